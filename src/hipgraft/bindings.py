@@ -1,0 +1,57 @@
+"""The one place that imports the MLIR bindings: IREE's embedded ones.
+
+A dialect without a Python module costs tens of microseconds at every handle that crosses into
+Python, because the bindings look its module up each time and do not remember a miss. Empty
+modules put into `sys.modules` before the first lookup make the miss a hit.
+"""
+
+import sys
+from types import ModuleType
+
+_DIALECTS_WITHOUT_MODULE = (
+    "builtin",
+    "hipdnn",
+    "iree_codegen",
+    "iree_gpu",
+    "iree_linalg_ext",
+    "llvm",
+    "ml_program",
+    "stablehlo",
+    "tm_tensor",
+    "torch",
+    "torch_c",
+)
+
+
+def _add_stub_modules() -> None:
+    from importlib.util import find_spec
+
+    for name in _DIALECTS_WITHOUT_MODULE:
+        path = f"iree.compiler.dialects.{name}"
+        if path not in sys.modules and find_spec(path) is None:
+            sys.modules[path] = ModuleType(path)
+
+
+_add_stub_modules()
+
+from iree.compiler import ir  # noqa: E402, TID251
+from iree.compiler import passmanager as passmanager  # noqa: E402, TID251
+from iree.compiler import rewrite as rewrite  # noqa: E402, TID251
+
+
+def make_context() -> ir.Context:
+    """Returns a context in which every stage of a program parses.
+
+    Unregistered dialects are allowed because `hipdnn` is defined in Python; the pass runner
+    verifies its ops. Multithreading is off: Python verifiers under MLIR's threads deadlock.
+    """
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    context.enable_multithreading(False)
+    return context
+
+
+def asm(op: "ir.Operation | ir.OpView | ir.Module", *, debug_info: bool = False) -> str:
+    """Returns the textual form of `op` with all of its constants."""
+    operation = op.operation
+    return operation.get_asm(enable_debug_info=debug_info)

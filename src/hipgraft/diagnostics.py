@@ -1,0 +1,121 @@
+"""Errors and diagnostics in MLIR's manner.
+
+A user error carries a location and reads like MLIR's own: lower case, no full stop, the op in
+single quotes, what was expected and what was found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hipgraft.bindings import ir
+
+
+class HipgraftError(Exception):
+    """A user-facing error; tools print it and exit with status 1.
+
+    Attributes:
+        message: what went wrong, without location.
+        location: where, as MLIR prints locations (`model.mlir:3:7`), or empty.
+        notes: further lines, printed as `note:`.
+    """
+
+    def __init__(self, message: str, *, location: str = "", notes: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.notes = notes
+
+    def __str__(self) -> str:
+        prefix = f"{self.location}: " if self.location else ""
+        lines = [f"{prefix}error: {self.message}"]
+        lines += [f"{prefix}note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+class OpError(HipgraftError):
+    """An error at an operation."""
+
+    def __init__(
+        self,
+        message: str,
+        op: ir.Operation | ir.OpView | None = None,
+        *,
+        notes: tuple[str, ...] = (),
+    ):
+        where = "" if op is None else location_text(op.operation.location)
+        super().__init__(message, location=where, notes=notes)
+
+
+class PassFailure(OpError):
+    """A pass cannot do its work on this module."""
+
+
+class VerifyError(OpError):
+    """An operation breaks a rule of its dialect or of the stage it is in."""
+
+
+class CodegenError(HipgraftError):
+    """A graph could not be compiled; the message holds the compiler's own."""
+
+
+class PipelineParseError(HipgraftError):
+    """Pipeline text is malformed or names something unknown.
+
+    Attributes:
+        column: 1-based column in the text at which parsing stopped.
+    """
+
+    def __init__(self, message: str, *, column: int, text: str = ""):
+        super().__init__(message, location=f"<pass-pipeline>:1:{column}")
+        self.column = column
+        self.text = text
+
+
+class RemarkKind(Enum):
+    """What a remark tells: work done, work declined with its reason, or a fact."""
+
+    PASSED = "passed"
+    MISSED = "missed"
+    ANALYSIS = "analysis"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One line of optimisation feedback.
+
+    Attributes:
+        kind: passed, missed or analysis.
+        pass_name: command-line name of the pass that says it.
+        name: short kebab-case identifier of the reason, e.g. `unsupported-dtype`.
+        message: the sentence for the reader.
+        location: `file:line:col` of the op.
+        function: symbol of the enclosing function, or empty.
+        args: further facts by name.
+    """
+
+    kind: RemarkKind
+    pass_name: str
+    name: str
+    message: str
+    location: str = ""
+    function: str = ""
+    args: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def location_text(location: ir.Location) -> str:
+    """Returns `file:line:col` for a location, its name or callee chain's end otherwise."""
+    if location.is_a_file():
+        return f"{location.filename}:{location.start_line}:{location.start_col}"
+    if location.is_a_name():
+        child = location_text(location.child_loc)
+        return child if child else location.name_str
+    if location.is_a_callsite():
+        return location_text(location.callee)
+    if location.is_a_fused():
+        texts = [location_text(child) for child in location.locations]
+        return next((text for text in texts if text), "")
+    return ""
