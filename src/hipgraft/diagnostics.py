@@ -108,14 +108,14 @@ class Remark:
 
 def location_text(location: ir.Location) -> str:
     """Returns `file:line:col` for a location, its name or callee chain's end otherwise."""
-    if location.is_a_file():
+    from hipgraft.bindings import ir
+
+    if isinstance(location, ir.FileLineColLoc):
         return f"{location.filename}:{location.start_line}:{location.start_col}"
-    if location.is_a_name():
-        child = location_text(location.child_loc)
-        return child if child else location.name_str
-    if location.is_a_callsite():
+    if isinstance(location, ir.NameLoc):
+        return location_text(location.child_loc) or location.name_str
+    if isinstance(location, ir.CallSiteLoc):
         return location_text(location.callee)
-    if location.is_a_fused():
-        texts = [location_text(child) for child in location.locations]
-        return next((text for text in texts if text), "")
+    if isinstance(location, ir.FusedLoc):
+        return next(filter(None, map(location_text, location.locations)), "")
     return ""
