@@ -117,5 +117,6 @@ def location_text(location: ir.Location) -> str:
     if isinstance(location, ir.CallSiteLoc):
         return location_text(location.callee)
     if isinstance(location, ir.FusedLoc):
-        return next(filter(None, map(location_text, location.locations)), "")
+        texts = [location_text(child) for child in location.locations]
+        return next((text for text in texts if text), "")
     return ""
