@@ -1,0 +1,124 @@
+"""What a graph is compiled for: an architecture, its wavefront and IREE's flags for it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import Enum
+
+from hipgraft.diagnostics import HipgraftError
+
+# The processors that IREE 3.13.0's ROCm target accepts.
+_GFX9 = ("gfx908", "gfx90a", "gfx942", "gfx950")
+_RDNA = (
+    "gfx1100",
+    "gfx1101",
+    "gfx1103",
+    "gfx1150",
+    "gfx1151",
+    "gfx1200",
+    "gfx1201",
+    "gfx1250",
+)
+_AMDGPU = _GFX9 + _RDNA
+_CUDA = ("sm_80", "sm_86", "sm_89", "sm_90")
+
+# Double precision is what the graph says; IREE narrows it unless told not to.
+_COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
+
+# The flags with which Fusilli compiles hipDNN graphs for AMDGPU, less the externalised
+# transients: workspaces are planned by the host program. Padding fused into its consumer turns
+# a padded convolution from a fill and two dispatches into one dispatch.
+_AMDGPU_FLAGS = (
+    "--iree-preprocessing-pass-pipeline="
+    "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",
+    "--iree-flow-enable-pad-handling",
+    "--iree-global-opt-propagate-transposes-through-conv",
+    "--iree-global-opt-enable-sink-transpose-through-pad",
+    "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
+    "--iree-dispatch-creation-enable-aggressive-reshape-movement",
+    "--iree-dispatch-creation-enable-split-reduction",
+)
+
+# At O3 the row buffers of large norms exceed IREE's default limit of 32 KiB a stack frame.
+_CPU_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-llvmcpu-stack-allocation-limit=524288",
+)
+
+
+class TargetKind(Enum):
+    """The families of devices, which differ in binary format and in how they are launched."""
+
+    AMDGPU = "amdgpu"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One architecture to compile for; made by `Target.parse`.
+
+    Attributes:
+        name: the architecture as users and LLVM spell it: `gfx942`, `sm_80`, `cpu`.
+        kind: its family.
+    """
+
+    name: str
+    kind: TargetKind
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Returns the target called `text`.
+
+        Raises:
+            HipgraftError: no such target; the message names the nearest ones.
+        """
+        name = text.strip()
+        if name == "cpu":
+            return cls(name, TargetKind.CPU)
+        if name in _AMDGPU:
+            return cls(name, TargetKind.AMDGPU)
+        if name in _CUDA:
+            return cls(name, TargetKind.CUDA)
+        raise HipgraftError(_unknown_target(name))
+
+    @property
+    def wavefront_size(self) -> int:
+        """Lanes that execute together: 64 on CDNA, 32 on RDNA and CUDA, 1 on a CPU."""
+        if self.kind is TargetKind.CPU:
+            return 1
+        return 64 if self.name in _GFX9 else 32
+
+    @property
+    def iree_flags(self) -> tuple[str, ...]:
+        """IREE's compile flags, the same for every graph of this target."""
+        if self.kind is TargetKind.CPU:
+            return _CPU_FLAGS + _COMMON_FLAGS
+        if self.kind is TargetKind.CUDA:
+            device = ("--iree-hal-target-device=cuda", f"--iree-cuda-target={self.name}")
+            return device + _COMMON_FLAGS
+        device = ("--iree-hal-target-device=hip", f"--iree-rocm-target={self.name}")
+        return device + _AMDGPU_FLAGS + _COMMON_FLAGS
+
+
+def known_targets() -> tuple[str, ...]:
+    """Returns the names that `Target.parse` accepts."""
+    return (*_AMDGPU, *_CUDA, "cpu")
+
+
+def _unknown_target(name: str) -> str:
+    known = known_targets()
+    # gfx94 is nearer to what its writer meant (gfx942) than difflib's ratio alone would say.
+    prefixed = [item for item in known if name and item.startswith(name)]
+    nearest = prefixed or difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if nearest:
+        return f"unknown target '{name}': did you mean {_either(nearest)}?"
+    return f"unknown target '{name}': expected one of {', '.join(known)}"
+
+
+def _either(names: list[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
