@@ -1,0 +1,65 @@
+# `make help` lists the targets. Each sets up the virtual environment first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := build/demo
+MODEL := examples/resnet50_bn_tiny
+
+# Tests and tools start each other by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint types lit unit format docs stubs lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## set up .venv: Python packages at the versions of requirements.lock
+
+$(STAMP): pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint requirements.lock --editable '.[dev]'
+	touch $@
+
+demo: venv ## compile a ResNet-50 for gfx942, run it on the CPU, compare with onnxruntime's output
+	mkdir -p $(DEMO)
+	$(BIN)/hipgraft-compile $(MODEL).onnx --target=gfx942 -o $(DEMO)/resnet50_gfx942.mlir
+	$(BIN)/hipgraft-run $(MODEL).onnx --device=cpu --input=@$(MODEL).npz --expected=@$(MODEL).npz
+
+test: lint types lit unit ## run all checks and tests
+
+lint: venv ## check format and style
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: venv ## check types
+	$(BIN)/pyright
+
+lit: venv ## run the tests of IR
+	$(BIN)/lit test/lit
+
+unit: venv ## run the tests in Python
+	$(BIN)/pytest -n 2
+
+format: venv ## format the code and sort imports
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+
+docs: venv ## regenerate the pages that come from docstrings
+	set -e; for generator in tools/gen_*docs.py; do $(BIN)/python $$generator; done
+
+stubs: venv ## regenerate the type stubs of the bindings, after a change of the compiler pin
+	$(BIN)/python tools/gen_stubs.py
+
+lock: ## resolve the newest versions that pyproject.toml allows and write requirements.lock
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	build/lock/bin/python -m pip freeze --exclude-editable > requirements.lock
+	rm -rf build/lock
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build
