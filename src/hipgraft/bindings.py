@@ -37,6 +37,10 @@ _add_stub_modules()
 from iree.compiler import ir  # noqa: E402, TID251
 from iree.compiler import passmanager as passmanager  # noqa: E402, TID251
 from iree.compiler import rewrite as rewrite  # noqa: E402, TID251
+from iree.compiler.dialects import arith as arith_d  # noqa: E402, F401, TID251
+from iree.compiler.dialects import func as func_d  # noqa: E402, F401, TID251
+from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, F401, TID251
+from iree.compiler.dialects import memref as memref_d  # noqa: E402, F401, TID251
 
 
 def make_context() -> ir.Context:

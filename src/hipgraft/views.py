@@ -1,0 +1,139 @@
+"""Stride algebra: what reshapes, transposes, slices and expands do to a tensor's window.
+
+A `StridedView` is a window on a base tensor's row-major storage, in elements. Each method
+returns the window after one metadata-only operation; `reshape` returns None where strides cannot
+say the result, which is where a copy (a kernel) is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the strides, in elements, of a dense row-major tensor of `shape`."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+@dataclass(frozen=True)
+class StridedView:
+    """A window: `shape` extents, `strides` and `offset` in elements; stride 0 is a broadcast."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @staticmethod
+    def of_shape(shape: Sequence[int]) -> StridedView:
+        """The window on all of a row-major tensor."""
+        return StridedView(tuple(shape), row_major_strides(shape))
+
+    @property
+    def elements(self) -> int:
+        """Number of elements seen through the window."""
+        return math.prod(self.shape)
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the window lies densely in row-major order; unit extents are irrelevant."""
+        dense = row_major_strides(self.shape)
+        return all(
+            extent == 1 or stride == want
+            for extent, stride, want in zip(self.shape, self.strides, dense, strict=True)
+        )
+
+    def covers(self, shape: Sequence[int]) -> bool:
+        """Whether this is a plain reshape of all of a row-major tensor of `shape`."""
+        return self.offset == 0 and self.is_row_major and self.elements == math.prod(shape)
+
+    def permute(self, dims: Sequence[int]) -> StridedView:
+        """Reorders dimensions: result dimension i is dimension `dims[i]`."""
+        return StridedView(
+            tuple(self.shape[d] for d in dims), tuple(self.strides[d] for d in dims), self.offset
+        )
+
+    def slice(self, dim: int, start: int, end: int, step: int = 1) -> StridedView:
+        """Takes `start:end:step` of `dim`; the bounds are already clamped, `step` positive."""
+        extent = max(0, -(-(end - start) // step))
+        shape, strides = list(self.shape), list(self.strides)
+        shape[dim], strides[dim] = extent, self.strides[dim] * step
+        return StridedView(tuple(shape), tuple(strides), self.offset + start * self.strides[dim])
+
+    def select(self, dim: int, index: int) -> StridedView:
+        """Takes one index of `dim` and drops the dimension."""
+        return self.slice(dim, index, index + 1).drop(dim)
+
+    def drop(self, dim: int) -> StridedView:
+        """Removes a unit dimension."""
+        return StridedView(
+            self.shape[:dim] + self.shape[dim + 1 :],
+            self.strides[:dim] + self.strides[dim + 1 :],
+            self.offset,
+        )
+
+    def insert(self, dim: int) -> StridedView:
+        """Inserts a unit dimension before `dim`."""
+        return StridedView(
+            (*self.shape[:dim], 1, *self.shape[dim:]),
+            (*self.strides[:dim], 0, *self.strides[dim:]),
+            self.offset,
+        )
+
+    def expand(self, shape: Sequence[int]) -> StridedView:
+        """Broadcasts to `shape`, right-aligned: unit dimensions get stride 0."""
+        lead = len(shape) - len(self.shape)
+        own = (1,) * lead + self.shape
+        strides = (0,) * lead + self.strides
+        return StridedView(
+            tuple(shape),
+            tuple(
+                0 if have == 1 and want != 1 else stride
+                for have, want, stride in zip(own, shape, strides, strict=True)
+            ),
+            self.offset,
+        )
+
+    def reshape(self, shape: Sequence[int]) -> StridedView | None:
+        """Views the elements, in row-major order, as `shape`; None if that needs a copy."""
+        if math.prod(shape) == 0 or self.elements == 0:
+            return None
+        runs = _merge_runs(self.shape, self.strides)
+        strides: list[int] = []
+        for extent in reversed(shape):
+            taken = _take(runs, extent)
+            if taken is None:
+                return None
+            strides.append(taken)
+        return StridedView(tuple(shape), tuple(reversed(strides)), self.offset)
+
+
+def _merge_runs(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """Joins neighbouring dimensions that lie densely in each other, as (extent, stride)."""
+    runs: list[tuple[int, int]] = []
+    for extent, stride in zip(shape, strides, strict=True):
+        if extent == 1:
+            continue
+        if runs and runs[-1][1] == extent * stride:
+            runs[-1] = (runs[-1][0] * extent, stride)
+        else:
+            runs.append((extent, stride))
+    return runs
+
+
+def _take(runs: list[tuple[int, int]], extent: int) -> int | None:
+    """Splits `extent` off the innermost run and returns its stride; None if it does not fit."""
+    if extent == 1:
+        return 0
+    size, stride = runs.pop()
+    if size % extent:
+        return None
+    if size > extent:
+        runs.append((size // extent, stride * extent))
+    return stride
