@@ -1,0 +1,403 @@
+"""hipdnn-bufferize: the tensor program between kernels becomes memrefs and views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from hipgraft import host_ops
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import PassFailure
+from hipgraft.element_types import byte_size
+from hipgraft.pass_base import Pass, PassState
+from hipgraft.views import StridedView
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where a stage-3 tensor that is no view lives.
+
+    Attributes:
+        memref: the buffer; of bytes for an intermediate, else typed.
+        element_type: the tensor's.
+        is_bytes: whether the buffer is raw bytes.
+        kernel_adds_offset: whether a kernel that takes a view of it adds the view's offset
+            itself, because the pointer passed must be the buffer's own.
+    """
+
+    memref: ir.Value
+    element_type: ir.Type
+    is_bytes: bool = False
+    kernel_adds_offset: bool = False
+
+    @property
+    def shape(self) -> list[int]:
+        """Extents of the buffer."""
+        return ir.MemRefType(self.memref.type).shape
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What an execute passes: a memref, and the offset in elements left to the kernel."""
+
+    memref: ir.Value
+    strides: tuple[int, ...]
+    kernel_offset: int = 0
+
+
+def _ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
+    """The static tensor type of `value`, with elements of whole bytes."""
+    if not isinstance(value.type, ir.RankedTensorType):
+        raise PassFailure(f"'{op.name}' op expected ranked tensors, found '{value.type}'", op)
+    if not value.type.has_static_shape:
+        raise PassFailure(f"'{op.name}' op expected static shapes, found '{value.type}'", op)
+    if byte_size(value.type.shape, value.type.element_type) is None:
+        raise PassFailure(f"'{op.name}' op has elements that are no whole bytes: {value.type}", op)
+    return value.type
+
+
+def _memref_type(tensor: ir.RankedTensorType) -> ir.MemRefType:
+    return ir.MemRefType.get(tensor.shape, tensor.element_type)
+
+
+def _nbytes(tensor: ir.RankedTensorType) -> int:
+    return byte_size(tensor.shape, tensor.element_type) or 0
+
+
+def _window(view: ir.Operation) -> StridedView:
+    """The window of a `hipdnn.view`, in elements of its operand's row-major storage."""
+    shape = tuple(ir.RankedTensorType(view.results[0].type).shape)
+    strides = tuple(ir.DenseI64ArrayAttr(view.attributes["strides"]))
+    return StridedView(shape, strides, ir.IntegerAttr(view.attributes["offset"]).value)
+
+
+def _owner(value: ir.Value) -> ir.Operation | None:
+    """The op that defines `value`; None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def _view_of(value: ir.Value) -> ir.Operation | None:
+    """The `hipdnn.view` that defines `value`, if one does."""
+    owner = _owner(value)
+    return owner if owner is not None and owner.name == "hipdnn.view" else None
+
+
+def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
+    """Maps each execute result that is returned, perhaps reshaped, to its position."""
+    positions: dict[ir.Value, int] = {}
+    for position, value in enumerate(terminator.operands):
+        result = _whole(value)
+        owner = _owner(result)
+        if owner is None or owner.name != "hipdnn.execute" or result in positions:
+            raise PassFailure(
+                f"'func.return' op operand #{position} is not a distinct result of a "
+                "'hipdnn.execute', or a row-major view of all of one",
+                terminator,
+            )
+        positions[result] = position
+    return positions
+
+
+def _whole(value: ir.Value) -> ir.Value:
+    """The tensor that `value` is a plain reshape of; `value` itself if it is none."""
+    view = _view_of(value)
+    if view is None:
+        return value
+    base = view.operands[0]
+    covers = _window(view).covers(ir.RankedTensorType(base.type).shape)
+    return base if covers else value
+
+
+@dataclass
+class _Constants:
+    """Globals of the module by their elements, so that equal constants are stored once."""
+
+    symbols: set[str]
+    names: dict[ir.Attribute, str] = field(default_factory=dict[ir.Attribute, str])
+
+    def name(self, value: ir.Attribute, before: ir.Operation, loc: ir.Location) -> str:
+        """Returns the global that holds `value`, made in front of `before` if new."""
+        if value not in self.names:
+            name = f"constant_{len(self.names)}"
+            while name in self.symbols:
+                name += "_"
+            self.symbols.add(name)
+            self.names[value] = name
+            with ir.InsertionPoint(before):
+                host_ops.global_constant(name, value, loc)
+        return self.names[value]
+
+
+@dataclass
+class _Function:
+    """Rebuilds one function on memrefs; the old one is only read."""
+
+    old: ir.Operation
+    executables: dict[str, ir.Operation]
+    constants: _Constants
+    storage: dict[ir.Value, Storage] = field(default_factory=dict[ir.Value, Storage])
+    returned: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
+    outputs: Sequence[ir.Value] = ()
+
+    def build(self) -> None:
+        """Creates the function in front of the old one, under the same name."""
+        body = self.old.regions[0].blocks[0]
+        terminator = list(body.operations)[-1].operation
+        inputs = [_memref_type(_ranked(argument, self.old)) for argument in body.arguments]
+        outputs = [_memref_type(_ranked(value, terminator)) for value in terminator.operands]
+        new = self._declare([*inputs, *outputs], len(outputs))
+        block = new.regions[0].blocks.append(
+            *inputs, *outputs, arg_locs=self._argument_locations(terminator)
+        )
+        arguments = list(block.arguments)
+        for old, memref in zip(body.arguments, arguments, strict=False):
+            element_type = ir.RankedTensorType(old.type).element_type
+            self.storage[old] = Storage(memref, element_type, kernel_adds_offset=True)
+        self.outputs = arguments[len(inputs) :]
+        self.returned = _returned_results(terminator)
+        with ir.InsertionPoint(block):
+            for op in body.operations:
+                self._convert(op.operation)
+
+    def _declare(self, arguments: list[ir.MemRefType], results: int) -> ir.Operation:
+        attributes = {named.name: named.attr for named in _attributes(self.old)}
+        merged = _merge_dictionaries(self.old, len(arguments) - results, results)
+        for key in ("arg_attrs", "res_attrs"):
+            attributes.pop(key, None)
+        if merged is not None:
+            attributes["arg_attrs"] = merged
+        attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(arguments, []))
+        attributes["hipgraft.results"] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(64), results
+        )
+        with ir.InsertionPoint(self.old):
+            return ir.Operation.create(
+                "func.func", attributes=attributes, regions=1, loc=self.old.location
+            )
+
+    def _argument_locations(self, terminator: ir.Operation) -> list[ir.Location]:
+        arguments = self.old.regions[0].blocks[0].arguments
+        return [argument.location for argument in arguments] + [terminator.location] * len(
+            terminator.operands
+        )
+
+    def _convert(self, op: ir.Operation) -> None:
+        if op.name == "arith.constant":
+            self._convert_constant(op)
+        elif op.name == "hipdnn.execute":
+            self._convert_execute(op)
+        elif op.name == "func.return":
+            host_ops.return_(op.location)
+        elif op.name != "hipdnn.view":  # a view is made where it is used
+            raise PassFailure(
+                f"'{op.name}' op cannot be bufferized; expected only 'hipdnn.execute', "
+                "'hipdnn.view' and 'arith.constant'",
+                op,
+            )
+
+    def _convert_constant(self, op: ir.Operation) -> None:
+        tensor = _ranked(op.results[0], op)
+        name = self.constants.name(op.attributes["value"], self.old, op.location)
+        memref = host_ops.get_global(name, _memref_type(tensor), op.location)
+        self.storage[op.results[0]] = Storage(memref, tensor.element_type, kernel_adds_offset=True)
+
+    def _convert_execute(self, op: ir.Operation) -> None:
+        inputs = [self._operand(value, op) for value in op.operands]
+        _check_layouts(op, self._executable(op), inputs)
+        operands = [operand.memref for operand in inputs]
+        operands += [self._result(value, op) for value in op.results]
+        attributes = {named.name: named.attr for named in _attributes(op)}
+        ir.Operation.create(
+            "hipdnn.execute", operands=operands, attributes=attributes, loc=op.location
+        )
+
+    def _executable(self, op: ir.Operation) -> ir.Operation:
+        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        if name not in self.executables:
+            raise PassFailure(f"'hipdnn.execute' op callee '@{name}' is no executable", op)
+        return self.executables[name]
+
+    def _operand(self, value: ir.Value, op: ir.Operation) -> Operand:
+        tensor = _ranked(value, op)
+        view = _view_of(value)
+        if view is None:
+            whole = StridedView.of_shape(tensor.shape)
+            return _window_memref(self.storage[value], whole, op.location)
+        return _window_memref(self.storage[view.operands[0]], _window(view), view.location)
+
+    def _result(self, value: ir.Value, op: ir.Operation) -> ir.Value:
+        tensor = _ranked(value, op)
+        if value in self.returned:
+            storage = Storage(self.outputs[self.returned[value]], tensor.element_type)
+        else:
+            memref = host_ops.alloc(_nbytes(tensor), op.location)
+            storage = Storage(memref, tensor.element_type, is_bytes=True)
+        self.storage[value] = storage
+        whole = StridedView.of_shape(tensor.shape)
+        return _window_memref(storage, whole, op.location).memref
+
+
+def _window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> Operand:
+    """The memref to pass for a window on a buffer."""
+    if storage.is_bytes:
+        return Operand(_view_bytes(storage, window, loc), window.strides)
+    if storage.kernel_adds_offset and window.offset:
+        return Operand(storage.memref, window.strides, window.offset)
+    if window == StridedView.of_shape(storage.shape):
+        return Operand(storage.memref, window.strides)
+    cast = host_ops.reinterpret_cast(
+        storage.memref, window.shape, window.strides, window.offset, loc
+    )
+    return Operand(cast, window.strides)
+
+
+def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
+    """A typed view that starts at the window's first element, with offset 0."""
+    element_type = storage.element_type
+    width = byte_size((), element_type) or 0
+    shift = host_ops.index_constant(window.offset * width, loc)
+    if window.is_row_major:
+        shaped = ir.MemRefType.get(window.shape, element_type)
+        return host_ops.view(storage.memref, shift, shaped, loc)
+    extent = 1 + sum((n - 1) * step for n, step in zip(window.shape, window.strides, strict=True))
+    flat = host_ops.view(storage.memref, shift, ir.MemRefType.get([extent], element_type), loc)
+    return host_ops.reinterpret_cast(flat, window.shape, window.strides, 0, loc)
+
+
+def _check_layouts(op: ir.Operation, executable: ir.Operation, operands: Sequence[Operand]) -> None:
+    """Refuses operands that lie in memory otherwise than the kernel was compiled for."""
+    attributes = executable.attributes
+    if "result_strides" in attributes and any(map(_strides, attributes["result_strides"])):
+        raise PassFailure("'hipdnn.execute' op has results that are not row-major", op)
+    offsets = _list(attributes, "arg_offsets") or [0] * len(operands)
+    strides = attributes["arg_strides"] if "arg_strides" in attributes else [None] * len(operands)
+    for position, operand in enumerate(operands):
+        shape = ir.RankedTensorType(op.operands[position].type).shape
+        expected = _strides(strides[position]) or StridedView.of_shape(shape).strides
+        found = StridedView(tuple(shape), operand.strides, operand.kernel_offset)
+        if not _same_layout(found, StridedView(tuple(shape), expected, offsets[position])):
+            raise PassFailure(
+                f"'hipdnn.execute' op operand #{position} lies at offset {found.offset} with "
+                f"strides {list(found.strides)}, but its executable was compiled for offset "
+                f"{offsets[position]} with strides {list(expected)}",
+                op,
+            )
+
+
+def _same_layout(left: StridedView, right: StridedView) -> bool:
+    moving = [dim for dim, extent in enumerate(left.shape) if extent != 1]
+    same = all(left.strides[dim] == right.strides[dim] for dim in moving)
+    return same and left.offset == right.offset
+
+
+def _strides(attribute: ir.Attribute | None) -> tuple[int, ...] | None:
+    if isinstance(attribute, ir.DenseI64ArrayAttr):
+        return tuple(attribute)
+    return None
+
+
+def _list(attributes: ir.OpAttributeMap, name: str) -> list[int] | None:
+    return list(ir.DenseI64ArrayAttr(attributes[name])) if name in attributes else None
+
+
+def _attributes(op: ir.Operation) -> Iterator[ir.NamedAttribute]:
+    for position in range(len(op.attributes)):
+        yield op.attributes[position]
+
+
+def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir.ArrayAttr | None:
+    """Argument attributes followed by result attributes, which now sit on arguments."""
+    empty = ir.DictAttr.get({})
+    dictionaries: list[ir.Attribute] = []
+    for key, count in (("arg_attrs", inputs), ("res_attrs", outputs)):
+        present = key in function.attributes
+        dictionaries += list(function.attributes[key]) if present else [empty] * count
+    return ir.ArrayAttr.get(dictionaries) if any(map(len, dictionaries)) else None
+
+
+def _symbols(module: ir.Module) -> set[str]:
+    names = set[str]()
+    for op in module.body.operations:
+        if "sym_name" in op.operation.attributes:
+            names.add(ir.StringAttr(op.operation.attributes["sym_name"]).value)
+    return names
+
+
+def _wants_buffers(op: ir.Operation) -> bool:
+    """Whether `op` is a public function with a body on tensors."""
+    if op.name != "func.func" or "sym_visibility" in op.attributes:
+        return False
+    if not op.regions[0].blocks:
+        return False
+    signature = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+    return any(isinstance(t, ir.RankedTensorType) for t in (*signature.inputs, *signature.results))
+
+
+@dataclass(frozen=True)
+class HipdnnBufferizePass(Pass):
+    """Turns the tensors of a compiled program into memrefs, and views into memref views.
+
+    Before:
+        ```mlir
+        func.func @main(%x: tensor<4x8xf16>) -> tensor<32xf16> {
+          %0 = "hipdnn.execute"(%x) {callee = @a} : (tensor<4x8xf16>) -> tensor<4x8xf16>
+          %1 = "hipdnn.view"(%0) {offset = 8 : i64, strides = array<i64: 8, 1>}
+               : (tensor<4x8xf16>) -> tensor<2x8xf16>
+          %2 = "hipdnn.execute"(%1) {callee = @b} : (tensor<2x8xf16>) -> tensor<32xf16>
+          return %2 : tensor<32xf16>
+        }
+        ```
+
+    After:
+        ```mlir
+        func.func @main(%x: memref<4x8xf16>, %y: memref<32xf16>)
+            attributes {hipgraft.results = 1 : i64} {
+          %buffer = memref.alloc() : memref<64xi8>
+          %0 = memref.view %buffer[%c0][] : memref<64xi8> to memref<4x8xf16>
+          "hipdnn.execute"(%x, %0) {callee = @a} : (memref<4x8xf16>, memref<4x8xf16>) -> ()
+          %1 = memref.view %buffer[%c16][] : memref<64xi8> to memref<2x8xf16>
+          "hipdnn.execute"(%1, %y) {callee = @b} : (memref<2x8xf16>, memref<32xf16>) -> ()
+          return
+        }
+        ```
+
+    Requires: public functions in the form of stage `hipdnn-executables`; each returned value is
+        a distinct result of a `hipdnn.execute`, or a row-major view of all of one.
+
+    Ensures: results are trailing arguments, counted by the function's attribute
+        `hipgraft.results`; nothing is copied. A view of an intermediate points at its first
+        element (`memref.view` at the byte offset, then `memref.reinterpret_cast` with offset 0
+        where it is not row-major). A view of an argument or a constant with an offset is passed
+        as the whole buffer, since the kernel adds the offset. An intermediate that is also
+        returned lives in the result's argument; only a view of such a one carries an offset in
+        its type. Equal constants share one `memref.global`.
+
+    Errors: an op other than executes, views and constants; dynamic shapes or packed elements
+        (i4); a returned value of another origin; an operand that lies in memory otherwise than
+        its executable was compiled for.
+
+    Source: own
+    """
+
+    name: ClassVar[str] = "hipdnn-bufferize"
+    requires: ClassVar[str | None] = "hipdnn-executables"
+    ensures: ClassVar[str | None] = "hipdnn-buffers"
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Rebuilds each public function on memrefs."""
+        operations = [op.operation for op in module.body.operations]
+        executables = {
+            ir.StringAttr(op.attributes["sym_name"]).value: op
+            for op in operations
+            if op.name == "hipdnn.executable"
+        }
+        functions = [op for op in operations if _wants_buffers(op)]
+        constants = _Constants(_symbols(module))
+        for function in functions:
+            _Function(function, executables, constants).build()
+            state.count("functions-bufferized")
+        for function in functions:
+            function.erase()
