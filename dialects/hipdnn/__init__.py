@@ -1,0 +1,39 @@
+"""The hipdnn dialect: hipDNN's operations and graphs in MLIR.
+
+Ops are classes (`ConvFpropOp`) with a builder beside each (`conv_fprop`); `wrap` finds the class
+of an operation and `verify` checks all of a module.
+"""
+
+from hipgraft.dialects.hipdnn.builders import *  # noqa: F403
+from hipgraft.dialects.hipdnn.ops.containers import (
+    ContainerOp,
+    FallbackOp,
+    GraphOp,
+    YieldOp,
+    fallback,
+    graph,
+    yield_,
+)
+from hipgraft.dialects.hipdnn.ops.convolution import (
+    ConvDgradOp,
+    ConvFpropOp,
+    ConvolutionOp,
+    ConvWgradOp,
+)
+from hipgraft.dialects.hipdnn.enums import (
+    AttentionImplementation,
+    ConvMode,
+    DiagonalAlignment,
+    NormFwdPhase,
+    PaddingMode,
+    PointwiseMode,
+    ReductionMode,
+    ResampleMode,
+)
+from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp, ExecuteOp, executable, execute
+from hipgraft.dialects.hipdnn.ops.matmul import MatmulOp
+from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
+from hipgraft.dialects.hipdnn.ops.reduction import ReductionOp
+from hipgraft.dialects.hipdnn.verifier import verify, verify_op
+from hipgraft.dialects.hipdnn.ops.view import ViewOp, view

@@ -1,0 +1,277 @@
+"""The base of all hipdnn op classes.
+
+MLIR sees hipdnn ops as unregistered; what defines them are the subclasses of `HipdnnOp`. A
+subclass is a docstring, fields, and where the op has rules of its own, `infer` and `verify`:
+
+    class MatmulOp(ComputeOp, mnemonic="matmul"):
+        \"\"\"Batched matrix product `c = a · b`.\"\"\"
+
+        a = Operand("left matrices `[..., M, K]`")
+        b = Operand("right matrices `[..., K, N]`")
+        c = Result("products `[..., M, N]`")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import VerifyError, location_text
+from hipgraft.dialects.hipdnn.fields import (
+    Arity,
+    Attribute,
+    Field,
+    OperandField,
+    ResultField,
+    ValueField,
+    optional,
+)
+from hipgraft.dialects.hipdnn.kinds import TYPE
+
+OPERAND_SEGMENTS = "operandSegmentSizes"
+RESULT_SEGMENTS = "resultSegmentSizes"
+
+OPS: dict[str, type[HipdnnOp]] = {}
+"""Every op class by the full name of its op, e.g. `hipdnn.conv_fprop`."""
+
+ResultTypes = ir.Type | Sequence[ir.Type] | None
+
+
+class HipdnnOp:
+    """A typed view of one operation; as short-lived as any handle.
+
+    While a builder infers result types, the view shows an operation that does not exist yet:
+    its fields can be read, `operation` cannot.
+    """
+
+    OP_NAME: ClassVar[str]
+    TENSORS_ONLY: ClassVar[bool] = True
+    REGIONS: ClassVar[int] = 0
+    operand_fields: ClassVar[tuple[OperandField, ...]] = ()
+    result_fields: ClassVar[tuple[ResultField, ...]] = ()
+    attribute_fields: ClassVar[tuple[Attribute[Any], ...]] = ()
+
+    operation: ir.Operation
+
+    def __init_subclass__(cls, mnemonic: str | None = None) -> None:
+        # Inherited fields come last: what is common to all ops reads best at the end.
+        members = [member for base in cls.__mro__ for member in vars(base).values()]
+        fields = [member for member in members if isinstance(member, Field)]
+        cls.operand_fields = tuple(f for f in fields if isinstance(f, OperandField))
+        cls.result_fields = tuple(f for f in fields if isinstance(f, ResultField))
+        cls.attribute_fields = tuple(f for f in fields if isinstance(f, Attribute))
+        if mnemonic is not None:
+            cls.OP_NAME = f"hipdnn.{mnemonic}"
+            OPS[cls.OP_NAME] = cls
+
+    def __init__(self, operation: ir.Operation | ir.OpView):
+        self.operation = operation.operation
+        self.location = self.operation.location
+        self._operands: Sequence[ir.Value] = self.operation.operands
+        self._attributes: Mapping[str, ir.Attribute] = cast(Any, self.operation.attributes)
+
+    @classmethod
+    def build(
+        cls,
+        *operands: ir.Value | Sequence[ir.Value] | None,
+        results: Mapping[str, ResultTypes] | None = None,
+        loc: ir.Location | None = None,
+        **attributes: Any,
+    ) -> Self:
+        """Creates the op at the current insertion point.
+
+        Args:
+            operands: one for each operand field, in order: a value, None for an absent
+                optional one, a sequence for a variadic one; absent ones at the end can be left
+                out.
+            results: types by result name. A required result that is not named, or whose type
+                is None, gets the inferred type; an optional one exists if it is named.
+            loc: location of the op, the current one by default.
+            attributes: Python values by attribute name; None leaves the attribute out.
+
+        Returns:
+            The view of the new op.
+
+        Raises:
+            VerifyError: the operands do not fit, so that no type can be inferred.
+            TypeError: an unknown attribute, a missing one, or too many operands.
+        """
+        groups = _operand_groups(cls, operands)
+        encoded = _encode_attributes(cls, attributes)
+        encoded |= _segments(cls.operand_fields, OPERAND_SEGMENTS, groups)
+        flat = [value for group in groups for value in group]
+        future = cls._future(flat, encoded, loc or ir.Location.current)
+        types = future._result_types(results or {})
+        encoded |= _segments(cls.result_fields, RESULT_SEGMENTS, types)
+        operation = ir.Operation.create(
+            cls.OP_NAME,
+            results=[type_ for group in types for type_ in group],
+            operands=flat,
+            attributes=encoded,
+            regions=cls.REGIONS,
+            loc=loc,
+        )
+        return cls(operation)
+
+    @classmethod
+    def _future(
+        cls, operands: list[ir.Value], attributes: dict[str, ir.Attribute], location: ir.Location
+    ) -> Self:
+        self = cls.__new__(cls)
+        self.location = location
+        self._operands = operands
+        self._attributes = attributes
+        return self
+
+    def infer(self) -> dict[str, list[int]]:
+        """Returns the shapes of results by name; what is missing cannot be inferred.
+
+        Raises:
+            VerifyError: the operands do not fit together.
+        """
+        return {}
+
+    def infer_element_type(self, result: str) -> ir.Type:
+        """Returns the element type that `result` has when the builder is given no type."""
+        return cast(ir.RankedTensorType, self._operands[0].type).element_type
+
+    def verify(self) -> None:
+        """Checks the rules of this op beyond its declaration and the inferred shapes.
+
+        Raises:
+            VerifyError: the op breaks one.
+        """
+
+    def error(self, message: str) -> VerifyError:
+        """Returns an error at this op; `message` goes on after `'hipdnn.x' op`."""
+        error = VerifyError(f"'{self.OP_NAME}' op {message}")
+        error.location = location_text(self.location)
+        return error
+
+    def operand_values(self, field: OperandField) -> list[ir.Value]:
+        """Returns the operands that `field` holds."""
+        counts = self.counts(self.operand_fields, OPERAND_SEGMENTS, len(self._operands))
+        return _group(self._operands, counts, self.operand_fields.index(field))
+
+    def result_values(self, field: ResultField) -> list[ir.Value]:
+        """Returns the results that `field` holds."""
+        results = self.operation.results
+        counts = self.counts(self.result_fields, RESULT_SEGMENTS, len(results))
+        return _group(results, counts, self.result_fields.index(field))
+
+    def attribute(self, name: str) -> ir.Attribute | None:
+        """Returns the attribute `name`, None if it is absent."""
+        return self._attributes[name] if name in self._attributes else None
+
+    def counts(self, fields: Sequence[ValueField], segments: str, total: int) -> list[int]:
+        """Returns how many of `total` values each of `fields` holds.
+
+        Args:
+            fields: operand or result fields.
+            segments: name of the attribute that says it.
+            total: number of values, which fill the fields in order where nothing says otherwise.
+        """
+        attribute = self.attribute(segments)
+        if attribute is None:
+            return in_order(fields, total)
+        return list(cast(ir.DenseI32ArrayAttr, attribute))
+
+    def _result_types(self, given: Mapping[str, ResultTypes]) -> list[list[ir.Type]]:
+        unknown = given.keys() - {field.name for field in self.result_fields}
+        if unknown:
+            raise TypeError(f"{self.OP_NAME} has no result {sorted(unknown)}")
+        groups: list[list[ir.Type]] = []
+        for field in self.result_fields:
+            types = given.get(field.name)
+            if isinstance(types, ir.Type):
+                groups.append([types])
+            elif types is not None:
+                groups.append(list(types))
+            elif field.arity is Arity.ONE or field.name in given:
+                groups.append([self._infer_type(field.name)])
+            else:
+                groups.append([])
+        return groups
+
+    def _infer_type(self, result: str) -> ir.Type:
+        shapes = self.infer()
+        if result not in shapes:
+            raise self.error(f"needs the type of '{result}', which cannot be inferred")
+        return ir.RankedTensorType.get(
+            shapes[result], self.infer_element_type(result), loc=self.location
+        )
+
+
+class ComputeOp(HipdnnOp):
+    """An op that is a node of a hipDNN graph."""
+
+    compute_type = optional(
+        TYPE, "type of the arithmetic; the element type of the result if absent"
+    )
+
+
+def wrap(operation: ir.Operation | ir.OpView) -> HipdnnOp:
+    """Returns the typed view of a hipdnn operation.
+
+    Raises:
+        VerifyError: the dialect has no such op.
+    """
+    name = operation.name
+    if name not in OPS:
+        raise VerifyError(f"'{name}' op is not an op of the hipdnn dialect", operation)
+    return OPS[name](operation)
+
+
+def in_order(fields: Sequence[ValueField], total: int) -> list[int]:
+    """Returns how many values each field holds when `total` of them fill the fields in order."""
+    counts: list[int] = []
+    for field in fields:
+        left = total - sum(counts)
+        counts.append(left if field.arity is Arity.VARIADIC else min(left, 1))
+    return counts
+
+
+def _group(values: Sequence[ir.Value], counts: list[int], index: int) -> list[ir.Value]:
+    start = sum(counts[:index])
+    return [values[position] for position in range(start, start + counts[index])]
+
+
+def _operand_groups(
+    cls: type[HipdnnOp], operands: Sequence[ir.Value | Sequence[ir.Value] | None]
+) -> list[list[ir.Value]]:
+    if len(operands) > len(cls.operand_fields):
+        raise TypeError(f"{cls.OP_NAME} takes {len(cls.operand_fields)} operands")
+    groups: list[list[ir.Value]] = []
+    for field, given in zip(cls.operand_fields, (*operands, *[None] * 99), strict=False):
+        if given is None and field.arity is Arity.ONE:
+            raise TypeError(f"{cls.OP_NAME} needs operand '{field.name}'")
+        if given is None:
+            groups.append([])
+        elif isinstance(given, ir.Value):
+            groups.append([given])
+        else:
+            groups.append(list(given))
+    return groups
+
+
+def _encode_attributes(cls: type[HipdnnOp], given: Mapping[str, Any]) -> dict[str, ir.Attribute]:
+    fields = {field.name: field for field in cls.attribute_fields}
+    unknown = given.keys() - fields.keys()
+    if unknown:
+        raise TypeError(f"{cls.OP_NAME} has no attribute {sorted(unknown)}")
+    for field in cls.attribute_fields:
+        if field.required and given.get(field.name) is None:
+            raise TypeError(f"{cls.OP_NAME} needs attribute '{field.name}'")
+    return {
+        name: fields[name].kind.write(value) for name, value in given.items() if value is not None
+    }
+
+
+def _segments(
+    fields: Sequence[ValueField], name: str, groups: Sequence[Sequence[Any]]
+) -> dict[str, ir.Attribute]:
+    counts = [len(group) for group in groups]
+    if counts == in_order(fields, sum(counts)):
+        return {}
+    return {name: ir.DenseI32ArrayAttr.get(counts)}

@@ -1,0 +1,1 @@
+"""The op classes, a file per family."""

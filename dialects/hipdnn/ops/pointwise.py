@@ -1,0 +1,116 @@
+"""Pointwise ops: one op, and a mode that says what it computes."""
+
+from __future__ import annotations
+
+from hipgraft.bindings import ir
+from hipgraft.dialects.hipdnn.enums import PointwiseMode
+from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, optional, required
+from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
+from hipgraft.dialects.hipdnn.op import ComputeOp
+from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
+
+_BINARY = (
+    "add add_square cmp_eq cmp_ge cmp_gt cmp_le cmp_lt cmp_neq div logical_and logical_or max_op "
+    "min_op mod mul pow sub"
+).split()
+
+_RELU = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope")
+_MODE_ATTRIBUTES = {
+    "relu": _RELU,
+    "swish": ("swish_beta",),
+    "elu": ("elu_alpha",),
+    "softplus": ("softplus_beta",),
+    "gen": ("axis",),
+}
+
+
+def operand_names(mode: PointwiseMode) -> tuple[str, ...]:
+    """Returns what `in_0`, `in_1`, `in_2` are in a mode; their number is the mode's arity."""
+    if mode is PointwiseMode.BINARY_SELECT:
+        return ("mask", "on_true", "on_false")
+    if mode.value.endswith("_bwd"):
+        return ("dy", "x")
+    return ("a", "b") if mode.value in _BINARY else ("x",)
+
+
+def mode_attributes(mode: PointwiseMode) -> tuple[str, ...]:
+    """Returns the names of the attributes that mean something in a mode."""
+    return _MODE_ATTRIBUTES.get(mode.value.split("_")[0], ())
+
+
+def is_predicate(mode: PointwiseMode) -> bool:
+    """Returns whether a mode's result is true or false."""
+    return mode.value.startswith(("cmp_", "logical_"))
+
+
+class PointwiseOp(ComputeOp, mnemonic="pointwise"):
+    """Element by element, `out_0 = mode(in_0, in_1, in_2)`.
+
+    Operands broadcast by numpy's rules. In the backward modes `in_0` is the gradient `dy` and
+    `in_1` the forward op's input `x`, as in cuDNN; hipDNN's reference takes them the other way
+    around, which the JSON border converts. In `binary_select`, `in_0` is the mask, nonzero where
+    `in_1` is taken and zero where `in_2` is.
+    """
+
+    in_0 = Operand("first operand")
+    in_1 = OptionalOperand("second operand of a mode with two or three")
+    in_2 = OptionalOperand("third operand of `binary_select`")
+    out_0 = Result("result, of the common shape; predicates yield `i1` unless a type is given")
+    mode = required(enum_kind(PointwiseMode), "what is computed")
+    relu_lower_clip = optional(FLOAT, "below it `relu` is linear with the slope; 0 if absent")
+    relu_upper_clip = optional(FLOAT, "most that `relu` yields; unbounded if absent")
+    relu_lower_clip_slope = optional(FLOAT, "slope below the lower clip; 0 if absent")
+    swish_beta = optional(FLOAT, "factor in `swish`, `x · sigmoid(beta · x)`; 1 if absent")
+    elu_alpha = optional(FLOAT, "factor in `elu` below 0, `alpha · (exp(x) - 1)`; 1 if absent")
+    softplus_beta = optional(
+        FLOAT, "factor in `softplus`, `log(1 + exp(beta · x)) / beta`; 1 if absent"
+    )
+    axis = optional(INT, "dimension along which `gen_index` counts")
+
+    @property
+    def inputs(self) -> list[ir.Value]:
+        """The operands that are present, in order."""
+        return [value for value in (self.in_0, self.in_1, self.in_2) if value is not None]
+
+    def operand(self, name: str) -> ir.Value:
+        """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `operand_names`)."""
+        return self.inputs[operand_names(self.mode).index(name)]
+
+    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+        shapes = [shape_of(value) for value in self.inputs]
+        shape = broadcast(*shapes)
+        if shape is None:
+            raise self.error(f"operands {', '.join(map(shape_text, shapes))} do not broadcast")
+        return {"out_0": shape}
+
+    def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
+        if is_predicate(self.mode):
+            return ir.IntegerType.get_signless(1)
+        if self.mode is PointwiseMode.BINARY_SELECT and self.in_1 is not None:
+            return element_type_of(self.in_1)
+        return super().infer_element_type(result)
+
+    def verify(self) -> None:  # noqa: D102
+        names = operand_names(self.mode)
+        if len(self.inputs) != len(names):
+            raise self.error(
+                f"expected {len(names)} operands in mode '{self.mode}', "
+                f"but found {len(self.inputs)}"
+            )
+        self._check_mode_attributes()
+        if self.mode is PointwiseMode.GEN_INDEX:
+            self._check_axis()
+
+    def _check_mode_attributes(self) -> None:
+        allowed = mode_attributes(self.mode)
+        for names in _MODE_ATTRIBUTES.values():
+            for name in names:
+                if name not in allowed and self.attribute(name) is not None:
+                    raise self.error(f"attribute '{name}' means nothing in mode '{self.mode}'")
+
+    def _check_axis(self) -> None:
+        rank = len(shape_of(self.in_0))
+        if self.axis is None:
+            raise self.error("requires attribute 'axis' in mode 'gen_index'")
+        if not 0 <= self.axis < rank:
+            raise self.error(f"expected 'axis' in [0, {rank}), but found {self.axis}")

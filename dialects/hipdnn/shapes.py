@@ -1,0 +1,51 @@
+"""Shapes of tensor values, and rules about them that several ops share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from math import prod
+from typing import cast
+
+from hipgraft.bindings import ir
+
+
+def tensor_type(value: ir.Value) -> ir.RankedTensorType:
+    """Returns the type of a value that is known to be a ranked tensor."""
+    return cast(ir.RankedTensorType, value.type)
+
+
+def shape_of(value: ir.Value) -> list[int]:
+    """Returns the extents of a tensor value."""
+    return list(tensor_type(value).shape)
+
+
+def element_type_of(value: ir.Value) -> ir.Type:
+    """Returns the element type of a tensor value."""
+    return tensor_type(value).element_type
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Returns a shape as messages show it, e.g. `1x64x56x56`."""
+    return "x".join(map(str, shape))
+
+
+def broadcast(*shapes: Sequence[int]) -> list[int] | None:
+    """Returns the common shape by numpy's rules, None if there is none."""
+    extents: list[int] = []
+    for column in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        others = {extent for extent in column if extent != 1}
+        if len(others) > 1:
+            return None
+        extents.append(others.pop() if others else 1)
+    return extents[::-1]
+
+
+def row_major(shape: Sequence[int]) -> list[int]:
+    """Returns the strides in elements of a packed row-major tensor."""
+    return [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+
+
+def furthest_element(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Returns the distance in elements from the first element to the last in memory."""
+    return sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))

@@ -1,0 +1,122 @@
+"""Verification: what follows from an op's declaration, then the op's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import VerifyError
+from hipgraft.dialects.hipdnn.fields import Arity, ValueField
+from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
+
+
+def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
+    """Verifies every hipdnn op in `module`.
+
+    Returns:
+        The first error of each op that has one, in the order of the text.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.startswith("hipdnn."):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    with module.operation.context, ir.Location.unknown():
+        errors = [verify_op(op) for op in found]
+    return [error for error in errors if error is not None]
+
+
+def verify_op(operation: ir.Operation | ir.OpView) -> VerifyError | None:
+    """Returns the first error of one hipdnn op, None if it has none."""
+    try:
+        op = wrap(operation)
+        _check_declaration(op)
+        op.verify()
+        _check_inferred_shapes(op)
+    except VerifyError as error:
+        return error
+    return None
+
+
+def _check_declaration(op: HipdnnOp) -> None:
+    results = op.operation.results
+    _check_attributes(op)
+    _check_counts(op, "operand", op.operand_fields, OPERAND_SEGMENTS, len(op.operation.operands))
+    _check_counts(op, "result", op.result_fields, RESULT_SEGMENTS, len(results))
+    if len(op.operation.regions) != op.REGIONS:
+        raise op.error(f"expected {op.REGIONS} regions, but found {len(op.operation.regions)}")
+    for field in op.operand_fields:
+        for value in op.operand_values(field):
+            _check_value(op, field, value)
+            if field.scalar and prod(shape_of(value)) != 1:
+                raise op.error(
+                    f"expected one element in '{field.name}', "
+                    f"but found shape {shape_text(shape_of(value))}"
+                )
+    for field in op.result_fields:
+        for value in op.result_values(field):
+            _check_value(op, field, value)
+
+
+def _check_attributes(op: HipdnnOp) -> None:
+    fields = {field.name: field for field in op.attribute_fields}
+    # Attributes of other tools have a prefix (`tool.name`), as MLIR asks of discardable ones.
+    for name in op.operation.attributes:
+        if (
+            name not in fields
+            and name not in (OPERAND_SEGMENTS, RESULT_SEGMENTS)
+            and "." not in name
+        ):
+            raise op.error(f"has no attribute '{name}'")
+    for field in fields.values():
+        attribute = op.attribute(field.name)
+        if attribute is None and field.required:
+            raise op.error(f"requires attribute '{field.name}'")
+        if attribute is not None and not field.kind.matches(attribute):
+            raise op.error(
+                f"expected attribute '{field.name}' to be {field.kind.description}, "
+                f"but found {attribute}"
+            )
+
+
+def _check_counts(
+    op: HipdnnOp, what: str, fields: Sequence[ValueField], segments: str, total: int
+) -> None:
+    attribute = op.attribute(segments)
+    if attribute is not None and not isinstance(attribute, ir.DenseI32ArrayAttr):
+        raise op.error(f"expected attribute '{segments}' to be array<i32>, but found {attribute}")
+    counts = op.counts(fields, segments, total)
+    if len(counts) != len(fields):
+        raise op.error(f"expected {len(fields)} values in '{segments}', but found {len(counts)}")
+    if sum(counts) != total:
+        raise op.error(f"expected {sum(counts)} {what}s, but found {total}")
+    for field, count in zip(fields, counts, strict=True):
+        if field.arity is Arity.ONE and count != 1:
+            raise op.error(f"requires {what} '{field.name}'")
+        if field.arity is Arity.OPTIONAL and count not in (0, 1):
+            raise op.error(f"expected at most one {what} '{field.name}', but found {count}")
+
+
+def _check_value(op: HipdnnOp, field: ValueField, value: ir.Value) -> None:
+    if not op.TENSORS_ONLY:
+        return
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+        raise op.error(f"expected '{field.name}' to be a tensor of static shape, but found {type_}")
+
+
+def _check_inferred_shapes(op: HipdnnOp) -> None:
+    inferred = op.infer()
+    for field in op.result_fields:
+        for value in op.result_values(field):
+            expected = inferred.get(field.name)
+            if expected is not None and shape_of(value) != expected:
+                raise op.error(
+                    f"expected shape {shape_text(expected)} of '{field.name}', "
+                    f"but found {shape_text(shape_of(value))}"
+                )

@@ -1,0 +1,113 @@
+"""Writes `dialects/hipdnn/builders.py` from the op classes.
+
+The builders spell out the signatures that the classes declare, for editors, type checkers and
+readers. A test fails when the file is stale.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# A stale module of builders must not stop its own renewal.
+sys.modules.setdefault(
+    "hipgraft.dialects.hipdnn.builders", ModuleType("hipgraft.dialects.hipdnn.builders")
+)
+
+from hipgraft.dialects.hipdnn import OPS, ComputeOp  # noqa: E402
+from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField  # noqa: E402
+
+TARGET = Path(__file__).parent.parent / "dialects" / "hipdnn" / "builders.py"
+
+_HEADER = '''"""Builders of the compute ops; written by tools/gen_dialect_builders.py, not by hand.
+
+Each creates its op at the current insertion point and returns the op's required results.
+Result types that are not given are inferred; a class's `build` makes optional results too.
+"""
+
+# ruff: noqa: D103, E501
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.bindings import ir
+from hipgraft.dialects import hipdnn
+
+'''
+
+_OPERANDS = {
+    Arity.ONE: "{}: ir.Value",
+    Arity.OPTIONAL: "{}: ir.Value | None = None",
+    Arity.VARIADIC: "{}: Sequence[ir.Value] = ()",
+}
+_PYTHON_TYPES = {"i64": "int", "type": "ir.Type", "string": "str", "array<i64>": "Sequence[int]"}
+
+
+def builders_text() -> str:
+    """Returns the text of the module of builders."""
+    classes = {name: cls for name, cls in OPS.items() if issubclass(cls, ComputeOp)}
+    names = sorted(name.removeprefix("hipdnn.") for name in classes)
+    exports = "".join(f'    "{name}",\n' for name in names)
+    functions = (_builder(cls) for cls in classes.values())
+    return f"{_HEADER}__all__ = [\n{exports}]\n\n\n" + "\n\n".join(functions)
+
+
+def main() -> None:
+    """Writes the module."""
+    TARGET.write_text(builders_text())
+
+
+def _builder(cls: type[ComputeOp]) -> str:
+    name = cls.OP_NAME.removeprefix("hipdnn.")
+    required = [field.name for field in cls.result_fields if field.arity is Arity.ONE]
+    types = ["result_type"] if len(required) == 1 else [f"{result}_type" for result in required]
+    results = ", ".join(
+        f'"{result}": {type_}' for result, type_ in zip(required, types, strict=True)
+    )
+    parameters = [
+        *(_operand(field) for field in cls.operand_fields),
+        "*",
+        *(_attribute(field) for field in sorted(cls.attribute_fields, key=_is_optional)),
+        *(f"{type_}: ir.Type | None = None" for type_ in types),
+        "loc: ir.Location | None = None",
+    ]
+    operands = [_python_name(field.name) for field in cls.operand_fields]
+    attributes = [f"{field.name}={field.name}" for field in cls.attribute_fields]
+    arguments = [*operands, f"results={{{results}}}", *attributes, "loc=loc"]
+    returned = ", ".join(f"op.{result}" for result in required)
+    return_type = ", ".join(["ir.Value"] * len(required))
+    if len(required) > 1:
+        return_type = f"tuple[{return_type}]"
+    return (
+        f"def {name}(\n"
+        + "".join(f"    {parameter},\n" for parameter in parameters)
+        + f") -> {return_type}:\n"
+        + f"    op = hipdnn.{cls.__name__}.build(\n"
+        + "".join(f"        {argument},\n" for argument in arguments)
+        + f"    )\n    return {returned}\n"
+    )
+
+
+def _python_name(name: str) -> str:
+    return "in_" if name == "in" else name
+
+
+def _operand(field: OperandField) -> str:
+    return _OPERANDS[field.arity].format(_python_name(field.name))
+
+
+def _is_optional(field: Attribute[Any]) -> bool:
+    return not field.required
+
+
+def _attribute(field: Attribute[Any]) -> str:
+    kind = field.kind.description
+    type_ = "str" if field.kind.values else _PYTHON_TYPES.get(kind, kind)
+    return f"{field.name}: {type_}" if field.required else f"{field.name}: {type_} | None = None"
+
+
+if __name__ == "__main__":
+    main()
