@@ -1,0 +1,1 @@
+"""From a graph to code objects and the schedule that runs them."""

@@ -1,0 +1,197 @@
+"""AMDGPU code objects: taking them out of IREE's container and reading their note.
+
+The note (msgpack, `amdhsa.kernels`) is what the driver goes by: kernel names, the layout of the
+kernel argument segment, LDS, registers, workgroup size. Source: LLVM's AMDGPU usage guide,
+"Code Object V5 Metadata".
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack  # pyright: ignore[reportMissingTypeStubs]
+from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
+from elftools.elf.sections import NoteSection  # pyright: ignore[reportMissingTypeStubs]
+
+from hipgraft.codegen.kernel import Dispatch, Triple
+from hipgraft.diagnostics import CodegenError
+
+_ELF_MAGIC = b"\x7fELF"
+_HIDDEN = "hidden_"
+
+
+@dataclass(frozen=True)
+class KernelArgument:
+    """One explicit argument in the kernel argument segment; offset and size in bytes."""
+
+    kind: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """What the note says of one kernel.
+
+    Attributes:
+        name: symbol to launch.
+        arguments: explicit arguments in order; hidden ones are left out.
+        kernarg_size: bytes of the kernel argument segment, hidden arguments included.
+        lds_size: static LDS in bytes.
+        scratch_size: private memory of a work item in bytes.
+        vgprs: vector registers of a work item.
+        agprs: accumulator registers of a work item.
+        sgprs: scalar registers of a wavefront.
+        spills: vector and scalar registers spilled to memory.
+        wavefront_size: work items of a wavefront.
+        max_workgroup_size: most work items of a workgroup.
+        workgroup_size: required workgroup size, or None.
+    """
+
+    name: str
+    arguments: tuple[KernelArgument, ...]
+    kernarg_size: int
+    lds_size: int
+    scratch_size: int
+    vgprs: int
+    agprs: int
+    sgprs: int
+    spills: int
+    wavefront_size: int
+    max_workgroup_size: int
+    workgroup_size: Triple | None
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """A parsed AMDGPU ELF.
+
+    Attributes:
+        architecture: e.g. `gfx942`, without feature suffixes.
+        kernels: by symbol.
+    """
+
+    architecture: str
+    kernels: dict[str, KernelInfo]
+
+    @staticmethod
+    def parse(data: bytes) -> CodeObject:
+        """Reads the note of an ELF.
+
+        Raises:
+            CodegenError: `data` is no AMDGPU code object.
+        """
+        metadata = _metadata(data)
+        kernels = [_kernel_info(entry) for entry in metadata["amdhsa.kernels"]]
+        target = str(metadata["amdhsa.target"])
+        return CodeObject(
+            architecture=target.rsplit("-", 1)[-1].split(":")[0],
+            kernels={kernel.name: kernel for kernel in kernels},
+        )
+
+
+def extract_code_objects(container: bytes) -> list[bytes]:
+    """Returns the ELF files in an executable binary of IREE's HIP target, in order.
+
+    The container is a FlatBuffer whose schema changes between releases, so the ELF is found by
+    its magic and cut by its own section header table, which lld writes last.
+
+    Raises:
+        CodegenError: there is none.
+    """
+    found: list[bytes] = []
+    start = container.find(_ELF_MAGIC)
+    while start >= 0:
+        found.append(container[start : start + _elf_size(container, start)])
+        start = container.find(_ELF_MAGIC, start + len(found[-1]))
+    if not found:
+        raise CodegenError("the compiler's executable binary holds no code object")
+    return found
+
+
+def check_dispatch(dispatch: Dispatch, code_object: CodeObject) -> None:
+    """Checks that a launch agrees with the note of the kernel it launches.
+
+    Raises:
+        CodegenError: arguments or block size differ.
+    """
+    kernel = code_object.kernels[dispatch.kernel]
+    expected = _expected_arguments(dispatch)
+    if kernel.arguments != expected:
+        raise CodegenError(
+            f"kernel '{kernel.name}' takes arguments {_describe(kernel.arguments)} but its launch "
+            f"passes {_describe(expected)}"
+        )
+    if kernel.workgroup_size not in (None, dispatch.block):
+        raise CodegenError(
+            f"kernel '{kernel.name}' requires workgroups of {kernel.workgroup_size} but is "
+            f"launched with {dispatch.block}"
+        )
+    x, y, z = dispatch.block
+    if x * y * z > kernel.max_workgroup_size:
+        raise CodegenError(
+            f"kernel '{kernel.name}' allows {kernel.max_workgroup_size} work items in a "
+            f"workgroup but is launched with {x * y * z}"
+        )
+
+
+def _expected_arguments(dispatch: Dispatch) -> tuple[KernelArgument, ...]:
+    pointers = [
+        KernelArgument("global_buffer", 8 * index, 8) for index in range(len(dispatch.bindings))
+    ]
+    base = 8 * len(pointers)
+    words = [
+        KernelArgument("by_value", base + 4 * index, 4) for index in range(len(dispatch.constants))
+    ]
+    return tuple(pointers + words)
+
+
+def _describe(arguments: tuple[KernelArgument, ...]) -> str:
+    return "(" + ", ".join(f"{a.kind} {a.size} at {a.offset}" for a in arguments) + ")"
+
+
+def _elf_size(container: bytes, start: int) -> int:
+    # ELF64 header: e_shoff at 40, e_shentsize and e_shnum at 58 and 60.
+    if len(container) < start + 64:
+        raise CodegenError("the compiler's executable binary holds a truncated code object")
+    (table,) = struct.unpack_from("<Q", container, start + 40)
+    entry_size, entries = struct.unpack_from("<HH", container, start + 58)
+    size = table + entry_size * entries
+    if start + size > len(container):
+        raise CodegenError("the compiler's executable binary holds a truncated code object")
+    return size
+
+
+def _metadata(data: bytes) -> dict[str, Any]:
+    for section in ELFFile(io.BytesIO(data)).iter_sections():
+        if not isinstance(section, NoteSection):
+            continue
+        for note in section.iter_notes():
+            if note["n_name"] == "AMDGPU":
+                return msgpack.unpackb(note["n_desc"], strict_map_key=False)
+    raise CodegenError("the code object has no AMDGPU metadata note")
+
+
+def _kernel_info(entry: dict[str, Any]) -> KernelInfo:
+    required = entry.get(".reqd_workgroup_size")
+    return KernelInfo(
+        name=entry[".name"],
+        arguments=tuple(
+            KernelArgument(arg[".value_kind"], arg[".offset"], arg[".size"])
+            for arg in entry.get(".args", [])
+            if not arg[".value_kind"].startswith(_HIDDEN)
+        ),
+        kernarg_size=entry[".kernarg_segment_size"],
+        lds_size=entry[".group_segment_fixed_size"],
+        scratch_size=entry[".private_segment_fixed_size"],
+        vgprs=entry[".vgpr_count"],
+        agprs=entry.get(".agpr_count", 0),
+        sgprs=entry[".sgpr_count"],
+        spills=entry.get(".vgpr_spill_count", 0) + entry.get(".sgpr_spill_count", 0),
+        wavefront_size=entry[".wavefront_size"],
+        max_workgroup_size=entry[".max_flat_workgroup_size"],
+        workgroup_size=None if required is None else (required[0], required[1], required[2]),
+    )

@@ -1,0 +1,58 @@
+"""Constants of a compiled module, as the fills that write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.kernel import Fill
+from hipgraft.diagnostics import CodegenError
+
+# Past this, hundreds of memsets a call would be worse than a failure that says why.
+_MAX_FILLS = 256
+_WORD = 4
+
+
+def constant_bytes(attr: ir.Attribute) -> bytes:
+    """Returns the contents of a `#util.composite` attribute.
+
+    It has no Python API; it prints one element attribute a line between its brackets.
+
+    Raises:
+        CodegenError: an element is in a form that has no bytes here.
+    """
+    elements = [line.strip().removesuffix(",") for line in str(attr).splitlines()[1:-1]]
+    return b"".join(_element_bytes(element, attr.context) for element in elements)
+
+
+def fills(data: bytes, buffer: int, offset: int) -> list[Fill]:
+    """Returns fills that write `data` to `buffer` from `offset`, one per run of equal words.
+
+    Raises:
+        CodegenError: it would take too many.
+    """
+    padded = data + bytes(-len(data) % _WORD)
+    steps = list(_runs(padded, buffer, offset))
+    if len(steps) > _MAX_FILLS:
+        raise CodegenError(
+            f"the graph holds a constant of {len(data)} bytes; pass it as an operand instead"
+        )
+    return steps
+
+
+def _runs(data: bytes, buffer: int, offset: int) -> Iterator[Fill]:
+    words = [int.from_bytes(data[i : i + _WORD], "little") for i in range(0, len(data), _WORD)]
+    for word, run in groupby(words):
+        length = _WORD * len(list(run))
+        yield Fill(buffer, offset, length, word, _WORD)
+        offset += length
+
+
+def _element_bytes(text: str, context: ir.Context) -> bytes:
+    attr = ir.Attribute.parse(text, context)
+    try:
+        return memoryview(attr).tobytes()  # pyright: ignore[reportArgumentType]
+    except (BufferError, TypeError):
+        message = f"the graph holds a constant that cannot be embedded: {text[:60]}"
+        raise CodegenError(message) from None

@@ -1,0 +1,67 @@
+"""Prepares an input module's entry function for compilation to a schedule."""
+
+from __future__ import annotations
+
+from hipgraft.bindings import ir, passmanager
+from hipgraft.diagnostics import CodegenError
+
+ENTRY = "main"
+
+_TORCH_PIPELINE = "builtin.module(torch-to-iree{emit-async-entry-points=false})"
+
+
+def lower_torch(module: ir.Module) -> None:
+    """Lowers torch ops in place; nothing happens when there are none.
+
+    IREE's own input conversion would make an asynchronous entry point with fences.
+
+    Raises:
+        CodegenError: an op has no lowering.
+    """
+    try:
+        passmanager.PassManager.parse(_TORCH_PIPELINE, module.context).run(module.operation)
+    except ir.MLIRError as error:
+        first = error.error_diagnostics[0].message if error.error_diagnostics else str(error)
+        raise CodegenError(first) from None
+
+
+def find_entry(module: ir.Module) -> ir.Operation:
+    """Returns the function `@main`.
+
+    Raises:
+        CodegenError: there is none.
+    """
+    for op in module.body.operations:
+        attributes = op.operation.attributes
+        if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == ENTRY:
+            return op.operation
+    raise CodegenError(f"the compiler's module has no function '{ENTRY}'")
+
+
+def signature(module: ir.Module) -> ir.FunctionType:
+    """Returns the type of `@main`."""
+    return ir.FunctionType(ir.TypeAttr(find_entry(module).attributes["function_type"]).value)
+
+
+def add_result_buffers(module: ir.Module) -> None:
+    """Gives `@main` an argument for each result, into which the result is written.
+
+    Without them IREE allocates results itself, packs several into one allocation, and returns
+    an operand's memory where a result equals an operand.
+    """
+    function, kind = find_entry(module), signature(module)
+    with module.context, ir.Location.unknown():
+        buffer = ir.Type.parse("!hal.buffer")
+        index = ir.IndexType.get()
+        extra = [
+            ir.DictAttr.get({"iree.abi.output": ir.IntegerAttr.get(index, number)})
+            for number in range(len(kind.results))
+        ]
+        inputs = [*kind.inputs, *(buffer for _ in extra)]
+        plain = [ir.DictAttr.get({}) for _ in kind.inputs]
+        for _ in extra:
+            function.regions[0].blocks[0].add_argument(buffer, function.location)
+        function.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(inputs, kind.results)
+        )
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([*plain, *extra])

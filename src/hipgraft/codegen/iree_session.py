@@ -1,0 +1,149 @@
+"""IREE's compiler in this process: sessions, phases, diagnostics.
+
+A session holds one set of flags and one MLIR context; many invocations share it. The phases of
+the pipeline are chosen through the C API, which the wheel's `ctypes` wrapper does not cover.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+from iree.compiler.api import ctypes_dl  # noqa: TID251 (the compiler, not the bindings)
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import CodegenError, HipgraftError
+
+_MAX_REPORTED_ERRORS = 3
+_MAX_ERROR_CHARACTERS = 500
+
+_DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
+    None, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
+)
+
+
+class _Severity(IntEnum):
+    NOTE = 0
+    WARNING = 1
+    ERROR = 2
+    REMARK = 3
+
+
+class IreeSession:
+    """A compiler session with fixed flags.
+
+    Attributes:
+        context: the MLIR context in which modules for this session are built.
+    """
+
+    def __init__(self, flags: Sequence[str]):
+        """Starts a session.
+
+        Raises:
+            HipgraftError: the compiler does not know a flag or its value.
+        """
+        self._session = ctypes_dl.Session()
+        try:
+            self._session.set_flags(*flags)
+        except ValueError as error:
+            raise HipgraftError(f"invalid compiler flags: {str(error).strip()}") from None
+        self.context: ir.Context = self._session.context
+
+    def parse(self, text: str) -> ir.Module:
+        """Parses a module into the session's context.
+
+        Raises:
+            CodegenError: the text is not valid MLIR.
+        """
+        try:
+            return ir.Module.parse(text, context=self.context)
+        except ir.MLIRError as error:
+            raise CodegenError(f"invalid compiler input: {_first_line(error)}") from None
+
+    def run(
+        self, module: ir.Module, *, compile_from: str | None = None, compile_to: str | None = None
+    ) -> None:
+        """Runs the compiler's pipeline on `module` in place, from one phase to another.
+
+        Raises:
+            CodegenError: compilation failed; the message holds the first errors.
+        """
+        self._run(module, compile_from, compile_to).close()
+
+    def compile_to_vmfb(self, module: ir.Module) -> bytes:
+        """Runs the whole pipeline and returns the VM bytecode.
+
+        Raises:
+            CodegenError: compilation failed; the message holds the first errors.
+        """
+        invocation = self._run(module, None, None)
+        with ctypes_dl.Output.open_membuffer() as output:
+            invocation.output_vm_bytecode(output)
+            data = bytes(output.map_memory())
+        invocation.close()
+        return data
+
+    def _run(self, module: ir.Module, compile_from: str | None, compile_to: str | None) -> Any:
+        errors: list[str] = []
+        callback = _DIAGNOSTIC_CALLBACK(_error_collector(errors))
+        invocation = self._session.invocation()
+        pointer = ctypes.c_void_p(invocation._inv_p)  # pyright: ignore[reportPrivateUsage]
+        library = _library()
+        library.ireeCompilerInvocationEnableCallbackDiagnostics(pointer, 0, callback, None)
+        if compile_from is not None:
+            library.ireeCompilerInvocationSetCompileFromPhase(pointer, compile_from.encode())
+        if compile_to is not None:
+            library.ireeCompilerInvocationSetCompileToPhase(pointer, compile_to.encode())
+        invocation.import_module(module.operation)
+        if not invocation.execute():
+            invocation.close()
+            raise _failure(errors)
+        return invocation
+
+
+@cache
+def get_session(flags: tuple[str, ...]) -> IreeSession:
+    """Returns this process's session for `flags`, starting it at first use."""
+    return IreeSession(flags)
+
+
+@cache
+def _library() -> Any:
+    library: Any = ctypes_dl._dylib  # pyright: ignore[reportPrivateUsage]
+    pointer, text = ctypes.c_void_p, ctypes.c_char_p
+    for name, arguments in {
+        "ireeCompilerInvocationEnableCallbackDiagnostics": [
+            pointer,
+            ctypes.c_int,
+            _DIAGNOSTIC_CALLBACK,
+            pointer,
+        ],
+        "ireeCompilerInvocationSetCompileFromPhase": [pointer, text],
+        "ireeCompilerInvocationSetCompileToPhase": [pointer, text],
+    }.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = None, arguments
+    return library
+
+
+def _error_collector(errors: list[str]) -> Any:
+    def collect(severity: int, message: int, size: int, _user_data: int) -> None:
+        if severity == _Severity.ERROR:
+            errors.append(ctypes.string_at(message, size).decode(errors="replace"))
+
+    return collect
+
+
+def _failure(errors: Sequence[str]) -> CodegenError:
+    if not errors:
+        return CodegenError("the compiler failed without a message")
+    first, *others = (error[:_MAX_ERROR_CHARACTERS].strip() for error in errors)
+    return CodegenError(first, notes=tuple(others[: _MAX_REPORTED_ERRORS - 1]))
+
+
+def _first_line(error: ir.MLIRError) -> str:
+    diagnostics = error.error_diagnostics
+    return diagnostics[0].message if diagnostics else str(error).splitlines()[0]

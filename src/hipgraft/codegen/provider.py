@@ -1,0 +1,168 @@
+"""The IREE kernel provider: a graph in, code objects and a schedule out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
+from hipgraft.codegen.entry import add_result_buffers, lower_torch, signature
+from hipgraft.codegen.iree_session import IreeSession, get_session
+from hipgraft.codegen.kernel import Dispatch, Kernel, Step
+from hipgraft.codegen.schedule import Schedule, read_schedule
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.diagnostics import CodegenError
+
+# Constants are evaluated neither at compile time (which would run another compiler) nor once at
+# load time (which a host program of launches does not have).
+_GPU_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
+
+# Weights inside a printed schedule would drown it.
+_PRINTED_ELEMENTS = 16
+
+
+@dataclass(frozen=True)
+class SaveTemps:
+    """Where to leave what a compilation goes through: `directory/name.<stage>`."""
+
+    directory: Path
+    name: str
+
+    def write(self, suffix: str, data: str | bytes) -> None:
+        """Writes one file, replacing what is there."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        content = data.encode() if isinstance(data, str) else data
+        (self.directory / f"{self.name}.{suffix}").write_bytes(content)
+
+
+def compile_container(
+    op: ir.Operation | ir.OpView,
+    target: Target,
+    flags: Sequence[str] = (),
+    save_temps: SaveTemps | None = None,
+) -> Kernel:
+    """Compiles a `hipdnn.graph` or `hipdnn.fallback`.
+
+    Args:
+        op: the container.
+        target: what to compile for.
+        flags: compiler flags, after those of the target.
+        save_temps: where to leave intermediate files.
+
+    Raises:
+        CodegenError: the container has no lowering or does not compile.
+    """
+    from hipgraft.codegen.lowering import lower_container
+
+    return compile_text(lower_container(op, target), target, flags, save_temps)
+
+
+def compile_text(
+    text: str,
+    target: Target,
+    flags: Sequence[str] = (),
+    save_temps: SaveTemps | None = None,
+) -> Kernel:
+    """Compiles a module with one function `@main` on builtin tensors; its body may hold torch ops.
+
+    Args:
+        text: the module; operands and results of `@main` are the kernel's.
+        target: what to compile for.
+        flags: compiler flags, after those of the target.
+        save_temps: where to leave intermediate files.
+
+    Raises:
+        CodegenError: the module does not compile, or its schedule is not static.
+        HipgraftError: a flag is unknown.
+    """
+    if save_temps is not None:
+        save_temps.write("input.mlir", text)
+    if target.kind is TargetKind.CPU:
+        return _compile_for_cpu(text, target, flags, save_temps)
+    return _compile_for_gpu(text, target, flags, save_temps)
+
+
+def _compile_for_cpu(
+    text: str, target: Target, flags: Sequence[str], save_temps: SaveTemps | None
+) -> Kernel:
+    session = get_session((*target.iree_flags, *flags))
+    data = session.compile_to_vmfb(_parse(session, text))
+    if save_temps is not None:
+        save_temps.write("vmfb", data)
+    return Kernel(target=target.name, format="vmfb", objects=(data,))
+
+
+def _compile_for_gpu(
+    text: str, target: Target, flags: Sequence[str], save_temps: SaveTemps | None
+) -> Kernel:
+    session = get_session((*target.iree_flags, *_GPU_FLAGS, *flags))
+    module = _parse(session, text)
+    kind = signature(module)
+    add_result_buffers(module)
+    session.run(module, compile_to="executable-targets")
+    if save_temps is not None:
+        save_temps.write("schedule.mlir", _readable(module))
+    schedule = read_schedule(module, len(kind.inputs), len(kind.results))
+    session.run(module, compile_from="executable-targets", compile_to="hal")
+    objects = [
+        data for binary in _executable_binaries(module) for data in extract_code_objects(binary)
+    ]
+    if save_temps is not None:
+        for index, data in enumerate(objects):
+            save_temps.write(f"{index}.hsaco", data)
+    return _kernel(target, objects, schedule)
+
+
+def _parse(session: IreeSession, text: str) -> ir.Module:
+    module = session.parse(text)
+    if "torch" in text:
+        lower_torch(module)
+    return module
+
+
+def _readable(module: ir.Module) -> str:
+    return module.operation.get_asm(large_elements_limit=_PRINTED_ELEMENTS)
+
+
+def _executable_binaries(module: ir.Module) -> list[bytes]:
+    binaries: list[bytes] = []
+    for executable in module.body.operations:
+        if executable.operation.name != "hal.executable":
+            continue
+        for op in executable.operation.regions[0].blocks[0].operations:
+            if op.operation.name == "hal.executable.binary":
+                binaries.append(memoryview(op.operation.attributes["data"]).tobytes())
+    return binaries
+
+
+def _kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
+    parsed = [CodeObject.parse(data) for data in objects]
+    for code_object in parsed:
+        _check_architecture(code_object, target)
+    return Kernel(
+        target=target.name,
+        format="hsaco",
+        objects=tuple(objects),
+        workspace_size=schedule.workspace_size,
+        steps=tuple(_with_object(step, parsed) for step in schedule.steps),
+    )
+
+
+def _check_architecture(code_object: CodeObject, target: Target) -> None:
+    if code_object.architecture != target.name:
+        raise CodegenError(
+            f"the compiler made a code object for {code_object.architecture}, "
+            f"expected {target.name}"
+        )
+
+
+def _with_object(step: Step, code_objects: Sequence[CodeObject]) -> Step:
+    if not isinstance(step, Dispatch):
+        return step
+    holders = [i for i, code in enumerate(code_objects) if step.kernel in code.kernels]
+    if len(holders) != 1:
+        raise CodegenError(f"kernel '{step.kernel}' is in {len(holders)} code objects, expected 1")
+    check_dispatch(step, code_objects[holders[0]])
+    return replace(step, object=holders[0])

@@ -1,0 +1,406 @@
+"""Reads what a compiled module runs, and on which memory, from IREE's IR.
+
+After the `executable-targets` phase the entry function holds the schedule: buffers that are
+imported or allocated, and `stream.cmd.execute` regions of fills, copies and dispatches over them.
+IREE orders the bindings of a dispatch by use and drops unused arguments, so what a kernel gets
+is taken from here and never from a position. This IR is no interface and changes between
+releases; whatever is not understood is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.constant_fills import constant_bytes, fills
+from hipgraft.codegen.entry import find_entry
+from hipgraft.codegen.kernel import Access, Binding, Copy, Dispatch, Fill, Step, Triple
+from hipgraft.codegen.static_values import StaticValues
+from hipgraft.diagnostics import CodegenError
+
+# What hipgraft's arena gives and IREE's kernels may assume of each buffer.
+_ALIGNMENT = 256
+
+_ACCESSES: dict[int, Access] = {1: "read", 2: "write", 3: "read_write"}
+
+_IGNORED = {
+    "arith.constant",
+    "cf.br",
+    "hal.buffer_view.assert",
+    "hal.element_type",
+    "hal.encoding_type",
+    "stream.cmd.discard",
+    "stream.cmd.flush",
+    "stream.cmd.invalidate",
+    "stream.resource.dealloca",
+    "stream.timepoint.immediate",
+    "stream.timepoint.join",
+    "stream.yield",
+}
+
+
+@dataclass(frozen=True)
+class Export:
+    """A kernel's launch configuration.
+
+    Attributes:
+        operation: its `hal.executable.export`; valid until the module changes.
+        workgroup_size: work items in x, y, z.
+        subgroup_size: lanes of a wavefront, or 0 when not given.
+        dynamic_shared_memory: bytes of shared memory that the launch provides.
+    """
+
+    operation: ir.Operation
+    workgroup_size: Triple
+    subgroup_size: int
+    dynamic_shared_memory: int
+
+    def grid(self, workload: Sequence[int]) -> Triple:
+        """Returns the workgroup counts for the operands of a dispatch."""
+        (block,) = self.operation.regions[0].blocks
+        _device, *arguments = block.arguments
+        values = StaticValues(dict(zip(arguments, workload, strict=True)))
+        *_, terminator = block.operations
+        x, y, z = (values(operand) for operand in terminator.operation.operands)
+        return x, y, z
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The steps of a module's entry function.
+
+    Buffers are numbered: operands, results, workspace. A dispatch's object index is not set yet.
+
+    Attributes:
+        steps: what runs, in order.
+        workspace_size: bytes of scratch memory.
+        subgroup_sizes: lanes of a wavefront by kernel.
+    """
+
+    steps: tuple[Step, ...]
+    workspace_size: int
+    subgroup_sizes: dict[str, int]
+
+
+def read_schedule(module: ir.Module, num_operands: int, num_results: int) -> Schedule:
+    """Reads the schedule of `@main`, whose arguments are the operands and result buffers.
+
+    Args:
+        module: the module after `executable-targets`.
+        num_operands: leading arguments that are operands.
+        num_results: arguments after them that are the results' buffers.
+
+    Raises:
+        CodegenError: the module holds something that cannot be launched from a static program.
+    """
+    reader = _ScheduleReader(module, num_operands, num_results)
+    for op in module.body.operations:
+        if op.operation.name == "util.initializer":
+            reader.read_initializer(op.operation)
+    reader.read_function(find_entry(module))
+    return reader.finish()
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Memory that an SSA value stands for, from an offset in bytes."""
+
+    buffer: int
+    offset: int = 0
+
+    def at(self, offset: int) -> _Region:
+        return replace(self, offset=self.offset + offset)
+
+
+class _ScheduleReader:
+    def __init__(self, module: ir.Module, num_operands: int, num_results: int):
+        self._num_operands = num_operands
+        self._workspace = num_operands + num_results
+        self._workspace_size = 0
+        self._exports = dict(_exports(module))
+        self._number = StaticValues()
+        self._regions: dict[ir.Value, _Region] = {}
+        self._globals: dict[str, _Region] = {}
+        self._exported: dict[ir.Value, _Region] = {}
+        self._steps: list[Step] = []
+        self._readers: dict[str, Callable[[ir.Operation], None]] = {
+            "cf.cond_br": self._read_mapped_branch,
+            "stream.cmd.concurrent": self._read_nested,
+            "stream.cmd.copy": self._read_copy,
+            "stream.cmd.dispatch": self._read_dispatch,
+            "stream.cmd.execute": self._read_execute,
+            "stream.cmd.fill": self._read_fill,
+            "stream.cmd.serial": self._read_nested,
+            "stream.resource.alloc": self._read_allocation,
+            "stream.resource.alloca": self._read_allocation,
+            "stream.resource.subview": self._read_subview,
+            "stream.resource.try_map": self._read_map,
+            "stream.tensor.export": self._read_export,
+            "stream.tensor.import": self._read_import,
+            "stream.timepoint.await": self._read_alias,
+            "util.buffer.constant": self._read_constant,
+            "util.global.load": self._read_global_load,
+            "util.global.store": self._read_global_store,
+            "util.optimization_barrier": self._read_alias,
+            "util.return": self._read_return,
+        }
+
+    def read_function(self, function: ir.Operation) -> None:
+        """Reads a function of one block."""
+        blocks = list(function.regions[0].blocks)
+        if len(blocks) != 1:
+            raise CodegenError("the schedule has control flow")
+        self._read_block(blocks[0])
+
+    def read_initializer(self, initializer: ir.Operation) -> None:
+        """Reads how a global constant is made; it is made again in the workspace at each call.
+
+        A constant held in the module is mapped or, if the device cannot, loaded: the entry block
+        branches to the last one with the mapping, past a block with the loading.
+        """
+        blocks = list(initializer.regions[0].blocks)
+        self._read_block(blocks[0])
+        if len(blocks) > 1:
+            self._read_block(blocks[-1])
+
+    def finish(self) -> Schedule:
+        """Returns the schedule with operands protected from writes."""
+        self._protect_operands()
+        return Schedule(
+            steps=tuple(self._steps),
+            workspace_size=self._workspace_size,
+            subgroup_sizes={name: export.subgroup_size for name, export in self._exports.items()},
+        )
+
+    def _read_block(self, block: ir.Block) -> None:
+        for op in block.operations:
+            self._read(op.operation)
+
+    def _read(self, op: ir.Operation) -> None:
+        if op.name in _IGNORED:
+            return
+        reader = self._readers.get(op.name)
+        if reader is None:
+            raise CodegenError(f"the schedule holds '{op.name}', which cannot be launched")
+        reader(op)
+
+    def _read_nested(self, op: ir.Operation) -> None:
+        self._read_block(op.regions[0].blocks[0])
+
+    # Memory.
+
+    def _allocate(self, size: int) -> _Region:
+        region = _Region(self._workspace, self._workspace_size)
+        self._workspace_size += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return region
+
+    def _read_import(self, op: ir.Operation) -> None:
+        argument = op.operands[0]
+        if not isinstance(argument, ir.BlockArgument):
+            raise CodegenError("the schedule imports memory that is no argument")
+        self._regions[op.results[0]] = _Region(argument.arg_number)
+
+    def _read_allocation(self, op: ir.Operation) -> None:
+        self._regions[op.results[0]] = self._allocate(self._number(op.operands[0]))
+
+    def _read_subview(self, op: ir.Operation) -> None:
+        source, _source_size, offset, _size = op.operands
+        self._regions[op.results[0]] = self._regions[source].at(self._number(offset))
+
+    def _read_alias(self, op: ir.Operation) -> None:
+        for operand, result in zip(op.operands, op.results, strict=False):
+            self._alias(operand, result)
+
+    def _alias(self, source: ir.Value, target: ir.Value) -> None:
+        if source in self._regions:
+            self._regions[target] = self._regions[source]
+
+    def _read_export(self, op: ir.Operation) -> None:
+        self._exported[op.results[0]] = self._regions[op.operands[0]]
+
+    def _read_return(self, op: ir.Operation) -> None:
+        for index, value in enumerate(op.operands):
+            expected = _Region(self._num_operands + index)
+            if self._exported.get(value) != expected:
+                raise CodegenError(f"result {index} is not written to the buffer given for it")
+
+    # Constants.
+
+    def _read_constant(self, op: ir.Operation) -> None:
+        data = constant_bytes(op.attributes["value"])
+        region = self._allocate(len(data))
+        self._regions[op.results[0]] = region
+        self._steps += fills(data, region.buffer, region.offset)
+
+    def _read_map(self, op: ir.Operation) -> None:
+        source, offset, _size = op.operands
+        self._regions[op.results[1]] = self._regions[source].at(self._number(offset))
+
+    def _read_mapped_branch(self, op: ir.Operation) -> None:
+        arguments = op.successors[0].arguments
+        for operand, argument in zip(list(op.operands)[1:], arguments, strict=False):
+            self._alias(operand, argument)
+
+    def _read_global_load(self, op: ir.Operation) -> None:
+        self._regions[op.results[0]] = self._globals[str(op.attributes["global"])]
+
+    def _read_global_store(self, op: ir.Operation) -> None:
+        self._globals[str(op.attributes["global"])] = self._regions[op.operands[0]]
+
+    # Commands.
+
+    def _read_execute(self, op: ir.Operation) -> None:
+        resources, _sizes, _await = _segments(op)
+        (block,) = op.regions[0].blocks
+        for resource, argument in zip(resources, block.arguments, strict=True):
+            self._alias(resource, argument)
+        self._read_block(block)
+
+    def _read_fill(self, op: ir.Operation) -> None:
+        target, _size, offset, length, pattern = op.operands
+        region = self._regions[target].at(self._number(offset))
+        width = ir.IntegerType(pattern.type).width
+        value = self._number(pattern) & ((1 << width) - 1)
+        length_bytes = self._number(length)
+        self._steps.append(Fill(region.buffer, region.offset, length_bytes, value, width // 8))
+
+    def _read_copy(self, op: ir.Operation) -> None:
+        source, _size, source_offset, target, _target_size, target_offset, length = op.operands
+        origin = self._regions[source].at(self._number(source_offset))
+        goal = self._regions[target].at(self._number(target_offset))
+        self._steps.append(
+            Copy(origin.buffer, origin.offset, goal.buffer, goal.offset, self._number(length))
+        )
+
+    def _read_dispatch(self, op: ir.Operation) -> None:
+        workload, constants, resources, _sizes, offsets, lengths = _segments(op)
+        accesses = [
+            _ACCESSES[ir.IntegerAttr(access).value] for access in _array(op, "resource_accesses")
+        ]
+        kernel = _entry_point(op)
+        export = self._exports[kernel]
+        self._steps.append(
+            Dispatch(
+                object=0,
+                kernel=kernel,
+                grid=export.grid([self._number(value) for value in workload]),
+                block=export.workgroup_size,
+                dynamic_shared_memory=export.dynamic_shared_memory,
+                bindings=tuple(
+                    self._binding(*parts)
+                    for parts in zip(resources, offsets, lengths, accesses, strict=True)
+                ),
+                constants=tuple(self._word(value) for value in constants),
+            )
+        )
+
+    def _binding(
+        self, resource: ir.Value, offset: ir.Value, length: ir.Value, access: Access
+    ) -> Binding:
+        region = self._regions[resource].at(self._number(offset))
+        return Binding(region.buffer, region.offset, self._number(length), access)
+
+    def _word(self, value: ir.Value) -> int:
+        if value.type != ir.IntegerType.get_signless(32, value.context):
+            raise CodegenError(f"a dispatch passes a constant of type {value.type}, expected i32")
+        return self._number(value)
+
+    # IREE may update an operand in place, which the host program does not allow: it works on a
+    # copy in the workspace then.
+    def _protect_operands(self) -> None:
+        written = {b for step in self._steps for b in _written(step) if b < self._num_operands}
+        for operand in sorted(written):
+            size = max(_extent(step, operand) for step in self._steps)
+            shadow = self._allocate(size)
+            self._steps = [_redirect(step, operand, shadow) for step in self._steps]
+            self._steps.insert(0, Copy(operand, 0, shadow.buffer, shadow.offset, size))
+
+
+def _exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
+    for executable in module.body.operations:
+        if executable.operation.name != "hal.executable":
+            continue
+        for variant in _children(executable.operation, "hal.executable.variant"):
+            for export in _children(variant, "hal.executable.export"):
+                yield ir.StringAttr(export.attributes["sym_name"]).value, _export(export)
+
+
+def _children(op: ir.Operation, name: str) -> Iterator[ir.Operation]:
+    for child in op.regions[0].blocks[0].operations:
+        if child.operation.name == name:
+            yield child.operation
+
+
+def _export(op: ir.Operation) -> Export:
+    sizes = [ir.IntegerAttr(size).value for size in _array(op, "workgroup_size")]
+    x, y, z = (*sizes, 1, 1)[:3]
+    return Export(
+        operation=op,
+        workgroup_size=(x, y, z),
+        subgroup_size=_integer(op, "subgroup_size"),
+        dynamic_shared_memory=_integer(op, "workgroup_local_memory"),
+    )
+
+
+def _array(op: ir.Operation, name: str) -> ir.ArrayAttr:
+    return ir.ArrayAttr(op.attributes[name])
+
+
+def _integer(op: ir.Operation, name: str) -> int:
+    return ir.IntegerAttr(op.attributes[name]).value if name in op.attributes else 0
+
+
+def _entry_point(op: ir.Operation) -> str:
+    entry_points = _array(op, "entry_points")
+    if len(entry_points) != 1:
+        raise CodegenError("a dispatch has several variants, expected one")
+    return ir.SymbolRefAttr(entry_points[0]).value[-1]
+
+
+def _segments(op: ir.Operation) -> list[list[ir.Value]]:
+    sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    operands = iter(op.operands)
+    return [[next(operands) for _ in range(size)] for size in sizes]
+
+
+def _written(step: Step) -> list[int]:
+    if isinstance(step, Fill):
+        return [step.buffer]
+    if isinstance(step, Copy):
+        return [step.target]
+    return [binding.buffer for binding in step.bindings if binding.access != "read"]
+
+
+def _extent(step: Step, buffer: int) -> int:
+    """Returns how many bytes from the start of `buffer` a step reaches."""
+    if isinstance(step, Fill):
+        reached = [(step.buffer, step.offset + step.length)]
+    elif isinstance(step, Copy):
+        reached = [
+            (step.source, step.source_offset + step.length),
+            (step.target, step.target_offset + step.length),
+        ]
+    else:
+        reached = [(b.buffer, b.offset + b.length) for b in step.bindings]
+    return max((end for number, end in reached if number == buffer), default=0)
+
+
+def _redirect(step: Step, buffer: int, to: _Region) -> Step:
+    """Returns `step` with the uses of `buffer` moved to `to`."""
+
+    def moved(number: int, offset: int) -> tuple[int, int]:
+        return (to.buffer, to.offset + offset) if number == buffer else (number, offset)
+
+    if isinstance(step, Fill):
+        number, offset = moved(step.buffer, step.offset)
+        return replace(step, buffer=number, offset=offset)
+    if isinstance(step, Copy):
+        source, source_offset = moved(step.source, step.source_offset)
+        target, target_offset = moved(step.target, step.target_offset)
+        return Copy(source, source_offset, target, target_offset, step.length)
+    bindings: list[Binding] = []
+    for binding in step.bindings:
+        number, offset = moved(binding.buffer, binding.offset)
+        bindings.append(replace(binding, buffer=number, offset=offset))
+    return replace(step, bindings=tuple(bindings))

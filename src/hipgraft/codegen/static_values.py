@@ -1,0 +1,141 @@
+"""Evaluates integer and index arithmetic of IR whose inputs are known.
+
+IREE leaves workgroup counts, buffer sizes and offsets as SSA arithmetic. hipgraft's graphs are
+static, so each of these is a number.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import cast
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import CodegenError
+
+_BINARY: dict[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.divui": operator.floordiv,
+    "arith.divsi": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "arith.ceildivui": lambda a, b: -(-a // b),
+    "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.floordivsi": operator.floordiv,
+    "arith.remui": operator.mod,
+    "arith.maxui": max,
+    "arith.maxsi": max,
+    "arith.minui": min,
+    "arith.minsi": min,
+    "arith.andi": operator.and_,
+    "arith.ori": operator.or_,
+    "arith.xori": operator.xor,
+    "arith.shli": operator.lshift,
+    "arith.shrui": operator.rshift,
+    "util.align": lambda value, alignment: -(-value // alignment) * alignment,
+}
+
+_WIDTH_CASTS = {"arith.index_cast", "arith.index_castui", "arith.extui", "arith.extsi"}
+
+# In the order of arith's predicate enumeration.
+_COMPARISONS: tuple[Callable[[int, int], bool], ...] = (
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+)
+
+
+class StaticValues:
+    """Numbers of SSA values, computed on demand and remembered.
+
+    Valid only while the module is not mutated.
+    """
+
+    def __init__(self, known: dict[ir.Value, int] | None = None):
+        self._known = dict(known or {})
+
+    def __call__(self, value: ir.Value) -> int:
+        """Returns the number that `value` holds.
+
+        Raises:
+            CodegenError: it depends on something that is not a constant.
+        """
+        if value not in self._known:
+            self._known[value] = self._evaluate(value)
+        return self._known[value]
+
+    def _evaluate(self, value: ir.Value) -> int:
+        if isinstance(value.owner, ir.Block):
+            raise CodegenError("the schedule depends on a value that is not static")
+        op = value.owner.operation
+        if op.name == "arith.constant":
+            return _constant(op)
+        if op.name == "util.assume.int":
+            return self(op.operands[cast(ir.OpResult, value).result_number])
+        if op.name.startswith("affine."):
+            return _affine(op, [self(operand) for operand in op.operands])
+        return _arithmetic(op, [self(operand) for operand in op.operands])
+
+
+def _constant(op: ir.Operation) -> int:
+    attr = op.attributes["value"]
+    if isinstance(attr, ir.BoolAttr):
+        return int(attr.value)
+    if isinstance(attr, ir.IntegerAttr):
+        return attr.value
+    raise CodegenError(f"the schedule uses the constant {attr}, expected an integer")
+
+
+def _arithmetic(op: ir.Operation, operands: list[int]) -> int:
+    if op.name in _BINARY:
+        return _BINARY[op.name](operands[0], operands[1])
+    if op.name in _WIDTH_CASTS:
+        return operands[0]
+    if op.name == "arith.trunci":
+        width = ir.IntegerType(op.results[0].type).width
+        return operands[0] & ((1 << width) - 1)
+    if op.name == "arith.select":
+        return operands[1] if operands[0] else operands[2]
+    if op.name == "arith.cmpi":
+        predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+        return int(_COMPARISONS[predicate](operands[0], operands[1]))
+    raise CodegenError(f"the schedule depends on '{op.name}', which is not static")
+
+
+def _affine(op: ir.Operation, operands: list[int]) -> int:
+    affine_map = ir.AffineMapAttr(op.attributes["map"]).value
+    dims, symbols = operands[: affine_map.n_dims], operands[affine_map.n_dims :]
+    results = [_expression(result, dims, symbols) for result in affine_map.results]
+    return max(results) if op.name == "affine.max" else min(results)
+
+
+def _expression(expression: ir.AffineExpr, dims: list[int], symbols: list[int]) -> int:
+    if isinstance(expression, ir.AffineConstantExpr):
+        return expression.value
+    if isinstance(expression, ir.AffineDimExpr):
+        return dims[expression.position]
+    if isinstance(expression, ir.AffineSymbolExpr):
+        return symbols[expression.position]
+    assert isinstance(expression, ir.AffineBinaryExpr)
+    lhs = _expression(expression.lhs, dims, symbols)
+    rhs = _expression(expression.rhs, dims, symbols)
+    return _affine_operator(expression)(lhs, rhs)
+
+
+def _affine_operator(expression: ir.AffineExpr) -> Callable[[int, int], int]:
+    if isinstance(expression, ir.AffineAddExpr):
+        return operator.add
+    if isinstance(expression, ir.AffineMulExpr):
+        return operator.mul
+    if isinstance(expression, ir.AffineModExpr):
+        return operator.mod
+    if isinstance(expression, ir.AffineFloorDivExpr):
+        return operator.floordiv
+    return lambda a, b: -(-a // b)
