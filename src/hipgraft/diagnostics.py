@@ -14,6 +14,37 @@ if TYPE_CHECKING:
     from hipgraft.bindings import ir
 
 
+class Severity(Enum):
+    """How grave a diagnostic is, by its word in MLIR's output."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+    REMARK = "remark"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message with its place; what MLIR, a verifier or a pass says.
+
+    Attributes:
+        severity: error, warning, note or remark.
+        message: what is wrong, without location.
+        location: `file:line:col`, or empty.
+        notes: further diagnostics that belong to this one.
+    """
+
+    severity: Severity
+    message: str
+    location: str = ""
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.location or '<unknown>:0'}: {self.severity.value}: {self.message}"]
+        lines += [str(note) for note in self.notes]
+        return "\n".join(lines)
+
+
 class HipgraftError(Exception):
     """A user-facing error; tools print it and exit with status 1.
 
@@ -21,6 +52,7 @@ class HipgraftError(Exception):
         message: what went wrong, without location.
         location: where, as MLIR prints locations (`model.mlir:3:7`), or empty.
         notes: further lines, printed as `note:`.
+        reported: whether a diagnostic handler has already shown the error.
     """
 
     def __init__(self, message: str, *, location: str = "", notes: tuple[str, ...] = ()):
@@ -28,6 +60,12 @@ class HipgraftError(Exception):
         self.message = message
         self.location = location
         self.notes = notes
+        self.reported = False
+
+    def diagnostic(self) -> Diagnostic:
+        """Returns the error as a diagnostic, its notes at the same place."""
+        notes = tuple(Diagnostic(Severity.NOTE, note, self.location) for note in self.notes)
+        return Diagnostic(Severity.ERROR, self.message, self.location, notes)
 
     def __str__(self) -> str:
         prefix = f"{self.location}: " if self.location else ""
@@ -107,7 +145,7 @@ class Remark:
 
 
 def location_text(location: ir.Location) -> str:
-    """Returns `file:line:col` for a location, its name or callee chain's end otherwise."""
+    """Returns `file:line:col` of a location, or the name of one that no file is known of."""
     from hipgraft.bindings import ir
 
     if isinstance(location, ir.FileLineColLoc):
@@ -117,6 +155,24 @@ def location_text(location: ir.Location) -> str:
     if isinstance(location, ir.CallSiteLoc):
         return location_text(location.callee)
     if isinstance(location, ir.FusedLoc):
-        texts = [location_text(child) for child in location.locations]
+        texts = (location_text(child) for child in location.locations)
         return next((text for text in texts if text), "")
     return ""
+
+
+def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:
+    """Returns a diagnostic of MLIR's as ours."""
+    return Diagnostic(
+        severity=Severity[info.severity.name],
+        message=info.message,
+        location=location_text(info.location),
+        notes=tuple(native_diagnostic(note) for note in info.notes),
+    )
+
+
+def split_location(text: str) -> tuple[str, int, int] | None:
+    """Returns (file, line, column) of a `file:line:col` text, None for any other."""
+    parts = text.rsplit(":", 2)
+    if len(parts) != 3 or not (parts[1].isdigit() and parts[2].isdigit()):
+        return None
+    return parts[0], int(parts[1]), int(parts[2])

@@ -1,0 +1,70 @@
+"""Diagnostics on a terminal as MLIR's tools print them: with the source line and a caret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+from hipgraft.diagnostics import Diagnostic, HipgraftError, PipelineParseError, split_location
+from hipgraft.ir_io import MEMORY_NAME
+
+
+class DiagnosticPrinter:
+    """Prints diagnostics, with lines of the sources that it can read.
+
+    Attributes:
+        stream: where to print.
+        memory_name: the name to show for the source that was parsed from memory.
+    """
+
+    def __init__(self, stream: TextIO, *, memory_name: str = MEMORY_NAME, memory_text: str = ""):
+        self.stream = stream
+        self.memory_name = memory_name
+        self._lines: dict[str, list[str]] = {}
+        if memory_text:
+            self._lines[memory_name] = memory_text.splitlines()
+
+    def print(self, diagnostic: Diagnostic) -> None:
+        """Prints a diagnostic and its notes."""
+        place = split_location(diagnostic.location)
+        where = diagnostic.location or "<unknown>:0"
+        if place is not None and place[0] == MEMORY_NAME:
+            place = (self.memory_name, place[1], place[2])
+            where = f"{self.memory_name}:{place[1]}:{place[2]}"
+        self._write(f"{where}: {diagnostic.severity.value}: {diagnostic.message}")
+        if place is not None:
+            self._print_source(*place)
+        for note in diagnostic.notes:
+            self.print(note)
+
+    def print_error(self, error: HipgraftError) -> None:
+        """Prints an error that no diagnostic handler has shown."""
+        if error.reported:
+            return
+        if isinstance(error, PipelineParseError) and error.text:
+            self._lines[error.location.split(":")[0]] = error.text.splitlines()
+        if error.location:
+            self.print(error.diagnostic())
+        else:
+            self._write(str(error))
+
+    def _print_source(self, name: str, line: int, column: int) -> None:
+        lines = self._source_lines(name)
+        if not 1 <= line <= len(lines):
+            return
+        text = lines[line - 1]
+        # Tabs stay tabs, so that the caret stands below its character.
+        indent = "".join("\t" if character == "\t" else " " for character in text[: column - 1])
+        self._write(f"{text}\n{indent}^")
+
+    def _source_lines(self, name: str) -> list[str]:
+        if name not in self._lines:
+            try:
+                self._lines[name] = Path(name).read_text(encoding="utf-8").splitlines()
+            except (OSError, ValueError):
+                self._lines[name] = []
+        return self._lines[name]
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text + "\n")
+        self.stream.flush()

@@ -1,0 +1,140 @@
+"""Modules in from files, text or bytecode, and out to files, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError, VerifyError
+
+STDIN_NAME = "<stdin>"
+# What the bindings call the source of a module that was parsed from memory.
+MEMORY_NAME = "-"
+
+_BYTECODE_MAGIC = b"ML\xefR"
+
+
+def read_bytes(path: str) -> bytes:
+    """Reads a file, or standard input for `-`.
+
+    Raises:
+        HipgraftError: it cannot be read.
+    """
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise HipgraftError(f"cannot open input file '{path}': {error.strerror}") from None
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Returns whether data is MLIR bytecode rather than text."""
+    return data.startswith(_BYTECODE_MAGIC)
+
+
+def decode(data: bytes, name: str) -> str:
+    """Returns the text of a source.
+
+    Raises:
+        HipgraftError: it is not UTF-8; located at the first bad byte.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        location = f"{name}:{line}:{column}"
+        raise HipgraftError("invalid UTF-8 in MLIR text", location=location) from None
+
+
+def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
+    """Parses a whole source; its locations name `path` as given.
+
+    Several ops at the top are put into a module.
+
+    Raises:
+        ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
+    """
+    # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
+    # read only once.
+    if Path(path).is_file():
+        return ir.Module.parseFile(path, context)
+    return ir.Module.parse(data if is_bytecode(data) else decode(data, path), context)
+
+
+def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
+    """Parses a part of a source that begins at 1-based `line`, with the source's own locations."""
+    module = ir.Module.parse("\n" * (line - 1) + text, context)
+    _name_source(module, name)
+    return module
+
+
+def check_registered(op: ir.Operation, known_dialects: frozenset[str]) -> None:
+    """Checks that each op is known to MLIR or belongs to one of our dialects.
+
+    Raises:
+        VerifyError: at the first op that does not.
+    """
+    for each in walk(op):
+        name = each.name
+        if name.partition(".")[0] in known_dialects or each.context.is_registered_operation(name):
+            continue
+        raise VerifyError(
+            f"'{name}' op is of an unregistered dialect; if this is intended, "
+            "use --allow-unregistered-dialect",
+            each,
+        )
+
+
+def walk(op: ir.Operation) -> Iterator[ir.Operation]:
+    """Yields `op` and all ops nested in it, outer ones first."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for nested in block.operations:
+                yield from walk(nested.operation)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[Path]:
+    """Gives a temporary path that becomes `path` if the body succeeds, and vanishes if not.
+
+    Raises:
+        HipgraftError: the output cannot be written.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        # A device or pipe cannot be replaced.
+        yield target
+        return
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(target)
+    except OSError as error:
+        raise HipgraftError(f"cannot open output file '{path}': {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_output(path: str, data: bytes) -> None:
+    """Writes a file, or standard output for `-`; a file is replaced only as a whole."""
+    if path == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def _name_source(module: ir.Module, name: str) -> None:
+    with module.context:
+        for op in walk(module.operation):
+            location = op.location
+            if isinstance(location, ir.FileLineColLoc) and location.filename == MEMORY_NAME:
+                op.location = ir.Location.file(name, location.start_line, location.start_col)

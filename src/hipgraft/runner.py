@@ -1,0 +1,265 @@
+"""The pass runner: verifies, runs, times and observes the passes of a pipeline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from hipgraft import contracts, reproducer
+from hipgraft.bindings import ir, passmanager
+from hipgraft.diagnostics import (
+    Diagnostic,
+    HipgraftError,
+    OpError,
+    PassFailure,
+    Severity,
+    VerifyError,
+    native_diagnostic,
+)
+from hipgraft.pass_base import Pass, PassState
+from hipgraft.pipeline import NativeStep, Step, check_native, native_manager, resolve
+from hipgraft.registry import PipelineElement
+from hipgraft.verification import dialect_errors
+
+DiagnosticHandler = Callable[[Diagnostic], None]
+
+
+class Instrument:
+    """Observes a run; the base observes nothing.
+
+    A run with instruments takes native passes one by one instead of in groups.
+    """
+
+    def before(self, step: Step, module: ir.Module) -> None:
+        """Is called before each pass."""
+
+    def after(self, step: Step, module: ir.Module) -> None:
+        """Is called after each pass that succeeded."""
+
+    def failed(self, step: Step, module: ir.Module) -> None:
+        """Is called when a pass failed."""
+
+    def configure(self, manager: passmanager.PassManager, step: NativeStep) -> None:
+        """May set up MLIR's own instrumentation of a native pass."""
+
+
+@dataclass(frozen=True)
+class PassRecord:
+    """What one pass, or one group of native passes, did: its time and its reports."""
+
+    name: str
+    seconds: float
+    state: PassState
+
+
+@dataclass
+class RunResult:
+    """What a run reports.
+
+    Attributes:
+        records: one per pass, or per group of native passes, in order.
+        diagnostics: warnings and remarks that MLIR emitted.
+    """
+
+    records: list[PassRecord] = field(default_factory=list[PassRecord])
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+
+@dataclass
+class Runner:
+    """Runs pipelines on modules.
+
+    Attributes:
+        verify_each: verify before the first pass and after each one.
+        verify_contracts: check what passes require and ensure of the module's stage.
+        instruments: observers of each pass.
+        debug_only: names of passes that may print what they do.
+        reproducer: where to leave the module before a failed pass. None makes a temporary file
+            on failure. A given file is written before each pass, so that it survives a crash of
+            the process, and removed on success.
+        keep_reproducer: False leaves no reproducer.
+        on_diagnostic: is given each diagnostic as it comes, errors included.
+    """
+
+    verify_each: bool = True
+    verify_contracts: bool = False
+    instruments: Sequence[Instrument] = ()
+    debug_only: frozenset[str] = frozenset()
+    reproducer: Path | None = None
+    keep_reproducer: bool = True
+    on_diagnostic: DiagnosticHandler | None = None
+
+    def run(self, module: ir.Module, pipeline: str | Sequence[PipelineElement]) -> RunResult:
+        """Transforms `module` in place.
+
+        Raises:
+            PipelineParseError: the pipeline is malformed; nothing was run.
+            VerifyError: the module is invalid before or after a pass.
+            PassFailure: a pass failed or emitted an error.
+        """
+        steps = resolve(pipeline)
+        check_native(steps, module.context)
+        run = _Run(self, module)
+        with module.context, ir.Location.unknown(), run.collecting_diagnostics():
+            run.verify_input()
+            for group in self._groups(steps):
+                run.run_group(group)
+        if self.reproducer is not None:
+            self.reproducer.unlink(missing_ok=True)
+        return run.result
+
+    def _groups(self, steps: Sequence[Step]) -> list[list[Step]]:
+        if self.instruments:
+            return [[step] for step in steps]
+        groups: list[list[Step]] = []
+        for native, run in groupby(steps, key=lambda step: isinstance(step, NativeStep)):
+            groups += [list(run)] if native else [[step] for step in run]
+        return groups
+
+
+class _Run:
+    """One run of a pipeline on a module."""
+
+    def __init__(self, runner: Runner, module: ir.Module):
+        self.runner = runner
+        self.module = module
+        self.result = RunResult()
+        self.errors: list[Diagnostic] = []
+
+    @contextmanager
+    def collecting_diagnostics(self) -> Iterator[None]:
+        """Takes all that MLIR emits; without this, an error that is only emitted is lost."""
+        context = self.module.context
+        emitted_before = context.emit_error_diagnostics
+        context.emit_error_diagnostics = True
+        handler = context.attach_diagnostic_handler(self._take_native)
+        try:
+            yield
+        finally:
+            handler.detach()
+            context.emit_error_diagnostics = emitted_before
+
+    def _take_native(self, info: ir.Diagnostic) -> bool:
+        self._take(native_diagnostic(info))
+        return True
+
+    def _take(self, diagnostic: Diagnostic) -> None:
+        is_error = diagnostic.severity is Severity.ERROR
+        (self.errors if is_error else self.result.diagnostics).append(diagnostic)
+        if self.runner.on_diagnostic is not None:
+            self.runner.on_diagnostic(diagnostic)
+
+    def verify_input(self) -> None:
+        """Verifies the module before the first pass."""
+        if self.runner.verify_each:
+            with self._reporting(VerifyError):
+                self._verify()
+
+    def run_group(self, group: Sequence[Step]) -> None:
+        """Runs one of our passes, or a group of native ones, and leaves a reproducer on failure."""
+        snapshot = self._snapshot(group)
+        for instrument in self.runner.instruments:
+            instrument.before(group[0], self.module)
+        try:
+            with self._reporting(PassFailure):
+                self._run_and_verify(group)
+        except Exception as error:
+            for instrument in self.runner.instruments:
+                instrument.failed(group[-1], self.module)
+            self._leave_reproducer(group, snapshot, error)
+            raise
+        for instrument in self.runner.instruments:
+            instrument.after(group[-1], self.module)
+
+    def _run_and_verify(self, group: Sequence[Step]) -> None:
+        self._check_contract(group[0], "requires")
+        name = ",".join(step.name for step in group)
+        state = PassState(name, debug=name in self.runner.debug_only)
+        start = time.perf_counter()
+        self._execute(group, state)
+        self.result.records.append(PassRecord(name, time.perf_counter() - start, state))
+        if self.errors:
+            raise self._emitted_failure(PassFailure)
+        if self.runner.verify_each:
+            self._verify()
+        self._check_contract(group[0], "ensures")
+
+    def _execute(self, group: Sequence[Step], state: PassState) -> None:
+        if isinstance(group[0], Pass):
+            group[0].run(self.module, state)
+            return
+        native = [step for step in group if isinstance(step, NativeStep)]
+        manager = native_manager(native, self.module.context)
+        manager.enable_verifier(self.runner.verify_each)
+        for instrument in self.runner.instruments:
+            instrument.configure(manager, native[0])
+        manager.run(self.module.operation)
+
+    def _verify(self) -> None:
+        self.module.operation.verify()
+        self._raise_first(dialect_errors(self.module))
+
+    def _check_contract(self, step: Step, side: str) -> None:
+        if not self.runner.verify_contracts or not isinstance(step, Pass):
+            return
+        contract = step.requires if side == "requires" else step.ensures
+        if contract is not None:
+            why = f"which '{step.name}' {side}"
+            self._raise_first(contracts.check(self.module, contract, why))
+
+    def _raise_first(self, errors: Sequence[HipgraftError]) -> None:
+        for error in errors:
+            self._report(error)
+        if errors:
+            raise errors[0]
+
+    @contextmanager
+    def _reporting(self, failure: type[OpError]) -> Iterator[None]:
+        """Makes a diagnostic of each error, and a `failure` of MLIR's own."""
+        try:
+            yield
+        except ir.MLIRError:
+            raise self._emitted_failure(failure) from None
+        except HipgraftError as error:
+            self._report(error)
+            raise
+
+    def _report(self, error: HipgraftError) -> None:
+        if not error.reported:
+            self._take(error.diagnostic())
+            error.reported = True
+
+    def _emitted_failure(self, failure: type[OpError]) -> OpError:
+        """Returns what MLIR's handler has collected as an exception."""
+        if not self.errors:
+            return failure("a pass failed without a diagnostic")
+        first, *others = self.errors
+        error = failure(first.message, notes=tuple(str(other) for other in others))
+        error.location = first.location
+        error.reported = True
+        return error
+
+    def _snapshot(self, group: Sequence[Step]) -> ir.Operation | None:
+        if not self.runner.keep_reproducer:
+            return None
+        if self.runner.reproducer is not None:
+            reproducer.write(self.runner.reproducer, self.module.operation, group)
+        return self.module.operation.clone(ip=False)
+
+    def _leave_reproducer(
+        self, group: Sequence[Step], snapshot: ir.Operation | None, error: Exception
+    ) -> None:
+        if snapshot is None:
+            return
+        path = reproducer.leave(self.runner.reproducer, snapshot, group)
+        note = f"reproducer left in {path}"
+        if not isinstance(error, HipgraftError):
+            error.add_note(note)
+            return
+        error.notes += (note,)
+        if self.runner.on_diagnostic is not None:
+            self.runner.on_diagnostic(Diagnostic(Severity.NOTE, note, error.location))

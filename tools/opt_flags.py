@@ -1,0 +1,159 @@
+"""The command line of hipgraft-opt: its flags, and how a command line is read.
+
+The flags are the fields of `OptFlags`. Any other flag is taken for a pass or pipeline, in the
+order of the command line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+from hipgraft.diagnostics import HipgraftError
+
+
+class UsageError(HipgraftError):
+    """The command line makes no sense."""
+
+
+def flag(default: Any, doc: str, *, value: str = "", bare: str | None = None, name: str = "") -> Any:
+    """Declares a flag.
+
+    Args:
+        default: its value when absent.
+        doc: its line in `--help`.
+        value: what its value is called in `--help`.
+        bare: the value of the flag without `=`; None when the next word is its value.
+        name: its name, when that is not the field's.
+    """
+    metadata = {"doc": doc, "value": value, "bare": bare, "name": name}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class PassFlag:
+    """A flag that names a pass or pipeline; `options` is the text after `=`."""
+
+    name: str
+    options: str | None
+
+
+@dataclass(frozen=True)
+class OptFlags:
+    """The flags of hipgraft-opt, after the input and the passes."""
+
+    input: str = "-"
+    passes: tuple[PassFlag, ...] = ()
+
+    output: str = flag("-", "Write here instead of to standard output", value="FILE", name="o")
+    pass_pipeline: str | None = flag(None, "Run this textual pass pipeline", value="TEXT")
+    allow_unregistered_dialect: bool = flag(False, "Accept ops of unknown dialects")
+    debug_only: tuple[str, ...] = flag((), "Let these passes print what they do", value="PASS,...")
+    dump_pass_pipeline: bool = flag(False, "Print the pipeline before running it")
+    emit_bytecode: bool = flag(False, "Write bytecode instead of text")
+    help: bool = flag(False, "Print this page")
+    list_passes: bool = flag(False, "Print all passes and pipelines")
+    mlir_elide_elementsattrs_if_larger: int | None = flag(
+        None, "Print elements attributes of more elements as '...'", value="N"
+    )
+    mlir_elide_resource_strings_if_larger: int | None = flag(
+        None, "Print no resource of more characters", value="N"
+    )
+    mlir_pass_pipeline_crash_reproducer: str | None = flag(
+        None, "Leave the reproducer of a failure or crash here", value="FILE"
+    )
+    mlir_pass_statistics: bool = flag(False, "Print what passes counted")
+    mlir_print_debuginfo: bool = flag(False, "Print locations")
+    mlir_print_ir_after: tuple[str, ...] = flag((), "Print after these passes", value="PASS,...")
+    mlir_print_ir_after_all: bool = flag(False, "Print after each pass")
+    mlir_print_ir_after_change: bool = flag(False, "Print after passes only if they changed it")
+    mlir_print_ir_after_failure: bool = flag(False, "Print after a pass that failed")
+    mlir_print_ir_before: tuple[str, ...] = flag((), "Print before these passes", value="PASS,...")
+    mlir_print_ir_before_all: bool = flag(False, "Print before each pass")
+    mlir_print_ir_module_scope: bool = flag(False, "Print the whole module for nested passes too")
+    mlir_print_ir_tree_dir: str | None = flag(
+        None, "Write printed IR into files in this folder", value="DIR"
+    )
+    mlir_print_local_scope: bool = flag(False, "Print without aliases")
+    mlir_print_op_generic: bool = flag(False, "Print the generic form")
+    mlir_timing: bool = flag(False, "Print the time of each pass")
+    no_implicit_module: bool = flag(False, "Put no module around the input")
+    remarks: str | None = flag(
+        None, "Print remarks, or write them to this file as YAML", value="FILE", bare=""
+    )
+    run_reproducer: bool = flag(False, "Run the pipeline that the input says")
+    split_input_file: str | None = flag(
+        None, "Take each part of the input, between lines of '// -----', alone",
+        value="MARKER", bare="// -----",
+    )  # fmt: skip
+    verify_contracts: bool = flag(False, "Check what passes require and ensure")
+    verify_diagnostics: bool = flag(False, "Check 'expected-error' and its kind in the input")
+    verify_each: bool = flag(True, "Verify before the first and after each pass")
+    version: bool = flag(False, "Print versions")
+
+
+def flag_fields() -> dict[str, dataclasses.Field[Any]]:
+    """Returns the fields that are flags, by their name on the command line."""
+    fields = (field for field in dataclasses.fields(OptFlags) if field.metadata)
+    return {field.metadata["name"] or field.name.replace("_", "-"): field for field in fields}
+
+
+def parse(arguments: Sequence[str]) -> OptFlags:
+    """Reads a command line.
+
+    Raises:
+        UsageError: a value is missing or wrong, or there are two inputs.
+    """
+    known = flag_fields()
+    types = get_type_hints(OptFlags)
+    values: dict[str, Any] = {}
+    passes: list[PassFlag] = []
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if word == "-" or not word.startswith("-"):
+            if "input" in values:
+                raise UsageError(f"too many positional arguments: '{word}'")
+            values["input"] = word
+            continue
+        name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
+        field = known.get(name)
+        if field is None:
+            passes.append(PassFlag(name, text if equals else None))
+            continue
+        kind = types[field.name]
+        text = text if equals else _bare_value(name, field, kind, words)
+        value = _convert(name, text, kind)
+        # A list flag may be given several times.
+        values[field.name] = values.get(field.name, ()) + value if _is_list(kind) else value
+    return OptFlags(passes=tuple(passes), **values)
+
+
+def _bare_value(name: str, field: dataclasses.Field[Any], kind: Any, words: list[str]) -> str:
+    if kind is bool:
+        return "true"
+    if field.metadata["bare"] is not None:
+        return field.metadata["bare"]
+    if not words:
+        raise UsageError(f"for the --{name} option: requires a value!")
+    return words.pop(0)
+
+
+def _convert(name: str, text: str, kind: Any) -> Any:
+    if _is_list(kind):
+        return tuple(item for item in text.split(",") if item)
+    if kind is bool:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise UsageError(f"for the --{name} option: '{text}' is no boolean; try 0 or 1")
+        return text.lower() in ("true", "1")
+    if int in get_args(kind):
+        if not text.isdigit():
+            raise UsageError(f"for the --{name} option: '{text}' is no number")
+        return int(text)
+    return text
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) is tuple
