@@ -56,9 +56,9 @@ _IR = (
     Correction(r"(?<![\w.])_mlir\.ir\.", "", "the private name of this module"),
     Correction(re.escape(f"{_NATIVE}.ir."), "", "the private name of this module"),
     Correction(
-        r"from typing_extensions import Buffer, CapsuleType",
-        "from typing_extensions import Buffer, CapsuleType, TypeVar",
-        "only this TypeVar has defaults before Python 3.13",
+        r"(from typing_extensions import Buffer, CapsuleType)",
+        r"from numpy.typing import NDArray\n\1, TypeVar",
+        "arrays; and only this TypeVar has defaults before Python 3.13",
     ),
     Correction(
         r'_T = TypeVar\("_T", bound=Type\)',
@@ -77,6 +77,14 @@ _IR = (
     Correction(r"(?<=values: )Sequence(?=,)", "Sequence[bool]", "elements unknown to nanobind"),
     Correction(r"(?<=arg: )Sequence(?=, /\))", "Sequence[Any]", "elements unknown to nanobind"),
     Correction(r"\*arg_types(?=[,)])", "*arg_types: Type", "the types of a block's arguments"),
+    Correction(
+        r"(def attach_diagnostic_handler\(.*\)) -> object:", r"\1 -> DiagnosticHandler:", "cast"
+    ),
+    Correction(
+        r"(?<=array: )Buffer",
+        "Buffer | NDArray[Any]",
+        "to numpy's own types an array has the buffer protocol from Python 3.12 only",
+    ),
     Correction(r"-> list:", "-> list[tuple[str, str]]:", "arguments of a remark"),
     Correction(r"tuple\[Diagnostic\]", "tuple[Diagnostic, ...]", "any number of notes"),
     Correction(

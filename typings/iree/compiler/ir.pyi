@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import enum
 from typing import Any, ClassVar, Final, Generic, Self, Literal, overload
 
+from numpy.typing import NDArray
 from typing_extensions import Buffer, CapsuleType, TypeVar
 
 
@@ -257,7 +258,7 @@ class Context:
     @allow_unregistered_dialects.setter
     def allow_unregistered_dialects(self, arg: bool, /) -> None: ...
 
-    def attach_diagnostic_handler(self, callback: object) -> object:
+    def attach_diagnostic_handler(self, callback: object) -> DiagnosticHandler:
         """Attaches a diagnostic handler that will receive callbacks."""
 
     def enable_remarks(self, *, policy: RemarkPolicy = RemarkPolicy.ALL, output_file: str | None = None, format: RemarkFormat = RemarkFormat.YAML, all_filter: str = '', passed_filter: str = '', missed_filter: str = '', analysis_filter: str = '', failed_filter: str = '', callback: object | None = None, print_as_emit_remarks: bool | None = None) -> None:
@@ -2676,7 +2677,7 @@ class DenseElementsAttr(Attribute):
 
     @overload
     @staticmethod
-    def get(array: Buffer, signless: bool = True, type: Type | None = None, shape: Sequence[int] | None = None, context: Context | None = None) -> DenseElementsAttr:
+    def get(array: Buffer | NDArray[Any], signless: bool = True, type: Type | None = None, shape: Sequence[int] | None = None, context: Context | None = None) -> DenseElementsAttr:
         """
         Gets a DenseElementsAttr from a Python buffer or array.
 
@@ -2760,7 +2761,7 @@ class DenseFPElementsAttr(DenseElementsAttr):
 
     @overload
     @staticmethod
-    def get(array: Buffer, signless: bool = True, type: Type | None = None, shape: Sequence[int] | None = None, context: Context | None = None) -> DenseFPElementsAttr:
+    def get(array: Buffer | NDArray[Any], signless: bool = True, type: Type | None = None, shape: Sequence[int] | None = None, context: Context | None = None) -> DenseFPElementsAttr:
         """
         Gets a DenseElementsAttr from a Python buffer or array.
 
@@ -2841,7 +2842,7 @@ class DenseIntElementsAttr(DenseElementsAttr):
 
     @overload
     @staticmethod
-    def get(array: Buffer, signless: bool = True, type: Type | None = None, shape: Sequence[int] | None = None, context: Context | None = None) -> DenseIntElementsAttr:
+    def get(array: Buffer | NDArray[Any], signless: bool = True, type: Type | None = None, shape: Sequence[int] | None = None, context: Context | None = None) -> DenseIntElementsAttr:
         """
         Gets a DenseElementsAttr from a Python buffer or array.
 
@@ -2927,7 +2928,7 @@ class DenseResourceElementsAttr(Attribute):
     """(arg: object, /) -> str"""
 
     @staticmethod
-    def get_from_buffer(array: Buffer, name: str, type: Type, alignment: int | None = None, is_mutable: bool = False, context: Context | None = None) -> DenseResourceElementsAttr:
+    def get_from_buffer(array: Buffer | NDArray[Any], name: str, type: Type, alignment: int | None = None, is_mutable: bool = False, context: Context | None = None) -> DenseResourceElementsAttr:
         """
         Gets a DenseResourceElementsAttr from a Python buffer or array.
 
