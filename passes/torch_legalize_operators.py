@@ -1,0 +1,325 @@
+"""Rewrites ATen ops that torch-mlir does not know, or decomposes badly, into ones that it knows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import PassFailure
+from hipgraft.pass_base import Pass, PassState
+from hipgraft.torch_builder import (
+    constant_bool,
+    constant_int,
+    constant_none,
+    int_list,
+    shape_and_element,
+    torch_op,
+    vtensor_type,
+)
+from hipgraft.torch_to_hipdnn.constants import constant_value, is_constant
+
+_IDENTITIES = frozenset(
+    {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
+     "aten.to.device", "aten.dropout", "aten.native_dropout"}
+)  # fmt: skip
+
+_VIEWS = frozenset(
+    {"aten.view", "aten.slice.Tensor", "aten.select.int", "aten.expand", "aten.permute",
+     "aten.transpose.int", "aten.t", "aten.unsqueeze", "aten.squeeze.dim", "aten.alias",
+     "aten.detach", "aten.reshape", "aten._unsafe_view", "aten.narrow", "aten.flatten.using_ints"}
+)  # fmt: skip
+
+_IN_PLACE = re.compile(r"aten\.\w*[a-z0-9]_(\.\w+)?")
+
+_Rewrite = Callable[[ir.Operation], ir.Value | None]
+
+
+def aten_name(op: ir.Operation) -> str:
+    """Returns `aten.relu` for both `torch.aten.relu` and `torch.operator "torch.aten.relu"`."""
+    name = op.name
+    if name == "torch.operator":
+        name = ir.StringAttr(op.attributes["name"]).value
+    return name.removeprefix("torch.")
+
+
+def _tensor(value: ir.Value) -> tuple[list[int], str]:
+    read = shape_and_element(value.type)
+    if read is None:
+        raise PassFailure(f"expected a tensor of static shape, found '{value.type}'", _owner(value))
+    return read
+
+
+def _owner(value: ir.Value) -> ir.Operation | None:
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def _constant(op: ir.Operation, index: int) -> int | float | bool | list[int] | None:
+    value = op.operands[index]
+    if not is_constant(value):
+        raise PassFailure(f"'{aten_name(op)}' expects a constant operand #{index}", op)
+    return constant_value(value)
+
+
+def _int(op: ir.Operation, index: int) -> int:
+    value = _constant(op, index)
+    if not isinstance(value, int):
+        raise PassFailure(f"'{aten_name(op)}' expects an integer operand #{index}", op)
+    return value
+
+
+def _batch_norm(op: ir.Operation) -> ir.Value | None:
+    if any(True for result in list(op.results)[1:] for _ in result.uses):
+        raise PassFailure(f"'{aten_name(op)}': the saved statistics are used", op)
+    x, weight, bias, mean, variance, momentum, epsilon = op.operands
+    flags = [constant_bool(False), momentum, epsilon, constant_bool(False)]
+    return torch_op(
+        "aten.batch_norm", [x, weight, bias, mean, variance, *flags], [op.results[0].type]
+    ).result
+
+
+def _diff(op: ir.Operation) -> ir.Value | None:
+    if _int(op, 1) != 1:
+        raise PassFailure(f"'{aten_name(op)}' of order {_int(op, 1)} is not supported", op)
+    shape, element = _tensor(op.operands[0])
+    dim = _int(op, 2) % len(shape)
+    parts = [v for v in (op.operands[3], op.operands[0], op.operands[4]) if _is_tensor(v)]
+    shape[dim] = sum(_tensor(part)[0][dim] for part in parts)
+    whole = _concatenate(parts, dim, vtensor_type(shape, element)) if len(parts) > 1 else parts[0]
+    later = _slice(whole, dim, 1, shape[dim], op.result.type)
+    earlier = _slice(whole, dim, 0, shape[dim] - 1, op.result.type)
+    if element == "i1":
+        return torch_op("aten.logical_xor", [later, earlier], [op.result.type]).result
+    return torch_op("aten.sub.Tensor", [later, earlier, constant_int(1)], [op.result.type]).result
+
+
+def _is_tensor(value: ir.Value) -> bool:
+    return shape_and_element(value.type) is not None
+
+
+def _concatenate(parts: list[ir.Value], dim: int, result: ir.Type) -> ir.Value:
+    tensors = ir.Type.parse("!torch.list<vtensor>")
+    listed = torch_op("prim.ListConstruct", parts, [tensors]).result
+    return torch_op("aten.cat", [listed, constant_int(dim)], [result]).result
+
+
+def _slice(x: ir.Value, dim: int, start: int, stop: int, result: ir.Type) -> ir.Value:
+    bounds = [constant_int(value) for value in (dim, start, stop, 1)]
+    return torch_op("aten.slice.Tensor", [x, *bounds], [result]).result
+
+
+def _roll(op: ir.Operation) -> ir.Value | None:
+    """`roll(x, shifts, dims)`; torch-mlir's slices of it have no static shape."""
+    shifts, dims = _constant(op, 1), _constant(op, 2)
+    if not isinstance(shifts, list) or not isinstance(dims, list) or not dims:
+        return None
+    x = op.operands[0]
+    for shift, dim in zip(shifts, dims, strict=True):
+        x = _rolled(x, shift, dim)
+    return x
+
+
+def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
+    shape, element = _tensor(x)
+    dim %= len(shape)
+    extent = shape[dim]
+    split = -shift % extent
+    if split == 0:
+        return x
+    bounds = [(split, extent), (0, split)]
+    parts = [
+        _slice(
+            x,
+            dim,
+            start,
+            stop,
+            vtensor_type([*shape[:dim], stop - start, *shape[dim + 1 :]], element),
+        )
+        for start, stop in bounds
+    ]
+    return _concatenate(parts, dim, x.type)
+
+
+def _squeeze_dims(op: ir.Operation) -> ir.Value | None:
+    return _view(op.operands[0], *_tensor(op.result))
+
+
+def _view(x: ir.Value, shape: list[int], element: str) -> ir.Value:
+    return torch_op("aten.view", [x, int_list(shape)], [vtensor_type(shape, element)]).result
+
+
+def _softmax(op: ir.Operation) -> ir.Value | None:
+    """`_softmax(x, dim, half_to_float)` is `softmax.int` with the result's type as dtype."""
+    name = aten_name(op).replace("._", ".") + ".int"
+    dtype = constant_int(6) if _constant(op, 2) else constant_none()
+    return torch_op(name, [op.operands[0], op.operands[1], dtype], [op.result.type]).result
+
+
+def _addmm(op: ir.Operation) -> ir.Value | None:
+    if [_constant(op, 3), _constant(op, 4)] != [1, 1]:
+        return None
+    product = torch_op("aten.mm", list(op.operands)[1:3], [op.result.type]).result
+    operands = [product, op.operands[0], constant_int(1)]
+    return torch_op("aten.add.Tensor", operands, [op.result.type]).result
+
+
+def _group_norm(op: ir.Operation) -> ir.Value | None:
+    """`group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
+    x, _, weight, bias, epsilon, *_ = op.operands
+    return _normalised_groups(x, _int(op, 1), weight, bias, epsilon)
+
+
+def _native_group_norm(op: ir.Operation) -> ir.Value | None:
+    """`native_group_norm(x, weight, bias, n, c, hw, groups, epsilon)`."""
+    if any(True for result in list(op.results)[1:] for _ in result.uses):
+        return None
+    x, weight, bias = list(op.operands)[:3]
+    return _normalised_groups(x, _int(op, 6), weight, bias, op.operands[7])
+
+
+def _instance_norm(op: ir.Operation) -> ir.Value | None:
+    """`instance_norm(x, weight, bias, mean, var, use_input_stats, momentum, epsilon, cudnn)`."""
+    if not _constant(op, 5):
+        return None
+    x, weight, bias = list(op.operands)[:3]
+    return _normalised_groups(x, _tensor(x)[0][1], weight, bias, op.operands[7])
+
+
+def _normalised_groups(
+    x: ir.Value, groups: int, weight: ir.Value, bias: ir.Value, epsilon: ir.Value
+) -> ir.Value:
+    """A group's mean and variance are those of a layer norm over the group's elements.
+
+    torch-mlir's decomposition instead sums squares in the element type, which overflows in f16.
+    """
+    shape, element = _tensor(x)
+    size = math.prod(shape[1:]) // groups
+    grouped = _view(x, [shape[0], groups, size], element)
+    none = constant_none()
+    statistics = vtensor_type([shape[0], groups, 1], element)
+    normal = torch_op(
+        "aten.native_layer_norm",
+        [grouped, int_list([size]), none, none, epsilon],
+        [grouped.type, statistics, statistics],
+    ).results[0]
+    y = _view(normal, shape, element)
+    return _per_channel("aten.add.Tensor", _per_channel("aten.mul.Tensor", y, weight), bias)
+
+
+def _per_channel(name: str, x: ir.Value, channel: ir.Value) -> ir.Value:
+    """Applies `name` between `x` [N, C, ...] and `channel` [C]; none does nothing."""
+    if not _is_tensor(channel):
+        return x
+    shape, element = _tensor(channel)
+    broadcast = _view(channel, shape + [1] * (len(_tensor(x)[0]) - 2), element)
+    alpha = [constant_int(1)] if name == "aten.add.Tensor" else []
+    return torch_op(name, [x, broadcast, *alpha], [x.type]).result
+
+
+_REWRITES: dict[str, _Rewrite] = {
+    "aten._native_batch_norm_legit_no_training": _batch_norm,
+    "aten._softmax": _softmax,
+    "aten._log_softmax": _softmax,
+    "aten.addmm": _addmm,
+    "aten.diff": _diff,
+    "aten.group_norm": _group_norm,
+    "aten.instance_norm": _instance_norm,
+    "aten.native_group_norm": _native_group_norm,
+    "aten.roll": _roll,
+    "aten.squeeze.dims": _squeeze_dims,
+}
+
+
+def _replacement(op: ir.Operation) -> ir.Value | None:
+    name = aten_name(op)
+    if name in _IDENTITIES and op.operands[0].type == op.results[0].type:
+        return op.operands[0]
+    if name in _REWRITES:
+        return _REWRITES[name](op)
+    return _functional(op, name) if _IN_PLACE.fullmatch(name) else None
+
+
+def _functional(op: ir.Operation, name: str) -> ir.Value:
+    """The value form of an in-place op; what reads its operand later reads the result."""
+    target = op.operands[0]
+    functional = f"torch.{name.replace('_.', '.', 1).removesuffix('_')}"
+    if not op.context.is_registered_operation(functional):
+        raise PassFailure(f"in-place op '{name}' has no value form", op)
+    _check_unaliased(op, target)
+    new = torch_op(functional.removeprefix("torch."), op.operands, [op.result.type])
+    for use in list(target.uses):
+        owner = use.owner.operation
+        if owner.block == op.block and op.is_before_in_block(owner):
+            owner.operands[use.operand_number] = new.result
+    return new.result
+
+
+def _check_unaliased(op: ir.Operation, target: ir.Value) -> None:
+    """Value tensors cannot say that a view of `target` changes with it."""
+    owner = _owner(target)
+    if owner is None:
+        raise PassFailure(f"in-place op '{aten_name(op)}' on a function argument", op)
+    users = [use.owner.operation for use in target.uses]
+    if aten_name(owner) in _VIEWS:
+        users += [u.owner.operation for u in owner.operands[0].uses]
+        users = [user for user in users if user != owner and op.is_before_in_block(user)]
+        if not all(target in list(user.operands) for user in users):
+            raise PassFailure(f"in-place op '{aten_name(op)}' on a view of a tensor used later", op)
+    elif any(aten_name(user) in _VIEWS and user.is_before_in_block(op) for user in users):
+        raise PassFailure(f"in-place op '{aten_name(op)}' on a tensor with views", op)
+
+
+@dataclass(frozen=True)
+class TorchLegalizeOperatorsPass(Pass):
+    """Rewrites ATen ops that torch-mlir does not know or decomposes badly.
+
+    Functionalises in-place ops on value tensors, drops metadata assertions and ops that do
+    nothing at inference, expresses group and instance norm as layer norm, and gives ops without a
+    registered form (`aten.diff`, `aten.squeeze.dims`, ...) one.
+
+    Before:
+        %0 = torch.operator "torch.aten.squeeze.dims"(%x, %dims)
+            : (!torch.vtensor<[2,1,3,1],f32>, !torch.list<int>) -> !torch.vtensor<[2,3],f32>
+
+    After:
+        %0 = torch.aten.view %x, %shape
+            : !torch.vtensor<[2,1,3,1],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>
+
+    Requires:
+        Functions on `!torch.vtensor` of static shapes.
+
+    Ensures:
+        No in-place op and none of the rewritten ops is left.
+
+    Errors:
+        An in-place op on a function argument or on an aliased tensor; a non-constant attribute
+        operand; saved statistics of an inference batch norm that are used.
+
+    Source:
+        own
+    """
+
+    name = "torch-legalize-operators"
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """See the class."""
+        for function in list(module.body.operations):
+            for region in function.operation.regions:
+                for block in region.blocks:
+                    _legalize_block(block, state)
+
+
+def _legalize_block(block: ir.Block, state: PassState) -> None:
+    for op in [op.operation for op in block.operations]:
+        if aten_name(op) in ("aten._assert_tensor_metadata", "runtime.assert"):
+            op.erase()
+            continue
+        with ir.InsertionPoint(op), op.location:
+            new = _replacement(op)
+        if new is None:
+            continue
+        op.results[0].replace_all_uses_with(new)
+        op.erase()
+        state.count("ops-rewritten")

@@ -1,0 +1,81 @@
+"""Frontends: a model file in, a module of stage 0 (contract `torch`) out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.frontends.stage import check_torch_contract, stage_of
+from hipgraft.frontends.torch_text import read_mlir
+from hipgraft.pipelines.hipgraft_onnx import PHASE_ONNX_TO_TORCH
+from hipgraft.pipelines.hipgraft_torch import PHASE_TORCH_BACKEND_FORM
+from hipgraft.runner import Runner
+
+__all__ = ["load", "normalize", "read", "stage_of"]
+
+
+def read(
+    path: str | Path,
+    context: ir.Context | None = None,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> ir.Module:
+    """Reads a model or program of any stage as it is.
+
+    Args:
+        path: `.onnx`, or MLIR as text or bytecode.
+        context: context of the module; a new one if absent.
+        shapes: extents of ONNX graph inputs by name, for dynamic ones.
+        dims: extents of ONNX symbolic dimensions by name.
+
+    Raises:
+        HipgraftError: the file is missing, of another kind, or invalid; located.
+    """
+    path = Path(path)
+    context = make_context() if context is None else context
+    if path.suffix == ".onnx":
+        # onnx costs a quarter of a second to import.
+        from hipgraft.frontends.onnx_import import import_model
+        from hipgraft.frontends.onnx_model import read_model
+
+        return import_model(read_model(path, shapes=shapes, dims=dims), path, context)
+    if path.suffix in (".mlir", ".mlirbc"):
+        return read_mlir(path, context)
+    raise HipgraftError(
+        f"unknown kind of file '{path.suffix}'; expected .onnx, .mlir or .mlirbc",
+        location=str(path),
+    )
+
+
+def load(
+    path: str | Path,
+    context: ir.Context | None = None,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> ir.Module:
+    """Reads a model and brings it to stage 0; arguments as of `read`.
+
+    Raises:
+        HipgraftError: the file is invalid, has an unknown op or a dynamic shape; located.
+    """
+    module = read(path, context, shapes=shapes, dims=dims)
+    normalize(module)
+    return module
+
+
+def normalize(module: ir.Module) -> None:
+    """Brings a torch module, imported from ONNX or from PyTorch, to stage 0 in place.
+
+    Raises:
+        HipgraftError: an op is unknown or has no static shape; located.
+    """
+    phases = [PHASE_TORCH_BACKEND_FORM]
+    if stage_of(module) == "onnx":
+        phases.insert(0, PHASE_ONNX_TO_TORCH)
+    for phase in phases:
+        Runner(keep_reproducer=False).run(module, phase)
+    check_torch_contract(module)

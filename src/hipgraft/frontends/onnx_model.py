@@ -1,0 +1,183 @@
+"""Reads an ONNX file and brings it to the form that the importer needs: static and inferred.
+
+Everything here is about protobufs; `onnx_import` turns the result into MLIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, checker, defs, inliner, shape_inference, version_converter
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.frontends.onnx_folding import fold_constants
+
+OLDEST_OPSET = 13
+"""torch-mlir's ONNX lowerings know the forms from this opset on."""
+
+_UPGRADED_OPSET = 17
+_LARGE = 1 << 16  # bytes; weights above it are set aside while shapes are inferred
+
+
+def read_model(
+    path: Path,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> onnx.ModelProto:
+    """Reads, checks and infers an ONNX model; shape computations are folded.
+
+    Args:
+        path: the `.onnx` file; external data is looked up beside it.
+        shapes: extents of graph inputs by name, for inputs with dynamic dimensions.
+        dims: extents of symbolic dimensions by name.
+
+    Returns:
+        A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`, with static
+        shapes at its inputs.
+
+    Raises:
+        HipgraftError: the file is no valid ONNX model, has an unknown operator or an input with a
+            dynamic dimension; located at the file and node.
+    """
+    model = _parse(path)
+    _check_operators(model, path)
+    weights = _set_aside_weights(model)
+    try:
+        checker.check_model(model)
+        _fix_input_shapes(model, path, shapes or {}, dims or {})
+        model = _upgrade(inliner.inline_local_functions(model), path)
+        _name_nodes(model, path)
+        model = _infer_and_fold(model, weights)
+    except (checker.ValidationError, shape_inference.InferenceError) as error:
+        raise _at(path, f"invalid ONNX model: {_first_line(error)}") from error
+    _put_back_weights(model, weights)
+    return model
+
+
+def _at(path: Path, message: str, node: str = "") -> HipgraftError:
+    location = f"{path.name}:{node}" if node else str(path)
+    return HipgraftError(message, location=location)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _parse(path: Path) -> onnx.ModelProto:
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except DecodeError as error:
+        raise _at(path, "not an ONNX model, or a truncated one") from error
+    except OSError as error:
+        raise _at(path, f"cannot read: {error.strerror}") from error
+    if not model.HasField("graph") or not model.opset_import:
+        raise _at(path, "not an ONNX model: no graph or no opset")
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+    except (OSError, ValueError, checker.ValidationError) as error:
+        raise _at(path, f"external data is missing or invalid: {_first_line(error)}") from error
+    return model
+
+
+def _check_operators(model: onnx.ModelProto, path: Path) -> None:
+    local = {(function.domain, function.name) for function in model.functions}
+    for node in model.graph.node:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) in local or defs.has(node.op_type, domain):
+            continue
+        name = f"{domain}.{node.op_type}" if domain else node.op_type
+        raise _at(path, f"unknown ONNX operator '{name}'", node.name or node.output[0])
+
+
+def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
+    """Empties large initialisers: inference copies the model and protobuf ends at 2 GiB."""
+    inputs = {value.name for value in model.graph.input}
+    weights: dict[str, TensorProto] = {}
+    for tensor in list(model.graph.initializer):
+        if tensor.ByteSize() <= _LARGE:
+            continue
+        weights[tensor.name] = TensorProto()
+        weights[tensor.name].CopyFrom(tensor)
+        model.graph.initializer.remove(tensor)
+        if tensor.name not in inputs:
+            value = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            model.graph.input.append(value)
+    return weights
+
+
+def _put_back_weights(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> None:
+    for value in [value for value in model.graph.input if value.name in weights]:
+        model.graph.input.remove(value)
+    model.graph.initializer.extend(weights.values())
+
+
+def _fix_input_shapes(
+    model: onnx.ModelProto,
+    path: Path,
+    shapes: Mapping[str, Sequence[int]],
+    dims: Mapping[str, int],
+) -> None:
+    inputs = {value.name: value for value in _true_inputs(model)}
+    for name in shapes:
+        if name not in inputs:
+            raise _at(path, f"no input '{name}'; the inputs are {', '.join(inputs)}")
+    for name, value in inputs.items():
+        if not value.type.HasField("tensor_type"):
+            raise _at(path, f"input '{name}' is no tensor")
+        _fix_dims(value, path, shapes.get(name), dims)
+
+
+def _true_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    initialised = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in initialised]
+
+
+def _fix_dims(
+    value: onnx.ValueInfoProto,
+    path: Path,
+    shape: Sequence[int] | None,
+    dims: Mapping[str, int],
+) -> None:
+    proto = value.type.tensor_type.shape.dim
+    if shape is not None and len(shape) != len(proto):
+        raise _at(path, f"input '{value.name}' has {len(proto)} dimensions, got {len(shape)}")
+    for index, dim in enumerate(proto):
+        if shape is not None:
+            dim.dim_value = shape[index]
+        elif dim.dim_param in dims:
+            dim.dim_value = dims[dim.dim_param]
+        if not dim.HasField("dim_value"):
+            called = f" ('{dim.dim_param}')" if dim.dim_param else ""
+            message = f"input '{value.name}': dimension {index}{called} is dynamic"
+            error = _at(path, message)
+            error.notes = (f"give it by --shape {value.name}=... or --dim NAME=EXTENT",)
+            raise error
+
+
+def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), None)
+    if opset is None or opset >= OLDEST_OPSET:
+        return model
+    try:
+        return version_converter.convert_version(model, _UPGRADED_OPSET)
+    except Exception as error:  # the converter raises whatever its C++ side threw
+        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {_first_line(error)}"
+        raise _at(path, message) from error
+
+
+def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
+    """Gives each node the name that the importer makes its location."""
+    for index, node in enumerate(model.graph.node):
+        node.name = f"{path.name}:{node.name or f'{node.op_type}_{index}'}"
+
+
+def _infer_and_fold(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> onnx.ModelProto:
+    """Each folded shape lets inference see further, until nothing folds any more."""
+    while True:
+        model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+        if not fold_constants(model, opaque=weights.keys()):
+            return model

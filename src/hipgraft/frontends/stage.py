@@ -1,0 +1,100 @@
+"""Tells the stage of a program and checks what the frontends promise of stage 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError, VerifyError, location_text
+from hipgraft.torch_builder import shape_and_element
+
+_TENSOR = re.compile(r"!torch\.v?tensor|tensor<")
+
+STAGES = (
+    "onnx",
+    "torch",
+    "hipdnn-ops",
+    "hipdnn-graphs",
+    "hipdnn-executables",
+    "hipdnn-buffers",
+    "host",
+)
+"""Stages in order; the first is ONNX's operators in the torch dialect, before stage 0."""
+
+
+def stage_of(module: ir.Module) -> str:
+    """Returns the stage of a program by the ops that only that stage or a later one has.
+
+    Raises:
+        HipgraftError: the module has no function.
+    """
+    names = {_full_name(op) for op in _operations(module)}
+    if "func.func" not in names:
+        raise HipgraftError("the module has no function", location=location_text(_location(module)))
+    if any(name.startswith("gpu.") for name in names):
+        return "host"
+    if "hipdnn.executable" in names:
+        return "hipdnn-buffers" if _takes_memrefs(module) else "hipdnn-executables"
+    if names & {"hipdnn.graph", "hipdnn.fallback"}:
+        return "hipdnn-graphs"
+    if any(name.startswith("hipdnn.") for name in names):
+        return "hipdnn-ops"
+    return "onnx" if any(name.startswith("onnx.") for name in names) else "torch"
+
+
+def _location(module: ir.Module) -> ir.Location:
+    return module.operation.location
+
+
+def _operations(module: ir.Module) -> Iterator[ir.Operation]:
+    """The module's ops, and those of its functions' bodies."""
+    for symbol in module.body.operations:
+        yield symbol.operation
+        for region in symbol.operation.regions:
+            for block in region.blocks:
+                yield from (op.operation for op in block.operations)
+
+
+def _full_name(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes["name"]).value if op.name == "torch.operator" else op.name
+
+
+def _takes_memrefs(module: ir.Module) -> bool:
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    return any("memref<" in str(function.attributes["function_type"]) for function in functions)
+
+
+def check_torch_contract(module: ir.Module) -> None:
+    """Checks that a module is one public function of torch ops with static shapes.
+
+    Raises:
+        VerifyError: it is not; located at the op.
+    """
+    functions = [op.operation for op in module.body.operations]
+    public = [op for op in functions if op.name == "func.func" and _is_public(op)]
+    if len(functions) != 1 or len(public) != 1:
+        raise VerifyError(f"expected one public function, found {len(functions)}", module.operation)
+    if len(list(public[0].regions[0].blocks)) != 1:
+        raise VerifyError("expected a function of one block", public[0])
+    block = public[0].regions[0].blocks[0]
+    for index, argument in enumerate(block.arguments):
+        if shape_and_element(argument.type) is None:
+            what = f"argument #{index} of type '{argument.type}' is no tensor of static shape"
+            raise VerifyError(what, public[0])
+    for op in block.operations:
+        _check_op(op.operation)
+
+
+def _is_public(function: ir.Operation) -> bool:
+    visibility = function.attributes
+    return "sym_visibility" not in visibility or "private" not in str(visibility["sym_visibility"])
+
+
+def _check_op(op: ir.Operation) -> None:
+    if op.name == "torch.operator":
+        name = ir.StringAttr(op.attributes["name"]).value
+        raise VerifyError(f"operator '{name}' is not supported", op)
+    for result in op.results:
+        if _TENSOR.match(str(result.type)) and shape_and_element(result.type) is None:
+            raise VerifyError(f"'{op.name}' op has no static shape: '{result.type}'", op)

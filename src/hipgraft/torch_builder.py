@@ -1,0 +1,64 @@
+"""Makes and reads ops of the torch dialect, which has no Python classes in IREE's bindings.
+
+Builders insert at the current insertion point with the current location.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hipgraft.bindings import ir
+
+_VTENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],([^>]+)>")
+
+
+def vtensor_type(shape: Sequence[int], element: str) -> ir.Type:
+    """Returns `!torch.vtensor<[shape],element>`; element in torch's spelling (`f32`, `si64`)."""
+    return ir.Type.parse(f"!torch.vtensor<[{','.join(map(str, shape))}],{element}>")
+
+
+def shape_and_element(vtensor: ir.Type) -> tuple[list[int], str] | None:
+    """Returns the static shape and element type of a vtensor, None if it is anything else."""
+    match = _VTENSOR.fullmatch(str(vtensor))
+    if match is None or "?" in match[1]:
+        return None
+    return [int(extent) for extent in match[1].split(",") if extent], match[2]
+
+
+def torch_op(name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]) -> ir.Operation:
+    """Creates `torch.NAME`."""
+    return ir.Operation.create(f"torch.{name}", operands=list(operands), results=list(results))
+
+
+def constant_int(value: int) -> ir.Value:
+    """Creates a `torch.constant.int`."""
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    return _constant("int", "!torch.int", attribute)
+
+
+def constant_float(value: float) -> ir.Value:
+    """Creates a `torch.constant.float`."""
+    return _constant("float", "!torch.float", ir.FloatAttr.get(ir.F64Type.get(), value))
+
+
+def constant_bool(value: bool) -> ir.Value:
+    """Creates a `torch.constant.bool`."""
+    return _constant("bool", "!torch.bool", ir.BoolAttr.get(value))
+
+
+def constant_none() -> ir.Value:
+    """Creates a `torch.constant.none`."""
+    return torch_op("constant.none", [], [ir.Type.parse("!torch.none")]).result
+
+
+def int_list(values: Sequence[int]) -> ir.Value:
+    """Creates a `!torch.list<int>` of constants."""
+    elements = [constant_int(value) for value in values]
+    return torch_op("prim.ListConstruct", elements, [ir.Type.parse("!torch.list<int>")]).result
+
+
+def _constant(kind: str, result: str, value: ir.Attribute) -> ir.Value:
+    return ir.Operation.create(
+        f"torch.constant.{kind}", results=[ir.Type.parse(result)], attributes={"value": value}
+    ).result
