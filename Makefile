@@ -58,7 +58,7 @@ lock: ## resolve the newest versions that pyproject.toml allows and write requir
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	build/lock/bin/python -m pip freeze --exclude-editable > requirements.lock
+	build/lock/bin/python -m pip freeze --all --exclude pip --exclude-editable > requirements.lock
 	rm -rf build/lock
 
 clean: ## remove what the other targets made

@@ -1,0 +1,99 @@
+"""What is built from the repository holds the folders behind the symbolic links, and starts."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("dialects", "passes", "pipelines", "tools")
+BUILD_SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+IMPORT_ALL = """
+import hipgraft
+from hipgraft import registry
+print(hipgraft.__path__[0])
+for entry in registry.entries().values():
+    find = registry.pass_class if entry.kind == "pass" else registry.named_pipeline
+    print(entry.kind, find(entry.name).name)
+"""
+
+
+def run(*command: str | Path, **options: object) -> str:
+    """Runs a command and returns its output; the test fails with its errors."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def tracked_copy(target: Path) -> Path:
+    """A copy of the tracked files, as a clone has them: no leftovers of earlier builds."""
+    for name in run("git", "ls-files", "-z", cwd=ROOT).split("\0"):
+        if (ROOT / name).is_symlink() or (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target / name, follow_symlinks=False)
+    return target
+
+
+def build_wheel(source: Path, target: Path) -> Path:
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    run(*pip, "--wheel-dir", target, source)
+    (wheel,) = target.glob("*.whl")
+    return wheel
+
+
+def files_in(wheel: Path) -> set[str]:
+    return {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("hipgraft/")}
+
+
+def files_of_folder(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tracked_copy(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # Of a copy: a build leaves files in its source.
+    copy = tmp_path_factory.mktemp("build") / "source"
+    shutil.copytree(source, copy, symlinks=True)
+    return build_wheel(copy, tmp_path_factory.mktemp("wheel"))
+
+
+def test_wheel_holds_every_file_of_the_package(source: Path, wheel: Path):
+    names = {
+        name
+        for name in files_of_folder(source / "src/hipgraft")
+        if not name.startswith(tuple(f"{folder}/" for folder in FOLDERS))
+    }
+    for folder in FOLDERS:
+        linked = files_of_folder(source / folder)
+        assert linked, folder
+        names |= {f"{folder}/{name}" for name in linked}
+    assert files_in(wheel) == {f"hipgraft/{name}" for name in names}
+
+
+def test_sdist_makes_the_same_wheel(source: Path, wheel: Path, tmp_path: Path):
+    copy = tmp_path / "source"
+    shutil.copytree(source, copy, symlinks=True)
+    run(sys.executable, "-c", BUILD_SDIST, tmp_path, cwd=copy)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(tmp_path, filter="data")
+    unpacked = archive.with_name(archive.name.removesuffix(".tar.gz"))
+    assert files_in(build_wheel(unpacked, tmp_path / "wheel")) == files_in(wheel)
+
+
+def test_wheel_starts_and_finds_its_passes(wheel: Path, tmp_path: Path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    path, *found = run(
+        sys.executable, "-c", IMPORT_ALL, env={"PYTHONPATH": str(tmp_path), "PATH": ""}
+    ).splitlines()
+    assert Path(path) == tmp_path / "hipgraft"
+    assert {"pass hipdnn-outline", "pipeline hipgraft-onnx"} <= set(found)
