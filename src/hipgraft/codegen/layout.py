@@ -1,0 +1,171 @@
+"""How a strided operand lies in memory, as a packed tensor that IREE can bind.
+
+IREE binds packed row-major buffers only. A strided view of one is described as a *physical*
+tensor (its dims sorted by stride, its rows as long as the stride between them) and the window
+that the view cuts out of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the strides, in elements, of a packed row-major tensor of `shape`."""
+    return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A box inside a packed tensor.
+
+    Attributes:
+        extents: extents of the packed tensor, outermost first.
+        offsets: where the box starts, per dim.
+        sizes: how large it is, per dim.
+    """
+
+    extents: tuple[int, ...]
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the box is all of the tensor."""
+        return self.extents == self.sizes
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A tensor by its logical shape and its place in memory.
+
+    Attributes:
+        shape: logical extents.
+        strides: elements between neighbours, per logical dim; 0 is a broadcast. The stride of
+            an extent of 1 is irrelevant.
+        offset: elements from the pointer to the first element.
+        element_type: MLIR text of the element type.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    element_type: str
+
+    @classmethod
+    def row_major(cls, shape: Sequence[int], element_type: str) -> Layout:
+        """Returns the packed layout of `shape` at offset 0."""
+        return cls(tuple(shape), row_major_strides(shape), 0, element_type)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the physical tensor is the logical one."""
+        in_order = self.order == tuple(range(len(self.shape)))
+        return in_order and self.physical_shape == self.shape
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Logical dims in the order of memory, outermost first, without the broadcast ones."""
+        dims = range(len(self.shape))
+        kept = [dim for dim in dims if self.shape[dim] == 1 or self.strides[dim] != 0]
+        moving = self._moving(kept)
+        if moving == sorted(moving, key=self._outermost_first):
+            return tuple(kept)  # extents of 1 may carry any stride: they stay where they are
+        return tuple(sorted(kept, key=self._outermost_first))
+
+    @cached_property
+    def window(self) -> Window | None:
+        """The view as a box in a packed tensor, which starts `flat_offset` after the pointer.
+
+        The tensor's dims are `order`, followed by one for the gap between elements if the
+        innermost stride is not 1. None if the strides do not nest (overlapping windows, every
+        other element of an odd row): such a view is gathered from a flat tensor.
+        """
+        extents = self._extents()
+        if extents is None:
+            return None
+        sizes = tuple(self.shape[dim] for dim in self.order)
+        sizes += (1,) * (len(extents) - len(sizes))
+        offsets = self._offsets(extents, sizes)
+        if offsets is None:
+            return Window(extents, (0,) * len(extents), sizes)
+        outermost = self._outermost
+        grown = tuple(
+            extent + offset if position == outermost else extent
+            for position, (extent, offset) in enumerate(zip(extents, offsets, strict=True))
+        )
+        return Window(grown, offsets, sizes)
+
+    @property
+    def flat_offset(self) -> int:
+        """Elements to skip before the window's tensor: the offset, unless the window has it."""
+        extents = self._extents()
+        if extents is None or self.window is None:
+            return self.offset
+        return self.offset if self._offsets(extents, self.window.sizes) is None else 0
+
+    @property
+    def physical_shape(self) -> tuple[int, ...]:
+        """Extents of the packed tensor that the kernel binds."""
+        if self.window is None:
+            steps = zip(self.shape, self.strides, strict=True)
+            return (self.offset + sum((size - 1) * step for size, step in steps) + 1,)
+        if self.flat_offset:
+            return (self.flat_offset + math.prod(self.window.extents),)
+        return self.window.extents
+
+    @property
+    def physical_elements(self) -> int:
+        """Elements from the pointer that the kernel's binding spans.
+
+        The last row counts whole, so this may exceed the last element that is read.
+        """
+        return math.prod(self.physical_shape)
+
+    @property
+    def physical_type(self) -> str:
+        """MLIR text of the packed tensor's type."""
+        return f"tensor<{''.join(f'{size}x' for size in self.physical_shape)}{self.element_type}>"
+
+    def _outermost_first(self, dim: int) -> tuple[int, int]:
+        return (-self.strides[dim], dim)
+
+    def _moving(self, dims: Sequence[int]) -> list[int]:
+        return [dim for dim in dims if self.shape[dim] > 1]
+
+    @property
+    def _outermost(self) -> int:
+        """Position in `order` of the dim whose extent may be enlarged; -1 for the gap's."""
+        moving = self._moving(self.order)
+        return self.order.index(moving[0]) if moving else -1
+
+    def _extents(self) -> tuple[int, ...] | None:
+        """Row lengths between nested strides, the outermost as short as can be."""
+        moving = self._moving(self.order)
+        if not moving:
+            return (1,) * len(self.order)
+        extents = {moving[0]: self.shape[moving[0]]}
+        for outer, inner in itertools.pairwise(moving):
+            extents[inner], rest = divmod(self.strides[outer], self.strides[inner])
+            if rest or extents[inner] < self.shape[inner]:
+                return None
+        gap = self.strides[moving[-1]]
+        row = tuple(extents.get(dim, 1) for dim in self.order)
+        return row if gap == 1 else (*row, gap)
+
+    def _offsets(self, extents: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The offset as one index per dim, or None if the window would wrap around a row."""
+        outermost = self._outermost
+        rest = self.offset
+        offsets: list[int] = []
+        for position, step in enumerate(row_major_strides(extents)):
+            movable = position == outermost or extents[position] > 1
+            index, rest = divmod(rest, step) if movable else (0, rest)
+            if position != outermost and index + sizes[position] > extents[position]:
+                return None
+            offsets.append(index)
+        return None if rest else tuple(offsets)

@@ -1,0 +1,12 @@
+"""Lowers hipDNN graphs to linalg on tensors, the input of IREE.
+
+One file per family of ops; each registers its lowering functions by op class.
+"""
+
+from hipgraft.codegen.lowering import convolution, matmul, pointwise, reduction
+from hipgraft.codegen.lowering.container import lower_container, operand_layouts, result_layouts
+
+__all__ = ["lower_container", "operand_layouts", "result_layouts"]
+
+# Imported for their registration.
+_ = (convolution, matmul, pointwise, reduction)

@@ -1,0 +1,94 @@
+"""Arithmetic in one type, which the formulas of the pointwise modes are written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Emits arithmetic on scalars of type `type`, floating-point or integer.
+
+    Attributes:
+        scalars: where the ops go.
+        type: type of all operands and results.
+    """
+
+    scalars: ScalarEmitter
+    type: str
+
+    def constant(self, value: float) -> Scalar:
+        """Returns a constant."""
+        return self.scalars.constant(value, self.type)
+
+    def add(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a + b."""
+        return self._either("arith.addf", "arith.addi", a, b)
+
+    def sub(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a - b."""
+        return self._either("arith.subf", "arith.subi", a, b)
+
+    def mul(self, *factors: Scalar) -> Scalar:
+        """Emits the product of two or more factors, from the left."""
+        product = factors[0]
+        for factor in factors[1:]:
+            product = self._either("arith.mulf", "arith.muli", product, factor)
+        return product
+
+    def div(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a / b; of integers towards zero."""
+        return self._either("arith.divf", "arith.divsi", a, b)
+
+    def mod(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits the remainder of a / b with the sign of a, as C does."""
+        return self._either("arith.remf", "arith.remsi", a, b)
+
+    def maximum(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits the larger one; NaN if either is."""
+        return self._either("arith.maximumf", "arith.maxsi", a, b)
+
+    def minimum(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits the smaller one; NaN if either is."""
+        return self._either("arith.minimumf", "arith.minsi", a, b)
+
+    def power(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a to the b."""
+        return self._either("math.powf", "math.ipowi", a, b)
+
+    def absolute(self, x: Scalar) -> Scalar:
+        """Emits |x|."""
+        return self._either("math.absf", "math.absi", x)
+
+    def negate(self, x: Scalar) -> Scalar:
+        """Emits -x."""
+        if is_float(self.type):
+            return self.scalars.op("arith.negf", x)
+        return self.sub(self.constant(0), x)
+
+    def math(self, name: str, x: Scalar) -> Scalar:
+        """Emits the op `math.<name>`, which exists for floats only."""
+        return self.scalars.op(f"math.{name}", x)
+
+    def reciprocal(self, x: Scalar) -> Scalar:
+        """Emits 1 / x."""
+        return self.div(self.constant(1), x)
+
+    def affine(self, scale: float, x: Scalar, shift: float) -> Scalar:
+        """Emits scale · x + shift."""
+        return self.add(self.mul(self.constant(scale), x), self.constant(shift))
+
+    def sigmoid(self, x: Scalar) -> Scalar:
+        """Emits 1 / (1 + exp(-x))."""
+        decay = self.math("exp", self.negate(x))
+        return self.reciprocal(self.add(self.constant(1), decay))
+
+    def select(self, predicate: str, x: Scalar, bound: float, yes: Scalar, no: Scalar) -> Scalar:
+        """Emits `x <predicate> bound ? yes : no`."""
+        condition = self.scalars.compare(predicate, x, self.constant(bound))
+        return self.scalars.select(condition, yes, no)
+
+    def _either(self, float_op: str, integer_op: str, *operands: Scalar) -> Scalar:
+        return self.scalars.op(float_op if is_float(self.type) else integer_op, *operands)

@@ -1,0 +1,108 @@
+"""Lowers a container to the module that IREE compiles."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import cast
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.layout import Layout, row_major_strides
+from hipgraft.codegen.lowering.boundary import read_operand, write_result
+from hipgraft.codegen.lowering.context import LOWERINGS, Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError, location_text
+from hipgraft.dialects.hipdnn import ContainerOp, wrap
+
+
+def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
+    """Returns the text of an IREE input module for a `hipdnn.graph` or `hipdnn.fallback`.
+
+    The module holds one function `@main`. It takes the physical tensors of the operands, in
+    their order (see `Layout`), and returns those of the results.
+
+    Raises:
+        CodegenError: an op has no lowering, or a layout cannot be written.
+    """
+    container = cast(ContainerOp, wrap(op))
+    lowering = Lowering(target)
+    parameters = _read_operands(lowering, container)
+    *body, terminator = container.body.operations
+    for body_op in body:
+        _lower_op(lowering, body_op.operation)
+    results = _write_results(lowering, container, terminator.operation)
+    signature = f"func.func @main({', '.join(parameters)})"
+    return _module_text(signature, lowering.emitter.text(), results)
+
+
+def operand_layouts(container: ContainerOp) -> list[Layout]:
+    """Returns how each operand of a container lies in memory."""
+    values = container.inputs
+    strides = container.arg_strides or [None] * len(values)
+    offsets = container.arg_offsets or [0] * len(values)
+    return [
+        _layout(value, step, offset)
+        for value, step, offset in zip(values, strides, offsets, strict=True)
+    ]
+
+
+def result_layouts(container: ContainerOp) -> list[Layout]:
+    """Returns how each result of a container lies in memory."""
+    values = container.outputs
+    strides = container.result_strides or [None] * len(values)
+    return [_layout(value, step, 0) for value, step in zip(values, strides, strict=True)]
+
+
+def _layout(value: ir.Value, strides: Sequence[int] | None, offset: int) -> Layout:
+    shape, element = shape_of(value), element_of(value)
+    if strides is None:
+        strides = row_major_strides(shape)
+    return Layout(shape, tuple(strides), offset, element)
+
+
+def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
+    """Reads each operand from its physical tensor; returns the parameters of `@main`."""
+    parameters: list[str] = []
+    layouts = operand_layouts(container)
+    for argument, layout in zip(container.body.arguments, layouts, strict=True):
+        name = lowering.emitter.fresh(f"arg{len(parameters)}")
+        parameters.append(f"{name}: {layout.physical_type}")
+        lowering.tensors[argument] = read_operand(lowering.emitter, name, layout)
+    return parameters
+
+
+def _lower_op(lowering: Lowering, op: ir.Operation) -> None:
+    if op.name == "arith.constant":
+        results = [_constant(lowering, op)]
+    elif op.name in LOWERINGS:
+        results = LOWERINGS[op.name](wrap(op), lowering)
+    else:
+        message = f"'{op.name}' op has no lowering to linalg"
+        raise CodegenError(message, location=location_text(op.location))
+    lowering.tensors.update(zip(op.results, results, strict=True))
+
+
+def _constant(lowering: Lowering, op: ir.Operation) -> Tensor:
+    name = lowering.emitter.op("constant", f"arith.constant {op.attributes['value']}")
+    return Tensor.logical(name, shape_of(op.results[0]), element_of(op.results[0]))
+
+
+def _write_results(
+    lowering: Lowering, container: ContainerOp, terminator: ir.Operation
+) -> list[tuple[str, str]]:
+    """Stores what the container yields; returns names and physical types."""
+    layouts = result_layouts(container)
+    names = [
+        write_result(lowering.emitter, lowering.tensors[value], layout)
+        for value, layout in zip(terminator.operands, layouts, strict=True)
+    ]
+    return [(name, layout.physical_type) for name, layout in zip(names, layouts, strict=True)]
+
+
+def _module_text(signature: str, body: str, results: Sequence[tuple[str, str]]) -> str:
+    names = ", ".join(name for name, _ in results)
+    types = ", ".join(type_ for _, type_ in results)
+    lines = f"{body}\nreturn {names} : {types}"
+    function = f"{signature} -> ({types}) {{\n{textwrap.indent(lines, '  ')}\n}}"
+    return f"module {{\n{textwrap.indent(function, '  ')}\n}}\n"

@@ -1,0 +1,92 @@
+"""What a lowering function works with, and the table of lowering functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import bit_width, is_float
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target
+from hipgraft.dialects.hipdnn import ComputeOp, HipdnnOp
+
+OpT = TypeVar("OpT", bound=HipdnnOp)
+
+
+@dataclass
+class Lowering:
+    """The lowering of one container.
+
+    Attributes:
+        target: what the kernel is for.
+        emitter: where the text goes.
+        tensors: what has been lowered, by the value in the container.
+    """
+
+    target: Target
+    emitter: Emitter = field(default_factory=Emitter)
+    tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
+
+    def tensor(self, value: ir.Value) -> Tensor:
+        """Returns the lowered form of a value of the container."""
+        return self.tensors[value]
+
+    def optional(self, value: ir.Value | None) -> Tensor | None:
+        """Returns the lowered form of a value that may be absent."""
+        return None if value is None else self.tensors[value]
+
+
+LoweringFunction = Callable[[Any, Lowering], Sequence[Tensor]]
+
+LOWERINGS: dict[str, LoweringFunction] = {}
+"""By full op name: takes the typed op and returns its results."""
+
+
+def lowers(
+    op_class: type[OpT],
+) -> Callable[
+    [Callable[[OpT, Lowering], Sequence[Tensor]]], Callable[[OpT, Lowering], Sequence[Tensor]]
+]:
+    """Registers the decorated function as the lowering of an op class."""
+
+    def register(
+        function: Callable[[OpT, Lowering], Sequence[Tensor]],
+    ) -> Callable[[OpT, Lowering], Sequence[Tensor]]:
+        LOWERINGS[op_class.OP_NAME] = function
+        return function
+
+    return register
+
+
+def element_of(value: ir.Value) -> str:
+    """Returns the text of a tensor value's element type."""
+    return str(cast(ir.RankedTensorType, value.type).element_type)
+
+
+def shape_of(value: ir.Value) -> tuple[int, ...]:
+    """Returns the extents of a tensor value."""
+    return tuple(cast(ir.RankedTensorType, value.type).shape)
+
+
+def float_compute_type(op: ComputeOp, *elements: str) -> str:
+    """Returns the floating-point type in which `op` computes on `elements`.
+
+    The op's own compute type if that is one; otherwise f64 for f64 data, and f32.
+    """
+    declared = "" if op.compute_type is None else str(op.compute_type)
+    if declared and is_float(declared):
+        return declared
+    return "f64" if "f64" in elements else "f32"
+
+
+def accumulator_type(op: ComputeOp, *elements: str) -> str:
+    """Returns the type in which a contraction of `elements` accumulates.
+
+    Integers accumulate in i32, or wider where the operands are wider.
+    """
+    if any(is_float(element) for element in elements):
+        return float_compute_type(op, *elements)
+    return f"i{max(32, *(bit_width(element) for element in elements))}"

@@ -1,0 +1,173 @@
+"""Convolutions as linalg's named ops, with the accumulator's type spelled out.
+
+Named ops are what IREE's GPU pipelines recognise: a strided 1x1 convolution written in another
+way becomes a reduction with one workgroup per output element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    lowers,
+    shape_of,
+)
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode, ConvolutionOp
+
+# By number of spatial dims: op, order of the filter's dims.
+_CHANNELS_FIRST = {
+    1: ("linalg.conv_1d_ncw_fcw", (0, 1, 2)),
+    2: ("linalg.conv_2d_nchw_fchw", (0, 1, 2, 3)),
+    3: ("linalg.conv_3d_ncdhw_fcdhw", (0, 1, 2, 3, 4)),
+}
+_CHANNELS_LAST = {
+    1: ("linalg.conv_1d_nwc_wcf", (2, 1, 0)),
+    2: ("linalg.conv_2d_nhwc_fhwc", (0, 2, 3, 1)),
+    3: ("linalg.conv_3d_ndhwc_dhwcf", (2, 3, 4, 1, 0)),
+}
+# One filter per channel; the filter has no channel dim of its own.
+_DEPTHWISE_FIRST = {
+    1: "linalg.depthwise_conv_1d_ncw_cw",
+    2: "linalg.depthwise_conv_2d_nchw_chw",
+    3: "linalg.depthwise_conv_3d_ncdhw_cdhw",
+}
+_DEPTHWISE_LAST = {
+    1: ("linalg.depthwise_conv_1d_nwc_wc", (1, 0)),
+    2: ("linalg.depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
+    3: ("linalg.depthwise_conv_3d_ndhwc_dhwc", (1, 2, 3, 0)),
+}
+
+
+@lowers(ConvFpropOp)
+def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Pads, convolves into an accumulator, and rounds once."""
+    emitter = lowering.emitter
+    x, w = lowering.tensor(op.x), lowering.tensor(op.w)
+    accumulator = accumulator_type(op, x.element, w.element)
+    if op.conv_mode is ConvMode.CONVOLUTION:
+        w = flipped(emitter, w)
+    result = Tensor.logical("", shape_of(op.y), accumulator)
+    return [emitter.cast(convolve(emitter, op, x, w, result), element_of(op.y))]
+
+
+def convolve(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
+    """Emits the convolution of `x` with `w`, with the padding, strides and dilations of `op`.
+
+    Args:
+        emitter: where the ops go.
+        op: gives the attributes.
+        x: activations [N, C, spatial...], channels first or last.
+        w: filters [K, C / groups, window...].
+        result: shape and accumulator type of the result [N, K, spatial...].
+
+    Returns:
+        The accumulated result, channels last if `x` is.
+    """
+    first = tuple(range(x.rank))
+    last = (0, *range(2, x.rank), 1)
+    groups = x.shape[1] // w.shape[1]
+    depthwise = w.shape[1] == 1 and w.shape[0] == groups and groups > 1
+    order = last if x.dims == last and (depthwise or groups == 1) else first
+    padded = _pad(emitter, emitter.in_order(x, order), op.pre_padding, op.post_padding)
+    init = emitter.filled(replace(result, dims=order), 0)
+    if depthwise:
+        return _depthwise(emitter, op, padded, w, init)
+    if groups > 1:
+        return _grouped(emitter, op, padded, w, init)
+    name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
+    operands = [padded, emitter.in_order(w, filter_order)]
+    return emitter.named("conv", name, operands, init, _window_attributes(op))
+
+
+def flipped(emitter: Emitter, w: Tensor) -> Tensor:
+    """Returns filters with their window reversed in each dim."""
+    source = emitter.logical(w)
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        places = [scalars.index(dim) for dim in range(source.rank)]
+        for dim in range(2, source.rank):
+            last = scalars.constant(source.shape[dim] - 1, "index")
+            places[dim] = scalars.op("arith.subi", last, places[dim])
+        at = ", ".join(place.name for place in places)
+        return [scalars.line(f"tensor.extract {source.name}[{at}] : {source.type}", w.element)]
+
+    init = emitter.empty(source)
+    return emitter.generic("flipped", [], [init], body, shape=source.shape)[0]
+
+
+def _depthwise(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+    taps = emitter.reshape(w, (w.shape[0], *w.shape[2:]))
+    name = _DEPTHWISE_FIRST[x.rank - 2]
+    if x.dims[-1] == 1:
+        name, order = _DEPTHWISE_LAST[x.rank - 2]
+        taps = emitter.in_order(taps, order)
+    return emitter.named("conv", name, [x, taps], init, _window_attributes(op))
+
+
+def _grouped(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+    """Splits channels into [groups, channels]; 1-D becomes 2-D of height 1."""
+    groups = x.shape[1] // w.shape[1]
+    split_x = (x.shape[0], groups, w.shape[1], *x.shape[2:])
+    split_w = (groups, w.shape[0] // groups, *w.shape[1:])
+    split_y = (init.shape[0], groups, split_w[1], *init.shape[2:])
+    x, w, y = (
+        emitter.reshape(value, shape)
+        for value, shape in ((x, split_x), (w, split_w), (init, split_y))
+    )
+    spatial = x.rank - 3
+    if spatial == 2:
+        name = "linalg.conv_2d_ngchw_gfchw"
+        conv = emitter.named("conv", name, [x, w], y, _window_attributes(op))
+    else:
+        maps = _grouped_maps(spatial, op.stride, op.dilation)
+        kinds = ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
+        conv = emitter.contraction("conv", x, w, y, maps, kinds)
+    return emitter.reshape(conv, init.shape)
+
+
+def _grouped_maps(spatial: int, stride: Sequence[int], dilation: Sequence[int]) -> list[str]:
+    """Maps of loops (n, g, f, out..., c, window...) to x [n, g, c, ...], w [g, f, c, ...], y."""
+    out = [f"o{dim}" for dim in range(spatial)]
+    window = [f"r{dim}" for dim in range(spatial)]
+    read = [
+        f"{o} * {step} + {r} * {spread}"
+        for o, r, step, spread in zip(out, window, stride, dilation, strict=True)
+    ]
+    loops = ", ".join(["n", "g", "f", *out, "c", *window])
+    results = (["n", "g", "c", *read], ["g", "f", "c", *window], ["n", "g", "f", *out])
+    return [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
+
+
+def _pad(emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
+    if not any(before) and not any(after):
+        return x
+    low = [0, 0, *before]
+    high = [0, 0, *after]
+    shape = [sum(extents) for extents in zip(x.shape, low, high, strict=True)]
+    zero = emitter.constant(0, x.element)
+    result = replace(x, shape=tuple(shape))
+    places = ", ".join(f"%p{dim}: index" for dim in range(x.rank))
+    text = (
+        f"tensor.pad {x.name} low{[low[dim] for dim in x.dims]} "
+        f"high{[high[dim] for dim in x.dims]} {{\n"
+        f"^bb0({places}):\n"
+        f"  tensor.yield {zero.name} : {x.element}\n"
+        f"}} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("padded", text))
+
+
+def _window_attributes(op: ConvolutionOp) -> str:
+    spatial = len(op.stride)
+
+    def vector(values: Sequence[int]) -> str:
+        return f"dense<{list(values)}> : vector<{spatial}xi64>"
+
+    return f"{{dilations = {vector(op.dilation)}, strides = {vector(op.stride)}}}"

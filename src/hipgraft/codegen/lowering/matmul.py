@@ -1,0 +1,111 @@
+"""Matrix products, with transposed and broadcast operands absorbed by indexing maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    lowers,
+    shape_of,
+)
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import MatmulOp
+
+
+@lowers(MatmulOp)
+def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Multiplies into an accumulator and rounds once."""
+    emitter = lowering.emitter
+    a, b = lowering.tensor(op.a), lowering.tensor(op.b)
+    accumulator = accumulator_type(op, a.element, b.element)
+    product = multiply(emitter, a, b, shape_of(op.c), accumulator)
+    return [emitter.cast(product, element_of(op.c))]
+
+
+def multiply(
+    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
+) -> Tensor:
+    """Emits `a · b`.
+
+    Args:
+        emitter: where the ops go.
+        a: left matrices [batch..., M, K].
+        b: right matrices [batch..., K, N].
+        shape: shape of the result [batch..., M, N].
+        accumulator: element type of the result.
+    """
+    rank = len(shape)
+    a, b = (_with_rank(value, rank) for value in (a, b))
+    folded = _fold_rows(emitter, a, b, accumulator)
+    if folded is not None:
+        return emitter.reshape(folded, shape)
+    # Extents of 1 carry no loop: IREE's matmul pipelines look at the number of batch loops.
+    batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
+    a, b = (_squeeze(emitter, value, batch) for value in (a, b))
+    squeezed = tuple(shape[dim] for dim in (*batch, rank - 2, rank - 1))
+    init = emitter.filled(Tensor.logical("", squeezed, accumulator), 0)
+    return emitter.reshape(_contract(emitter, a, b, init), shape)
+
+
+def _with_rank(value: Tensor, rank: int) -> Tensor:
+    """Adds leading unit dims that the stored value leaves out."""
+    added = rank - value.rank
+    dims = tuple(dim + added for dim in value.dims)
+    return replace(value, shape=(1,) * added + value.shape, dims=dims)
+
+
+def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
+    """Multiplies all matrices of `a` by the one matrix `b` as one tall matrix."""
+    packed = a.dims == tuple(range(a.rank))
+    if math.prod(a.shape[:-2]) == 1 or math.prod(b.shape[:-2]) > 1 or not packed:
+        return None
+    rows = math.prod(a.shape[:-1])
+    tall = emitter.reshape(a, (rows, a.shape[-1]))
+    init = emitter.filled(Tensor.logical("", (rows, b.shape[-1]), accumulator), 0)
+    return _contract(emitter, tall, _squeeze(emitter, b, []), init)
+
+
+def _squeeze(emitter: Emitter, value: Tensor, batch: Sequence[int]) -> Tensor:
+    """Keeps the batch dims `batch` and the matrix dims; batch dims of extent 1 leave the value."""
+    rank = value.rank
+    kept = [*batch, rank - 2, rank - 1]
+    stored = [
+        dim for dim in value.dims if dim >= rank - 2 or (dim in batch and value.shape[dim] > 1)
+    ]
+    plain = Tensor.logical(value.name, value.extents, value.element)
+    name = emitter.reshape(plain, [value.shape[dim] for dim in stored]).name
+    shape = tuple(value.shape[dim] for dim in kept)
+    return Tensor(name, shape, value.element, tuple(kept.index(dim) for dim in stored))
+
+
+def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
+    """Emits the product as linalg's named op where there is one for these forms."""
+    batches = init.rank - 2
+    names = [*(f"b{batch}" for batch in range(batches)), "m", "n", "k"]
+    left = [*names[:batches], "m", "k"]
+    right = [*names[:batches], "k", "n"]
+    results = [[left[dim] for dim in a.dims], [right[dim] for dim in b.dims], names[:-1]]
+    maps = [f"affine_map<({', '.join(names)}) -> ({', '.join(dims)})>" for dims in results]
+    named = _named_op(batches, results)
+    if named is None:
+        kinds = ["parallel"] * (batches + 2) + ["reduction"]
+        return emitter.contraction("product", a, b, init, maps, kinds)
+    plain = results == [left, right, names[:-1]]
+    attributes = "" if plain else f"indexing_maps = [\n      {', '.join(maps)}]"
+    return emitter.named("product", named, [a, b], init, attributes)
+
+
+def _named_op(batches: int, results: Sequence[Sequence[str]]) -> str | None:
+    """Named ops take plain or transposed matrices, with the batch outermost or broadcast."""
+    if batches > 1 or any("k" not in dims for dims in results[:2]):
+        return None
+    if batches == 0:
+        return "linalg.matmul"
+    leading = all("b0" not in dims or dims[0] == "b0" for dims in results)
+    return "linalg.batch_matmul" if leading else None

@@ -1,0 +1,116 @@
+"""Reductions, accumulated in the compute type and rounded once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    float_compute_type,
+    lowers,
+)
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, bit_width, is_float
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import ReductionMode as Mode
+from hipgraft.dialects.hipdnn import ReductionOp
+
+Step = Callable[[Arithmetic, Scalar], Scalar]
+Combine = Callable[[Arithmetic, Scalar, Scalar], Scalar]
+
+
+def _unchanged(_: Arithmetic, x: Scalar) -> Scalar:
+    return x
+
+
+def _square(m: Arithmetic, x: Scalar) -> Scalar:
+    return m.mul(x, x)
+
+
+def _zero_as_one(m: Arithmetic, x: Scalar) -> Scalar:
+    return m.select("eq", x, 0, m.constant(1), x)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """How a mode reduces: `combine(total, step(x))` from `start`."""
+
+    start: float
+    combine: Combine
+    step: Step = _unchanged
+
+
+_RULES = {
+    Mode.ADD: _Rule(0, Arithmetic.add),
+    Mode.AVG: _Rule(0, Arithmetic.add),
+    Mode.NORM1: _Rule(0, Arithmetic.add, Arithmetic.absolute),
+    Mode.NORM2: _Rule(0, Arithmetic.add, _square),
+    Mode.MUL: _Rule(1, Arithmetic.mul),
+    Mode.MUL_NO_ZEROS: _Rule(1, Arithmetic.mul, _zero_as_one),
+    Mode.MIN: _Rule(math.inf, Arithmetic.minimum),
+    Mode.MAX: _Rule(-math.inf, Arithmetic.maximum),
+    Mode.AMAX: _Rule(0, Arithmetic.maximum, Arithmetic.absolute),
+}
+
+
+@lowers(ReductionOp)
+def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Reduces into an accumulator, finishes (mean, root) and rounds."""
+    emitter = lowering.emitter
+    x, element = lowering.tensor(op.in_), element_of(op.out)
+    accumulator = _accumulator_type(op, x.element, element)
+    total = reduce_dims(emitter, op.mode, x, op.axes, accumulator)
+    count = math.prod(x.shape[dim] for dim in op.axes)
+
+    def finish(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        arithmetic = Arithmetic(scalars, accumulator)
+        result = arguments[0]
+        if op.mode is Mode.AVG:
+            result = arithmetic.div(result, arithmetic.constant(count))
+        if op.mode is Mode.NORM2:
+            result = arithmetic.math("sqrt", result)
+        return [scalars.cast(result, element)]
+
+    if accumulator == element and op.mode not in (Mode.AVG, Mode.NORM2):
+        return [total]
+    return [emitter.pointwise("reduced", [total], total.shape, element, finish)]
+
+
+def reduce_dims(
+    emitter: Emitter, mode: Mode, x: Tensor, dims: Sequence[int], accumulator: str
+) -> Tensor:
+    """Emits the reduction of `dims` to extent 1; the stored value leaves those dims out."""
+    rule = _RULES[mode]
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        arithmetic = Arithmetic(scalars, accumulator)
+        term = rule.step(arithmetic, scalars.cast(arguments[0], accumulator))
+        return [rule.combine(arithmetic, arguments[1], term)]
+
+    form = reduced_form(x, dims, accumulator)
+    init = emitter.filled(form, _start(rule.start, accumulator))
+    hint = mode.value.lower()
+    return emitter.generic(hint, [x], [init], body, shape=x.shape, reduced=dims)[0]
+
+
+def reduced_form(x: Tensor, dims: Sequence[int], element: str) -> Tensor:
+    """Returns the form of a reduction's result, without the reduced dims."""
+    shape = tuple(1 if dim in dims else extent for dim, extent in enumerate(x.shape))
+    return Tensor("", shape, element, tuple(dim for dim in range(x.rank) if dim not in dims))
+
+
+def _start(value: float, element: str) -> float:
+    if is_float(element) or math.isfinite(value):
+        return value
+    largest = 2 ** (bit_width(element) - 1) - 1
+    return largest if value > 0 else -largest - 1
+
+
+def _accumulator_type(op: ReductionOp, source: str, result: str) -> str:
+    if is_float(source) or is_float(result) or op.mode in (Mode.AVG, Mode.NORM2):
+        return float_compute_type(op, source)
+    return f"i{max(32, bit_width(source), bit_width(result))}"

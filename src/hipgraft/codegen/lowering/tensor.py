@@ -1,0 +1,102 @@
+"""Logical tensors and the SSA values that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def tensor_type(extents: Sequence[int], element: str) -> str:
+    """Returns the text of a ranked tensor type."""
+    return f"tensor<{''.join(f'{extent}x' for extent in extents)}{element}>"
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A logical tensor and the SSA value that holds it.
+
+    The value may hold the dims in another order (channels last) and leave out those that are
+    broadcast. Indexing maps absorb the difference, so that a transposition becomes an op only
+    where a named op insists on an order.
+
+    Attributes:
+        name: the SSA name, with its `%`.
+        shape: logical extents.
+        element: MLIR text of the element type.
+        dims: the logical dim that each dim of the value stands for.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+    dims: tuple[int, ...]
+
+    @classmethod
+    def logical(cls, name: str, shape: Sequence[int], element: str) -> Tensor:
+        """Returns the tensor that the value `name` of logical type holds."""
+        return cls(name, tuple(shape), element, tuple(range(len(shape))))
+
+    @property
+    def rank(self) -> int:
+        """Number of logical dims."""
+        return len(self.shape)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Extents of the SSA value."""
+        return tuple(self.shape[dim] for dim in self.dims)
+
+    @property
+    def type(self) -> str:
+        """MLIR text of the SSA value's type."""
+        return tensor_type(self.extents, self.element)
+
+    @property
+    def has_all_dims(self) -> bool:
+        """Whether no dim is left out."""
+        return len(self.dims) == self.rank
+
+
+def common_order(inputs: Sequence[Tensor], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the order of the first input of `shape`, row-major if there is none."""
+    for value in inputs:
+        if value.shape == shape and value.has_all_dims:
+            return value.dims
+    return tuple(range(len(shape)))
+
+
+def indexing_map(value: Tensor, loops: Sequence[int], shape: Sequence[int]) -> str:
+    """Returns the affine map from loops to the elements of `value`.
+
+    Args:
+        value: an operand, whose logical dims align with the last ones of `shape`.
+        loops: logical dim of `shape` that each loop runs over.
+        shape: the iteration space; an operand's extent of 1 in a larger one broadcasts.
+    """
+    shift = len(shape) - value.rank
+    results: list[str] = []
+    for dim in value.dims:
+        broadcast = value.shape[dim] == 1 and shape[dim + shift] != 1
+        results.append("0" if broadcast else f"d{loops.index(dim + shift)}")
+    variables = ", ".join(f"d{loop}" for loop in range(len(loops)))
+    return f"affine_map<({variables}) -> ({', '.join(results)})>"
+
+
+def reassociation(wide: Sequence[int], narrow: Sequence[int]) -> list[list[int]]:
+    """Returns which dims of `wide` make up each dim of `narrow`.
+
+    Unit dims of `wide` join the dim after them, trailing ones the last.
+    """
+    groups: list[list[int]] = []
+    position = 0
+    for extent in narrow:
+        group: list[int] = []
+        product = 1
+        while position < len(wide) and (not group or product < extent):
+            group.append(position)
+            product *= wide[position]
+            position += 1
+        groups.append(group)
+    if groups:
+        groups[-1] += range(position, len(wide))
+    return groups
