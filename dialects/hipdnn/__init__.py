@@ -4,7 +4,24 @@ Ops are classes (`ConvFpropOp`) with a builder beside each (`conv_fprop`); `wrap
 of an operation and `verify` checks all of a module.
 """
 
+from hipgraft.dialects.hipdnn import builders
 from hipgraft.dialects.hipdnn.builders import *  # noqa: F403
+from hipgraft.dialects.hipdnn.enums import (
+    AttentionImplementation,
+    ConvMode,
+    DiagonalAlignment,
+    NormFwdPhase,
+    PaddingMode,
+    PointwiseMode,
+    ReductionMode,
+    ResampleMode,
+)
+from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.ops.batchnorm import (
+    BatchnormInferenceOp,
+    BatchnormInferenceVarianceExtOp,
+    BatchnormOp,
+)
 from hipgraft.dialects.hipdnn.ops.containers import (
     ContainerOp,
     FallbackOp,
@@ -20,20 +37,58 @@ from hipgraft.dialects.hipdnn.ops.convolution import (
     ConvolutionOp,
     ConvWgradOp,
 )
-from hipgraft.dialects.hipdnn.enums import (
-    AttentionImplementation,
-    ConvMode,
-    DiagonalAlignment,
-    NormFwdPhase,
-    PaddingMode,
-    PointwiseMode,
-    ReductionMode,
-    ResampleMode,
-)
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp, ExecuteOp, executable, execute
 from hipgraft.dialects.hipdnn.ops.matmul import MatmulOp
-from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.ops.norms import LayernormOp, NormOp, RmsnormOp
 from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
 from hipgraft.dialects.hipdnn.ops.reduction import ReductionOp
-from hipgraft.dialects.hipdnn.verifier import verify, verify_op
+from hipgraft.dialects.hipdnn.ops.resample import ResampleFwdOp
+from hipgraft.dialects.hipdnn.ops.sdpa import SdpaOp
 from hipgraft.dialects.hipdnn.ops.view import ViewOp, view
+from hipgraft.dialects.hipdnn.verifier import verify, verify_op
+
+__all__ = [
+    "OPS",
+    "AttentionImplementation",
+    "BatchnormInferenceOp",
+    "BatchnormInferenceVarianceExtOp",
+    "BatchnormOp",
+    "ComputeOp",
+    "ContainerOp",
+    "ConvDgradOp",
+    "ConvFpropOp",
+    "ConvMode",
+    "ConvWgradOp",
+    "ConvolutionOp",
+    "DiagonalAlignment",
+    "ExecutableOp",
+    "ExecuteOp",
+    "FallbackOp",
+    "GraphOp",
+    "HipdnnOp",
+    "LayernormOp",
+    "MatmulOp",
+    "NormFwdPhase",
+    "NormOp",
+    "PaddingMode",
+    "PointwiseMode",
+    "PointwiseOp",
+    "ReductionMode",
+    "ReductionOp",
+    "ResampleFwdOp",
+    "ResampleMode",
+    "RmsnormOp",
+    "SdpaOp",
+    "ViewOp",
+    "YieldOp",
+    "executable",
+    "execute",
+    "fallback",
+    "graph",
+    "verify",
+    "verify_op",
+    "view",
+    "wrap",
+    "yield_",
+]
+__all__ += builders.__all__

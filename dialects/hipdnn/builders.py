@@ -4,7 +4,7 @@ Each creates its op at the current insertion point and returns the op's required
 Result types that are not given are inferred; a class's `build` makes optional results too.
 """
 
-# ruff: noqa: D103, E501
+# ruff: noqa: D103
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
 
 __all__ = [
+    "batchnorm",
+    "batchnorm_inference",
+    "batchnorm_inference_variance_ext",
     "conv_dgrad",
     "conv_fprop",
     "conv_wgrad",
+    "layernorm",
     "matmul",
     "pointwise",
     "reduction",
+    "resample_fwd",
+    "rmsnorm",
+    "sdpa",
 ]
 
 
@@ -27,10 +34,10 @@ def conv_fprop(
     x: ir.Value,
     w: ir.Value,
     *,
+    dilation: Sequence[int],
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    dilation: Sequence[int],
     conv_mode: str | None = None,
     compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
@@ -40,11 +47,11 @@ def conv_fprop(
         x,
         w,
         results={"y": result_type},
+        dilation=dilation,
+        conv_mode=conv_mode,
         pre_padding=pre_padding,
         post_padding=post_padding,
         stride=stride,
-        dilation=dilation,
-        conv_mode=conv_mode,
         compute_type=compute_type,
         loc=loc,
     )
@@ -55,10 +62,10 @@ def conv_dgrad(
     dy: ir.Value,
     w: ir.Value,
     *,
+    dilation: Sequence[int],
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    dilation: Sequence[int],
     conv_mode: str | None = None,
     compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
@@ -68,11 +75,11 @@ def conv_dgrad(
         dy,
         w,
         results={"dx": result_type},
+        dilation=dilation,
+        conv_mode=conv_mode,
         pre_padding=pre_padding,
         post_padding=post_padding,
         stride=stride,
-        dilation=dilation,
-        conv_mode=conv_mode,
         compute_type=compute_type,
         loc=loc,
     )
@@ -83,10 +90,10 @@ def conv_wgrad(
     x: ir.Value,
     dy: ir.Value,
     *,
+    dilation: Sequence[int],
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    dilation: Sequence[int],
     conv_mode: str | None = None,
     compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
@@ -96,11 +103,11 @@ def conv_wgrad(
         x,
         dy,
         results={"dw": result_type},
+        dilation=dilation,
+        conv_mode=conv_mode,
         pre_padding=pre_padding,
         post_padding=post_padding,
         stride=stride,
-        dilation=dilation,
-        conv_mode=conv_mode,
         compute_type=compute_type,
         loc=loc,
     )
@@ -123,6 +130,216 @@ def matmul(
         loc=loc,
     )
     return op.c
+
+
+def layernorm(
+    x: ir.Value,
+    scale: ir.Value,
+    bias: ir.Value,
+    epsilon: ir.Value,
+    *,
+    normalized_dim_count: int | None = None,
+    forward_phase: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.LayernormOp.build(
+        x,
+        scale,
+        bias,
+        epsilon,
+        results={"y": result_type},
+        normalized_dim_count=normalized_dim_count,
+        forward_phase=forward_phase,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def rmsnorm(
+    x: ir.Value,
+    scale: ir.Value,
+    epsilon: ir.Value,
+    bias: ir.Value | None = None,
+    *,
+    forward_phase: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.RmsnormOp.build(
+        x,
+        scale,
+        epsilon,
+        bias,
+        results={"y": result_type},
+        forward_phase=forward_phase,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def resample_fwd(
+    x: ir.Value,
+    *,
+    window: Sequence[int],
+    resample_mode: str,
+    padding_mode: str,
+    pre_padding: Sequence[int],
+    post_padding: Sequence[int],
+    stride: Sequence[int],
+    generate_index: bool | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.ResampleFwdOp.build(
+        x,
+        results={"y": result_type},
+        window=window,
+        resample_mode=resample_mode,
+        padding_mode=padding_mode,
+        generate_index=generate_index,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=stride,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def sdpa(
+    q: ir.Value,
+    k: ir.Value,
+    v: ir.Value,
+    attn_mask: ir.Value | None = None,
+    scale: ir.Value | None = None,
+    seq_len_q: ir.Value | None = None,
+    seq_len_kv: ir.Value | None = None,
+    *,
+    attn_scale_value: float | None = None,
+    generate_stats: bool | None = None,
+    alibi_mask: bool | None = None,
+    padding_mask: bool | None = None,
+    causal_mask: bool | None = None,
+    causal_mask_bottom_right: bool | None = None,
+    left_bound: int | None = None,
+    right_bound: int | None = None,
+    diagonal_alignment: str | None = None,
+    mma_core_mode: ir.Type | None = None,
+    implementation: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.SdpaOp.build(
+        q,
+        k,
+        v,
+        attn_mask,
+        scale,
+        seq_len_q,
+        seq_len_kv,
+        results={"o": result_type},
+        attn_scale_value=attn_scale_value,
+        generate_stats=generate_stats,
+        alibi_mask=alibi_mask,
+        padding_mask=padding_mask,
+        causal_mask=causal_mask,
+        causal_mask_bottom_right=causal_mask_bottom_right,
+        left_bound=left_bound,
+        right_bound=right_bound,
+        diagonal_alignment=diagonal_alignment,
+        mma_core_mode=mma_core_mode,
+        implementation=implementation,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.o
+
+
+def batchnorm_inference(
+    x: ir.Value,
+    mean: ir.Value,
+    inv_variance: ir.Value,
+    scale: ir.Value,
+    bias: ir.Value,
+    *,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.BatchnormInferenceOp.build(
+        x,
+        mean,
+        inv_variance,
+        scale,
+        bias,
+        results={"y": result_type},
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def batchnorm_inference_variance_ext(
+    x: ir.Value,
+    mean: ir.Value,
+    variance: ir.Value,
+    scale: ir.Value,
+    bias: ir.Value,
+    epsilon: ir.Value,
+    *,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.BatchnormInferenceVarianceExtOp.build(
+        x,
+        mean,
+        variance,
+        scale,
+        bias,
+        epsilon,
+        results={"y": result_type},
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def batchnorm(
+    x: ir.Value,
+    scale: ir.Value,
+    bias: ir.Value,
+    epsilon: ir.Value,
+    prev_running_mean: ir.Value | None = None,
+    prev_running_variance: ir.Value | None = None,
+    momentum: ir.Value | None = None,
+    peer_stats: Sequence[ir.Value] = (),
+    *,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.BatchnormOp.build(
+        x,
+        scale,
+        bias,
+        epsilon,
+        prev_running_mean,
+        prev_running_variance,
+        momentum,
+        peer_stats,
+        results={"y": result_type},
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
 
 
 def pointwise(

@@ -43,22 +43,30 @@ class Field:
         self.name = name.removesuffix("_")
 
 
+class Form(Enum):
+    """What shape a value has to have, where hipDNN fixes it."""
+
+    TENSOR = "any"
+    SCALAR = "one element"
+    CHANNEL = "`[1, C, 1...]` for `x` of `[N, C, ...]`"
+
+
 class ValueField(Field):
-    """An operand or a result."""
+    """An operand or a result.
+
+    Attributes:
+        form: what shape it has to have.
+    """
 
     arity: ClassVar[Arity] = Arity.ONE
 
+    def __init__(self, doc: str, form: Form = Form.TENSOR):
+        super().__init__(doc)
+        self.form = form
+
 
 class OperandField(ValueField):
-    """An operand of any arity.
-
-    Attributes:
-        scalar: whether the tensor holds one element (hipDNN's pass-by-value tensors).
-    """
-
-    def __init__(self, doc: str, *, scalar: bool = False):
-        super().__init__(doc)
-        self.scalar = scalar
+    """An operand of any arity."""
 
 
 class Operand(OperandField):

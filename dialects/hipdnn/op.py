@@ -28,6 +28,7 @@ from hipgraft.dialects.hipdnn.fields import (
     optional,
 )
 from hipgraft.dialects.hipdnn.kinds import TYPE
+from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
 
 OPERAND_SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"
@@ -134,7 +135,7 @@ class HipdnnOp:
 
     def infer_element_type(self, result: str) -> ir.Type:
         """Returns the element type that `result` has when the builder is given no type."""
-        return cast(ir.RankedTensorType, self._operands[0].type).element_type
+        return element_type_of(self._operands[0])
 
     def verify(self) -> None:
         """Checks the rules of this op beyond its declaration and the inferred shapes.
@@ -149,6 +150,18 @@ class HipdnnOp:
         error.location = location_text(self.location)
         return error
 
+    def check_shape(self, name: str, value: ir.Value | None, expected: Sequence[int]) -> None:
+        """Checks the shape of an operand or a result, if it is present.
+
+        Raises:
+            VerifyError: it differs from `expected`.
+        """
+        if value is not None and shape_of(value) != list(expected):
+            raise self.error(
+                f"expected shape {shape_text(expected)} of '{name}', "
+                f"but found {shape_text(shape_of(value))}"
+            )
+
     def operand_values(self, field: OperandField) -> list[ir.Value]:
         """Returns the operands that `field` holds."""
         counts = self.counts(self.operand_fields, OPERAND_SEGMENTS, len(self._operands))
@@ -162,7 +175,7 @@ class HipdnnOp:
 
     def attribute(self, name: str) -> ir.Attribute | None:
         """Returns the attribute `name`, None if it is absent."""
-        return self._attributes[name] if name in self._attributes else None
+        return self._attributes.get(name)
 
     def counts(self, fields: Sequence[ValueField], segments: str, total: int) -> list[int]:
         """Returns how many of `total` values each of `fields` holds.

@@ -7,7 +7,7 @@ from math import prod
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
-from hipgraft.dialects.hipdnn.fields import Arity, ValueField
+from hipgraft.dialects.hipdnn.fields import Arity, Form, ValueField
 from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, wrap
 from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
 
@@ -53,7 +53,7 @@ def _check_declaration(op: HipdnnOp) -> None:
     for field in op.operand_fields:
         for value in op.operand_values(field):
             _check_value(op, field, value)
-            if field.scalar and prod(shape_of(value)) != 1:
+            if field.form is Form.SCALAR and prod(shape_of(value)) != 1:
                 raise op.error(
                     f"expected one element in '{field.name}', "
                     f"but found shape {shape_text(shape_of(value))}"
@@ -114,9 +114,5 @@ def _check_inferred_shapes(op: HipdnnOp) -> None:
     inferred = op.infer()
     for field in op.result_fields:
         for value in op.result_values(field):
-            expected = inferred.get(field.name)
-            if expected is not None and shape_of(value) != expected:
-                raise op.error(
-                    f"expected shape {shape_text(expected)} of '{field.name}', "
-                    f"but found {shape_text(shape_of(value))}"
-                )
+            if field.name in inferred:
+                op.check_shape(field.name, value, inferred[field.name])

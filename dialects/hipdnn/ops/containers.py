@@ -8,7 +8,6 @@ from typing import TypeVar
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional
 from hipgraft.dialects.hipdnn.kinds import INTS, LAYOUTS, STRING
-from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 
 ContainerT = TypeVar("ContainerT", bound="ContainerOp")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
 from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
-from hipgraft.dialects.hipdnn.layouts import check_layouts
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 
 

@@ -20,9 +20,9 @@ class MatmulOp(ComputeOp, mnemonic="matmul"):
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
         a, b = shape_of(self.a), shape_of(self.b)
-        if len(a) < 2 or len(b) < 2:
+        if len(a) < 2 or len(a) != len(b):
             raise self.error(
-                f"expected operands of rank 2 or more, but found ranks {len(a)} and {len(b)}"
+                f"expected operands of one rank, 2 or more, but found ranks {len(a)} and {len(b)}"
             )
         if a[-1] != b[-2]:
             raise self.error(f"columns of 'a' ({a[-1]}) differ from rows of 'b' ({b[-2]})")

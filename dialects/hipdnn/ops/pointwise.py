@@ -9,10 +9,25 @@ from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
 
-_BINARY = (
-    "add add_square cmp_eq cmp_ge cmp_gt cmp_le cmp_lt cmp_neq div logical_and logical_or max_op "
-    "min_op mod mul pow sub"
-).split()
+_BINARY = [
+    "add",
+    "add_square",
+    "cmp_eq",
+    "cmp_ge",
+    "cmp_gt",
+    "cmp_le",
+    "cmp_lt",
+    "cmp_neq",
+    "div",
+    "logical_and",
+    "logical_or",
+    "max_op",
+    "min_op",
+    "mod",
+    "mul",
+    "pow",
+    "sub",
+]
 
 _RELU = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope")
 _MODE_ATTRIBUTES = {

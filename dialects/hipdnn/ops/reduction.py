@@ -39,3 +39,5 @@ class ReductionOp(ComputeOp, mnemonic="reduction"):
                     f"expected extent 1 or {before[dim]} in dimension {dim} of 'out', "
                     f"but found {shape_text(after)}"
                 )
+        if before == after:
+            raise self.error(f"reduces no dimension of {shape_text(before)}")

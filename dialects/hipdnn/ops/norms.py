@@ -1,0 +1,123 @@
+"""Normalisation over trailing dimensions."""
+
+from __future__ import annotations
+
+from hipgraft.bindings import ir
+from hipgraft.dialects.hipdnn.enums import NormFwdPhase
+from hipgraft.dialects.hipdnn.fields import (
+    Form,
+    Operand,
+    OptionalOperand,
+    OptionalResult,
+    Result,
+    defaulted,
+    optional,
+)
+from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
+from hipgraft.dialects.hipdnn.op import ComputeOp
+from hipgraft.dialects.hipdnn.shapes import broadcast, shape_of, shape_text
+
+
+class NormOp(ComputeOp):
+    """What layer and RMS normalisation share."""
+
+    forward_phase = defaulted(
+        enum_kind(NormFwdPhase), NormFwdPhase.INFERENCE, "whether statistics are results too"
+    )
+
+    def check_parameter(self, name: str, value: ir.Value, x: list[int]) -> None:
+        """Checks that `value`, called `name`, broadcasts to the shape `x`."""
+        if broadcast(shape_of(value), x) != x:
+            raise self.error(
+                f"'{name}' ({shape_text(shape_of(value))}) does not broadcast to 'x' "
+                f"({shape_text(x)})"
+            )
+
+    def check_phase(self) -> None:
+        """Checks that statistics are results only in the training phase."""
+        if self.forward_phase == NormFwdPhase.TRAINING:
+            return
+        for field in self.result_fields[1:]:
+            if self.result_values(field):
+                raise self.error(f"result '{field.name}' belongs to forward phase TRAINING")
+
+
+def normalized_dims(x: list[int], scale: list[int]) -> list[int]:
+    """Returns the dimensions of `x` in which `scale` has an extent of more than 1."""
+    aligned = [1] * (len(x) - len(scale)) + scale
+    return [dim for dim, extent in enumerate(aligned) if extent > 1]
+
+
+def _statistics_shape(x: list[int], dims: list[int]) -> list[int]:
+    return [1 if dim in dims else extent for dim, extent in enumerate(x)]
+
+
+class LayernormOp(NormOp, mnemonic="layernorm"):
+    """Layer normalisation: `y = (x - mean) / sqrt(variance + epsilon) · scale + bias`.
+
+    Mean and variance are taken over the last `normalized_dim_count` dimensions; without that
+    attribute over those in which `scale` has an extent of more than 1.
+    """
+
+    x = Operand("activations")
+    scale = Operand("factor, which broadcasts to `x`")
+    bias = Operand("summand, shaped like `scale`")
+    epsilon = Operand("summand of the variance", Form.SCALAR)
+    y = Result("normalised activations, shaped like `x`")
+    mean = OptionalResult("mean, with extent 1 in the normalised dimensions")
+    inv_variance = OptionalResult("inverse standard deviation, shaped like `mean`")
+    normalized_dim_count = optional(INT, "number of trailing dimensions that are normalised")
+
+    @property
+    def dims(self) -> list[int]:
+        """The normalised dimensions of `x`."""
+        x, count = shape_of(self.x), self.normalized_dim_count
+        if count is None:
+            return normalized_dims(x, shape_of(self.scale))
+        return list(range(len(x) - count, len(x)))
+
+    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+        x = shape_of(self.x)
+        statistics = _statistics_shape(x, self.dims)
+        return {"y": x, "mean": statistics, "inv_variance": statistics}
+
+    def verify(self) -> None:  # noqa: D102
+        x, count = shape_of(self.x), self.normalized_dim_count
+        if count is not None and not 1 <= count <= len(x):
+            raise self.error(f"expected 'normalized_dim_count' in [1, {len(x)}], but found {count}")
+        self.check_parameter("scale", self.scale, x)
+        self.check_shape("bias", self.bias, shape_of(self.scale))
+        if not set(normalized_dims(x, shape_of(self.scale))) <= set(self.dims):
+            raise self.error(
+                f"'scale' ({shape_text(shape_of(self.scale))}) reaches beyond the last "
+                f"{count} dimensions"
+            )
+        self.check_phase()
+
+
+class RmsnormOp(NormOp, mnemonic="rmsnorm"):
+    """Normalisation by the root mean square: `y = x / sqrt(mean(x²) + epsilon) · scale + bias`.
+
+    The mean is taken over the dimensions in which `scale` has an extent of more than 1.
+    """
+
+    x = Operand("activations")
+    scale = Operand("factor, which broadcasts to `x`")
+    epsilon = Operand("summand of the mean square", Form.SCALAR)
+    bias = OptionalOperand("summand, shaped like `scale`")
+    y = Result("normalised activations, shaped like `x`")
+    inv_rms = OptionalResult("inverse root mean square, extent 1 in the normalised dimensions")
+
+    @property
+    def dims(self) -> list[int]:
+        """The normalised dimensions of `x`."""
+        return normalized_dims(shape_of(self.x), shape_of(self.scale))
+
+    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+        x = shape_of(self.x)
+        return {"y": x, "inv_rms": _statistics_shape(x, self.dims)}
+
+    def verify(self) -> None:  # noqa: D102
+        self.check_parameter("scale", self.scale, shape_of(self.x))
+        self.check_shape("bias", self.bias, shape_of(self.scale))
+        self.check_phase()
