@@ -33,7 +33,9 @@ def _signature(function: ir.Operation) -> ir.FunctionType:
 def _convert_function(function: ir.Operation, state: PassState) -> None:
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
-        raise PassFailure("'func.func' op expected one block: control flow is not supported", function)
+        raise PassFailure(
+            "'func.func' op expected one block: control flow is not supported", function
+        )
     name = ir.StringAttr(function.attributes["sym_name"]).value
     new = func_d.FuncOp(
         name, _signature(function), ip=ir.InsertionPoint(function), loc=function.location

@@ -87,7 +87,9 @@ def _addmm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     bias, beta, alpha = op.float_tensor(0), op.constant(3), op.constant(4)
     product = matmul(converter, op.float_tensor(1), op.float_tensor(2), op.result_shape())
     addend = scaled(converter, bias, beta)
-    return [converter.pointwise("add", [scaled(converter, product, alpha), addend], op.result_element())]
+    return [
+        converter.pointwise("add", [scaled(converter, product, alpha), addend], op.result_element())
+    ]
 
 
 CONTRACTIONS: dict[str, Conversion] = {

@@ -8,6 +8,7 @@ something reads through it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -186,9 +187,7 @@ class Converter:
         return None
 
     def _keep(self, operation: ir.Operation) -> None:
-        clone = operation.clone()
-        for index, operand in enumerate(operation.operands):
-            clone.operands[index] = self._torch_value(operand)
+        clone = self._clone(operation)
         for old, new in zip(operation.results, clone.results, strict=True):
             self._torch_values[old] = new
 
@@ -233,17 +232,20 @@ class Converter:
     def _clone_lazy(self, value: ir.Value) -> ir.Value:
         """Copies a constant or a list of constants or tensors to the new function."""
         operation = ir.OpResult(value).owner.operation
-        clone = operation.clone()
-        for index, operand in enumerate(operation.operands):
-            clone.operands[index] = self._torch_value(operand)
-        return clone.results[ir.OpResult(value).result_number]
+        return self._clone(operation).results[ir.OpResult(value).result_number]
+
+    def _clone(self, operation: ir.Operation) -> ir.Operation:
+        """Copies a torch op to the new function, after what it reads."""
+        operands = [self._torch_value(operand) for operand in operation.operands]
+        clone = operation.clone().operation
+        for index, operand in enumerate(operands):
+            clone.operands[index] = operand
+        return clone
 
     def _cast(self, direction: str, value: ir.Value, torch_type: ir.Type) -> ir.Value:
         name = f"torch_c.{direction}_builtin_tensor"
         result = builtin_tensor_type(torch_type) if direction == "to" else torch_type
-        operation = ir.Operation.create(
-            name, results=[result], operands=[value], loc=self.location
-        )
+        operation = ir.Operation.create(name, results=[result], operands=[value], loc=self.location)
         return operation.results[0]
 
     @staticmethod
@@ -302,7 +304,9 @@ class Converter:
         """
         shape = broadcast_shape([tensor.shape for tensor in inputs])
         computed = shape or (1,)
-        operands = [tensor.through(tensor.view.expand(shape).reshape(computed)) for tensor in inputs]
+        operands = [
+            tensor.through(tensor.view.expand(shape).reshape(computed)) for tensor in inputs
+        ]
         for candidate in inputs:
             sunk = self._in_shape_of(candidate, operands)
             if sunk is not None:
@@ -325,20 +329,36 @@ class Converter:
         self, candidate: Tensor, operands: Sequence[Tensor]
     ) -> tuple[tuple[int, ...], list[Tensor]] | None:
         """The operands viewed in the shape of `candidate`'s producer, if all of them can be."""
-        shape = tuple(ir.RankedTensorType(candidate.base.type).shape)
-        owner = candidate.base.owner
-        if isinstance(owner, ir.Block) or not owner.name.startswith("hipdnn."):
-            return None
-        if shape == candidate.shape or not candidate.view.covers(shape):
-            return None
-        if candidate.view.elements != operands[0].view.elements:
+        shape = producer_shape(candidate)
+        if shape is None or candidate.view.elements != operands[0].view.elements:
             return None
         views = [tensor.view.reshape(shape) for tensor in operands]
         if any(view is None for view in views):
             return None
-        return shape, [
-            tensor.through(view) for tensor, view in zip(operands, views, strict=True)
-        ]
+        return shape, [tensor.through(view) for tensor, view in zip(operands, views, strict=True)]
+
+
+def producer_shape(tensor: Tensor) -> tuple[int, ...] | None:
+    """The shape in which a hipDNN op made what `tensor` merely reshapes; None if it does not."""
+    owner = tensor.base.owner
+    if isinstance(owner, ir.Block) or not owner.name.startswith("hipdnn."):
+        return None
+    shape = tuple(ir.RankedTensorType(tensor.base.type).shape)
+    return shape if shape != tensor.shape and tensor.view.covers(shape) else None
+
+
+def with_trailing(tensor: Tensor, count: int) -> tuple[Tensor, int]:
+    """`tensor` in its producer's shape for an op over the last `count` dimensions.
+
+    Returns the tensor and how many trailing dimensions of it hold the same elements; `tensor` and
+    `count` themselves where its producer's shape has no such border.
+    """
+    shape = producer_shape(tensor)
+    wanted = math.prod(tensor.shape[len(tensor.shape) - count :])
+    for trailing in range(1, len(shape or ()) + 1):
+        if shape is not None and math.prod(shape[-trailing:]) == wanted:
+            return tensor.reshape(shape), trailing
+    return tensor, count
 
 
 _LAZY_OPS = frozenset({"torch.prim.ListConstruct", "torch.vtensor.literal"})

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.torch_to_hipdnn.converter import (
+    Conversion,
+    Converter,
+    NoMatch,
+    Tensor,
+    TorchOp,
+    with_trailing,
+)
 
 
 def _parameter(
@@ -55,29 +62,36 @@ def _layer_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _normalized(converter: Converter, op: TorchOp) -> Tensor:
-    x, trailing = op.float_tensor(0), op.constant(1)
-    shape = (*[1] * (len(x.shape) - len(trailing)), *trailing)
+    x, count = with_trailing(op.float_tensor(0), len(op.constant(1)))
+    shape = _parameter_shape(x, count)
     y = hipdnn.layernorm(
         converter.materialize(x),
         _parameter(converter, op.optional_tensor(2), 1.0, shape, x),
         _parameter(converter, op.optional_tensor(3), 0.0, shape, x),
         _epsilon(converter, op.constant(4), x),
         forward_phase="INFERENCE",
-        normalized_dim_count=len(trailing),
+        normalized_dim_count=count,
         result_type=ir.RankedTensorType.get(x.shape, op.result_element()),
         loc=converter.location,
     )
-    return converter.whole(y)
+    return converter.whole(y).reshape(op.result_shape())
+
+
+def _parameter_shape(x: Tensor, count: int) -> tuple[int, ...]:
+    """Shape of a scale or bias over the last `count` dimensions of x."""
+    lead = len(x.shape) - count
+    return (1,) * lead + x.shape[lead:]
 
 
 def _rms_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`rms_norm(x, shape, weight, eps)`."""
-    x, trailing, epsilon = op.float_tensor(0), op.constant(1), op.constant(3)
+    epsilon = op.constant(3)
     if epsilon is None:
         raise NoMatch("default-epsilon", "the epsilon depends on the element type")
-    if math.prod(trailing) == 1:
+    if math.prod(op.constant(1)) == 1:
         raise NoMatch("unit-norm", "hipDNN cannot tell which unit dimensions are normalised")
-    shape = (*[1] * (len(x.shape) - len(trailing)), *trailing)
+    x, count = with_trailing(op.float_tensor(0), len(op.constant(1)))
+    shape = _parameter_shape(x, count)
     y = hipdnn.rmsnorm(
         converter.materialize(x),
         _parameter(converter, op.optional_tensor(2), 1.0, shape, x),
@@ -86,7 +100,7 @@ def _rms_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
         result_type=ir.RankedTensorType.get(x.shape, op.result_element()),
         loc=converter.location,
     )
-    return [converter.whole(y)]
+    return [converter.whole(y).reshape(op.result_shape())]
 
 
 NORMS: dict[str, Conversion] = {

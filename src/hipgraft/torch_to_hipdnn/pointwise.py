@@ -166,7 +166,9 @@ def _clipped(
         return [converter.pointwise("relu_fwd", [tensor], element, **clips)]
     if upper is None:
         return [tensor]
-    return [converter.pointwise("min_op", [tensor, converter.scalar(float(upper), tensor)], element)]
+    return [
+        converter.pointwise("min_op", [tensor, converter.scalar(float(upper), tensor)], element)
+    ]
 
 
 def _relu6(converter: Converter, op: TorchOp) -> Sequence[Tensor]:

@@ -8,13 +8,26 @@ from functools import partial
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.torch_to_hipdnn.converter import (
+    Conversion,
+    Converter,
+    NoMatch,
+    Tensor,
+    TorchOp,
+    with_trailing,
+)
 
 
 def reduce(
     converter: Converter, mode: str, tensor: Tensor, dims: Sequence[int], element: ir.Type
 ) -> Tensor:
     """Emits `hipdnn.reduction` over `dims`, which stay as unit dimensions."""
+    kept = [1 if dim in dims else extent for dim, extent in enumerate(tensor.shape)]
+    rank = len(tensor.shape)
+    if sorted(dims) == list(range(rank - len(dims), rank)):
+        tensor, count = with_trailing(tensor, len(dims))
+        rank = len(tensor.shape)
+        dims = range(rank - count, rank)
     shape = [1 if dim in dims else extent for dim, extent in enumerate(tensor.shape)]
     out = hipdnn.reduction(
         converter.materialize(tensor),
@@ -22,7 +35,7 @@ def reduce(
         result_type=ir.RankedTensorType.get(shape, element),
         loc=converter.location,
     )
-    return converter.whole(out)
+    return converter.whole(out).reshape(kept)
 
 
 def _dims(given: int | Sequence[int] | None, rank: int) -> list[int]:
@@ -40,9 +53,7 @@ def _reduction(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]
     dims = _dims(op.constant(1) if has_dims else None, len(tensor.shape))
     if math.prod(tensor.shape[dim] for dim in dims) == 1:
         return [_cast(converter, tensor, op).reshape(op.result_shape())]
-    return [
-        reduce(converter, mode, tensor, dims, op.result_element()).reshape(op.result_shape())
-    ]
+    return [reduce(converter, mode, tensor, dims, op.result_element()).reshape(op.result_shape())]
 
 
 def _cast(converter: Converter, tensor: Tensor, op: TorchOp) -> Tensor:

@@ -68,7 +68,9 @@ def _select(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 def _narrow(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
     dim, start, length = (op.constant(i) for i in (1, 2, 3))
-    return [tensor.through(tensor.view.slice(_wrapped(dim, len(tensor.shape)), start, start + length))]
+    return [
+        tensor.through(tensor.view.slice(_wrapped(dim, len(tensor.shape)), start, start + length))
+    ]
 
 
 def _to_dtype_view(converter: Converter, op: TorchOp) -> Sequence[Tensor]:

@@ -1,0 +1,287 @@
+"""Groups hipDNN ops and moves each group into a `hipdnn.graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.dialects import hipdnn
+from hipgraft.outlining import BodyBuilder, Group, Grouping, operand_layouts, outline
+from hipgraft.pass_base import Pass, PassState, option
+
+_CONTRACTIONS = frozenset(
+    {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
+)
+_NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
+_ELEMENTWISE = frozenset(
+    {
+        "hipdnn.pointwise",
+        "hipdnn.batchnorm_inference",
+        "hipdnn.batchnorm_inference_variance_ext",
+    }
+)
+_NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
+
+MAX_OPERANDS = 24
+"""Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return tuple(ir.RankedTensorType(value.type).shape)
+
+
+def _is_compute(op: ir.Operation) -> bool:
+    return op.name.startswith("hipdnn.") and op.name not in _NO_COMPUTE
+
+
+def _users(op: ir.Operation) -> list[ir.Operation]:
+    return [use.owner.operation for result in op.results for use in result.uses]
+
+
+def _is_shared(value: ir.Value) -> bool:
+    """Whether several ops read the value."""
+    return len({use.owner.operation for use in value.uses}) > 1
+
+
+def _feeds_reduction(op: ir.Operation) -> bool:
+    """Whether a reduction or norm reads the op, directly or through one elementwise op.
+
+    A widening cast counts if one of its users does, any other op only if all of them do.
+    """
+    users = _users(op)
+    feeding = [user for user in users if _reduces(user) or any(map(_reduces, _users(user)))]
+    return bool(feeding) and (len(feeding) == len(users) or _is_widening(op))
+
+
+def _reduces(op: ir.Operation) -> bool:
+    return op.name == "hipdnn.reduction" or op.name in _NORMS
+
+
+def _is_widening(op: ir.Operation) -> bool:
+    if op.name != "hipdnn.pointwise" or ir.StringAttr(op.attributes["mode"]).value != "identity":
+        return False
+    kinds = [
+        ir.RankedTensorType(value.type).element_type for value in (op.operands[0], op.results[0])
+    ]
+    return isinstance(kinds[1], ir.F32Type) and not isinstance(kinds[0], ir.F32Type)
+
+
+class _Policy:
+    """Decides, op by op, which group each compute op joins.
+
+    A group has one anchor at most: a contraction, an attention, a norm, or reductions over the
+    same dimensions of the same shape. Elementwise ops join the group that makes one of their
+    operands if their shape is one the group's kernel walks anyway. Norms and reductions also
+    join a group that is elementwise so far: its ops are their prologue.
+    """
+
+    def __init__(self, grouping: Grouping, state: PassState):
+        self._grouping = grouping
+        self._state = state
+
+    def place(self, op: ir.Operation) -> None:
+        """Puts one op of the block into a group."""
+        if not _is_compute(op):
+            self._grouping.start(op, outlined=False)
+            return
+        reasons: list[str] = []
+        for group in self._candidates(op):
+            reason = self._declines(op, group)
+            if reason is None:
+                self._grouping.join(op, group)
+                self._remember(op, group)
+                return
+            reasons.append(reason)
+        if reasons and op.name in _ELEMENTWISE:
+            self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reasons[0]}")
+        self._remember(op, self._grouping.start(op, outlined=True))
+
+    def _candidates(self, op: ir.Operation) -> list[Group]:
+        """Groups that make the op's operands, latest first."""
+        producers = [self._grouping.producer(operand) for operand in op.operands]
+        found = dict.fromkeys(group for group in producers if group and group.outlined)
+        return sorted(found, key=lambda group: group.level, reverse=True)
+
+    def _declines(self, op: ir.Operation, group: Group) -> str | None:
+        """Why `op` cannot join `group`, None if it can."""
+        reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
+        if reason is not None:
+            return reason
+        if len(group.facts["operands"] | set(op.operands)) > MAX_OPERANDS:
+            return f"the graph would read more than {MAX_OPERANDS} tensors"
+        if not self._grouping.can_join(op, group):
+            return "an operand depends on the graph through another one"
+        return None
+
+    def _shape_declines(self, op: ir.Operation, group: Group) -> str | None:
+        shapes: set[tuple[int, ...]] = group.facts["shapes"]
+        if op.name in _ELEMENTWISE:
+            if _shape(op.results[0]) in shapes:
+                return None
+            return (
+                f"shape {list(_shape(op.results[0]))} is not one that its producer's kernel walks"
+            )
+        if op.name in _CONTRACTIONS:
+            return "a contraction starts a graph"
+        if op.name in _NORMS:
+            fits = group.facts["anchor"] is None and _shape(op.operands[0]) in shapes
+            return None if fits else "the producer has an anchor of its own"
+        return self._reduction_declines(op, group)
+
+    def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:
+        """Keeps what feeds a reduction with it, where its producer stores its operand anyway."""
+        if op.name not in _ELEMENTWISE or group.facts["anchor"] is None:
+            return None
+        own = [value for value in op.operands if self._grouping.producer(value) is group]
+        if group.facts["anchor"][0] != "reduction" and any(map(_is_shared, own)):
+            if _feeds_reduction(op):
+                return "it feeds a reduction, whose kernel reads the same tensor"
+        return None
+
+    def _reduction_declines(self, op: ir.Operation, group: Group) -> str | None:
+        walked, reduced = _shape(op.operands[0]), _shape(op.results[0])
+        anchor = group.facts["anchor"]
+        if anchor is None:
+            return None if walked in group.facts["shapes"] else "another shape is reduced"
+        if anchor == ("reduction", walked, reduced):
+            return None
+        return "the producer has another anchor"
+
+    def _remember(self, op: ir.Operation, group: Group) -> None:
+        """Updates what the policy knows of a group after it got `op`."""
+        facts = group.facts
+        facts.setdefault("anchor", None)
+        facts.setdefault("operands", set()).update(op.operands)
+        shapes = facts.setdefault("shapes", set())
+        shapes.add(_shape(op.results[0]))
+        if op.name == "hipdnn.reduction":
+            shapes.add(_shape(op.operands[0]))
+            facts["anchor"] = ("reduction", _shape(op.operands[0]), _shape(op.results[0]))
+        elif op.name not in _ELEMENTWISE:
+            facts["anchor"] = (op.name,)
+
+
+def _leave_to_fallbacks(grouping: Grouping) -> None:
+    """Leaves elementwise groups that only torch ops read: they are part of those kernels."""
+    for group in grouping.groups:
+        if not group.outlined or group.facts["anchor"] is not None:
+            continue
+        members = set(group.ops)
+        outside = {user for op in group.ops for user in _users(op)} - members
+        if outside and all(user.name == "torch_c.from_builtin_tensor" for user in outside):
+            group.outlined = False
+
+
+def _virtual_type(value: ir.Value, outputs: set[ir.Value]) -> ir.Type:
+    """The type of a value inside a graph: f32 for f16 and bf16 that stay inside."""
+    kind = ir.RankedTensorType(value.type)
+    narrow = isinstance(kind.element_type, ir.F16Type | ir.BF16Type)
+    if value in outputs or not narrow:
+        return value.type
+    return ir.RankedTensorType.get(kind.shape, ir.F32Type.get())
+
+
+def _graph_name(group: Group, index: int) -> str:
+    """`conv_fprop_add_relu_fwd_3`: the first ops' names and a number."""
+    words: list[str] = []
+    for op in group.ops[:4]:
+        mode = op.attributes["mode"] if op.name == "hipdnn.pointwise" else None
+        words.append(op.name.split(".")[1] if mode is None else ir.StringAttr(mode).value)
+    return "_".join([*words, str(index)])
+
+
+@dataclass(frozen=True)
+class HipdnnOutlinePass(Pass):
+    """Moves groups of hipDNN ops into `hipdnn.graph` containers.
+
+    A graph is one contraction, attention or norm, or reductions over the same dimensions, with
+    the elementwise ops that can share its kernel; what has no anchor is grouped by itself. Values
+    that stay inside a graph are f32 where the program has f16 or bf16, so that a chain is rounded
+    once, at its end.
+
+    Before:
+        ```mlir
+        %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf16>
+        %1 = "hipdnn.pointwise"(%0) {mode = "relu_fwd"} : (tensor<8x6xf16>) -> tensor<8x6xf16>
+        ```
+
+    After:
+        ```mlir
+        %1 = "hipdnn.graph"(%a, %b) ({
+        ^bb0(%ga: tensor<8x4xf16>, %gb: tensor<4x6xf16>):
+          %2 = "hipdnn.matmul"(%ga, %gb) : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf32>
+          %3 = "hipdnn.pointwise"(%2) {mode = "relu_fwd"} : (tensor<8x6xf32>) -> tensor<8x6xf16>
+          "hipdnn.yield"(%3) : (tensor<8x6xf16>) -> ()
+        }) {engine = "iree", name = "matmul_relu_fwd_0"} : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf16>
+        ```
+
+    Requires:
+        Stage `hipdnn-ops`.
+
+    Ensures:
+        Every hipDNN compute op is inside a `hipdnn.graph`; each graph is connected and the
+        program stays acyclic. A graph may have several results.
+
+    Errors:
+        None.
+
+    Source:
+        own; the epilogue rules are those of cuDNN's generic runtime fusion engines.
+    """
+
+    name: ClassVar[str] = "hipdnn-outline"
+    requires: ClassVar[str | None] = "hipdnn-ops"
+
+    wide_virtuals: bool = option(True, "compute f16 and bf16 values that stay in a graph in f32")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Outlines the graphs of every function."""
+        made = 0
+        for function in [op.operation for op in module.body.operations]:
+            if function.name == "func.func" and function.regions[0].blocks:
+                made += self._outline_block(function.regions[0].blocks[0], made, state)
+
+    def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
+        grouping = Grouping()
+        policy = _Policy(grouping, state)
+        for op in [op.operation for op in block.operations][:-1]:
+            policy.place(op)
+        _leave_to_fallbacks(grouping)
+        made = 0
+
+        def make(
+            group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+        ) -> Sequence[ir.Value]:
+            nonlocal made
+            name = _graph_name(group, first + made)
+            made += 1
+            state.count("graphs")
+            state.count("outlined-ops", len(group.ops))
+            state.passed(group.ops[0], "outlined", f"{len(group.ops)} ops as graph '{name}'")
+            return self._make_graph(name, group, inputs, outputs)
+
+        outline(block, grouping, make)
+        return made
+
+    def _make_graph(
+        self, name: str, group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+    ) -> Sequence[ir.Value]:
+        location = ir.Location.fused([op.location for op in group.ops])
+        strides, offsets = operand_layouts(inputs)
+        container = hipdnn.graph(
+            inputs,
+            [value.type for value in outputs],
+            name=name,
+            engine="iree",
+            arg_strides=strides,
+            arg_offsets=offsets,
+            loc=location,
+        )
+        body = BodyBuilder(container.body, inputs)
+        kept = set(outputs) if self.wide_virtuals else {r for op in group.ops for r in op.results}
+        for op in group.ops:
+            body.copy(op, [_virtual_type(result, kept) for result in op.results])
+        body.finish([body.value(value) for value in outputs], location)
+        return list(container.outputs)

@@ -1,0 +1,251 @@
+"""Groups what hipDNN cannot express and moves each group into a `hipdnn.fallback`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import PassFailure
+from hipgraft.dialects import hipdnn
+from hipgraft.outlining import (
+    COPIED_OPS,
+    BodyBuilder,
+    Group,
+    Grouping,
+    operand_layouts,
+    outline,
+)
+from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
+from hipgraft.views import StridedView
+
+_STAYING = frozenset({"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "arith.constant"})
+
+
+def _reads(op: ir.Operation) -> list[ir.Value]:
+    """The tensors an op depends on, seen through lists and casts."""
+    return [value for operand in op.operands for value in _tensors_behind(operand)]
+
+
+def _tensors_behind(value: ir.Value) -> Iterator[ir.Value]:
+    owner = value.owner
+    if not isinstance(owner, ir.Block):
+        if owner.name in COPIED_OPS:
+            for operand in owner.operands:
+                yield from _tensors_behind(operand)
+            return
+        if owner.name.startswith("torch.constant."):
+            return
+    yield value
+
+
+def _is_copied(op: ir.Operation) -> bool:
+    return op.name in COPIED_OPS or op.name.startswith("torch.constant.")
+
+
+def _check(op: ir.Operation) -> None:
+    """Refuses what no container can hold."""
+    if not op.name.startswith(("torch.", "torch_c.", "hipdnn.")):
+        raise PassFailure(f"'{op.name}' op cannot be outlined: expected a torch or hipdnn op", op)
+    if len(op.regions):
+        raise PassFailure(f"'{op.name}' op has regions: control flow is not supported", op)
+    for value in op.results:
+        if not is_tensor(value) and not isinstance(value.type, ir.RankedTensorType):
+            raise PassFailure(
+                f"'{op.name}' op computes a value of type {value.type}: expected a tensor, "
+                "which its launch could write",
+                op,
+            )
+
+
+def _place(op: ir.Operation, grouping: Grouping, fuse: bool) -> None:
+    if op.name in _STAYING:
+        grouping.start(op, outlined=False)
+        return
+    _check(op)
+    producers = [grouping.producer(value) for value in _reads(op)]
+    candidates = dict.fromkeys(group for group in producers if group and group.outlined)
+    if op.name != "torch_c.to_builtin_tensor" and not fuse:
+        candidates = {}
+    for group in sorted(candidates, key=lambda group: group.level, reverse=True):
+        if grouping.can_join(op, group):
+            grouping.join(op, group)
+            return
+    grouping.start(op, outlined=True)
+
+
+def _builtin_type(value: ir.Value) -> ir.Type:
+    return builtin_tensor_type(value.type) if is_tensor(value) else value.type
+
+
+def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location) -> ir.Value:
+    name = f"torch_c.{direction}_builtin_tensor"
+    return ir.Operation.create(name, results=[kind], operands=[value], loc=location).results[0]
+
+
+def _make_fallback(
+    name: str, group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """Builds the container; torch tensors leave it as builtin ones and are cast back outside."""
+    location = ir.Location.fused([op.location for op in group.ops])
+    strides, offsets = operand_layouts(inputs)
+    container = hipdnn.fallback(
+        inputs,
+        [_builtin_type(value) for value in outputs],
+        name=name,
+        arg_strides=strides,
+        arg_offsets=offsets,
+        loc=location,
+    )
+    body = BodyBuilder(container.body, inputs)
+    for op in group.ops:
+        body.copy(op, [result.type for result in op.results])
+    yielded = [body.value(value) for value in outputs]
+    with ir.InsertionPoint(container.body):
+        yielded = [
+            _cast("to", new, _builtin_type(old), location) if is_tensor(old) else new
+            for old, new in zip(outputs, yielded, strict=True)
+        ]
+    body.finish(yielded, location)
+    return [
+        _cast("from", new, old.type, location) if is_tensor(old) else new
+        for old, new in zip(outputs, container.outputs, strict=True)
+    ]
+
+
+def _fallback_name(group: Group, index: int) -> str:
+    words = [op.name.split(".")[-1] for op in group.ops if not op.name.startswith("torch_c.")]
+    named = [op.name.split(".")[2] for op in group.ops if op.name.startswith("torch.aten.")]
+    return "_".join([*(named or words)[:4], str(index)])
+
+
+def _erase_unread(block: ir.Block) -> None:
+    for op in reversed([op.operation for op in block.operations][:-1]):
+        if all(next(iter(result.uses), None) is None for result in op.results):
+            op.erase()
+
+
+def _own_results(block: ir.Block, state: PassState) -> None:
+    """Makes each returned value a container's own: copies arguments, constants and windows."""
+    terminator = list(block.operations)[-1].operation
+    seen: set[ir.Value] = set()
+    for index, value in enumerate(terminator.operands):
+        storage = _owned_storage(value)
+        if storage is not None and storage not in seen:
+            seen.add(storage)
+            continue
+        state.count("copied-results")
+        with ir.InsertionPoint(terminator):
+            terminator.operands[index] = _copy(value, index, terminator.location)
+
+
+def _owned_storage(value: ir.Value) -> ir.Value | None:
+    """The container result that `value` is all of, None if there is no such result."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name == "arith.constant":
+        return None
+    if owner.name != "hipdnn.view":
+        return value
+    base = owner.operands[0]
+    window = hipdnn.ViewOp(owner.operation)
+    view = StridedView(
+        tuple(ir.RankedTensorType(value.type).shape), tuple(window.strides), window.offset
+    )
+    return _owned_storage(base) if view.covers(ir.RankedTensorType(base.type).shape) else None
+
+
+def _copy(value: ir.Value, index: int, location: ir.Location) -> ir.Value:
+    strides, offsets = operand_layouts([value])
+    container = hipdnn.graph(
+        [value],
+        [value.type],
+        name=f"copy_result_{index}",
+        engine="iree",
+        arg_strides=strides,
+        arg_offsets=offsets,
+        loc=location,
+    )
+    with ir.InsertionPoint(container.body):
+        copy = hipdnn.pointwise(
+            container.body.arguments[0], mode="identity", result_type=value.type, loc=location
+        )
+        hipdnn.yield_([copy], loc=location)
+    return container.outputs[0]
+
+
+@dataclass(frozen=True)
+class HipdnnOutlineFallbackPass(Pass):
+    """Moves connected ops that hipDNN cannot express into `hipdnn.fallback` containers.
+
+    Such ops are compiled by the same provider as graphs, so that a whole model ends as launches.
+    Constants, lists and casts are copied into each container. A returned value that is not a
+    container's own result (an argument, a constant, a window, a value returned twice) is copied
+    by a graph.
+
+    Before:
+        ```mlir
+        %0 = torch_c.from_builtin_tensor %x : tensor<2x3xf32> -> !torch.vtensor<[2,3],f32>
+        %1 = torch.aten.cumsum %0, %int1, %none : !torch.vtensor<[2,3],f32>, !torch.int, !torch.none -> !torch.vtensor<[2,3],f32>
+        %2 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[2,3],f32> -> tensor<2x3xf32>
+        ```
+
+    After:
+        ```mlir
+        %2 = "hipdnn.fallback"(%x) ({
+        ^bb0(%a: tensor<2x3xf32>):
+          ... the three ops and their constants ...
+          "hipdnn.yield"(%3) : (tensor<2x3xf32>) -> ()
+        }) {name = "cumsum_0"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+        ```
+
+    Requires:
+        Stage `hipdnn-ops`, with the hipDNN ops already outlined.
+
+    Ensures:
+        Stage `hipdnn-graphs`: functions hold containers, views, constants and the return.
+
+    Errors:
+        An op that no container can hold (another dialect, control flow, a result that is not a
+        tensor), at the op.
+
+    Source:
+        own.
+    """
+
+    name: ClassVar[str] = "hipdnn-outline-fallback"
+    ensures: ClassVar[str | None] = "hipdnn-graphs"
+
+    fuse: bool = option(True, "join connected ops in one container")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Outlines the fallbacks of every function."""
+        made = 0
+        for function in [op.operation for op in module.body.operations]:
+            if function.name == "func.func" and function.regions[0].blocks:
+                block = function.regions[0].blocks[0]
+                made += self._outline_block(block, made, state)
+                _erase_unread(block)
+                _own_results(block, state)
+
+    def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
+        grouping = Grouping(_reads)
+        for op in [op.operation for op in block.operations][:-1]:
+            if not _is_copied(op):
+                _place(op, grouping, self.fuse)
+        made = 0
+
+        def make(
+            group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+        ) -> Sequence[ir.Value]:
+            nonlocal made
+            name = _fallback_name(group, first + made)
+            made += 1
+            state.count("fallbacks")
+            state.count("outlined-ops", len(group.ops))
+            state.analysis(group.ops[0], "fallback", f"{len(group.ops)} ops as fallback '{name}'")
+            return _make_fallback(name, group, inputs, outputs)
+
+        outline(block, grouping, make)
+        return made
