@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -11,6 +10,7 @@ from hipgraft import host_ops
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
 from hipgraft.element_types import byte_size
+from hipgraft.global_constants import GlobalConstants
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.views import StridedView
 
@@ -112,32 +112,12 @@ def _whole(value: ir.Value) -> ir.Value:
 
 
 @dataclass
-class _Constants:
-    """Globals of the module by their elements, so that equal constants are stored once."""
-
-    symbols: set[str]
-    names: dict[ir.Attribute, str] = field(default_factory=dict[ir.Attribute, str])
-
-    def name(self, value: ir.Attribute, before: ir.Operation, loc: ir.Location) -> str:
-        """Returns the global that holds `value`, made in front of `before` if new."""
-        if value not in self.names:
-            name = f"constant_{len(self.names)}"
-            while name in self.symbols:
-                name += "_"
-            self.symbols.add(name)
-            self.names[value] = name
-            with ir.InsertionPoint(before):
-                host_ops.global_constant(name, value, loc)
-        return self.names[value]
-
-
-@dataclass
 class _Function:
     """Rebuilds one function on memrefs; the old one is only read."""
 
     old: ir.Operation
     executables: dict[str, ir.Operation]
-    constants: _Constants
+    constants: GlobalConstants
     storage: dict[ir.Value, Storage] = field(default_factory=dict[ir.Value, Storage])
     returned: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
     outputs: Sequence[ir.Value] = ()
@@ -318,14 +298,6 @@ def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir
     return ir.ArrayAttr.get(dictionaries) if any(map(len, dictionaries)) else None
 
 
-def _symbols(module: ir.Module) -> set[str]:
-    names = set[str]()
-    for op in module.body.operations:
-        if "sym_name" in op.operation.attributes:
-            names.add(ir.StringAttr(op.operation.attributes["sym_name"]).value)
-    return names
-
-
 def _wants_buffers(op: ir.Operation) -> bool:
     """Whether `op` is a public function with a body on tensors."""
     if op.name != "func.func" or "sym_visibility" in op.attributes:
@@ -347,7 +319,7 @@ class HipdnnBufferizePass(Pass):
           %1 = "hipdnn.view"(%0) {offset = 8 : i64, strides = array<i64: 8, 1>}
                : (tensor<4x8xf16>) -> tensor<2x8xf16>
           %2 = "hipdnn.execute"(%1) {callee = @b} : (tensor<2x8xf16>) -> tensor<32xf16>
-          return %2 : tensor<32xf16>
+          func.return %2 : tensor<32xf16>
         }
         ```
 
@@ -360,7 +332,7 @@ class HipdnnBufferizePass(Pass):
           "hipdnn.execute"(%x, %0) {callee = @a} : (memref<4x8xf16>, memref<4x8xf16>) -> ()
           %1 = memref.view %buffer[%c16][] : memref<64xi8> to memref<2x8xf16>
           "hipdnn.execute"(%1, %y) {callee = @b} : (memref<2x8xf16>, memref<32xf16>) -> ()
-          return
+          func.return
         }
         ```
 
@@ -395,7 +367,7 @@ class HipdnnBufferizePass(Pass):
             if op.name == "hipdnn.executable"
         }
         functions = [op for op in operations if _wants_buffers(op)]
-        constants = _Constants(_symbols(module))
+        constants = GlobalConstants(module)
         for function in functions:
             _Function(function, executables, constants).build()
             state.count("functions-bufferized")

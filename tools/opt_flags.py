@@ -53,7 +53,9 @@ class OptFlags:
     debug_only: tuple[str, ...] = flag((), "Let these passes print what they do", value="PASS,...")
     dump_pass_pipeline: bool = flag(False, "Print the pipeline before running it")
     emit_bytecode: bool = flag(False, "Write bytecode instead of text")
-    help: bool = flag(False, "Print this page")
+    help: str | None = flag(
+        None, "Print this page, or all that is known of a pass", value="PASS", bare=""
+    )
     list_passes: bool = flag(False, "Print all passes and pipelines")
     mlir_elide_elementsattrs_if_larger: int | None = flag(
         None, "Print elements attributes of more elements as '...'", value="N"

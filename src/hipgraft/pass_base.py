@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -40,6 +41,11 @@ class PassState:
     def count(self, name: str, by: int = 1) -> None:
         """Adds to the statistic `name` (kebab-case, a plural noun)."""
         self.counters[name] += by
+
+    def log(self, message: str) -> None:
+        """Prints a line for the developer if `--debug-only` names this pass."""
+        if self.debug:
+            sys.stderr.write(f"[{self.pass_name}] {message}\n")
 
     def passed(self, op: ir.Operation | ir.OpView, name: str, message: str, **args: Any) -> None:
         """Reports work done at `op`."""

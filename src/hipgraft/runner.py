@@ -83,6 +83,7 @@ class Runner:
             the process, and removed on success.
         keep_reproducer: False leaves no reproducer.
         on_diagnostic: is given each diagnostic as it comes, errors included.
+        on_record: is given what each pass reports as it ends, also when it fails.
     """
 
     verify_each: bool = True
@@ -92,6 +93,7 @@ class Runner:
     reproducer: Path | None = None
     keep_reproducer: bool = True
     on_diagnostic: DiagnosticHandler | None = None
+    on_record: Callable[[PassRecord], None] | None = None
 
     def run(self, module: ir.Module, pipeline: str | Sequence[PipelineElement]) -> RunResult:
         """Transforms `module` in place.
@@ -180,13 +182,20 @@ class _Run:
         name = ",".join(step.name for step in group)
         state = PassState(name, debug=name in self.runner.debug_only)
         start = time.perf_counter()
-        self._execute(group, state)
-        self.result.records.append(PassRecord(name, time.perf_counter() - start, state))
+        try:
+            self._execute(group, state)
+        finally:
+            self._record(PassRecord(name, time.perf_counter() - start, state))
         if self.errors:
             raise self._emitted_failure(PassFailure)
         if self.runner.verify_each:
             self._verify()
         self._check_contract(group[0], "ensures")
+
+    def _record(self, record: PassRecord) -> None:
+        self.result.records.append(record)
+        if self.runner.on_record is not None:
+            self.runner.on_record(record)
 
     def _execute(self, group: Sequence[Step], state: PassState) -> None:
         if isinstance(group[0], Pass):

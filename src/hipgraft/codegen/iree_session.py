@@ -7,6 +7,7 @@ the pipeline are chosen through the C API, which the wheel's `ctypes` wrapper do
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import cache
@@ -18,7 +19,10 @@ from hipgraft.bindings import ir
 from hipgraft.diagnostics import CodegenError, HipgraftError
 
 _MAX_REPORTED_ERRORS = 3
-_MAX_ERROR_CHARACTERS = 500
+_MAX_ERROR_CHARACTERS = 200
+
+# `-:3:12: `, a place in text that the user did not write.
+_LOCATION = re.compile(r"^\S+:\d+:\d+: ")
 
 _DIAGNOSTIC_CALLBACK = ctypes.CFUNCTYPE(
     None, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
@@ -49,7 +53,8 @@ class IreeSession:
         try:
             self._session.set_flags(*flags)
         except ValueError as error:
-            raise HipgraftError(f"invalid compiler flags: {str(error).strip()}") from None
+            reason = str(error).strip().splitlines()[-1].strip()
+            raise HipgraftError(f"invalid compiler flags: {reason}") from None
         self.context: ir.Context = self._session.context
 
     def parse(self, text: str) -> ir.Module:
@@ -140,8 +145,14 @@ def _error_collector(errors: list[str]) -> Any:
 def _failure(errors: Sequence[str]) -> CodegenError:
     if not errors:
         return CodegenError("the compiler failed without a message")
-    first, *others = (error[:_MAX_ERROR_CHARACTERS].strip() for error in errors)
-    return CodegenError(first, notes=tuple(others[: _MAX_REPORTED_ERRORS - 1]))
+    first, *others = (_headline(error) for error in errors[:_MAX_REPORTED_ERRORS])
+    return CodegenError(first, notes=tuple(others))
+
+
+def _headline(error: str) -> str:
+    """Returns the first line of a diagnostic; the rest is a dump of IR."""
+    line = _LOCATION.sub("", error.strip().splitlines()[0])
+    return line if len(line) <= _MAX_ERROR_CHARACTERS else line[:_MAX_ERROR_CHARACTERS] + "..."
 
 
 def _first_line(error: ir.MLIRError) -> str:

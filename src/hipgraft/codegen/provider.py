@@ -88,7 +88,9 @@ def _compile_for_cpu(
     text: str, target: Target, flags: Sequence[str], save_temps: SaveTemps | None
 ) -> Kernel:
     session = get_session((*target.iree_flags, *flags))
-    data = session.compile_to_vmfb(_parse(session, text))
+    module = _parse(session, text)
+    signature(module)
+    data = session.compile_to_vmfb(module)
     if save_temps is not None:
         save_temps.write("vmfb", data)
     return Kernel(target=target.name, format="vmfb", objects=(data,))

@@ -17,10 +17,8 @@ from hipgraft.codegen.constant_fills import constant_bytes, fills
 from hipgraft.codegen.entry import find_entry
 from hipgraft.codegen.kernel import Access, Binding, Copy, Dispatch, Fill, Step, Triple
 from hipgraft.codegen.static_values import StaticValues
+from hipgraft.codegen.step_rewrites import aligned, protect_operands, uses, write_results_directly
 from hipgraft.diagnostics import CodegenError
-
-# What hipgraft's arena gives and IREE's kernels may assume of each buffer.
-_ALIGNMENT = 256
 
 _ACCESSES: dict[int, Access] = {1: "read", 2: "write", 3: "read_write"}
 
@@ -165,11 +163,14 @@ class _ScheduleReader:
             self._read_block(blocks[-1])
 
     def finish(self) -> Schedule:
-        """Returns the schedule with operands protected from writes."""
-        self._protect_operands()
+        """Returns what was read, with operands left alone and results written directly."""
+        steps, workspace_size = protect_operands(
+            self._steps, self._num_operands, self._workspace, self._workspace_size
+        )
+        steps = write_results_directly(steps, self._workspace)
         return Schedule(
-            steps=tuple(self._steps),
-            workspace_size=self._workspace_size,
+            steps=tuple(steps),
+            workspace_size=workspace_size if uses(steps, self._workspace) else 0,
             subgroup_sizes={name: export.subgroup_size for name, export in self._exports.items()},
         )
 
@@ -192,7 +193,7 @@ class _ScheduleReader:
 
     def _allocate(self, size: int) -> _Region:
         region = _Region(self._workspace, self._workspace_size)
-        self._workspace_size += -(-size // _ALIGNMENT) * _ALIGNMENT
+        self._workspace_size += aligned(size)
         return region
 
     def _read_import(self, op: ir.Operation) -> None:
@@ -306,16 +307,6 @@ class _ScheduleReader:
             raise CodegenError(f"a dispatch passes a constant of type {value.type}, expected i32")
         return self._number(value)
 
-    # IREE may update an operand in place, which the host program does not allow: it works on a
-    # copy in the workspace then.
-    def _protect_operands(self) -> None:
-        written = {b for step in self._steps for b in _written(step) if b < self._num_operands}
-        for operand in sorted(written):
-            size = max(_extent(step, operand) for step in self._steps)
-            shadow = self._allocate(size)
-            self._steps = [_redirect(step, operand, shadow) for step in self._steps]
-            self._steps.insert(0, Copy(operand, 0, shadow.buffer, shadow.offset, size))
-
 
 def _exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
     for executable in module.body.operations:
@@ -362,45 +353,3 @@ def _segments(op: ir.Operation) -> list[list[ir.Value]]:
     sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     operands = iter(op.operands)
     return [[next(operands) for _ in range(size)] for size in sizes]
-
-
-def _written(step: Step) -> list[int]:
-    if isinstance(step, Fill):
-        return [step.buffer]
-    if isinstance(step, Copy):
-        return [step.target]
-    return [binding.buffer for binding in step.bindings if binding.access != "read"]
-
-
-def _extent(step: Step, buffer: int) -> int:
-    """Returns how many bytes from the start of `buffer` a step reaches."""
-    if isinstance(step, Fill):
-        reached = [(step.buffer, step.offset + step.length)]
-    elif isinstance(step, Copy):
-        reached = [
-            (step.source, step.source_offset + step.length),
-            (step.target, step.target_offset + step.length),
-        ]
-    else:
-        reached = [(b.buffer, b.offset + b.length) for b in step.bindings]
-    return max((end for number, end in reached if number == buffer), default=0)
-
-
-def _redirect(step: Step, buffer: int, to: _Region) -> Step:
-    """Returns `step` with the uses of `buffer` moved to `to`."""
-
-    def moved(number: int, offset: int) -> tuple[int, int]:
-        return (to.buffer, to.offset + offset) if number == buffer else (number, offset)
-
-    if isinstance(step, Fill):
-        number, offset = moved(step.buffer, step.offset)
-        return replace(step, buffer=number, offset=offset)
-    if isinstance(step, Copy):
-        source, source_offset = moved(step.source, step.source_offset)
-        target, target_offset = moved(step.target, step.target_offset)
-        return Copy(source, source_offset, target, target_offset, step.length)
-    bindings: list[Binding] = []
-    for binding in step.bindings:
-        number, offset = moved(binding.buffer, binding.offset)
-        bindings.append(replace(binding, buffer=number, offset=offset))
-    return replace(step, bindings=tuple(bindings))

@@ -52,7 +52,7 @@ def matmul(converter: Converter, a: Tensor, b: Tensor, shape: Sequence[int]) -> 
         if tall is not None:
             a, b = a.through(tall), b.reshape(b.shape[-2:])
     rank = max(len(a.shape), len(b.shape))
-    a, b = (t.reshape(((1,) * (rank - len(t.shape)) + t.shape)) for t in (a, b))
+    a, b = (t.reshape((1,) * (rank - len(t.shape)) + t.shape) for t in (a, b))
     c = hipdnn.matmul(
         converter.materialize(a),
         converter.materialize(b),

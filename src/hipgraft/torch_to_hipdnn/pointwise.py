@@ -81,8 +81,8 @@ def _rsub(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`b - alpha * a`."""
     first = op.float_tensor(0)
     second = _operand(converter, op, 1, first)
-    scaled = scaled(converter, first, op.constant(2))
-    return [converter.pointwise("sub", [second, scaled], op.result_element())]
+    subtrahend = scaled(converter, first, op.constant(2))
+    return [converter.pointwise("sub", [second, subtrahend], op.result_element())]
 
 
 def scaled(converter: Converter, tensor: Tensor, alpha: float) -> Tensor:
@@ -97,8 +97,8 @@ def _addcmul(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`a + value * (b op c)`."""
     first, second, third = (op.float_tensor(i) for i in range(3))
     product = converter.pointwise(mode, [second, third], op.result_element())
-    scaled = scaled(converter, product, op.constant(3))
-    return [converter.pointwise("add", [first, scaled], op.result_element())]
+    addend = scaled(converter, product, op.constant(3))
+    return [converter.pointwise("add", [first, addend], op.result_element())]
 
 
 def _compare(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:

@@ -78,7 +78,7 @@ def softmax(converter: Converter, tensor: Tensor, dim: int, element: ir.Type) ->
 def _exponentials(
     converter: Converter, tensor: Tensor, dim: int, wide: ir.Type
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x - max, its exponential, and the sum of those."""
+    """Returns x - max, its exponential, and the sum of those."""
     largest = reduce(converter, "MAX", tensor, [dim], wide)
     shifted = converter.pointwise("sub", [tensor, largest], wide)
     exponential = converter.pointwise("exp", [shifted], wide)

@@ -1,0 +1,129 @@
+"""Rewrites of steps: operands are never written, results are written where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hipgraft.codegen.kernel import Binding, Copy, Fill, Step
+
+# What the host program's arena gives, and more than IREE's kernels assume of a buffer (64).
+_ALIGNMENT = 256
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bytes `start` to `end` of a buffer, and whether a step writes them."""
+
+    buffer: int
+    start: int
+    end: int
+    written: bool
+
+    def overlaps(self, other: Range) -> bool:
+        """Whether the two share a byte."""
+        return self.buffer == other.buffer and self.start < other.end and other.start < self.end
+
+    def contains(self, other: Range) -> bool:
+        """Whether `other` lies within."""
+        return self.buffer == other.buffer and self.start <= other.start and other.end <= self.end
+
+
+def aligned(size: int) -> int:
+    """Returns `size` rounded up to the alignment of allocations in a workspace."""
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def uses(steps: Sequence[Step], buffer: int) -> bool:
+    """Returns whether any step reads or writes `buffer`."""
+    return any(used.buffer == buffer for step in steps for used in _ranges(step))
+
+
+def protect_operands(
+    steps: Sequence[Step], num_operands: int, workspace: int, workspace_size: int
+) -> tuple[list[Step], int]:
+    """Moves steps that update an operand in place to a copy of it in the workspace.
+
+    IREE takes an argument's last use as leave to overwrite it; the host program does not.
+
+    Returns:
+        The steps and the size of the workspace.
+    """
+    result = list(steps)
+    accesses = [used for step in steps for used in _ranges(step)]
+    for operand in sorted({used.buffer for used in accesses if used.written}):
+        if operand >= num_operands:
+            continue
+        size = max(used.end for used in accesses if used.buffer == operand)
+        move = _mover(Range(operand, 0, size, True), workspace, workspace_size)
+        result = [_moved(step, move) for step in result]
+        result.insert(0, Copy(operand, 0, workspace, workspace_size, size))
+        workspace_size += aligned(size)
+    return result, workspace_size
+
+
+def write_results_directly(steps: Sequence[Step], workspace: int) -> list[Step]:
+    """Removes copies from the workspace to a result by working on the result's memory.
+
+    A copy goes when nothing else touches the result, and what is copied is used only whole or
+    in parts, before it.
+    """
+    result = list(steps)
+    for copy in [step for step in steps if isinstance(step, Copy) and step.source == workspace]:
+        index = result.index(copy)
+        if _is_forwardable(copy, result[:index], result[index + 1 :]):
+            source = Range(workspace, copy.source_offset, copy.source_offset + copy.length, False)
+            move = _mover(source, copy.target, copy.target_offset)
+            result = [_moved(step, move) for step in result if step is not copy]
+    return result
+
+
+def _is_forwardable(copy: Copy, before: Sequence[Step], after: Sequence[Step]) -> bool:
+    source, target = _ranges(copy)
+    earlier = [used for step in before for used in _ranges(step)]
+    later = [used for step in after for used in _ranges(step)]
+    return (
+        all(not used.overlaps(source) or source.contains(used) for used in earlier)
+        and not any(used.overlaps(source) for used in later)
+        and not any(used.buffer == target.buffer for used in (*earlier, *later))
+    )
+
+
+def _ranges(step: Step) -> Iterator[Range]:
+    if isinstance(step, Fill):
+        yield Range(step.buffer, step.offset, step.offset + step.length, True)
+    elif isinstance(step, Copy):
+        yield Range(step.source, step.source_offset, step.source_offset + step.length, False)
+        yield Range(step.target, step.target_offset, step.target_offset + step.length, True)
+    else:
+        for b in step.bindings:
+            yield Range(b.buffer, b.offset, b.offset + b.length, b.access != "read")
+
+
+_Mover = Callable[[int, int], tuple[int, int]]
+
+
+def _mover(source: Range, buffer: int, offset: int) -> _Mover:
+    """Returns a map of (buffer, offset) that moves `source` to `offset` of `buffer`."""
+
+    def move(used: int, at: int) -> tuple[int, int]:
+        if used == source.buffer and source.start <= at < source.end:
+            return buffer, at - source.start + offset
+        return used, at
+
+    return move
+
+
+def _moved(step: Step, move: _Mover) -> Step:
+    if isinstance(step, Fill):
+        buffer, offset = move(step.buffer, step.offset)
+        return replace(step, buffer=buffer, offset=offset)
+    if isinstance(step, Copy):
+        source = move(step.source, step.source_offset)
+        return Copy(*source, *move(step.target, step.target_offset), step.length)
+    return replace(step, bindings=tuple(_moved_binding(b, move) for b in step.bindings))
+
+
+def _moved_binding(binding: Binding, move: _Mover) -> Binding:
+    buffer, offset = move(binding.buffer, binding.offset)
+    return replace(binding, buffer=buffer, offset=offset)

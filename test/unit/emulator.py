@@ -1,0 +1,123 @@
+"""Runs kernels on an emulator of AMDGPU code objects, where one is at hand.
+
+The emulator is not part of this repository: `HIPGRAFT_EMULATOR` names its directory (default
+`../shared/tools/emulator` beside the repository). It needs `llvm-objdump-22` and `g++`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def emulator_directory() -> Path:
+    """Where the emulator is, or would be."""
+    given = os.environ.get("HIPGRAFT_EMULATOR", "../shared/tools/emulator")
+    return (_REPOSITORY / given).resolve()
+
+
+def missing_reason() -> str | None:
+    """Why the emulator cannot run, or None."""
+    if not (emulator_directory() / "device.py").exists():
+        return "no emulator: HIPGRAFT_EMULATOR names no directory with device.py"
+    for tool in (os.environ.get("AMDEMU_OBJDUMP", "llvm-objdump-22"), "g++"):
+        if shutil.which(tool) is None:
+            return f"no emulator: it needs {tool}"
+    return None
+
+
+requires_emulator = pytest.mark.skipif(missing_reason() is not None, reason=str(missing_reason()))
+
+
+def open_emulator(architecture: str, schedule: str = "seq") -> Any:
+    """Returns an emulated device (the device protocol of `hipgraft.runtime.devices`)."""
+    return _emulator_module().EmulatorDevice(architecture, schedule)
+
+
+def run_kernel(
+    kernel: Kernel,
+    operands: Sequence[np.ndarray],
+    results: Sequence[tuple[tuple[int, ...], Any]],
+    device: Any = None,
+) -> list[np.ndarray]:
+    """Runs a kernel's steps on an emulated device.
+
+    Args:
+        kernel: what to run.
+        operands: arrays as they lie in memory.
+        results: shape and dtype of each result.
+        device: the emulated device; one for the kernel's target by default.
+
+    Returns:
+        The results. Fails if an operand was written to.
+    """
+    device = device or open_emulator(kernel.target)
+    outputs = [np.zeros(shape, dtype) for shape, dtype in results]
+    sizes = [array.nbytes for array in (*operands, *outputs)] + [kernel.workspace_size]
+    addresses = [device.allocate(max(size, 1)) for size in sizes]
+    for address, operand in zip(addresses, operands, strict=False):
+        device.copy_to_device(address, np.ascontiguousarray(operand).view(np.uint8))
+    codes = [device.load_code_object(data) for data in kernel.objects]
+    for step in kernel.steps:
+        _run_step(step, device, codes, addresses)
+    for operand, address in zip(operands, addresses, strict=False):
+        np.testing.assert_array_equal(_read(device, address, operand), operand)
+    return [
+        _read(device, address, output)
+        for address, output in zip(addresses[len(operands) :], outputs, strict=False)
+    ]
+
+
+def _read(device: Any, address: int, like: np.ndarray) -> np.ndarray:
+    data = np.zeros(like.nbytes, np.uint8)
+    device.copy_to_host(data, address)
+    return data.view(like.dtype).reshape(like.shape)
+
+
+def _run_step(
+    step: Fill | Copy | Dispatch, device: Any, codes: Sequence[Any], addresses: Sequence[int]
+) -> None:
+    if isinstance(step, Fill):
+        pattern = step.pattern.to_bytes(step.pattern_length, "little")
+        device.fill(addresses[step.buffer] + step.offset, pattern, step.length)
+    elif isinstance(step, Copy):
+        staging = np.zeros(step.length, np.uint8)
+        device.copy_to_host(staging, addresses[step.source] + step.source_offset)
+        device.copy_to_device(addresses[step.target] + step.target_offset, staging)
+    else:
+        function = device.get_kernel(codes[step.object], step.kernel)
+        pointers = [addresses[b.buffer] + b.offset for b in step.bindings]
+        kernarg = struct.pack(f"<{len(pointers)}Q", *pointers)
+        kernarg += struct.pack(f"<{len(step.constants)}i", *step.constants)
+        # Room for the hidden arguments, which the emulator fills in by itself.
+        device.launch(
+            function, step.grid, step.block, step.dynamic_shared_memory, kernarg + bytes(256)
+        )
+
+
+def _emulator_module() -> ModuleType:
+    name = "hipgraft_test_emulator_device"
+    if name not in sys.modules:
+        specification = importlib.util.spec_from_file_location(
+            name, emulator_directory() / "device.py"
+        )
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name]
