@@ -11,6 +11,7 @@ from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_cod
 from hipgraft.codegen.entry import add_result_buffers, lower_torch, signature
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
+from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.diagnostics import CodegenError
@@ -54,8 +55,6 @@ def compile_container(
     Raises:
         CodegenError: the container has no lowering or does not compile.
     """
-    from hipgraft.codegen.lowering import lower_container
-
     return compile_text(lower_container(op, target), target, flags, save_temps)
 
 
