@@ -126,6 +126,12 @@ INTS: Kind[list[int]] = Kind(
     list,
     lambda values: ir.DenseI64ArrayAttr.get(list(values)),
 )
+BLOBS: Kind[list[bytes]] = Kind(
+    "array of strings",
+    _is_array_of(ir.StringAttr),
+    lambda attribute: [element.value_bytes for element in attribute],
+    lambda blobs: ir.ArrayAttr.get([ir.StringAttr.get(blob) for blob in blobs]),
+)
 TYPES: Kind[list[ir.Type]] = Kind(
     "array of types",
     _is_array_of(ir.TypeAttr),

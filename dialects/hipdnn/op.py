@@ -144,6 +144,16 @@ class HipdnnOp:
             VerifyError: the op breaks one.
         """
 
+    def verify_symbol_uses(self, executables: Mapping[str, HipdnnOp]) -> None:
+        """Checks the symbols that this op names.
+
+        Args:
+            executables: the module's executables by symbol name.
+
+        Raises:
+            VerifyError: a symbol is missing or does not fit.
+        """
+
     def error(self, message: str) -> VerifyError:
         """Returns an error at this op; `message` goes on after `'hipdnn.x' op`."""
         error = VerifyError(f"'{self.OP_NAME}' op {message}")

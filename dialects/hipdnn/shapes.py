@@ -49,8 +49,3 @@ def row_major(shape: Sequence[int]) -> list[int]:
 def furthest_element(shape: Sequence[int], strides: Sequence[int]) -> int:
     """Returns the distance in elements from the first element to the last in memory."""
     return sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
-
-
-def channel_shape(x: Sequence[int]) -> list[int]:
-    """Returns the shape `[1, C, 1...]` of a tensor per channel of `x`, `[N, C, ...]`."""
-    return [1, x[1], *[1] * (len(x) - 2)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.hipdnn.fields import Arity, Form, ValueField
 from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
 from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
 
 
@@ -18,6 +19,28 @@ def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
     Returns:
         The first error of each op that has one, in the order of the text.
     """
+    root = module.operation
+    with root.context, ir.Location.unknown():
+        found = _hipdnn_ops(root)
+        errors = [verify_op(op) for op in found]
+        if not any(errors):
+            errors = _symbol_errors([wrap(op) for op in found])
+    return [error for error in errors if error is not None]
+
+
+def verify_op(operation: ir.Operation | ir.OpView) -> VerifyError | None:
+    """Returns the first error of one hipdnn op, None if it has none; symbols are not looked up."""
+    try:
+        op = wrap(operation)
+        _check_declaration(op)
+        op.verify()
+        _check_inferred_shapes(op)
+    except VerifyError as error:
+        return error
+    return None
+
+
+def _hipdnn_ops(root: ir.Operation) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -25,19 +48,18 @@ def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    with module.operation.context, ir.Location.unknown():
-        errors = [verify_op(op) for op in found]
-    return [error for error in errors if error is not None]
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
-def verify_op(operation: ir.Operation | ir.OpView) -> VerifyError | None:
-    """Returns the first error of one hipdnn op, None if it has none."""
+def _symbol_errors(ops: Sequence[HipdnnOp]) -> list[VerifyError | None]:
+    executables = {op.sym_name: op for op in ops if isinstance(op, ExecutableOp)}
+    return [_symbol_error(op, executables) for op in ops]
+
+
+def _symbol_error(op: HipdnnOp, executables: Mapping[str, HipdnnOp]) -> VerifyError | None:
     try:
-        op = wrap(operation)
-        _check_declaration(op)
-        op.verify()
-        _check_inferred_shapes(op)
+        op.verify_symbol_uses(executables)
     except VerifyError as error:
         return error
     return None
@@ -108,6 +130,8 @@ def _check_value(op: HipdnnOp, field: ValueField, value: ir.Value) -> None:
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
         raise op.error(f"expected '{field.name}' to be a tensor of static shape, but found {type_}")
+    if not isinstance(type_.element_type, ir.IntegerType | ir.FloatType):
+        raise op.error(f"expected '{field.name}' to hold integers or floats, but found {type_}")
 
 
 def _check_inferred_shapes(op: HipdnnOp) -> None:

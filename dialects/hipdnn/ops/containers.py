@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from hipgraft.bindings import ir
+from hipgraft.dialects.hipdnn.body import check_body, types_text
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional
 from hipgraft.dialects.hipdnn.kinds import INTS, LAYOUTS, STRING
-from hipgraft.dialects.hipdnn.op import HipdnnOp
+from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets
+from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp
 
 ContainerT = TypeVar("ContainerT", bound="ContainerOp")
 Strides = Sequence[Sequence[int] | None]
@@ -35,6 +37,36 @@ class ContainerOp(HipdnnOp):
         """The block that holds the ops."""
         return self.operation.regions[0].blocks[0]
 
+    @classmethod
+    def computes(cls, name: str) -> bool:
+        """Returns whether an op of this name is one that the container is made for."""
+        return name in OPS and issubclass(OPS[name], ComputeOp)
+
+    @classmethod
+    def allows(cls, name: str) -> bool:
+        """Returns whether an op of this name may appear inside."""
+        return name == "arith.constant" or cls.computes(name)
+
+    def verify(self) -> None:  # noqa: D102
+        inputs = [value.type for value in self.inputs]
+        outputs = [value.type for value in self.outputs]
+        check_layouts(self, "arg_strides", self.arg_strides, inputs)
+        check_layouts(self, "result_strides", self.result_strides, outputs)
+        check_offsets(self, self.arg_offsets, len(inputs))
+        self._check_signature(inputs, outputs)
+        check_body(self)
+
+    def _check_signature(self, inputs: list[ir.Type], outputs: list[ir.Type]) -> None:
+        blocks = self.operation.regions[0].blocks
+        if len(blocks) != 1:
+            raise self.error(f"expected one block, but found {len(blocks)}")
+        arguments = [argument.type for argument in self.body.arguments]
+        if arguments != inputs:
+            raise self.error(
+                f"expected block arguments ({types_text(inputs)}) like the operands, "
+                f"but found ({types_text(arguments)})"
+            )
+
 
 class GraphOp(ContainerOp, mnemonic="graph"):
     """A hipDNN operation graph: compute ops and constants, compiled to one executable."""
@@ -43,7 +75,19 @@ class GraphOp(ContainerOp, mnemonic="graph"):
 
 
 class FallbackOp(ContainerOp, mnemonic="fallback"):
-    """Connected ops that hipDNN cannot express, compiled like a graph."""
+    """Connected ops that hipDNN cannot express, compiled like a graph.
+
+    They are torch ops, between `torch_c` casts to the builtin tensors at the border, and hipDNN
+    ops that have no graph of their own.
+    """
+
+    @classmethod
+    def computes(cls, name: str) -> bool:  # noqa: D102
+        return name.startswith("torch.") or super().computes(name)
+
+    @classmethod
+    def allows(cls, name: str) -> bool:  # noqa: D102
+        return name.startswith("torch_c.") or super().allows(name)
 
 
 class YieldOp(HipdnnOp, mnemonic="yield"):

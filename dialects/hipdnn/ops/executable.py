@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from hipgraft.bindings import ir
+from hipgraft.dialects.hipdnn.body import types_text
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
 from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
+from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets
 from hipgraft.dialects.hipdnn.op import HipdnnOp
+from hipgraft.dialects.hipdnn.variants import check_variant
 
 
 class ExecutableOp(HipdnnOp, mnemonic="executable"):
-    """A compiled container: its signature, and code for one or more targets."""
+    """A compiled container: its signature, and code for one or more targets.
+
+    A variant has `target`, `format`, `objects` and `workspace_size`; with code objects also
+    `steps`, in the order in which they run. Buffers are numbered: operands, then results, then
+    the workspace.
+    """
 
     sym_name = required(STRING, "symbol that `hipdnn.execute` calls")
     operand_types = required(TYPES, "logical types of the operands")
@@ -20,6 +29,17 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
     arg_offsets = optional(INTS, "elements from each pointer to the operand's first element")
     result_strides = optional(LAYOUTS, "strides of each result in elements; unit means row-major")
     variants = required(DICTIONARIES, "code objects and schedule, one dictionary per target")
+
+    def verify(self) -> None:  # noqa: D102
+        types = [*self.operand_types, *self.result_types]
+        for type_ in types:
+            if not isinstance(type_, ir.RankedTensorType):
+                raise self.error(f"expected tensors in its signature, but found {type_}")
+        check_layouts(self, "arg_strides", self.arg_strides, self.operand_types)
+        check_layouts(self, "result_strides", self.result_strides, self.result_types)
+        check_offsets(self, self.arg_offsets, len(self.operand_types))
+        for variant in self.variants:
+            check_variant(self, variant, len(types))
 
 
 class ExecuteOp(HipdnnOp, mnemonic="execute"):
@@ -34,6 +54,37 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
     inputs = VariadicOperand("operands, and on memrefs then the results")
     outputs = VariadicResult("results, on tensors")
     callee = required(SYMBOL, "the executable")
+
+    def verify_symbol_uses(self, executables: Mapping[str, HipdnnOp]) -> None:  # noqa: D102
+        callee = executables.get(self.callee)
+        if callee is None:
+            raise self.error(f"'@{self.callee}' does not reference a 'hipdnn.executable'")
+        callee = cast(ExecutableOp, callee)
+        if self.operation.results or not self._is_on_memrefs():
+            self._check_types("operands", self.inputs, callee.operand_types)
+            self._check_types("results", self.outputs, callee.result_types)
+        else:
+            self._check_types("operands", self.inputs, callee.operand_types + callee.result_types)
+
+    def _is_on_memrefs(self) -> bool:
+        return any(isinstance(value.type, ir.MemRefType) for value in self.inputs)
+
+    def _check_types(
+        self, what: str, values: Sequence[ir.Value], expected: Sequence[ir.Type]
+    ) -> None:
+        found = [value.type for value in values]
+        if list(map(_logical, found)) != list(map(_logical, expected)):
+            raise self.error(
+                f"expected {what} ({types_text(expected)}) of '@{self.callee}', "
+                f"but found ({types_text(found)})"
+            )
+
+
+def _logical(type_: ir.Type) -> tuple[list[int], ir.Type] | ir.Type:
+    """Returns shape and element type: the layout of a memref is not part of the signature."""
+    if isinstance(type_, ir.RankedTensorType | ir.MemRefType):
+        return list(type_.shape), type_.element_type
+    return type_
 
 
 def executable(
