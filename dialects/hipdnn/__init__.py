@@ -40,7 +40,7 @@ from hipgraft.dialects.hipdnn.ops.convolution import (
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp, ExecuteOp, executable, execute
 from hipgraft.dialects.hipdnn.ops.matmul import MatmulOp
 from hipgraft.dialects.hipdnn.ops.norms import LayernormOp, NormOp, RmsnormOp
-from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
+from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp, operand_names
 from hipgraft.dialects.hipdnn.ops.reduction import ReductionOp
 from hipgraft.dialects.hipdnn.ops.resample import ResampleFwdOp
 from hipgraft.dialects.hipdnn.ops.sdpa import SdpaOp
@@ -85,6 +85,7 @@ __all__ = [
     "execute",
     "fallback",
     "graph",
+    "operand_names",
     "verify",
     "verify_op",
     "view",
