@@ -11,6 +11,7 @@ from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.context import LOWERINGS, Lowering, element_of, shape_of
 from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
@@ -25,15 +26,19 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
     Raises:
         CodegenError: an op has no lowering, or a layout cannot be written.
     """
-    container = cast(ContainerOp, wrap(op))
+    # A clone has no parent, so that it prints by itself, and outlives changes to the program.
+    clone = op.operation.clone(ip=False)
+    container = cast(ContainerOp, wrap(clone))
     lowering = Lowering(target)
+    copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
     *body, terminator = container.body.operations
     for body_op in body:
-        _lower_op(lowering, body_op.operation)
+        _lower_op(lowering, copier, body_op.operation)
     results = _write_results(lowering, container, terminator.operation)
     signature = f"func.func @main({', '.join(parameters)})"
-    return _module_text(signature, lowering.emitter.text(), results)
+    text = _module_text(signature, lowering.emitter.text(), results)
+    return text + copier.resources() if "dense_resource<" in text else text
 
 
 def operand_layouts(container: ContainerOp) -> list[Layout]:
@@ -72,15 +77,17 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
     return parameters
 
 
-def _lower_op(lowering: Lowering, op: ir.Operation) -> None:
+def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> None:
     if op.name == "arith.constant":
-        results = [_constant(lowering, op)]
+        lowering.tensors[op.results[0]] = _constant(lowering, op)
+    elif not op.name.startswith("hipdnn."):
+        copier.copy(op, lowering)
     elif op.name in LOWERINGS:
         results = LOWERINGS[op.name](wrap(op), lowering)
+        lowering.tensors.update(zip(op.results, results, strict=True))
     else:
         message = f"'{op.name}' op has no lowering to linalg"
         raise CodegenError(message, location=location_text(op.location))
-    lowering.tensors.update(zip(op.results, results, strict=True))
 
 
 def _constant(lowering: Lowering, op: ir.Operation) -> Tensor:

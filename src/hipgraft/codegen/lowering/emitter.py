@@ -90,7 +90,8 @@ class Emitter:
             inits: tensors that hold the initial values; each gives its result's form.
             body: emits the scalar code for [inputs..., inits...] and returns what to yield.
             shape: extents of the iteration space.
-            order: the logical dims in loop order, outermost first; as they are if None.
+            order: the logical dims in loop order, outermost first, as they are if None; dims of
+                extent 1 can be left out.
             reduced: the logical dims that are reduced.
         """
         loops = range(len(shape)) if order is None else order
@@ -167,8 +168,8 @@ class Emitter:
     ) -> Tensor:
         """Computes each element of the result from the elements at its index.
 
-        The result is stored in the order of the first input that has its shape, so that a
-        channels-last graph stays channels-last.
+        The result is stored as the first input that has its shape is, so that a channels-last
+        graph stays channels-last.
         """
         order = common_order(inputs, tuple(shape))
         init = self.empty(Tensor("", tuple(shape), element, order))
@@ -186,8 +187,8 @@ class Emitter:
         """Returns `value` stored with its logical dims in `order`, none of them left out."""
         if value.dims == tuple(order):
             return value
-        stored = [dim for dim in order if dim in value.dims]
-        if all(dim in value.dims or value.shape[dim] == 1 for dim in order):
+        if not value.broadcast_dims:
+            stored = [dim for dim in order if dim in value.dims]
             return self._expand(self._transpose(value, stored), order)
         init = self.empty(replace(value, dims=tuple(order)))
         return self.generic("broadcast", [value], [init], _first, shape=value.shape)[0]

@@ -23,7 +23,8 @@ class Tensor:
         name: the SSA name, with its `%`.
         shape: logical extents.
         element: MLIR text of the element type.
-        dims: the logical dim that each dim of the value stands for.
+        dims: the logical dim that each dim of the value stands for; those that are missing have
+            extent 1 or are broadcast.
     """
 
     name: str
@@ -52,15 +53,15 @@ class Tensor:
         return tensor_type(self.extents, self.element)
 
     @property
-    def has_all_dims(self) -> bool:
-        """Whether no dim is left out."""
-        return len(self.dims) == self.rank
+    def broadcast_dims(self) -> list[int]:
+        """Logical dims of extent 2 or more that the value leaves out."""
+        return [dim for dim in range(self.rank) if self.shape[dim] > 1 and dim not in self.dims]
 
 
 def common_order(inputs: Sequence[Tensor], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the order of the first input of `shape`, row-major if there is none."""
+    """Returns the stored dims of the first input of `shape`, all of them if there is none."""
     for value in inputs:
-        if value.shape == shape and value.has_all_dims:
+        if value.shape == shape and not value.broadcast_dims:
             return value.dims
     return tuple(range(len(shape)))
 
@@ -70,14 +71,15 @@ def indexing_map(value: Tensor, loops: Sequence[int], shape: Sequence[int]) -> s
 
     Args:
         value: an operand, whose logical dims align with the last ones of `shape`.
-        loops: logical dim of `shape` that each loop runs over.
+        loops: logical dim of `shape` that each loop runs over; dims of extent 1 may have none.
         shape: the iteration space; an operand's extent of 1 in a larger one broadcasts.
     """
     shift = len(shape) - value.rank
     results: list[str] = []
     for dim in value.dims:
-        broadcast = value.shape[dim] == 1 and shape[dim + shift] != 1
-        results.append("0" if broadcast else f"d{loops.index(dim + shift)}")
+        loop = dim + shift
+        stays = value.shape[dim] == 1 and (loop not in loops or shape[loop] != 1)
+        results.append("0" if stays else f"d{loops.index(loop)}")
     variables = ", ".join(f"d{loop}" for loop in range(len(loops)))
     return f"affine_map<({variables}) -> ({', '.join(results)})>"
 

@@ -1,0 +1,147 @@
+"""Normalisations, written as the reductions and pointwise ops that IREE fuses into one dispatch.
+
+The variance is the mean of squared deviations from the mean, which does not cancel as
+`mean(x²) - mean(x)²` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    float_compute_type,
+    lowers,
+)
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.reduction import reduce_dims, reduced_form
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import (
+    BatchnormInferenceOp,
+    BatchnormInferenceVarianceExtOp,
+    LayernormOp,
+    ReductionMode,
+    RmsnormOp,
+)
+
+
+@lowers(LayernormOp)
+def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Returns y, and the statistics that the op has as results."""
+    emitter, x = lowering.emitter, lowering.tensor(op.x)
+    compute = float_compute_type(op, x.element)
+    count = math.prod(x.shape[dim] for dim in op.dims)
+    mean = _mean(emitter, reduce_dims(emitter, ReductionMode.ADD, x, op.dims, compute), count)
+    squares = squared_deviations(emitter, x, mean, op.dims)
+    inverse = inverse_root(emitter, squares, count, lowering.tensor(op.epsilon))
+    factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
+    results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
+    for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
+        if value is not None:
+            results.append(emitter.cast(statistic, element_of(value)))
+    return results
+
+
+@lowers(RmsnormOp)
+def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Returns y, and the inverse root mean square if the op has it as a result."""
+    emitter, x = lowering.emitter, lowering.tensor(op.x)
+    scale, bias = lowering.tensor(op.scale), lowering.optional(op.bias)
+    compute, element = float_compute_type(op, x.element), element_of(op.y)
+    count = math.prod(x.shape[dim] for dim in op.dims)
+    squares = _squares(emitter, x, op.dims, compute)
+    inverse = inverse_root(emitter, squares, count, lowering.tensor(op.epsilon))
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, compute)
+        values = [scalars.cast(value, compute) for value in arguments]
+        y = m.mul(*values[:3])
+        return [scalars.cast(y if bias is None else m.add(y, values[3]), element)]
+
+    operands = [x, inverse, scale] if bias is None else [x, inverse, scale, bias]
+    y = emitter.pointwise("normalized", operands, x.shape, element, body)
+    return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
+
+
+@lowers(BatchnormInferenceOp)
+def lower_batchnorm_inference(op: BatchnormInferenceOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Normalises by given statistics."""
+    x = lowering.tensor(op.x)
+    factors = [lowering.tensor(v) for v in (op.mean, op.inv_variance, op.scale, op.bias)]
+    compute = float_compute_type(op, x.element)
+    return [scale_and_shift(lowering.emitter, x, factors, compute, element_of(op.y))]
+
+
+@lowers(BatchnormInferenceVarianceExtOp)
+def lower_batchnorm_inference_variance_ext(
+    op: BatchnormInferenceVarianceExtOp, lowering: Lowering
+) -> Sequence[Tensor]:
+    """Normalises by given statistics, with the variance itself."""
+    emitter, x = lowering.emitter, lowering.tensor(op.x)
+    compute = float_compute_type(op, x.element)
+    variance = emitter.cast(lowering.tensor(op.variance), compute)
+    inverse = inverse_root(emitter, variance, 1, lowering.tensor(op.epsilon))
+    mean, scale, bias = (lowering.tensor(value) for value in (op.mean, op.scale, op.bias))
+    factors = [mean, inverse, scale, bias]
+    return [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
+
+
+def squared_deviations(emitter: Emitter, x: Tensor, mean: Tensor, dims: Sequence[int]) -> Tensor:
+    """Emits the sum of `(x - mean)²` over `dims`."""
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, mean.element)
+        deviation = m.sub(scalars.cast(arguments[0], mean.element), arguments[1])
+        return [m.add(arguments[2], m.mul(deviation, deviation))]
+
+    init = emitter.filled(reduced_form(x, dims, mean.element), 0)
+    return emitter.generic("squares", [x, mean], [init], body, shape=x.shape, reduced=dims)[0]
+
+
+def inverse_root(emitter: Emitter, squares: Tensor, count: int, epsilon: Tensor) -> Tensor:
+    """Emits `1 / sqrt(squares / count + epsilon)`."""
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, squares.element)
+        mean = arguments[0] if count == 1 else m.div(arguments[0], m.constant(count))
+        return [m.math("rsqrt", m.add(mean, scalars.cast(arguments[1], squares.element)))]
+
+    operands = [squares, epsilon]
+    return emitter.pointwise("inverse", operands, squares.shape, squares.element, body)
+
+
+def scale_and_shift(
+    emitter: Emitter, x: Tensor, factors: Sequence[Tensor], compute: str, element: str
+) -> Tensor:
+    """Emits `(x - mean) · inverse · scale + bias`; `factors` are those four."""
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, compute)
+        values = [scalars.cast(value, compute) for value in arguments[:5]]
+        value, mean, inverse, scale, bias = values
+        y = m.add(m.mul(m.sub(value, mean), inverse, scale), bias)
+        return [scalars.cast(y, element)]
+
+    return emitter.pointwise("normalized", [x, *factors], x.shape, element, body)
+
+
+def _mean(emitter: Emitter, total: Tensor, count: int) -> Tensor:
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, total.element)
+        return [m.div(arguments[0], m.constant(count))]
+
+    return emitter.pointwise("mean", [total], total.shape, total.element, body)
+
+
+def _squares(emitter: Emitter, x: Tensor, dims: Sequence[int], compute: str) -> Tensor:
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, compute)
+        value = scalars.cast(arguments[0], compute)
+        return [m.add(arguments[1], m.mul(value, value))]
+
+    init = emitter.filled(reduced_form(x, dims, compute), 0)
+    return emitter.generic("squares", [x], [init], body, shape=x.shape, reduced=dims)[0]

@@ -1,0 +1,53 @@
+"""Copies ops that IREE lowers itself: the torch ops of a fallback."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.tensor import Tensor
+
+# Strings are matched so that a `%` inside of one is left alone.
+_STRING_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w.$-]+(?:#\d+)?')
+_PREFIX = "%torch_"
+
+
+class VerbatimCopier:
+    """Copies ops of one container, with its values renamed to the lowering's.
+
+    Args:
+        container: a container without a parent, so that it prints with its resources.
+    """
+
+    def __init__(self, container: ir.Operation):
+        self._container = container
+        self._state = ir.AsmState(container)
+
+    def copy(self, op: ir.Operation, lowering: Lowering) -> None:
+        """Appends the text of `op` and records its tensor results."""
+        names = {
+            value.get_name(self._state): lowering.emitter.logical(lowering.tensors[value]).name
+            for value in op.operands
+            if value in lowering.tensors
+        }
+
+        def rename(match: re.Match[str]) -> str:
+            token = match.group()
+            return token if token[0] == '"' else names.get(token, _PREFIX + token[1:])
+
+        buffer = io.StringIO()
+        op.print(self._state, file=buffer)
+        lowering.emitter.lines.append(_STRING_OR_NAME.sub(rename, buffer.getvalue()))
+        for result in op.results:
+            if isinstance(result.type, ir.RankedTensorType):
+                name = _PREFIX + result.get_name(self._state)[1:]
+                lowering.tensors[result] = Tensor.logical(
+                    name, shape_of(result), element_of(result)
+                )
+
+    def resources(self) -> str:
+        """Returns the text of the constants that ops name as `dense_resource`, or nothing."""
+        _, mark, section = str(self._container).partition("\n{-#")
+        return mark + section
