@@ -1,0 +1,33 @@
+"""Running host programs: devices, the interpreter, memory planning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hipgraft.bindings import ir
+    from hipgraft.runtime.devices import Device
+    from hipgraft.runtime.interpreter import Array
+
+
+def run_module(module: ir.Module, inputs: Sequence[Array], device: Device) -> list[Array]:
+    """Runs a program once.
+
+    Args:
+        module: stage `hipdnn-buffers` for the CPU, stage `host` for a device that runs code
+            objects.
+        inputs: one array per argument, of its shape and element type.
+        device: from `hipgraft.runtime.devices.open_device`.
+
+    Returns:
+        One array per result.
+
+    Raises:
+        HipgraftError: the module has no function for the device, an input does not fit, or an
+            op cannot be executed.
+    """
+    from hipgraft.runtime.interpreter import Executor
+
+    with Executor(module, device) as executor:
+        return executor.run(inputs)

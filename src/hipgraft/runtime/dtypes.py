@@ -1,0 +1,43 @@
+"""NumPy's counterparts of MLIR element types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError
+
+_DTYPES: dict[str, Any] = {
+    "i1": np.bool_,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "bf16": ml_dtypes.bfloat16,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "complex<f32>": np.complex64,
+    "complex<f64>": np.complex128,
+}
+for _bits in (8, 16, 32, 64):
+    _DTYPES |= {
+        f"i{_bits}": f"int{_bits}",
+        f"si{_bits}": f"int{_bits}",
+        f"ui{_bits}": f"uint{_bits}",
+    }
+
+
+def numpy_dtype(element_type: ir.Type) -> np.dtype[Any]:
+    """Returns the dtype that holds elements of `element_type`.
+
+    Raises:
+        HipgraftError: there is none.
+    """
+    name = str(element_type)
+    if name not in _DTYPES:
+        raise HipgraftError(f"no numpy dtype holds elements of type '{name}'")
+    return np.dtype(_DTYPES[name])

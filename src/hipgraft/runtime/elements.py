@@ -1,0 +1,126 @@
+"""The raw bytes of a `memref.global`.
+
+The bindings give no access to a resource's blob, and NumPy's buffer protocol knows neither bf16
+nor fp8. A resource is taken from the op's bytecode, where it lies as it is in memory; printing
+it as text would take several times its size.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import OpError
+from hipgraft.runtime.dtypes import numpy_dtype
+
+_RESOURCE_SECTION = 5
+_ALIGNED = 0x80
+
+
+def global_bytes(op: ir.Operation) -> bytes:
+    """Returns the elements of a `memref.global` in row-major order, as they lie in memory.
+
+    Raises:
+        OpError: the global has no initial value, or its resource is missing.
+    """
+    if "initial_value" not in op.attributes:
+        raise OpError("'memref.global' op has no value", op)
+    value = op.attributes["initial_value"]
+    if isinstance(value, ir.UnitAttr):
+        raise OpError("'memref.global' op has no value", op)
+    tensor = ir.RankedTensorType(value.type)
+    if str(value).startswith("dense_resource<"):
+        return _resource_bytes(op)
+    return _dense_array(value, tensor).tobytes()
+
+
+def _dense_array(value: ir.Attribute, tensor: ir.RankedTensorType) -> np.ndarray:
+    dtype = numpy_dtype(tensor.element_type)
+    dense = ir.DenseElementsAttr(value)
+    if dense.is_splat:
+        splat: ir.Attribute = dense.get_splat_value()
+        return np.full(tensor.shape, splat.value).astype(dtype)
+    try:
+        return np.array(dense).astype(dtype)
+    except (ValueError, TypeError):  # bf16 and fp8 have no code in the buffer protocol
+        return _parsed_array(str(value), dtype)
+
+
+def _parsed_array(text: str, dtype: np.dtype) -> np.ndarray:
+    """Reads `dense<...>` as printed: hexadecimal bytes if large, else decimal numbers."""
+    literal = text[len("dense<") : text.rindex("> : tensor<")]
+    if literal.startswith('"0x'):
+        return np.frombuffer(bytes.fromhex(literal[3:-1]), dtype)
+    numbers = re.findall(r"0x[0-9A-F]+|[-+.\w]+", literal)
+    return np.concatenate([_parsed_number(number, dtype) for number in numbers])
+
+
+def _parsed_number(text: str, dtype: np.dtype) -> np.ndarray:
+    if text.startswith("0x"):  # infinities and NaNs are printed as their bits
+        return np.array([int(text, 16)], f"uint{8 * dtype.itemsize}").view(dtype)
+    return np.array([float(text)]).astype(dtype)
+
+
+def _resource_bytes(op: ir.Operation) -> bytes:
+    file = io.BytesIO()
+    op.write_bytecode(file)
+    blob = _first_resource(file.getvalue())
+    if blob is None:
+        raise OpError("'memref.global' op refers to a resource that the module does not hold", op)
+    return blob
+
+
+@dataclass
+class _Reader:
+    """Reads MLIR bytecode; source: MLIR's "Bytecode Format" page."""
+
+    data: bytes
+    position: int = 0
+
+    def byte(self) -> int:
+        self.position += 1
+        return self.data[self.position - 1]
+
+    def varint(self) -> int:
+        """A little-endian integer; trailing zeros of the first byte count further bytes."""
+        first = self.data[self.position]
+        if first == 0:
+            value = int.from_bytes(self.take_at(1, 8), "little")
+            self.position += 9
+            return value
+        length = (first & -first).bit_length()
+        value = int.from_bytes(self.take_at(0, length), "little") >> length
+        self.position += length
+        return value
+
+    def align(self, alignment: int) -> None:
+        self.position += -self.position % alignment
+
+    def take_at(self, skip: int, length: int) -> bytes:
+        start = self.position + skip
+        return self.data[start : start + length]
+
+
+def _first_resource(bytecode: bytes) -> bytes | None:
+    """Returns the blob of the only resource of an op's bytecode; None if there is none."""
+    reader = _Reader(bytecode, position=4)
+    reader.varint()  # version
+    reader.position = bytecode.index(b"\0", reader.position) + 1  # producer
+    while reader.position < len(bytecode):
+        kind = reader.byte()
+        length = reader.varint()
+        if kind & _ALIGNED:
+            reader.align(reader.varint())
+        if kind & ~_ALIGNED == _RESOURCE_SECTION:
+            break
+        reader.position += length
+    else:
+        return None
+    alignment = reader.varint()
+    size = reader.varint()
+    reader.align(alignment)
+    return reader.take_at(0, size)

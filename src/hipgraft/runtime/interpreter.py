@@ -1,0 +1,419 @@
+"""Executes host programs, op by op, on a device.
+
+Handles stage `hipdnn-buffers` on a device that runs whole graphs (the CPU), and stage `host` on
+one that runs code objects. Memory that a run needs is freed when it ends, also by an error;
+constants and loaded code stay with the `Executor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError, OpError
+from hipgraft.element_types import byte_size, byte_width
+from hipgraft.runtime.devices import Device, GraphDevice
+from hipgraft.runtime.dtypes import numpy_dtype
+from hipgraft.runtime.elements import global_bytes
+from hipgraft.runtime.graphs import Graph
+from hipgraft.runtime.kernels import Binary, pack_kernarg
+from hipgraft.views import row_major_strides
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A memref value; strides and offset in elements, `address` is the aligned pointer."""
+
+    address: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_type: ir.Type
+
+    @staticmethod
+    def packed(address: int, memref_type: ir.Type) -> MemRef:
+        """A memref of identity layout."""
+        static = ir.MemRefType(memref_type)
+        shape = tuple(static.shape)
+        return MemRef(address, 0, shape, row_major_strides(shape), static.element_type)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, without gaps."""
+        return byte_size(self.shape, self.element_type) or 0
+
+    @property
+    def first(self) -> int:
+        """Address of the first element."""
+        return self.address + self.offset * (byte_width(self.element_type) or 0)
+
+
+class Executor:
+    """A host program on a device.
+
+    Args:
+        module: stage `hipdnn-buffers` or `host`.
+        device: see `hipgraft.runtime.devices`.
+
+    Raises:
+        HipgraftError: the module has no function for the device.
+    """
+
+    def __init__(self, module: ir.Module, device: Device):
+        self.device = device
+        self.function = _find_function(module, device.architecture)
+        self._symbols = _symbols(module)
+        self._globals: dict[str, int] = {}
+        self._binaries: dict[str, Binary] = {}
+        self._graphs: dict[str, Graph] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the constants on the device."""
+        while self._globals:
+            self.device.free(self._globals.popitem()[1])
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Runs the program.
+
+        Args:
+            inputs: one array per argument, of its shape and element type.
+
+        Returns:
+            One array per result.
+
+        Raises:
+            HipgraftError: an input does not fit, or an op cannot be executed.
+        """
+        arguments = list(self.function.regions[0].blocks[0].arguments)
+        results = _result_count(self.function)
+        _check_inputs(self.function, arguments[: len(arguments) - results], inputs)
+        frame = _Frame(self)
+        try:
+            return frame.run(arguments, inputs)
+        finally:
+            frame.free_all()
+
+    def symbol(self, name: str, user: ir.Operation) -> ir.Operation:
+        """The op that a symbol names."""
+        if name not in self._symbols:
+            raise OpError(f"'{user.name}' op refers to '@{name}', which does not exist", user)
+        return self._symbols[name]
+
+    def global_address(self, name: str, user: ir.Operation) -> int:
+        """Where a constant lies on the device; uploaded at its first use."""
+        if name not in self._globals:
+            data = global_bytes(self.symbol(name, user))
+            self._globals[name] = self.device.allocate(len(data))
+            self.device.copy_to_device(self._globals[name], data)
+        return self._globals[name]
+
+    def binary(self, name: str, user: ir.Operation) -> Binary:
+        """A loaded `gpu.binary`."""
+        if name not in self._binaries:
+            self._binaries[name] = Binary.load(self.symbol(name, user), self.device)
+        return self._binaries[name]
+
+    def graph(self, name: str, user: ir.Operation) -> Graph:
+        """A loaded `hipdnn.executable`."""
+        if name not in self._graphs:
+            if not isinstance(self.device, GraphDevice):
+                raise OpError(
+                    f"'{user.name}' op cannot run on device '{self.device.architecture}', which "
+                    "takes merged programs",
+                    user,
+                )
+            self._graphs[name] = Graph.load(self.symbol(name, user), self.device)
+        return self._graphs[name]
+
+
+@dataclass
+class _Frame:
+    """One execution of the function."""
+
+    executor: Executor
+    values: dict[ir.Value, Any] = field(default_factory=dict[ir.Value, Any])
+    allocations: set[int] = field(default_factory=set[int])
+
+    @property
+    def device(self) -> Device:
+        return self.executor.device
+
+    def run(self, arguments: Sequence[ir.Value], inputs: Sequence[Array]) -> list[Array]:
+        for argument in arguments:
+            memref = MemRef.packed(0, argument.type)
+            address = self.allocate(memref.nbytes)
+            self.values[argument] = MemRef.packed(address, argument.type)
+        for argument, array in zip(arguments, inputs, strict=False):
+            self.device.copy_to_device(self.values[argument].address, _raw(array))
+        for op in self.executor.function.regions[0].blocks[0].operations:
+            self.execute(op.operation)
+        self.device.synchronize()
+        return [self.download(self.values[result]) for result in arguments[len(inputs) :]]
+
+    def allocate(self, nbytes: int) -> int:
+        # A device need not support empty allocations.
+        address = self.device.allocate(max(nbytes, 1))
+        self.allocations.add(address)
+        return address
+
+    def free(self, address: int) -> None:
+        self.allocations.remove(address)
+        self.device.free(address)
+
+    def free_all(self) -> None:
+        for address in list(self.allocations):
+            self.free(address)
+
+    def download(self, memref: MemRef) -> Array:
+        array = np.empty(memref.shape, numpy_dtype(memref.element_type))
+        self.device.copy_to_host(_raw(array), memref.address)
+        return array
+
+    def execute(self, op: ir.Operation) -> None:
+        if op.name not in _HANDLERS:
+            raise OpError(f"'{op.name}' op cannot be executed", op)
+        results = _HANDLERS[op.name](self, op)
+        self.values.update(zip(op.results, results, strict=True))
+
+    def operands(self, op: ir.Operation) -> list[Any]:
+        return [self.values[operand] for operand in op.operands]
+
+    def segments(self, op: ir.Operation) -> list[list[Any]]:
+        """Operand values in the groups of `operandSegmentSizes`."""
+        values = iter(self.operands(op))
+        sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+        return [[next(values) for _ in range(size)] for size in sizes]
+
+
+# What a token or a pure descriptor field that nobody reads is worth.
+_TOKEN = None
+
+
+def _constant(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return [ir.IntegerAttr(op.attributes["value"]).value]
+
+
+def _sum(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return [sum(frame.operands(op))]
+
+
+def _same(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return frame.operands(op)
+
+
+def _alloc(frame: _Frame, op: ir.Operation) -> list[Any]:
+    memref = MemRef.packed(0, op.results[0].type)
+    allocated = MemRef.packed(frame.allocate(memref.nbytes), op.results[0].type)
+    return [allocated, _TOKEN][: len(op.results)]
+
+
+def _dealloc(frame: _Frame, op: ir.Operation) -> list[Any]:
+    frame.device.synchronize()
+    frame.free(frame.operands(op)[-1].address)
+    return [_TOKEN] * len(op.results)
+
+
+def _view(frame: _Frame, op: ir.Operation) -> list[Any]:
+    buffer, shift = frame.operands(op)
+    return [MemRef.packed(buffer.address + shift, op.results[0].type)]
+
+
+def _reinterpret_cast(frame: _Frame, op: ir.Operation) -> list[Any]:
+    (source,) = frame.operands(op)
+    (offset,) = ir.DenseI64ArrayAttr(op.attributes["static_offsets"])
+    shape = tuple(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
+    strides = tuple(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
+    return [MemRef(source.address, offset, shape, strides, source.element_type)]
+
+
+def _get_global(frame: _Frame, op: ir.Operation) -> list[Any]:
+    name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
+    address = frame.executor.global_address(name, op)
+    return [MemRef.packed(address, op.results[0].type)]
+
+
+def _pointer(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return [frame.operands(op)[0].address]
+
+
+def _poison(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return [{}]
+
+
+def _insert_value(frame: _Frame, op: ir.Operation) -> list[Any]:
+    struct, value = frame.operands(op)
+    position = tuple(ir.DenseI64ArrayAttr(op.attributes["position"]))
+    return [{**struct, position: value}]
+
+
+def _descriptor(frame: _Frame, op: ir.Operation) -> list[Any]:
+    """A memref from its lowered form: allocated and aligned pointer, offset, sizes, strides."""
+    (struct,) = frame.operands(op)
+    return [MemRef.packed(struct[(1,)], op.results[0].type)]
+
+
+def _wait(frame: _Frame, op: ir.Operation) -> list[Any]:
+    if not op.results:
+        frame.device.synchronize()
+    return [_TOKEN] * len(op.results)
+
+
+def _memset(frame: _Frame, op: ir.Operation) -> list[Any]:
+    target, value = frame.operands(op)[-2:]
+    width = byte_width(target.element_type) or 0
+    pattern = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
+    frame.device.fill(_start(target, op), pattern, target.nbytes)
+    return [_TOKEN] * len(op.results)
+
+
+def _memcpy(frame: _Frame, op: ir.Operation) -> list[Any]:
+    target, source = frame.operands(op)[-2:]
+    staging = bytearray(source.nbytes)
+    frame.device.synchronize()
+    frame.device.copy_to_host(staging, _start(source, op))
+    frame.device.copy_to_device(_start(target, op), staging)
+    return [_TOKEN] * len(op.results)
+
+
+def _launch(frame: _Frame, op: ir.Operation) -> list[Any]:
+    groups = [*frame.segments(op)]
+    grid = [extent for (extent,) in groups[1:4]]
+    block = [extent for (extent,) in groups[4:7]]
+    (shared,) = groups[10] or [0]
+    binary_name, kernel_name = ir.SymbolRefAttr(op.attributes["kernel"]).value
+    kernel = frame.executor.binary(binary_name, op).kernel(kernel_name, op)
+    words = [_start(v, op) if isinstance(v, MemRef) else v for v in groups[11]]
+    kernarg = pack_kernarg(kernel.info, words, op)
+    frame.device.launch(kernel.handle, grid, block, shared, kernarg)
+    return [_TOKEN] * len(op.results)
+
+
+def _execute_graph(frame: _Frame, op: ir.Operation) -> list[Any]:
+    name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    addresses = [memref.first for memref in frame.operands(op)]
+    frame.executor.graph(name, op).run(addresses)
+    return []
+
+
+def _return(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return []
+
+
+_HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
+    "arith.constant": _constant,
+    "arith.addi": _sum,
+    "arith.index_cast": _same,
+    "builtin.unrealized_conversion_cast": _descriptor,
+    "func.return": _return,
+    "gpu.alloc": _alloc,
+    "gpu.dealloc": _dealloc,
+    "gpu.launch_func": _launch,
+    "gpu.memcpy": _memcpy,
+    "gpu.memset": _memset,
+    "gpu.wait": _wait,
+    "hipdnn.execute": _execute_graph,
+    "llvm.insertvalue": _insert_value,
+    "llvm.inttoptr": _same,
+    "llvm.mlir.constant": _constant,
+    "llvm.mlir.poison": _poison,
+    "memref.alloc": _alloc,
+    "memref.extract_aligned_pointer_as_index": _pointer,
+    "memref.get_global": _get_global,
+    "memref.reinterpret_cast": _reinterpret_cast,
+    "memref.view": _view,
+}
+
+
+def _start(memref: MemRef, op: ir.Operation) -> int:
+    """Address of a memref that a GPU op takes; upstream's lowering drops its offset."""
+    if memref.offset:
+        raise OpError(
+            f"'{op.name}' op takes a memref with offset {memref.offset}, which the lowering to "
+            "a GPU runtime drops",
+            op,
+        )
+    return memref.address
+
+
+def _raw(array: Array) -> memoryview:
+    """The bytes of a contiguous array, of any dtype."""
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def _symbols(module: ir.Module) -> dict[str, ir.Operation]:
+    operations = [op.operation for op in module.body.operations]
+    named = [op for op in operations if "sym_name" in op.attributes]
+    return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in named}
+
+
+def _find_function(module: ir.Module, architecture: str) -> ir.Operation:
+    """The public function for an architecture."""
+    functions = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func" and _is_entry(op.operation)
+    ]
+    fitting = [op for op in functions if architecture in (_targets(op) or (architecture,))]
+    if fitting:
+        return fitting[0]
+    have = sorted({target for op in functions for target in _targets(op)})
+    known = f"; the program is for {', '.join(have)}" if have else ""
+    raise HipgraftError(f"the program has no public function for '{architecture}'{known}")
+
+
+def _is_entry(function: ir.Operation) -> bool:
+    return "sym_visibility" not in function.attributes and bool(function.regions[0].blocks)
+
+
+def _targets(function: ir.Operation) -> tuple[str, ...]:
+    if "hipgraft.targets" not in function.attributes:
+        return ()
+    targets = ir.ArrayAttr(function.attributes["hipgraft.targets"])
+    return tuple(ir.StringAttr(target).value for target in targets)
+
+
+def _result_count(function: ir.Operation) -> int:
+    """How many trailing arguments are results."""
+    if "hipgraft.results" not in function.attributes:
+        raise OpError(
+            "'func.func' op has no attribute 'hipgraft.results', the number of its trailing "
+            "arguments that are results",
+            function,
+        )
+    return ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+
+
+def _check_inputs(
+    function: ir.Operation, arguments: Sequence[ir.Value], inputs: Sequence[Array]
+) -> None:
+    if len(arguments) != len(inputs):
+        raise OpError(
+            f"'func.func' op takes {len(arguments)} inputs, but {len(inputs)} were given", function
+        )
+    for position, (argument, array) in enumerate(zip(arguments, inputs, strict=True)):
+        memref = ir.MemRefType(argument.type)
+        expected = (tuple(memref.shape), numpy_dtype(memref.element_type))
+        if (array.shape, array.dtype) != expected:
+            raise OpError(
+                f"input #{position} has shape {list(array.shape)} and dtype {array.dtype}; "
+                f"expected {list(expected[0])} and {expected[1]}",
+                function,
+            )

@@ -1,0 +1,89 @@
+"""Kernels of a `gpu.binary` on a device, and the packing of their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hipgraft.bindings import gpu_d, ir
+from hipgraft.codegen.code_object import CodeObject, KernelInfo
+from hipgraft.diagnostics import OpError
+from hipgraft.runtime.devices import Device
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel: the device's handle, and what the code object's note says of it."""
+
+    handle: Any
+    info: KernelInfo
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A `gpu.binary` whose object for the device's architecture is loaded."""
+
+    name: str
+    device: Device
+    handle: Any
+    kernels: dict[str, KernelInfo]
+
+    @staticmethod
+    def load(op: ir.Operation, device: Device) -> Binary:
+        """Loads the object for the device's architecture.
+
+        Raises:
+            OpError: there is none.
+        """
+        name = ir.StringAttr(op.attributes["sym_name"]).value
+        objects = {
+            _chip(attribute): gpu_d.ObjectAttr(attribute).object
+            for attribute in ir.ArrayAttr(op.attributes["objects"])
+        }
+        if device.architecture not in objects:
+            raise OpError(
+                f"'gpu.binary' op '@{name}' has no object for '{device.architecture}'; it has "
+                f"{', '.join(objects)}",
+                op,
+            )
+        data = objects[device.architecture]
+        handle = device.load_code_object(data)
+        return Binary(name, device, handle, CodeObject.parse(data).kernels)
+
+    def kernel(self, name: str, user: ir.Operation) -> LoadedKernel:
+        """Returns a kernel by its symbol.
+
+        Raises:
+            OpError: the code object has no such kernel.
+        """
+        if name not in self.kernels:
+            raise OpError(f"'{user.name}' op: '@{self.name}' has no kernel '{name}'", user)
+        return LoadedKernel(self.device.get_kernel(self.handle, name), self.kernels[name])
+
+
+def pack_kernarg(info: KernelInfo, words: Sequence[int], user: ir.Operation) -> bytes:
+    """Lays out addresses and integers as the kernel's note says; hidden arguments are zero.
+
+    Raises:
+        OpError: the kernel takes another number of arguments.
+    """
+    if len(words) != len(info.arguments):
+        raise OpError(
+            f"'{user.name}' op passes {len(words)} arguments, but kernel '{info.name}' takes "
+            f"{len(info.arguments)}",
+            user,
+        )
+    segment = bytearray(info.kernarg_size)
+    for argument, word in zip(info.arguments, words, strict=True):
+        bits = word & (1 << 8 * argument.size) - 1
+        end = argument.offset + argument.size
+        segment[argument.offset : end] = bits.to_bytes(argument.size, "little")
+    return bytes(segment)
+
+
+def _chip(attribute: ir.Attribute) -> str:
+    """Architecture of a `#gpu.object`."""
+    found = re.search(r'chip = "([^"]+)"', str(gpu_d.ObjectAttr(attribute).target))
+    return found.group(1) if found else "gfx900"  # the default, which is not printed
