@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 # A stale module of builders must not stop its own renewal.
-sys.modules.setdefault(
-    "hipgraft.dialects.hipdnn.builders", ModuleType("hipgraft.dialects.hipdnn.builders")
-)
+_empty = ModuleType("hipgraft.dialects.hipdnn.builders")
+_empty.__dict__["__all__"] = []
+sys.modules.setdefault(_empty.__name__, _empty)
 
 from hipgraft.dialects.hipdnn import OPS, ComputeOp  # noqa: E402
 from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField  # noqa: E402
@@ -48,11 +48,11 @@ _PYTHON_TYPES = {"i64": "int", "type": "ir.Type", "string": "str", "array<i64>":
 
 def builders_text() -> str:
     """Returns the text of the module of builders."""
-    classes = {name: cls for name, cls in OPS.items() if issubclass(cls, ComputeOp)}
-    names = sorted(name.removeprefix("hipdnn.") for name in classes)
-    exports = "".join(f'    "{name}",\n' for name in names)
-    functions = (_builder(cls) for cls in classes.values())
-    return f"{_HEADER}__all__ = [\n{exports}]\n\n\n" + "\n\n".join(functions)
+    classes = sorted(
+        (cls for cls in OPS.values() if issubclass(cls, ComputeOp)), key=lambda cls: cls.OP_NAME
+    )
+    exports = "".join(f'    "{_mnemonic(cls)}",\n' for cls in classes)
+    return f"{_HEADER}__all__ = [\n{exports}]\n\n\n" + "\n\n".join(map(_builder, classes))
 
 
 def main() -> None:
@@ -61,7 +61,6 @@ def main() -> None:
 
 
 def _builder(cls: type[ComputeOp]) -> str:
-    name = cls.OP_NAME.removeprefix("hipdnn.")
     required = [field.name for field in cls.result_fields if field.arity is Arity.ONE]
     types = ["result_type"] if len(required) == 1 else [f"{result}_type" for result in required]
     results = ", ".join(
@@ -82,13 +81,17 @@ def _builder(cls: type[ComputeOp]) -> str:
     if len(required) > 1:
         return_type = f"tuple[{return_type}]"
     return (
-        f"def {name}(\n"
+        f"def {_mnemonic(cls)}(\n"
         + "".join(f"    {parameter},\n" for parameter in parameters)
         + f") -> {return_type}:\n"
         + f"    op = hipdnn.{cls.__name__}.build(\n"
         + "".join(f"        {argument},\n" for argument in arguments)
         + f"    )\n    return {returned}\n"
     )
+
+
+def _mnemonic(cls: type[ComputeOp]) -> str:
+    return cls.OP_NAME.removeprefix("hipdnn.")
 
 
 def _python_name(name: str) -> str:

@@ -6,6 +6,7 @@ of an operation and `verify` checks all of a module.
 
 from hipgraft.dialects.hipdnn import builders
 from hipgraft.dialects.hipdnn.builders import *  # noqa: F403
+from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.enums import (
     AttentionImplementation,
     ConvMode,
@@ -23,7 +24,6 @@ from hipgraft.dialects.hipdnn.ops.batchnorm import (
     BatchnormOp,
 )
 from hipgraft.dialects.hipdnn.ops.containers import (
-    ContainerOp,
     FallbackOp,
     GraphOp,
     YieldOp,

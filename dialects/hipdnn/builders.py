@@ -4,7 +4,7 @@ Each creates its op at the current insertion point and returns the op's required
 Result types that are not given are inferred; a class's `build` makes optional results too.
 """
 
-# ruff: noqa: D103
+# ruff: noqa: D103, E501
 
 from __future__ import annotations
 
@@ -30,236 +30,34 @@ __all__ = [
 ]
 
 
-def conv_fprop(
-    x: ir.Value,
-    w: ir.Value,
-    *,
-    dilation: Sequence[int],
-    pre_padding: Sequence[int],
-    post_padding: Sequence[int],
-    stride: Sequence[int],
-    conv_mode: str | None = None,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.ConvFpropOp.build(
-        x,
-        w,
-        results={"y": result_type},
-        dilation=dilation,
-        conv_mode=conv_mode,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.y
-
-
-def conv_dgrad(
-    dy: ir.Value,
-    w: ir.Value,
-    *,
-    dilation: Sequence[int],
-    pre_padding: Sequence[int],
-    post_padding: Sequence[int],
-    stride: Sequence[int],
-    conv_mode: str | None = None,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.ConvDgradOp.build(
-        dy,
-        w,
-        results={"dx": result_type},
-        dilation=dilation,
-        conv_mode=conv_mode,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.dx
-
-
-def conv_wgrad(
-    x: ir.Value,
-    dy: ir.Value,
-    *,
-    dilation: Sequence[int],
-    pre_padding: Sequence[int],
-    post_padding: Sequence[int],
-    stride: Sequence[int],
-    conv_mode: str | None = None,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.ConvWgradOp.build(
-        x,
-        dy,
-        results={"dw": result_type},
-        dilation=dilation,
-        conv_mode=conv_mode,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.dw
-
-
-def matmul(
-    a: ir.Value,
-    b: ir.Value,
-    *,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.MatmulOp.build(
-        a,
-        b,
-        results={"c": result_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.c
-
-
-def layernorm(
+def batchnorm(
     x: ir.Value,
     scale: ir.Value,
     bias: ir.Value,
     epsilon: ir.Value,
+    prev_running_mean: ir.Value | None = None,
+    prev_running_variance: ir.Value | None = None,
+    momentum: ir.Value | None = None,
+    peer_stats: Sequence[ir.Value] = (),
     *,
-    normalized_dim_count: int | None = None,
-    forward_phase: str | None = None,
     compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.LayernormOp.build(
+    op = hipdnn.BatchnormOp.build(
         x,
         scale,
         bias,
         epsilon,
+        prev_running_mean,
+        prev_running_variance,
+        momentum,
+        peer_stats,
         results={"y": result_type},
-        normalized_dim_count=normalized_dim_count,
-        forward_phase=forward_phase,
         compute_type=compute_type,
         loc=loc,
     )
     return op.y
-
-
-def rmsnorm(
-    x: ir.Value,
-    scale: ir.Value,
-    epsilon: ir.Value,
-    bias: ir.Value | None = None,
-    *,
-    forward_phase: str | None = None,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.RmsnormOp.build(
-        x,
-        scale,
-        epsilon,
-        bias,
-        results={"y": result_type},
-        forward_phase=forward_phase,
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.y
-
-
-def resample_fwd(
-    x: ir.Value,
-    *,
-    window: Sequence[int],
-    resample_mode: str,
-    padding_mode: str,
-    pre_padding: Sequence[int],
-    post_padding: Sequence[int],
-    stride: Sequence[int],
-    generate_index: bool | None = None,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.ResampleFwdOp.build(
-        x,
-        results={"y": result_type},
-        window=window,
-        resample_mode=resample_mode,
-        padding_mode=padding_mode,
-        generate_index=generate_index,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.y
-
-
-def sdpa(
-    q: ir.Value,
-    k: ir.Value,
-    v: ir.Value,
-    attn_mask: ir.Value | None = None,
-    scale: ir.Value | None = None,
-    seq_len_q: ir.Value | None = None,
-    seq_len_kv: ir.Value | None = None,
-    *,
-    attn_scale_value: float | None = None,
-    generate_stats: bool | None = None,
-    alibi_mask: bool | None = None,
-    padding_mask: bool | None = None,
-    causal_mask: bool | None = None,
-    causal_mask_bottom_right: bool | None = None,
-    left_bound: int | None = None,
-    right_bound: int | None = None,
-    diagonal_alignment: str | None = None,
-    mma_core_mode: ir.Type | None = None,
-    implementation: str | None = None,
-    compute_type: ir.Type | None = None,
-    result_type: ir.Type | None = None,
-    loc: ir.Location | None = None,
-) -> ir.Value:
-    op = hipdnn.SdpaOp.build(
-        q,
-        k,
-        v,
-        attn_mask,
-        scale,
-        seq_len_q,
-        seq_len_kv,
-        results={"o": result_type},
-        attn_scale_value=attn_scale_value,
-        generate_stats=generate_stats,
-        alibi_mask=alibi_mask,
-        padding_mask=padding_mask,
-        causal_mask=causal_mask,
-        causal_mask_bottom_right=causal_mask_bottom_right,
-        left_bound=left_bound,
-        right_bound=right_bound,
-        diagonal_alignment=diagonal_alignment,
-        mma_core_mode=mma_core_mode,
-        implementation=implementation,
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.o
 
 
 def batchnorm_inference(
@@ -312,34 +110,132 @@ def batchnorm_inference_variance_ext(
     return op.y
 
 
-def batchnorm(
+def conv_dgrad(
+    dy: ir.Value,
+    w: ir.Value,
+    *,
+    dilation: Sequence[int],
+    pre_padding: Sequence[int],
+    post_padding: Sequence[int],
+    stride: Sequence[int],
+    conv_mode: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.ConvDgradOp.build(
+        dy,
+        w,
+        results={"dx": result_type},
+        dilation=dilation,
+        conv_mode=conv_mode,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=stride,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.dx
+
+
+def conv_fprop(
+    x: ir.Value,
+    w: ir.Value,
+    *,
+    dilation: Sequence[int],
+    pre_padding: Sequence[int],
+    post_padding: Sequence[int],
+    stride: Sequence[int],
+    conv_mode: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.ConvFpropOp.build(
+        x,
+        w,
+        results={"y": result_type},
+        dilation=dilation,
+        conv_mode=conv_mode,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=stride,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def conv_wgrad(
+    x: ir.Value,
+    dy: ir.Value,
+    *,
+    dilation: Sequence[int],
+    pre_padding: Sequence[int],
+    post_padding: Sequence[int],
+    stride: Sequence[int],
+    conv_mode: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.ConvWgradOp.build(
+        x,
+        dy,
+        results={"dw": result_type},
+        dilation=dilation,
+        conv_mode=conv_mode,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=stride,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.dw
+
+
+def layernorm(
     x: ir.Value,
     scale: ir.Value,
     bias: ir.Value,
     epsilon: ir.Value,
-    prev_running_mean: ir.Value | None = None,
-    prev_running_variance: ir.Value | None = None,
-    momentum: ir.Value | None = None,
-    peer_stats: Sequence[ir.Value] = (),
+    *,
+    normalized_dim_count: int | None = None,
+    forward_phase: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.LayernormOp.build(
+        x,
+        scale,
+        bias,
+        epsilon,
+        results={"y": result_type},
+        normalized_dim_count=normalized_dim_count,
+        forward_phase=forward_phase,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def matmul(
+    a: ir.Value,
+    b: ir.Value,
     *,
     compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.BatchnormOp.build(
-        x,
-        scale,
-        bias,
-        epsilon,
-        prev_running_mean,
-        prev_running_variance,
-        momentum,
-        peer_stats,
-        results={"y": result_type},
+    op = hipdnn.MatmulOp.build(
+        a,
+        b,
+        results={"c": result_type},
         compute_type=compute_type,
         loc=loc,
     )
-    return op.y
+    return op.c
 
 
 def pointwise(
@@ -396,3 +292,107 @@ def reduction(
         loc=loc,
     )
     return op.out
+
+
+def resample_fwd(
+    x: ir.Value,
+    *,
+    window: Sequence[int],
+    resample_mode: str,
+    padding_mode: str,
+    pre_padding: Sequence[int],
+    post_padding: Sequence[int],
+    stride: Sequence[int],
+    generate_index: bool | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.ResampleFwdOp.build(
+        x,
+        results={"y": result_type},
+        window=window,
+        resample_mode=resample_mode,
+        padding_mode=padding_mode,
+        generate_index=generate_index,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=stride,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def rmsnorm(
+    x: ir.Value,
+    scale: ir.Value,
+    epsilon: ir.Value,
+    bias: ir.Value | None = None,
+    *,
+    forward_phase: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.RmsnormOp.build(
+        x,
+        scale,
+        epsilon,
+        bias,
+        results={"y": result_type},
+        forward_phase=forward_phase,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.y
+
+
+def sdpa(
+    q: ir.Value,
+    k: ir.Value,
+    v: ir.Value,
+    attn_mask: ir.Value | None = None,
+    scale: ir.Value | None = None,
+    seq_len_q: ir.Value | None = None,
+    seq_len_kv: ir.Value | None = None,
+    *,
+    attn_scale_value: float | None = None,
+    generate_stats: bool | None = None,
+    alibi_mask: bool | None = None,
+    padding_mask: bool | None = None,
+    causal_mask: bool | None = None,
+    causal_mask_bottom_right: bool | None = None,
+    left_bound: int | None = None,
+    right_bound: int | None = None,
+    diagonal_alignment: str | None = None,
+    mma_core_mode: ir.Type | None = None,
+    implementation: str | None = None,
+    compute_type: ir.Type | None = None,
+    result_type: ir.Type | None = None,
+    loc: ir.Location | None = None,
+) -> ir.Value:
+    op = hipdnn.SdpaOp.build(
+        q,
+        k,
+        v,
+        attn_mask,
+        scale,
+        seq_len_q,
+        seq_len_kv,
+        results={"o": result_type},
+        attn_scale_value=attn_scale_value,
+        generate_stats=generate_stats,
+        alibi_mask=alibi_mask,
+        padding_mask=padding_mask,
+        causal_mask=causal_mask,
+        causal_mask_bottom_right=causal_mask_bottom_right,
+        left_bound=left_bound,
+        right_bound=right_bound,
+        diagonal_alignment=diagonal_alignment,
+        mma_core_mode=mma_core_mode,
+        implementation=implementation,
+        compute_type=compute_type,
+        loc=loc,
+    )
+    return op.o

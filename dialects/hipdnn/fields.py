@@ -7,13 +7,10 @@ generic part of the verifier and the documentation all come from that declaratio
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.kinds import Kind
-
-if TYPE_CHECKING:
-    from hipgraft.dialects.hipdnn.op import HipdnnOp
 
 T = TypeVar("T")
 
@@ -69,14 +66,36 @@ class OperandField(ValueField):
     """An operand of any arity."""
 
 
+class ResultField(ValueField):
+    """A result of any arity."""
+
+
+class FieldOwner(Protocol):
+    """What a field needs of the op that has it; `HipdnnOp` is the one class that is so."""
+
+    operation: ir.Operation
+
+    def operand_values(self, field: OperandField) -> list[ir.Value]:
+        """Returns the operands that `field` holds."""
+        ...
+
+    def result_values(self, field: ResultField) -> list[ir.Value]:
+        """Returns the results that `field` holds."""
+        ...
+
+    def attribute(self, name: str) -> ir.Attribute | None:
+        """Returns the attribute `name`, None if it is absent."""
+        ...
+
+
 class Operand(OperandField):
     """A required operand."""
 
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> ir.Value: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | ir.Value:
+    def __get__(self, op: FieldOwner, owner: type) -> ir.Value: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value:
         return self if op is None else op.operand_values(self)[0]
 
 
@@ -88,8 +107,8 @@ class OptionalOperand(OperandField):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> ir.Value | None: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | ir.Value | None:
+    def __get__(self, op: FieldOwner, owner: type) -> ir.Value | None: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value | None:
         return self if op is None else next(iter(op.operand_values(self)), None)
 
 
@@ -101,13 +120,9 @@ class VariadicOperand(OperandField):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> list[ir.Value]: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | list[ir.Value]:
+    def __get__(self, op: FieldOwner, owner: type) -> list[ir.Value]: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | list[ir.Value]:
         return self if op is None else op.operand_values(self)
-
-
-class ResultField(ValueField):
-    """A result of any arity."""
 
 
 class Result(ResultField):
@@ -116,8 +131,8 @@ class Result(ResultField):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> ir.Value: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | ir.Value:
+    def __get__(self, op: FieldOwner, owner: type) -> ir.Value: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value:
         return self if op is None else op.result_values(self)[0]
 
 
@@ -129,8 +144,8 @@ class OptionalResult(ResultField):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> ir.Value | None: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | ir.Value | None:
+    def __get__(self, op: FieldOwner, owner: type) -> ir.Value | None: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value | None:
         return self if op is None else next(iter(op.result_values(self)), None)
 
 
@@ -142,8 +157,8 @@ class VariadicResult(ResultField):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> list[ir.Value]: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | list[ir.Value]:
+    def __get__(self, op: FieldOwner, owner: type) -> list[ir.Value]: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | list[ir.Value]:
         return self if op is None else op.result_values(self)
 
 
@@ -165,14 +180,14 @@ class Attribute(Field, Generic[T]):
     @overload
     def __get__(self, op: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, op: HipdnnOp, owner: type) -> T: ...
-    def __get__(self, op: HipdnnOp | None, owner: type) -> Self | T:
+    def __get__(self, op: FieldOwner, owner: type) -> T: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | T:
         if op is None:
             return self
         attribute = op.attribute(self.name)
         return self.default if attribute is None else self.kind.read(attribute)
 
-    def __set__(self, op: HipdnnOp, value: T) -> None:
+    def __set__(self, op: FieldOwner, value: T) -> None:
         op.operation.attributes[self.name] = self.kind.write(value)
 
 

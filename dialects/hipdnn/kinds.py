@@ -71,7 +71,9 @@ def _is_array_of(kind: type[ir.Attribute]) -> Callable[[ir.Attribute], bool]:
 
 
 def _read_layouts(attribute: ir.ArrayAttr) -> list[Layout]:
-    return [None if isinstance(layout, ir.UnitAttr) else list(layout) for layout in attribute]
+    return [
+        list(layout) if isinstance(layout, ir.DenseI64ArrayAttr) else None for layout in attribute
+    ]
 
 
 def _write_layouts(layouts: Sequence[Sequence[int] | None]) -> ir.Attribute:

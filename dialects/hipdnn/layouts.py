@@ -1,4 +1,4 @@
-"""Rules about strides and offsets that containers and executables share."""
+"""Rules about signatures that containers and executables share: strides and offsets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.kinds import Layout
 from hipgraft.dialects.hipdnn.op import HipdnnOp
+
+
+def types_text(types: Sequence[ir.Type]) -> str:
+    """Returns types as messages show them."""
+    return ", ".join(map(str, types))
 
 
 def check_layouts(

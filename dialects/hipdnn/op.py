@@ -47,8 +47,8 @@ class HipdnnOp:
     """
 
     OP_NAME: ClassVar[str]
-    TENSORS_ONLY: ClassVar[bool] = True
-    REGIONS: ClassVar[int] = 0
+    tensors_only: ClassVar[bool] = True
+    region_count: ClassVar[int] = 0
     operand_fields: ClassVar[tuple[OperandField, ...]] = ()
     result_fields: ClassVar[tuple[ResultField, ...]] = ()
     attribute_fields: ClassVar[tuple[Attribute[Any], ...]] = ()
@@ -58,12 +58,13 @@ class HipdnnOp:
     def __init_subclass__(cls, mnemonic: str | None = None) -> None:
         # Inherited fields come last: what is common to all ops reads best at the end.
         members = [member for base in cls.__mro__ for member in vars(base).values()]
-        fields = [member for member in members if isinstance(member, Field)]
+        fields: list[Any] = [member for member in members if isinstance(member, Field)]
         cls.operand_fields = tuple(f for f in fields if isinstance(f, OperandField))
         cls.result_fields = tuple(f for f in fields if isinstance(f, ResultField))
-        cls.attribute_fields = tuple(f for f in fields if isinstance(f, Attribute))
+        cls.attribute_fields = tuple(cast(Any, f) for f in fields if isinstance(f, Attribute))
         if mnemonic is not None:
-            cls.OP_NAME = f"hipdnn.{mnemonic}"
+            # Set here for each class, never again.
+            cls.OP_NAME = f"hipdnn.{mnemonic}"  # pyright: ignore[reportConstantRedefinition]
             OPS[cls.OP_NAME] = cls
 
     def __init__(self, operation: ir.Operation | ir.OpView):
@@ -102,7 +103,9 @@ class HipdnnOp:
         encoded = _encode_attributes(cls, attributes)
         encoded |= _segments(cls.operand_fields, OPERAND_SEGMENTS, groups)
         flat = [value for group in groups for value in group]
-        future = cls._future(flat, encoded, loc or ir.Location.current)
+        where = loc or ir.Location.current
+        assert where is not None, "no location is given or entered"
+        future = cls._future(flat, encoded, where)
         types = future._result_types(results or {})
         encoded |= _segments(cls.result_fields, RESULT_SEGMENTS, types)
         operation = ir.Operation.create(
@@ -110,7 +113,7 @@ class HipdnnOp:
             results=[type_ for group in types for type_ in group],
             operands=flat,
             attributes=encoded,
-            regions=cls.REGIONS,
+            regions=cls.region_count,
             loc=loc,
         )
         return cls(operation)

@@ -70,8 +70,8 @@ def _check_declaration(op: HipdnnOp) -> None:
     _check_attributes(op)
     _check_counts(op, "operand", op.operand_fields, OPERAND_SEGMENTS, len(op.operation.operands))
     _check_counts(op, "result", op.result_fields, RESULT_SEGMENTS, len(results))
-    if len(op.operation.regions) != op.REGIONS:
-        raise op.error(f"expected {op.REGIONS} regions, but found {len(op.operation.regions)}")
+    if len(op.operation.regions) != op.region_count:
+        raise op.error(f"expected {op.region_count} regions, but found {len(op.operation.regions)}")
     for field in op.operand_fields:
         for value in op.operand_values(field):
             _check_value(op, field, value)
@@ -125,7 +125,7 @@ def _check_counts(
 
 
 def _check_value(op: HipdnnOp, field: ValueField, value: ir.Value) -> None:
-    if not op.TENSORS_ONLY:
+    if not op.tensors_only:
         return
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:

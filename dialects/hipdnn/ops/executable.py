@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from hipgraft.bindings import ir
-from hipgraft.dialects.hipdnn.body import types_text
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
 from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
-from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets
+from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.dialects.hipdnn.variants import check_variant
 
@@ -49,7 +48,7 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
     nothing and takes the memrefs of the results after those of the operands.
     """
 
-    TENSORS_ONLY = False
+    tensors_only = False
 
     inputs = VariadicOperand("operands, and on memrefs then the results")
     outputs = VariadicResult("results, on tensors")
