@@ -8,6 +8,8 @@ modules put into `sys.modules` before the first lookup make the miss a hit.
 import sys
 from types import ModuleType
 
+__all__ = ["arith_d", "asm", "func_d", "gpu_d", "ir", "make_context", "passmanager", "rewrite"]
+
 _DIALECTS_WITHOUT_MODULE = (
     "builtin",
     "hipdnn",
@@ -34,13 +36,10 @@ def _add_stub_modules() -> None:
 
 _add_stub_modules()
 
-from iree.compiler import ir  # noqa: E402, TID251
-from iree.compiler import passmanager as passmanager  # noqa: E402, TID251
-from iree.compiler import rewrite as rewrite  # noqa: E402, TID251
-from iree.compiler.dialects import arith as arith_d  # noqa: E402, F401, TID251
-from iree.compiler.dialects import func as func_d  # noqa: E402, F401, TID251
-from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, F401, TID251
-from iree.compiler.dialects import memref as memref_d  # noqa: E402, F401, TID251
+from iree.compiler import ir, passmanager, rewrite  # noqa: E402, TID251
+from iree.compiler.dialects import arith as arith_d  # noqa: E402, TID251
+from iree.compiler.dialects import func as func_d  # noqa: E402, TID251
+from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, TID251
 
 
 def make_context() -> ir.Context:

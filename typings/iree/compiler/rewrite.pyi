@@ -94,16 +94,16 @@ class ConversionPatternRewriter(PatternRewriter):
 class ConversionTarget:
     def __init__(self, context: iree.compiler.ir.Context | None = None) -> None: ...
 
-    def add_legal_op(self, *ops) -> None:
+    def add_legal_op(self, *ops: str | type) -> None:
         """Mark the given operations as legal."""
 
-    def add_illegal_op(self, *ops) -> None:
+    def add_illegal_op(self, *ops: str | type) -> None:
         """Mark the given operations as illegal."""
 
-    def add_legal_dialect(self, *dialects) -> None:
+    def add_legal_dialect(self, *dialects: str | type) -> None:
         """Mark the given dialects as legal."""
 
-    def add_illegal_dialect(self, *dialects) -> None:
+    def add_illegal_dialect(self, *dialects: str | type) -> None:
         """Mark the given dialect as illegal."""
 
 class TypeConverter:
