@@ -135,9 +135,9 @@ class _Policy:
         if op.name not in _ELEMENTWISE or group.facts["anchor"] is None:
             return None
         own = [value for value in op.operands if self._grouping.producer(value) is group]
-        if group.facts["anchor"][0] != "reduction" and any(map(_is_shared, own)):
-            if _feeds_reduction(op):
-                return "it feeds a reduction, whose kernel reads the same tensor"
+        reduces = group.facts["anchor"][0] == "reduction"
+        if not reduces and any(map(_is_shared, own)) and _feeds_reduction(op):
+            return "it feeds a reduction, whose kernel reads the same tensor"
         return None
 
     def _reduction_declines(self, op: ir.Operation, group: Group) -> str | None:
@@ -214,7 +214,8 @@ class HipdnnOutlinePass(Pass):
           %2 = "hipdnn.matmul"(%ga, %gb) : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf32>
           %3 = "hipdnn.pointwise"(%2) {mode = "relu_fwd"} : (tensor<8x6xf32>) -> tensor<8x6xf16>
           "hipdnn.yield"(%3) : (tensor<8x6xf16>) -> ()
-        }) {engine = "iree", name = "matmul_relu_fwd_0"} : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf16>
+        }) {engine = "iree", name = "matmul_relu_fwd_0"}
+            : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf16>
         ```
 
     Requires:

@@ -187,7 +187,8 @@ class HipdnnOutlineFallbackPass(Pass):
     Before:
         ```mlir
         %0 = torch_c.from_builtin_tensor %x : tensor<2x3xf32> -> !torch.vtensor<[2,3],f32>
-        %1 = torch.aten.cumsum %0, %int1, %none : !torch.vtensor<[2,3],f32>, !torch.int, !torch.none -> !torch.vtensor<[2,3],f32>
+        %1 = torch.aten.cumsum %0, %int1, %none
+            : !torch.vtensor<[2,3],f32>, !torch.int, !torch.none -> !torch.vtensor<[2,3],f32>
         %2 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[2,3],f32> -> tensor<2x3xf32>
         ```
 

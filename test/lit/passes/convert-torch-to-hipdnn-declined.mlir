@@ -1,0 +1,55 @@
+// RUN: hipgraft-opt %s --split-input-file --convert-torch-to-hipdnn | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --convert-torch-to-hipdnn --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// What does not convert stays in torch form between casts, and a remark tells why.
+
+// REMARK: 'torch.aten.cumsum' stays: hipDNN has no op for it
+// CHECK-LABEL: func.func @no_op
+// CHECK:         %[[T:.*]] = torch_c.from_builtin_tensor
+// CHECK:         %[[C:.*]] = torch.aten.cumsum %[[T]]
+// CHECK:         torch_c.to_builtin_tensor %[[C]]
+func.func @no_op(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4,8],f32> {
+  %int1 = torch.constant.int 1
+  %none = torch.constant.none
+  %y = torch.aten.cumsum %x, %int1, %none : !torch.vtensor<[4,8],f32>, !torch.int, !torch.none -> !torch.vtensor<[4,8],f32>
+  return %y : !torch.vtensor<[4,8],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.add.Tensor' stays: operand 0 has integer elements
+// CHECK-LABEL: func.func @integers
+// CHECK:         torch.aten.add.Tensor
+func.func @integers(%x: !torch.vtensor<[4],si64>) -> !torch.vtensor<[4],si64> {
+  %int1 = torch.constant.int 1
+  %y = torch.aten.add.Tensor %x, %x, %int1 : !torch.vtensor<[4],si64>, !torch.vtensor<[4],si64>, !torch.int -> !torch.vtensor<[4],si64>
+  return %y : !torch.vtensor<[4],si64>
+}
+
+// -----
+
+// REMARK: 'torch.aten.view' stays: the result does not fit strides and needs a copy
+// CHECK-LABEL: func.func @needs_copy
+// CHECK:         %[[W:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 8>}
+// CHECK:         %[[T:.*]] = torch_c.from_builtin_tensor %[[W]]
+// CHECK:         torch.aten.view %[[T]]
+func.func @needs_copy(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[32],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int32 = torch.constant.int 32
+  %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8,4],f32>
+  %shape = torch.prim.ListConstruct %int32 : (!torch.int) -> !torch.list<int>
+  %v = torch.aten.view %t, %shape : !torch.vtensor<[8,4],f32>, !torch.list<int> -> !torch.vtensor<[32],f32>
+  return %v : !torch.vtensor<[32],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.max.dim' stays: hipDNN's reductions give no index
+// CHECK-LABEL: func.func @index_used
+// CHECK:         torch.aten.max.dim
+func.func @index_used(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4],si64> {
+  %int1 = torch.constant.int 1
+  %false = torch.constant.bool false
+  %v, %i = torch.aten.max.dim %x, %int1, %false : !torch.vtensor<[4,8],f32>, !torch.int, !torch.bool -> !torch.vtensor<[4],f32>, !torch.vtensor<[4],si64>
+  return %i : !torch.vtensor<[4],si64>
+}

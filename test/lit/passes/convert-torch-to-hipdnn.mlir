@@ -1,0 +1,89 @@
+// RUN: hipgraft-opt %s --split-input-file --convert-torch-to-hipdnn | FileCheck %s
+// Torch ops become hipDNN ops on builtin tensors; views become strided windows.
+
+// CHECK-LABEL: func.func @convolution_bias
+// CHECK-SAME:    (%[[X:.*]]: tensor<1x8x6x6xf16>, %[[W:.*]]: tensor<4x8x3x3xf16>, %[[B:.*]]: tensor<4xf16>)
+// CHECK:         %[[Y:.*]] = "hipdnn.conv_fprop"(%[[X]], %[[W]])
+// CHECK-SAME:      post_padding = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>
+// CHECK:         %[[BC:.*]] = "hipdnn.view"(%[[B]])
+// CHECK-SAME:      -> tensor<1x4x1x1xf16>
+// CHECK:         "hipdnn.pointwise"(%[[Y]], %[[BC]])
+// CHECK-SAME:      mode = "add"
+func.func @convolution_bias(%x: !torch.vtensor<[1,8,6,6],f16>, %w: !torch.vtensor<[4,8,3,3],f16>, %b: !torch.vtensor<[4],f16>) -> !torch.vtensor<[1,4,6,6],f16> {
+  %int1 = torch.constant.int 1
+  %false = torch.constant.bool false
+  %one = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %none = torch.prim.ListConstruct  : () -> !torch.list<int>
+  %y = torch.aten.convolution %x, %w, %b, %one, %one, %one, %false, %none, %int1 : !torch.vtensor<[1,8,6,6],f16>, !torch.vtensor<[4,8,3,3],f16>, !torch.vtensor<[4],f16>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.list<int>, !torch.int -> !torch.vtensor<[1,4,6,6],f16>
+  return %y : !torch.vtensor<[1,4,6,6],f16>
+}
+
+// -----
+
+// A stack of matrices times one matrix is one tall product, and what follows stays in its shape.
+
+// CHECK-LABEL: func.func @tall_product
+// CHECK:         %[[A:.*]] = "hipdnn.view"(%{{.*}}) {{.*}} -> tensor<10x4xf32>
+// CHECK:         %[[C:.*]] = "hipdnn.matmul"(%[[A]], %{{.*}}) {{.*}} -> tensor<10x6xf32>
+// CHECK:         %[[R:.*]] = "hipdnn.pointwise"(%[[C]]) {mode = "relu_fwd"} : (tensor<10x6xf32>) -> tensor<10x6xf32>
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%[[R]]) {{.*}} -> tensor<2x5x6xf32>
+// CHECK:         return %[[V]]
+func.func @tall_product(%a: !torch.vtensor<[2,5,4],f32>, %b: !torch.vtensor<[4,6],f32>) -> !torch.vtensor<[2,5,6],f32> {
+  %c = torch.aten.matmul %a, %b : !torch.vtensor<[2,5,4],f32>, !torch.vtensor<[4,6],f32> -> !torch.vtensor<[2,5,6],f32>
+  %r = torch.aten.relu %c : !torch.vtensor<[2,5,6],f32> -> !torch.vtensor<[2,5,6],f32>
+  return %r : !torch.vtensor<[2,5,6],f32>
+}
+
+// -----
+
+// A slice of a transpose is one window on the argument; its offset counts elements.
+
+// CHECK-LABEL: func.func @window
+// CHECK:         "hipdnn.view"(%{{.*}}) {offset = 2 : i64, strides = array<i64: 1, 8>} : (tensor<4x8xf32>) -> tensor<3x4xf32>
+// CHECK-NOT:     torch.
+func.func @window(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[3,4],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %int5 = torch.constant.int 5
+  %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8,4],f32>
+  %s = torch.aten.slice.Tensor %t, %int0, %int2, %int5, %int1 : !torch.vtensor<[8,4],f32>, !torch.int, !torch.int, !torch.int, !torch.int -> !torch.vtensor<[3,4],f32>
+  %r = torch.aten.neg %s : !torch.vtensor<[3,4],f32> -> !torch.vtensor<[3,4],f32>
+  return %r : !torch.vtensor<[3,4],f32>
+}
+
+// -----
+
+// Softmax is its two reductions and the arithmetic between them, in f32.
+
+// CHECK-LABEL: func.func @softmax
+// CHECK:         %[[M:.*]] = "hipdnn.reduction"(%[[X:.*]]) {mode = "MAX"} : (tensor<4x8xf16>) -> tensor<4x1xf32>
+// CHECK:         %[[S:.*]] = "hipdnn.pointwise"(%[[X]], %[[M]]) {mode = "sub"}
+// CHECK:         %[[E:.*]] = "hipdnn.pointwise"(%[[S]]) {mode = "exp"}
+// CHECK:         %[[Z:.*]] = "hipdnn.reduction"(%[[E]]) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+// CHECK:         "hipdnn.pointwise"(%[[E]], %[[Z]]) {mode = "div"} : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf16>
+func.func @softmax(%x: !torch.vtensor<[4,8],f16>) -> !torch.vtensor<[4,8],f16> {
+  %int-1 = torch.constant.int -1
+  %none = torch.constant.none
+  %y = torch.aten.softmax.int %x, %int-1, %none : !torch.vtensor<[4,8],f16>, !torch.int, !torch.none -> !torch.vtensor<[4,8],f16>
+  return %y : !torch.vtensor<[4,8],f16>
+}
+
+// -----
+
+// Normalisation, attention and clipped activations keep their parameters.
+
+// CHECK-LABEL: func.func @norms
+// CHECK:         %[[EPS:.*]] = arith.constant dense<9.99999974E-6> : tensor<1xf32>
+// CHECK:         "hipdnn.layernorm"(%{{.*}}, %{{.*}}, %{{.*}}, %[[EPS]]) {forward_phase = "INFERENCE", normalized_dim_count = 1 : i64
+// CHECK:         "hipdnn.pointwise"(%{{.*}}) {mode = "relu_fwd", relu_lower_clip = {{0.0.*}}, relu_upper_clip = {{6.0.*}}}
+func.func @norms(%x: !torch.vtensor<[2,3,8],f32>, %w: !torch.vtensor<[8],f32>, %b: !torch.vtensor<[8],f32>) -> !torch.vtensor<[2,3,8],f32> {
+  %int8 = torch.constant.int 8
+  %int0 = torch.constant.int 0
+  %int6 = torch.constant.int 6
+  %eps = torch.constant.float 1.000000e-05
+  %shape = torch.prim.ListConstruct %int8 : (!torch.int) -> !torch.list<int>
+  %y, %mean, %rstd = torch.aten.native_layer_norm %x, %shape, %w, %b, %eps : !torch.vtensor<[2,3,8],f32>, !torch.list<int>, !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>, !torch.float -> !torch.vtensor<[2,3,8],f32>, !torch.vtensor<[2,3,1],f32>, !torch.vtensor<[2,3,1],f32>
+  %r = torch.aten.clamp %y, %int0, %int6 : !torch.vtensor<[2,3,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[2,3,8],f32>
+  return %r : !torch.vtensor<[2,3,8],f32>
+}

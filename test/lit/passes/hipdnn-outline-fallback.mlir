@@ -1,0 +1,61 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-outline --hipdnn-outline-fallback | FileCheck %s
+// Torch ops that stayed become kernels of their own; lists, constants and casts are copied.
+
+// CHECK-LABEL: func.func @connected
+// CHECK:         %[[F:.*]] = "hipdnn.fallback"(%{{.*}}, %{{.*}}) ({
+// CHECK:         ^bb0(%[[A:.*]]: tensor<2x3xi64>, %[[B:.*]]: tensor<2x3xi64>):
+// CHECK:           torch.aten.cumsum
+// CHECK:           torch.prim.ListConstruct
+// CHECK:           torch.aten.cat
+// CHECK:           "hipdnn.yield"(%{{.*}}) : (tensor<4x3xi64>) -> ()
+// CHECK:         name = "cumsum_cat_0"
+// CHECK:         return %[[F]]
+func.func @connected(%a: tensor<2x3xi64>, %b: tensor<2x3xi64>) -> tensor<4x3xi64> {
+  %int0 = torch.constant.int 0
+  %none = torch.constant.none
+  %0 = torch_c.from_builtin_tensor %a : tensor<2x3xi64> -> !torch.vtensor<[2,3],si64>
+  %1 = torch_c.from_builtin_tensor %b : tensor<2x3xi64> -> !torch.vtensor<[2,3],si64>
+  %2 = torch.aten.cumsum %0, %int0, %none : !torch.vtensor<[2,3],si64>, !torch.int, !torch.none -> !torch.vtensor<[2,3],si64>
+  %3 = torch.prim.ListConstruct %2, %1 : (!torch.vtensor<[2,3],si64>, !torch.vtensor<[2,3],si64>) -> !torch.list<vtensor>
+  %4 = torch.aten.cat %3, %int0 : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[4,3],si64>
+  %5 = torch_c.to_builtin_tensor %4 : !torch.vtensor<[4,3],si64> -> tensor<4x3xi64>
+  return %5 : tensor<4x3xi64>
+}
+
+// -----
+
+// An elementwise op that only torch ops read is part of their kernel.
+
+// CHECK-LABEL: func.func @absorbs
+// CHECK-NOT:     "hipdnn.graph"
+// CHECK:         "hipdnn.fallback"
+// CHECK:           "hipdnn.pointwise"
+// CHECK:           torch.aten.cumsum
+func.func @absorbs(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %int0 = torch.constant.int 0
+  %none = torch.constant.none
+  %n = "hipdnn.pointwise"(%x) {mode = "neg"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = torch_c.from_builtin_tensor %n : tensor<2x3xf32> -> !torch.vtensor<[2,3],f32>
+  %1 = torch.aten.cumsum %0, %int0, %none : !torch.vtensor<[2,3],f32>, !torch.int, !torch.none -> !torch.vtensor<[2,3],f32>
+  %2 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[2,3],f32> -> tensor<2x3xf32>
+  return %2 : tensor<2x3xf32>
+}
+
+// -----
+
+// A returned argument, a value returned twice and a window are copied; a reshape is not.
+
+// CHECK-LABEL: func.func @results
+// CHECK-SAME:    (%[[X:.*]]: tensor<4x8xf32>)
+// CHECK:         %[[G:.*]] = "hipdnn.graph"(%[[X]])
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%[[G]]) {{.*}} -> tensor<32xf32>
+// CHECK:         %[[C1:.*]] = "hipdnn.graph"(%[[G]])
+// CHECK:         name = "copy_result_1"
+// CHECK:         %[[C2:.*]] = "hipdnn.graph"(%[[X]])
+// CHECK:         name = "copy_result_2"
+// CHECK:         return %[[V]], %[[C1]], %[[C2]]
+func.func @results(%x: tensor<4x8xf32>) -> (tensor<32xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %g = "hipdnn.pointwise"(%x) {mode = "neg"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %v = "hipdnn.view"(%g) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<32xf32>
+  return %v, %g, %x : tensor<32xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -1,0 +1,109 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-outline | FileCheck %s
+// One anchor with the elementwise ops that can share its kernel becomes a graph.
+
+// Values that stay inside are f32; a value that is also read outside becomes a second result.
+
+// CHECK-LABEL: func.func @epilogue
+// CHECK:         %[[G:.*]]:2 = "hipdnn.graph"(%{{.*}}, %{{.*}}) ({
+// CHECK:         ^bb0(%[[A:.*]]: tensor<8x4xf16>, %[[B:.*]]: tensor<4x6xf16>):
+// CHECK:           %[[C:.*]] = "hipdnn.matmul"(%[[A]], %[[B]]) {{.*}} -> tensor<8x6xf32>
+// CHECK:           %[[R:.*]] = "hipdnn.pointwise"(%[[C]]) {mode = "relu_fwd"} : (tensor<8x6xf32>) -> tensor<8x6xf16>
+// CHECK:           %[[E:.*]] = "hipdnn.pointwise"(%[[R]]) {mode = "exp"} : (tensor<8x6xf16>) -> tensor<8x6xf16>
+// CHECK:           "hipdnn.yield"(%[[R]], %[[E]])
+// CHECK:         engine = "iree", name = "matmul_relu_fwd_exp_0"
+// CHECK:         return %[[G]]#0, %[[G]]#1
+func.func @epilogue(%a: tensor<8x4xf16>, %b: tensor<4x6xf16>) -> (tensor<8x6xf16>, tensor<8x6xf16>) {
+  %c = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf16>
+  %r = "hipdnn.pointwise"(%c) {mode = "relu_fwd"} : (tensor<8x6xf16>) -> tensor<8x6xf16>
+  %e = "hipdnn.pointwise"(%r) {mode = "exp"} : (tensor<8x6xf16>) -> tensor<8x6xf16>
+  return %r, %e : tensor<8x6xf16>, tensor<8x6xf16>
+}
+
+// -----
+
+// Softmax's two reductions share one graph with what is between them.
+
+// CHECK-LABEL: func.func @softmax
+// CHECK-COUNT-1: "hipdnn.graph"
+// CHECK-NOT:     "hipdnn.graph"
+func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %m = "hipdnn.reduction"(%x) {mode = "MAX"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %s = "hipdnn.pointwise"(%x, %m) {mode = "sub"} : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %e = "hipdnn.pointwise"(%s) {mode = "exp"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z = "hipdnn.reduction"(%e) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %y = "hipdnn.pointwise"(%e, %z) {mode = "div"} : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// A sum of two products joins the later one; the program stays acyclic where the later product
+// reads the earlier.
+
+// CHECK-LABEL: func.func @diamond
+// CHECK:         %[[P:.*]] = "hipdnn.graph"
+// CHECK:           "hipdnn.matmul"
+// CHECK:         name = "matmul_0"
+// CHECK:         "hipdnn.graph"(%[[P]], %{{.*}})
+// CHECK:           "hipdnn.matmul"
+// CHECK:           "hipdnn.pointwise"
+// CHECK:         name = "matmul_add_1"
+func.func @diamond(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q = "hipdnn.matmul"(%p, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %s = "hipdnn.pointwise"(%p, %q) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+
+// Windows become strides; a window on an argument keeps its offset, one on a result does not.
+
+// CHECK-LABEL: func.func @windows
+// CHECK:         "hipdnn.graph"(%{{.*}}, %{{.*}}) ({
+// CHECK:         }) {arg_offsets = array<i64: 2, 0>, arg_strides = [array<i64: 1, 8>, unit]
+// CHECK:         "hipdnn.graph"(%{{.*}}) ({
+// CHECK:         }) {arg_strides = [array<i64: 6, 1>]
+func.func @windows(%a: tensor<4x8xf32>, %b: tensor<4x6xf32>) -> tensor<3x2xf32> {
+  %v = "hipdnn.view"(%a) {offset = 2 : i64, strides = array<i64: 1, 8>} : (tensor<4x8xf32>) -> tensor<3x4xf32>
+  %c = "hipdnn.matmul"(%v, %b) : (tensor<3x4xf32>, tensor<4x6xf32>) -> tensor<3x6xf32>
+  %w = "hipdnn.view"(%c) {offset = 4 : i64, strides = array<i64: 6, 1>} : (tensor<3x6xf32>) -> tensor<3x2xf32>
+  %r = "hipdnn.pointwise"(%w) {mode = "neg"} : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  return %r : tensor<3x2xf32>
+}
+
+// -----
+
+// A scalar is copied into the graph; a constant tensor is an operand of it.
+
+// CHECK-LABEL: func.func @constants
+// CHECK:         %[[K:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00]>
+// CHECK:         "hipdnn.graph"(%{{.*}}, %[[K]])
+// CHECK:           %[[S:.*]] = arith.constant dense<5.000000e-01> : tensor<1xf32>
+// CHECK:           "hipdnn.pointwise"(%{{.*}}, %[[S]])
+func.func @constants(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %k = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %half = arith.constant dense<0.5> : tensor<1xf32>
+  %p = "hipdnn.pointwise"(%x, %k) {mode = "mul"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %r = "hipdnn.pointwise"(%p, %half) {mode = "mul"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+
+// -----
+
+// What feeds a reduction stays with it where its operand is stored anyway.
+
+// CHECK-LABEL: func.func @residual_norm
+// CHECK:         name = "matmul_add_0"
+// CHECK:           "hipdnn.pointwise"{{.*}}mode = "mul"
+// CHECK:           "hipdnn.reduction"
+// CHECK:         name = "mul_reduction_rsqrt_mul_1"
+func.func @residual_norm(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %x = "hipdnn.pointwise"(%p, %c) {mode = "add"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %q = "hipdnn.pointwise"(%x, %x) {mode = "mul"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %m = "hipdnn.reduction"(%q) {mode = "AVG"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %i = "hipdnn.pointwise"(%m) {mode = "rsqrt"} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %y = "hipdnn.pointwise"(%x, %i) {mode = "mul"} : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %x, %y : tensor<4x8xf32>, tensor<4x8xf32>
+}
