@@ -17,36 +17,41 @@ class DiagnosticPrinter:
         memory_name: the name to show for the source that was parsed from memory.
     """
 
-    def __init__(self, stream: TextIO, *, memory_name: str = MEMORY_NAME, memory_text: str = ""):
+    def __init__(self, stream: TextIO, *, memory_name: str = MEMORY_NAME):
         self.stream = stream
         self.memory_name = memory_name
         self._lines: dict[str, list[str]] = {}
-        if memory_text:
-            self._lines[memory_name] = memory_text.splitlines()
+
+    def add_source(self, name: str, text: str) -> None:
+        """Makes the lines of a source known that cannot be read from a file."""
+        self._lines[name] = text.splitlines()
 
     def print(self, diagnostic: Diagnostic) -> None:
-        """Prints a diagnostic and its notes."""
-        place = split_location(diagnostic.location)
-        where = diagnostic.location or "<unknown>:0"
-        if place is not None and place[0] == MEMORY_NAME:
-            place = (self.memory_name, place[1], place[2])
-            where = f"{self.memory_name}:{place[1]}:{place[2]}"
-        self._write(f"{where}: {diagnostic.severity.value}: {diagnostic.message}")
-        if place is not None:
-            self._print_source(*place)
+        """Prints a diagnostic and its notes; the source line once for those at one place."""
+        self._print_one(diagnostic, with_source=True)
         for note in diagnostic.notes:
-            self.print(note)
+            self._print_one(note, with_source=note.location != diagnostic.location)
 
     def print_error(self, error: HipgraftError) -> None:
         """Prints an error that no diagnostic handler has shown."""
         if error.reported:
             return
         if isinstance(error, PipelineParseError) and error.text:
-            self._lines[error.location.split(":")[0]] = error.text.splitlines()
+            self.add_source(error.location.split(":")[0], error.text)
         if error.location:
             self.print(error.diagnostic())
         else:
             self._write(str(error))
+
+    def _print_one(self, diagnostic: Diagnostic, *, with_source: bool) -> None:
+        place = split_location(diagnostic.location)
+        where = diagnostic.location or "<unknown>:0"
+        if place is not None and place[0] == MEMORY_NAME:
+            place = (self.memory_name, place[1], place[2])
+            where = f"{self.memory_name}:{place[1]}:{place[2]}"
+        self._write(f"{where}: {diagnostic.severity.value}: {diagnostic.message}")
+        if with_source and place is not None:
+            self._print_source(*place)
 
     def _print_source(self, name: str, line: int, column: int) -> None:
         lines = self._source_lines(name)

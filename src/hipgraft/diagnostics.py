@@ -6,6 +6,8 @@ single quotes, what was expected and what was found.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -168,6 +170,24 @@ def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:
         location=location_text(info.location),
         notes=tuple(native_diagnostic(note) for note in info.notes),
     )
+
+
+@contextmanager
+def diagnostics_to(context: ir.Context, take: Callable[[Diagnostic], None]) -> Iterator[None]:
+    """Gives all that MLIR emits to `take`; without this, an error that is only emitted is lost."""
+
+    def handle(info: ir.Diagnostic) -> bool:
+        take(native_diagnostic(info))
+        return True
+
+    emitted_before = context.emit_error_diagnostics
+    context.emit_error_diagnostics = True
+    handler = context.attach_diagnostic_handler(handle)
+    try:
+        yield
+    finally:
+        handler.detach()
+        context.emit_error_diagnostics = emitted_before
 
 
 def split_location(text: str) -> tuple[str, int, int] | None:

@@ -74,19 +74,29 @@ def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Modu
     return module
 
 
-def check_registered(op: ir.Operation, known_dialects: frozenset[str]) -> None:
-    """Checks that each op is known to MLIR or belongs to one of our dialects.
+def parse_op(text: str, name: str, context: ir.Context) -> ir.OpView:
+    """Parses the one op of a source, which need not be a module.
+
+    Raises:
+        ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
+    """
+    return ir.Operation.parse(text, source_name=name, context=context)
+
+
+def check_registered(op: ir.Operation) -> None:
+    """Checks that each op is known to MLIR or belongs to a dialect that is defined in Python.
 
     Raises:
         VerifyError: at the first op that does not.
     """
+    own_dialects = _own_dialects()
     for each in walk(op):
         name = each.name
-        if name.partition(".")[0] in known_dialects or each.context.is_registered_operation(name):
+        if name.partition(".")[0] in own_dialects or each.context.is_registered_operation(name):
             continue
         raise VerifyError(
-            f"'{name}' op is of an unregistered dialect; if this is intended, "
-            "use --allow-unregistered-dialect",
+            f"'{name}' op created with unregistered dialect. If this is intended, please use "
+            "--allow-unregistered-dialect",
             each,
         )
 
@@ -130,6 +140,11 @@ def write_output(path: str, data: bytes) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_bytes(data)
+
+
+def _own_dialects() -> frozenset[str]:
+    root = Path(__file__).parent / "dialects"
+    return frozenset(path.name for path in root.iterdir() if path.is_dir())
 
 
 def _name_source(module: ir.Module, name: str) -> None:

@@ -18,7 +18,7 @@ from hipgraft.diagnostics import (
     PassFailure,
     Severity,
     VerifyError,
-    native_diagnostic,
+    diagnostics_to,
 )
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.pipeline import NativeStep, Step, check_native, native_manager, resolve
@@ -29,10 +29,7 @@ DiagnosticHandler = Callable[[Diagnostic], None]
 
 
 class Instrument:
-    """Observes a run; the base observes nothing.
-
-    A run with instruments takes native passes one by one instead of in groups.
-    """
+    """Observes a run; the base observes nothing."""
 
     def before(self, step: Step, module: ir.Module) -> None:
         """Is called before each pass."""
@@ -77,6 +74,7 @@ class Runner:
         verify_each: verify before the first pass and after each one.
         verify_contracts: check what passes require and ensure of the module's stage.
         instruments: observers of each pass.
+        one_by_one: run native passes alone instead of in groups; so do instruments.
         debug_only: names of passes that may print what they do.
         reproducer: where to leave the module before a failed pass. None makes a temporary file
             on failure. A given file is written before each pass, so that it survives a crash of
@@ -89,6 +87,7 @@ class Runner:
     verify_each: bool = True
     verify_contracts: bool = False
     instruments: Sequence[Instrument] = ()
+    one_by_one: bool = False
     debug_only: frozenset[str] = frozenset()
     reproducer: Path | None = None
     keep_reproducer: bool = True
@@ -106,7 +105,8 @@ class Runner:
         steps = resolve(pipeline)
         check_native(steps, module.context)
         run = _Run(self, module)
-        with module.context, ir.Location.unknown(), run.collecting_diagnostics():
+        diagnostics = diagnostics_to(module.context, run.take)
+        with module.context, ir.Location.unknown(), diagnostics:
             run.verify_input()
             for group in self._groups(steps):
                 run.run_group(group)
@@ -115,7 +115,7 @@ class Runner:
         return run.result
 
     def _groups(self, steps: Sequence[Step]) -> list[list[Step]]:
-        if self.instruments:
+        if self.instruments or self.one_by_one:
             return [[step] for step in steps]
         groups: list[list[Step]] = []
         for native, run in groupby(steps, key=lambda step: isinstance(step, NativeStep)):
@@ -132,24 +132,8 @@ class _Run:
         self.result = RunResult()
         self.errors: list[Diagnostic] = []
 
-    @contextmanager
-    def collecting_diagnostics(self) -> Iterator[None]:
-        """Takes all that MLIR emits; without this, an error that is only emitted is lost."""
-        context = self.module.context
-        emitted_before = context.emit_error_diagnostics
-        context.emit_error_diagnostics = True
-        handler = context.attach_diagnostic_handler(self._take_native)
-        try:
-            yield
-        finally:
-            handler.detach()
-            context.emit_error_diagnostics = emitted_before
-
-    def _take_native(self, info: ir.Diagnostic) -> bool:
-        self._take(native_diagnostic(info))
-        return True
-
-    def _take(self, diagnostic: Diagnostic) -> None:
+    def take(self, diagnostic: Diagnostic) -> None:
+        """Keeps a diagnostic and shows it."""
         is_error = diagnostic.severity is Severity.ERROR
         (self.errors if is_error else self.result.diagnostics).append(diagnostic)
         if self.runner.on_diagnostic is not None:
@@ -239,7 +223,7 @@ class _Run:
 
     def _report(self, error: HipgraftError) -> None:
         if not error.reported:
-            self._take(error.diagnostic())
+            self.take(error.diagnostic())
             error.reported = True
 
     def _emitted_failure(self, failure: type[OpError]) -> OpError:

@@ -1,0 +1,38 @@
+"""Fails at an op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import PassFailure
+from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.rewriting import collect
+
+
+@dataclass(frozen=True)
+class TestFailPass(Pass):
+    """Fails at the first op of a name.
+
+    Before: any module.
+
+    After: the same module.
+
+    Requires: nothing.
+
+    Ensures: there is no op of that name.
+
+    Errors: the first op of that name.
+
+    Source: own.
+    """
+
+    name: ClassVar[str] = "test-fail"
+
+    op: str = option("func.func", "Name of the op at which to fail")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Raises if there is such an op."""
+        for op in collect(module, [self.op]):
+            raise PassFailure(f"'{op.name}' op is not wanted", op, notes=("the test says so",))

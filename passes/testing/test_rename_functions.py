@@ -1,0 +1,67 @@
+"""Renames functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.rewriting import NoMatch, rewrite_each
+
+
+@dataclass(frozen=True)
+class TestRenameFunctionsPass(Pass):
+    """Puts a prefix before the names of functions; has an option of each type.
+
+    Before:
+
+        func.func @f()
+
+    After:
+
+        func.func @new_f()
+
+    Requires: nothing.
+
+    Ensures: all functions but the kept ones have the prefix.
+
+    Errors: none.
+
+    Source: own.
+    """
+
+    name: ClassVar[str] = "test-rename-functions"
+
+    prefix: str = option("new_", "What to put before names")
+    keep: tuple[str, ...] = option((), "Functions to leave alone")
+    suffix_numbers: tuple[int, ...] = option((), "Numbers to put behind names")
+    repeat: int = option(1, "How often to put the prefix")
+    scale: float = option(1.0, "What to multiply the numbers with")
+    private: bool = option(False, "Rename private functions too")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Renames each function that is to be renamed."""
+
+        def rename(op: ir.Operation) -> NoMatch | None:
+            name = ir.StringAttr(op.attributes["sym_name"]).value
+            reason = self._reason_against(op, name)
+            if reason is not None:
+                return reason
+            numbers = "".join(f"_{int(number * self.scale)}" for number in self.suffix_numbers)
+            new_name = f"{self.prefix * self.repeat}{name}{numbers}"
+            state.log(f"rename {name} to {new_name}")
+            state.passed(op, "renamed", f"renamed '{name}'", to=new_name)
+            op.attributes["sym_name"] = ir.StringAttr.get(new_name)
+            return None
+
+        state.count("functions", rewrite_each(module, ["func.func"], rename, state))
+
+    def _reason_against(self, op: ir.Operation, name: str) -> NoMatch | None:
+        if name in self.keep:
+            return NoMatch("kept", f"'{name}' is to be kept")
+        if name.startswith(self.prefix):
+            return NoMatch("has-prefix", f"'{name}' has the prefix")
+        if "sym_visibility" in op.attributes and not self.private:
+            return NoMatch("private", f"'{name}' is private")
+        return None

@@ -1,0 +1,36 @@
+"""Configuration of the lit tests: `lit test/lit` from the repository's root."""
+
+import os
+import sys
+from pathlib import Path
+
+import lit.formats
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+config.name = "hipgraft"  # noqa: F821
+config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.suffixes = [".mlir", ".test"]  # noqa: F821
+config.excludes = ["Inputs"]  # noqa: F821
+config.test_source_root = str(ROOT / "test" / "lit")  # noqa: F821
+config.test_exec_root = str(ROOT / "build" / "lit")  # noqa: F821
+
+# The tests are of this checkout, installed or not.
+config.environment["PYTHONPATH"] = str(ROOT / "src")  # noqa: F821
+# Reproducers of failures that tests provoke stay out of the system's folder.
+temporary = ROOT / "build" / "lit" / "tmp"
+temporary.mkdir(parents=True, exist_ok=True)
+config.environment["TMPDIR"] = str(temporary)  # noqa: F821
+
+for path in sorted((ROOT / "tools").glob("hipgraft_*.py")):
+    command = f"{sys.executable} -m hipgraft.tools.{path.stem}"
+    name = path.stem.replace("_", "-")
+    config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", command))  # noqa: F821
+
+for name, program in (("FileCheck", "filecheck"), ("iree-opt", "iree-opt")):
+    config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", str(BIN / program)))  # noqa: F821
+
+if "HIPGRAFT_EMULATOR" in os.environ:
+    config.environment["HIPGRAFT_EMULATOR"] = os.environ["HIPGRAFT_EMULATOR"]  # noqa: F821
+config.substitutions.append(("%root", str(ROOT)))  # noqa: F821

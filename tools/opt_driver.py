@@ -1,0 +1,259 @@
+"""What hipgraft-opt does with its input, part by part."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from hipgraft import ir_io, reports, reproducer
+from hipgraft.bindings import ir, passmanager
+from hipgraft.diagnostic_printer import DiagnosticPrinter
+from hipgraft.diagnostics import Diagnostic, HipgraftError, diagnostics_to
+from hipgraft.ir_printing import AsmFlags, IrPrinter, PrintWhen
+from hipgraft.pipeline import check_native, resolve, to_text
+from hipgraft.runner import DiagnosticHandler, Instrument, PassRecord, Runner
+from hipgraft.tools.opt_flags import OptFlags, UsageError
+from hipgraft.tools.opt_passes import check_names, pipeline_of_flags
+from hipgraft.verify_diagnostics import expectations, mismatches
+
+_SEPARATOR = b"// -----\n"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the input: its text (empty for bytecode) and the 1-based line it begins at."""
+
+    text: str
+    line: int = 1
+
+
+class _NativeStatistics(Instrument):
+    """Lets MLIR print the statistics of native passes."""
+
+    def configure(self, manager: passmanager.PassManager, step: object) -> None:
+        manager.enable_statistics(passmanager.PassDisplayMode.LIST)
+
+
+class OptDriver:
+    """One invocation: a command line, a context, the input, and what is gathered for reports."""
+
+    def __init__(self, flags: OptFlags, context: ir.Context):
+        self.flags = flags
+        self.context = context
+        self.name = ir_io.STDIN_NAME if flags.input == "-" else flags.input
+        self.printer = DiagnosticPrinter(sys.stderr, memory_name=self.name)
+        self.records: list[PassRecord] = []
+        self.phases: list[tuple[str, float]] = []
+        self.data = b""
+        self.text = ""
+        self.pipeline = ""
+
+    def run(self) -> int:
+        """Processes the input and returns the exit status.
+
+        Raises:
+            HipgraftError: the command line, the input file or the pipeline is wrong.
+        """
+        self._check_flags()
+        self._read()
+        self.pipeline = self._pipeline_text()
+        results = [self._process(part) for part in self._parts()]
+        succeeded = all(ok for _, ok in results)
+        with self._timed("Output"):
+            self._write([output for output, _ in results], succeeded)
+        self._report()
+        return 0 if succeeded else 1
+
+    def _check_flags(self) -> None:
+        flags = self.flags
+        if flags.pass_pipeline is not None and flags.passes:
+            raise UsageError("'--pass-pipeline' cannot be used with individual passes")
+        check_names("debug-only", flags.debug_only, self.context)
+        check_names("mlir-print-ir-before", flags.mlir_print_ir_before, self.context)
+        check_names("mlir-print-ir-after", flags.mlir_print_ir_after, self.context)
+
+    def _read(self) -> None:
+        self.data = ir_io.read_bytes(self.flags.input)
+        if not ir_io.is_bytecode(self.data):
+            self.text = ir_io.decode(self.data, self.name)
+            self.printer.add_source(self.name, self.text)
+
+    def _pipeline_text(self) -> str:
+        if self.flags.run_reproducer:
+            return reproducer.read_pipeline(self.text)
+        if self.flags.pass_pipeline is not None:
+            text = self.flags.pass_pipeline
+        else:
+            text = pipeline_of_flags(self.flags.passes, self.context)
+        steps = resolve(text)
+        if not self.flags.no_implicit_module:
+            check_native(steps, self.context)
+        if self.flags.dump_pass_pipeline:
+            sys.stderr.write(f"Pass Manager with {len(steps)} passes:\n{to_text(steps)}\n\n")
+        return text
+
+    def _parts(self) -> list[_Part]:
+        marker = self.flags.split_input_file
+        if marker is None:
+            return [_Part(self.text)]
+        parts: list[_Part] = []
+        line = 1
+        for text in re.split(rf"^{re.escape(marker)}[^\S\n]*\n", self.text, flags=re.MULTILINE):
+            parts.append(_Part(text, line))
+            line += text.count("\n") + 1
+        return parts
+
+    def _process(self, part: _Part) -> tuple[bytes, bool]:
+        """Returns the output of a part, empty after an error, and whether all went well."""
+        if not self.flags.verify_diagnostics:
+            output = self._transform(part, self.printer.print)
+            return output or b"", output is not None
+        produced: list[Diagnostic] = []
+        output = self._transform(part, produced.append)
+        expected = expectations(part.text, self.name, part.line)
+        errors = mismatches(expected, produced, self.name, ir_io.MEMORY_NAME)
+        for error in errors:
+            self.printer.print(error)
+        return output or b"", not errors
+
+    def _transform(self, part: _Part, show: DiagnosticHandler) -> bytes | None:
+        """Parses, runs the passes and prints; None after an error, which `show` was given."""
+        try:
+            with self._timed("Parser"):
+                op = self._parse(part, show)
+            self._run_passes(op, show)
+            return self._print(op.operation)
+        except HipgraftError as error:
+            if not error.reported:
+                show(error.diagnostic())
+            return None
+
+    def _parse(self, part: _Part, show: DiagnosticHandler) -> ir.Module | ir.OpView:
+        with _reporting(self.context, show):
+            op = self._parse_part(part)
+        if not self.flags.allow_unregistered_dialect:
+            ir_io.check_registered(op.operation)
+        return op
+
+    def _parse_part(self, part: _Part) -> ir.Module | ir.OpView:
+        if self.flags.no_implicit_module:
+            op = ir_io.parse_op("\n" * (part.line - 1) + part.text, self.name, self.context)
+            if op.operation.name != "builtin.module":
+                return op
+        if self.flags.split_input_file is None or not self.text:
+            return ir_io.parse_file(self.flags.input, self.data, self.context)
+        return ir_io.parse_chunk(part.text, part.line, self.name, self.context)
+
+    def _run_passes(self, op: ir.Module | ir.OpView, show: DiagnosticHandler) -> None:
+        if isinstance(op, ir.Module):
+            self._runner(show).run(op, self.pipeline)
+        elif self.pipeline:
+            # Our passes run on modules: anything else is for MLIR alone.
+            with _reporting(self.context, show):
+                passmanager.PassManager.parse(self.pipeline, self.context).run(op.operation)
+
+    def _runner(self, show: DiagnosticHandler) -> Runner:
+        def take_record(record: PassRecord) -> None:
+            self.records.append(record)
+            self.phases.append((record.name, record.seconds))
+            if self.flags.remarks == "":
+                for remark in record.state.remarks:
+                    show(reports.remark_diagnostic(remark))
+
+        crash_file = self.flags.mlir_pass_pipeline_crash_reproducer
+        return Runner(
+            verify_each=self.flags.verify_each,
+            verify_contracts=self.flags.verify_contracts,
+            instruments=self._instruments(),
+            one_by_one=self.flags.mlir_timing,
+            debug_only=frozenset(self.flags.debug_only),
+            reproducer=None if crash_file is None else Path(crash_file),
+            # A failure that the input expects needs no reproducer.
+            keep_reproducer=crash_file is not None or not self.flags.verify_diagnostics,
+            on_diagnostic=show,
+            on_record=take_record,
+        )
+
+    def _instruments(self) -> list[Instrument]:
+        flags = self.flags
+        when = PrintWhen(
+            before=frozenset(flags.mlir_print_ir_before),
+            after=frozenset(flags.mlir_print_ir_after),
+            before_all=flags.mlir_print_ir_before_all,
+            after_all=flags.mlir_print_ir_after_all,
+            only_changes=flags.mlir_print_ir_after_change,
+            only_failures=flags.mlir_print_ir_after_failure,
+        )
+        instruments: list[Instrument] = []
+        if when.any():
+            tree = flags.mlir_print_ir_tree_dir
+            tree_dir = None if tree is None else Path(tree)
+            scope = flags.mlir_print_ir_module_scope
+            instruments.append(IrPrinter(when, self._asm_flags(), scope, tree_dir))
+        if flags.mlir_pass_statistics:
+            instruments.append(_NativeStatistics())
+        return instruments
+
+    def _asm_flags(self) -> AsmFlags:
+        flags = self.flags
+        return {
+            "large_elements_limit": flags.mlir_elide_elementsattrs_if_larger,
+            "large_resource_limit": flags.mlir_elide_resource_strings_if_larger,
+            "enable_debug_info": flags.mlir_print_debuginfo,
+            "print_generic_op_form": flags.mlir_print_op_generic,
+            "use_local_scope": flags.mlir_print_local_scope,
+        }
+
+    def _print(self, op: ir.Operation) -> bytes:
+        if self.flags.emit_bytecode:
+            buffer = BytesIO()
+            op.write_bytecode(buffer)
+            return buffer.getvalue()
+        text = op.get_asm(**self._asm_flags())
+        return text.removesuffix("\n").encode() + b"\n"
+
+    def _write(self, outputs: list[bytes], succeeded: bool) -> None:
+        # A file holds all or nothing; on standard output, the good parts are worth seeing.
+        wanted = succeeded or (self.flags.output == "-" and len(outputs) > 1)
+        if wanted:
+            ir_io.write_output(self.flags.output, _SEPARATOR.join(outputs))
+
+    def _report(self) -> None:
+        if self.flags.remarks:
+            text = reports.remarks_yaml(reports.remarks_of(self.records))
+            ir_io.write_output(self.flags.remarks, text.encode())
+        counted = any(record.state.counters for record in self.records)
+        if self.flags.mlir_pass_statistics and counted:
+            sys.stderr.write(reports.statistics_report(self.records))
+        if self.flags.mlir_timing:
+            sys.stderr.write(reports.timing_report(self.phases))
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.phases.append((name, time.perf_counter() - start))
+
+
+@contextmanager
+def _reporting(context: ir.Context, show: Callable[[Diagnostic], None]) -> Iterator[None]:
+    """Shows what MLIR emits, and makes its exceptions errors that have been reported."""
+    shown: list[Diagnostic] = []
+
+    def take(diagnostic: Diagnostic) -> None:
+        shown.append(diagnostic)
+        show(diagnostic)
+
+    try:
+        with diagnostics_to(context, take):
+            yield
+    except ir.MLIRError as error:
+        failure = HipgraftError(str(error).strip())
+        failure.reported = bool(shown)
+        raise failure from None

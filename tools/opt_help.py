@@ -1,0 +1,106 @@
+"""What hipgraft-opt says of itself: `--help`, `--list-passes`, `--version`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from hipgraft import pass_options, registry
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.tools.opt_flags import flag_fields
+
+_OVERVIEW = """\
+OVERVIEW: hipgraft modular optimizer driver
+
+USAGE: hipgraft-opt [options] [--PASS[=OPTIONS] ...] [FILE]
+
+FILE is MLIR text or bytecode; '-' or none is standard input. A flag that is no option names a
+pass or pipeline, ours or MLIR's, and its options: --hipdnn-outline="policy=a max-ops=3".
+
+"""
+
+
+def version_text() -> str:
+    """Returns the versions of hipgraft and of the compiler that it is made for."""
+    return f"hipgraft {_version('hipgraft')} (IREE {_version('iree-base-compiler')})\n"
+
+
+def help_text(topic: str) -> str:
+    """Returns the page of a pass or pipeline, or the page of all when `topic` is empty.
+
+    Raises:
+        HipgraftError: there is no such pass.
+    """
+    if topic:
+        return _page(topic)
+    options = "".join(_flag_line(name, field) for name, field in flag_fields().items())
+    return f"{_OVERVIEW}OPTIONS:\n{options}\n{_own_passes()}"
+
+
+def list_passes() -> str:
+    """Returns all passes and pipelines with their options: ours, then MLIR's."""
+    return f"{_own_passes()}\nNative {_native_passes()}"
+
+
+def _own_passes() -> str:
+    lines: list[str] = []
+    for title, kind in (("Passes", "pass"), ("Pass Pipelines", "pipeline")):
+        lines.append(f"{title}:\n")
+        for name, entry in registry.entries().items():
+            if entry.kind == kind:
+                lines += _entry_lines(name)
+    return "".join(lines)
+
+
+def _entry_lines(name: str) -> Iterator[str]:
+    options_class, doc = _documented(name)
+    yield _line(f"  --{name}", doc.partition("\n")[0])
+    for option in pass_options.describe(options_class):
+        default = f" (default: {option.default})" if option.default else ""
+        yield _line(f"    --{option.name}=<{option.type_name}>", option.doc + default)
+
+
+def _page(name: str) -> str:
+    if name not in registry.entries():
+        raise HipgraftError(f"'{name}' is not a pass or pipeline of hipgraft")
+    lines = list(_entry_lines(name))
+    return f"{name}: {_documented(name)[1]}\n\nOptions:\n{''.join(lines[1:]) or '  none'}\n"
+
+
+def _documented(name: str) -> tuple[type[Any], str]:
+    if registry.entries()[name].kind == "pass":
+        pass_ = registry.pass_class(name)
+        return pass_, inspect.getdoc(pass_) or ""
+    pipeline = registry.named_pipeline(name)
+    return pipeline.config, pipeline.doc
+
+
+def _native_passes() -> str:
+    # The bindings cannot list what is registered; the tool beside them can.
+    tool = Path(ir.__file__).parent / "_mlir_libs" / "iree-opt"
+    return subprocess.run([tool, "--list-passes"], capture_output=True, text=True, check=True).stdout
+
+
+def _flag_line(name: str, field: dataclasses.Field[Any]) -> str:
+    value = field.metadata["value"]
+    optional = field.metadata["bare"] is not None
+    suffix = "" if not value else f"[=<{value}>]" if optional else f"=<{value}>"
+    dashes = "-" if len(name) == 1 else "--"
+    return _line(f"  {dashes}{name}{suffix}", field.metadata["doc"])
+
+
+def _line(left: str, right: str) -> str:
+    return f"{left:<52} - {right}\n"
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "(not installed)"
