@@ -62,8 +62,9 @@ def _pass_section(name: str) -> str:
 def _pipeline_section(name: str) -> str:
     pipeline = registry.named_pipeline(name)
     parts = [f"## `{name}`", _without_sections(pipeline.doc), _options_table(pipeline.config)]
-    phases = _phases(registry.entries()[name].module)
-    return "\n\n".join(part for part in [*parts, *phases] if part) + "\n"
+    parts += ["With its defaults it runs", _elements(pipeline.build(pipeline.config()))]
+    parts += _phases(registry.entries()[name].module)
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _markdown(doc: str) -> str:
@@ -97,13 +98,12 @@ def _options_table(cls: type) -> str:
 
 
 def _phases(module_name: str) -> list[str]:
-    """Returns each phase of a pipeline's module: its name, its comment, its passes."""
+    """Returns the phases that a module defines: name, comment, passes."""
     module = import_module(module_name)
     return [
-        f"### {name.lower().replace('_', ' ').capitalize()}\n\n{_uncomment(comment)}\n\n"
-        f"```\n{_elements(getattr(module, f'PHASE_{name}'))}\n```"
+        f"### `{name}`\n\n{_uncomment(comment)}\n\n{_elements(getattr(module, name))}"
         for comment, name in re.findall(
-            r"((?:^#.*\n)*)^PHASE_(\w+)\b.*=", inspect.getsource(module), flags=re.MULTILINE
+            r"((?:^#.*\n)*)^(PHASE_\w+)\b.*=", inspect.getsource(module), flags=re.MULTILINE
         )
     ]
 
@@ -113,7 +113,7 @@ def _uncomment(comment: str) -> str:
 
 
 def _elements(phase: Sequence[registry.PipelineElement]) -> str:
-    return "\n".join(_element(element) for element in phase)
+    return "\n".join(["```", *map(_element, phase), "```"])
 
 
 def _element(element: registry.PipelineElement) -> str:
