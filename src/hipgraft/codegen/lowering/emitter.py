@@ -227,6 +227,16 @@ class Emitter:
             hint = "expanded"
         return replace(result, name=self.op(hint, f"{text} : {source.type} into {result.type}"))
 
+    def split_dim(self, value: Tensor, dim: int, outer: int) -> Tensor:
+        """Splits a logical dim into two, the first of extent `outer`."""
+        shape = (*value.shape[:dim], outer, value.shape[dim] // outer, *value.shape[dim + 1 :])
+        dims: list[int] = []
+        for stored in value.dims:
+            dims += [dim, dim + 1] if stored == dim else [stored + (stored > dim)]
+        result = Tensor("", shape, value.element, tuple(dims))
+        plain = Tensor.logical(value.name, value.extents, value.element)
+        return replace(result, name=self.reshape(plain, result.extents).name)
+
 
 def _first(_: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
     return arguments[:1]

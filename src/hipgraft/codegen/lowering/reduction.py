@@ -81,10 +81,26 @@ def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def reduce_dims(
-    emitter: Emitter, mode: Mode, x: Tensor, dims: Sequence[int], accumulator: str
+    emitter: Emitter,
+    mode: Mode,
+    x: Tensor,
+    dims: Sequence[int],
+    accumulator: str,
+    start: float | None = None,
 ) -> Tensor:
-    """Emits the reduction of `dims` to extent 1; the stored value leaves those dims out."""
+    """Emits the reduction of `dims` to extent 1; the stored value leaves those dims out.
+
+    Args:
+        emitter: where the ops go.
+        mode: what is computed; without the last step of AVG and NORM2.
+        x: tensor to reduce.
+        dims: the reduced dims.
+        accumulator: type of the arithmetic and of the result.
+        start: value of an empty reduction, the mode's own if None.
+    """
     rule = _RULES[mode]
+    if start is None:
+        start = _start(rule.start, accumulator)
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         arithmetic = Arithmetic(scalars, accumulator)
@@ -92,7 +108,7 @@ def reduce_dims(
         return [rule.combine(arithmetic, arguments[1], term)]
 
     form = reduced_form(x, dims, accumulator)
-    init = emitter.filled(form, _start(rule.start, accumulator))
+    init = emitter.filled(form, start)
     hint = mode.value.lower()
     return emitter.generic(hint, [x], [init], body, shape=x.shape, reduced=dims)[0]
 

@@ -52,6 +52,17 @@ class Tensor:
         """MLIR text of the SSA value's type."""
         return tensor_type(self.extents, self.element)
 
+    def permuted(self, order: Sequence[int]) -> Tensor:
+        """Returns the tensor whose logical dims are these in `order`; the value is the same."""
+        shape = tuple(self.shape[dim] for dim in order)
+        return Tensor(self.name, shape, self.element, tuple(order.index(dim) for dim in self.dims))
+
+    def with_unit_dim(self, position: int) -> Tensor:
+        """Returns the tensor with a logical dim of extent 1 more; the value is the same."""
+        shape = (*self.shape[:position], 1, *self.shape[position:])
+        dims = tuple(dim + (dim >= position) for dim in self.dims)
+        return Tensor(self.name, shape, self.element, dims)
+
     @property
     def broadcast_dims(self) -> list[int]:
         """Logical dims of extent 2 or more that the value leaves out."""
