@@ -16,7 +16,7 @@ import msgpack  # pyright: ignore[reportMissingTypeStubs]
 from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
 from elftools.elf.sections import NoteSection  # pyright: ignore[reportMissingTypeStubs]
 
-from hipgraft.codegen.kernel import Dispatch, Triple
+from hipgraft.codegen.kernel import Dispatch, Kernel, Triple
 from hipgraft.diagnostics import CodegenError
 
 _ELF_MAGIC = b"\x7fELF"
@@ -136,6 +136,21 @@ def check_dispatch(dispatch: Dispatch, code_object: CodeObject) -> None:
             f"kernel '{kernel.name}' allows {kernel.max_workgroup_size} work items in a "
             f"workgroup but is launched with {x * y * z}"
         )
+
+
+def resource_usage(kernel: Kernel) -> dict[str, int]:
+    """Returns the largest needs of a kernel's launches: registers, LDS, spills, scratch."""
+    if kernel.format != "hsaco":
+        return {}
+    infos = [info for data in kernel.objects for info in CodeObject.parse(data).kernels.values()]
+    return {
+        "vgprs": max((info.vgprs for info in infos), default=0),
+        "agprs": max((info.agprs for info in infos), default=0),
+        "sgprs": max((info.sgprs for info in infos), default=0),
+        "lds": max((info.lds_size for info in infos), default=0),
+        "spills": max((info.spills for info in infos), default=0),
+        "scratch": max((info.scratch_size for info in infos), default=0),
+    }
 
 
 def _expected_arguments(dispatch: Dispatch) -> tuple[KernelArgument, ...]:

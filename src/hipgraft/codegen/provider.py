@@ -18,7 +18,7 @@ from hipgraft.diagnostics import CodegenError
 
 # Constants are evaluated neither at compile time (which would run another compiler) nor once at
 # load time (which a host program of launches does not have).
-_GPU_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
+_SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
 # Weights inside a printed schedule would drown it.
 _PRINTED_ELEMENTS = 16
@@ -41,7 +41,7 @@ class SaveTemps:
 def compile_container(
     op: ir.Operation | ir.OpView,
     target: Target,
-    flags: Sequence[str] = (),
+    flags: Sequence[str] | None = None,
     save_temps: SaveTemps | None = None,
 ) -> Kernel:
     """Compiles a `hipdnn.graph` or `hipdnn.fallback`.
@@ -49,7 +49,7 @@ def compile_container(
     Args:
         op: the container.
         target: what to compile for.
-        flags: compiler flags, after those of the target.
+        flags: compiler flags in place of the target's own, which are the default.
         save_temps: where to leave intermediate files.
 
     Raises:
@@ -61,7 +61,7 @@ def compile_container(
 def compile_text(
     text: str,
     target: Target,
-    flags: Sequence[str] = (),
+    flags: Sequence[str] | None = None,
     save_temps: SaveTemps | None = None,
 ) -> Kernel:
     """Compiles a module with one function `@main` on builtin tensors; its body may hold torch ops.
@@ -69,7 +69,7 @@ def compile_text(
     Args:
         text: the module; operands and results of `@main` are the kernel's.
         target: what to compile for.
-        flags: compiler flags, after those of the target.
+        flags: compiler flags in place of the target's own, which are the default.
         save_temps: where to leave intermediate files.
 
     Raises:
@@ -78,15 +78,16 @@ def compile_text(
     """
     if save_temps is not None:
         save_temps.write("input.mlir", text)
+    chosen = (*target.device_flags, *(target.default_flags if flags is None else flags))
     if target.kind is TargetKind.CPU:
-        return _compile_for_cpu(text, target, flags, save_temps)
-    return _compile_for_gpu(text, target, flags, save_temps)
+        return _compile_for_cpu(text, target, chosen, save_temps)
+    return _compile_for_gpu(text, target, chosen, save_temps)
 
 
 def _compile_for_cpu(
-    text: str, target: Target, flags: Sequence[str], save_temps: SaveTemps | None
+    text: str, target: Target, flags: tuple[str, ...], save_temps: SaveTemps | None
 ) -> Kernel:
-    session = get_session((*target.iree_flags, *flags))
+    session = get_session(flags)
     module = _parse(session, text)
     signature(module)
     data = session.compile_to_vmfb(module)
@@ -96,9 +97,9 @@ def _compile_for_cpu(
 
 
 def _compile_for_gpu(
-    text: str, target: Target, flags: Sequence[str], save_temps: SaveTemps | None
+    text: str, target: Target, flags: tuple[str, ...], save_temps: SaveTemps | None
 ) -> Kernel:
-    session = get_session((*target.iree_flags, *_GPU_FLAGS, *flags))
+    session = get_session((*flags, *_SCHEDULE_FLAGS))
     module = _parse(session, text)
     kind = signature(module)
     add_result_buffers(module)

@@ -40,10 +40,13 @@ _AMDGPU_FLAGS = (
     "--iree-dispatch-creation-enable-split-reduction",
 )
 
-# At O3 the row buffers of large norms exceed IREE's default limit of 32 KiB a stack frame.
-_CPU_FLAGS = (
+_CPU_DEVICE_FLAGS = (
     "--iree-hal-target-device=local",
     "--iree-hal-local-target-device-backends=llvm-cpu",
+)
+
+# At O3 the row buffers of large norms exceed IREE's default limit of 32 KiB a stack frame.
+_CPU_FLAGS = (
     "--iree-llvmcpu-target-cpu=host",
     "--iree-llvmcpu-stack-allocation-limit=524288",
 )
@@ -93,15 +96,25 @@ class Target:
         return 64 if self.name in _GFX9 else 32
 
     @property
-    def iree_flags(self) -> tuple[str, ...]:
-        """IREE's compile flags, the same for every graph of this target."""
+    def device_flags(self) -> tuple[str, ...]:
+        """IREE's flags that select this target."""
+        if self.kind is TargetKind.CPU:
+            return _CPU_DEVICE_FLAGS
+        if self.kind is TargetKind.CUDA:
+            return ("--iree-hal-target-device=cuda", f"--iree-cuda-target={self.name}")
+        return ("--iree-hal-target-device=hip", f"--iree-rocm-target={self.name}")
+
+    @property
+    def default_flags(self) -> tuple[str, ...]:
+        """IREE's flags of how to compile for this target, the same for every graph."""
         if self.kind is TargetKind.CPU:
             return _CPU_FLAGS + _COMMON_FLAGS
-        if self.kind is TargetKind.CUDA:
-            device = ("--iree-hal-target-device=cuda", f"--iree-cuda-target={self.name}")
-            return device + _COMMON_FLAGS
-        device = ("--iree-hal-target-device=hip", f"--iree-rocm-target={self.name}")
-        return device + _AMDGPU_FLAGS + _COMMON_FLAGS
+        return _COMMON_FLAGS if self.kind is TargetKind.CUDA else _AMDGPU_FLAGS + _COMMON_FLAGS
+
+    @property
+    def iree_flags(self) -> tuple[str, ...]:
+        """All of IREE's flags for this target."""
+        return self.device_flags + self.default_flags
 
 
 def known_targets() -> tuple[str, ...]:

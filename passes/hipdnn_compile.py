@@ -1,0 +1,223 @@
+"""Compiles every container and replaces it by a call of its executable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import ClassVar, cast
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.canonical import container_key, find_containers
+from hipgraft.codegen.code_object import resource_usage
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.progress import PROGRESS, Progress
+from hipgraft.codegen.provider import SaveTemps, compile_container
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError, PassFailure
+from hipgraft.dialects import hipdnn
+from hipgraft.naming import symbol_name
+from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.passes.hipdnn_outline_fallback import HipdnnOutlineFallbackPass
+
+# In a container's body, but no work of their own.
+_NO_COMPUTE = ("arith.constant", "hipdnn.yield", "torch.constant.", "torch.prim.", "torch_c.")
+
+
+def _compute_ops(container: ir.Operation) -> list[ir.Operation]:
+    body = container.regions[0].blocks[0]
+    return [op.operation for op in body.operations if not op.operation.name.startswith(_NO_COMPUTE)]
+
+
+def _inline(container: ir.Operation) -> None:
+    """Moves the body of a container to where the container is."""
+    body = container.regions[0].blocks[0]
+    *ops, terminator = [op.operation for op in body.operations]
+    for argument, operand in zip(body.arguments, container.operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    for result, value in zip(container.results, terminator.operands, strict=True):
+        result.replace_all_uses_with(value)
+    for op in ops:
+        op.move_before(container)
+    container.erase()
+
+
+def _replace_by_execute(container: ir.Operation, symbol: str) -> None:
+    types = [result.type for result in container.results]
+    with ir.InsertionPoint(container):
+        call = hipdnn.execute(
+            list(container.operands), types, callee=symbol, loc=container.location
+        )
+    for old, new in zip(container.results, call.outputs, strict=True):
+        old.replace_all_uses_with(new)
+    container.erase()
+
+
+def _write_executable(
+    module: ir.Module, symbol: str, container: hipdnn.ContainerOp, kernels: Sequence[Kernel]
+) -> None:
+    with ir.InsertionPoint(module.body):
+        hipdnn.executable(
+            symbol,
+            [value.type for value in container.inputs],
+            [value.type for value in container.outputs],
+            [kernel.to_attr() for kernel in kernels],
+            arg_strides=container.arg_strides,
+            arg_offsets=container.arg_offsets,
+            result_strides=container.result_strides,
+            loc=container.location,
+        )
+
+
+def _symbols(module: ir.Module) -> Iterator[str]:
+    for op in module.body.operations:
+        if "sym_name" in op.operation.attributes:
+            yield ir.StringAttr(op.operation.attributes["sym_name"]).value
+
+
+class _Compiler:
+    """One run of the pass: what was compiled, by the key of the container."""
+
+    def __init__(self, options: HipdnnCompilePass, module: ir.Module, state: PassState):
+        self._options = options
+        self._targets = [Target.parse(name) for name in dict.fromkeys(options.target)]
+        self._module = module
+        self._state = state
+        self._taken = set(_symbols(module))
+        self._symbols: dict[str, str] = {}
+        self._failures: dict[str, CodegenError] = {}
+        self._done = 0
+        self._total = 0
+
+    def compile_all(self, containers: Sequence[ir.Operation]) -> None:
+        """Replaces each container by a call, or by its ops in containers of their own."""
+        keys = [container_key(op) for op in containers]
+        self._total += len(set(keys) - set(self._symbols)) * len(self._targets)
+        failed = [op for op, key in zip(containers, keys, strict=True) if not self._try(op, key)]
+        for op in failed:
+            _inline(op)
+        if failed:
+            HipdnnOutlineFallbackPass(fuse=False).run(self._module, self._state)
+
+    def _try(self, op: ir.Operation, key: str) -> bool:
+        """Compiles one container, unless one like it was, and says whether that worked."""
+        if key not in self._symbols and key not in self._failures:
+            self._compile(op, key)
+        if key in self._failures:
+            self._report_failure(op, self._failures[key])
+            return False
+        self._state.count("containers")
+        _replace_by_execute(op, self._symbols[key])
+        return True
+
+    def _compile(self, op: ir.Operation, key: str) -> None:
+        container = cast(hipdnn.ContainerOp, hipdnn.wrap(op))
+        symbol = symbol_name(container.name or "kernel", self._taken)
+        try:
+            kernels = [self._compile_for(op, symbol, target) for target in self._targets]
+        except CodegenError as error:
+            self._failures[key] = error
+            return
+        self._taken.add(symbol)
+        self._symbols[key] = symbol
+        self._state.count("executables")
+        _write_executable(self._module, symbol, container, kernels)
+
+    def _compile_for(self, op: ir.Operation, symbol: str, target: Target) -> Kernel:
+        started = time.perf_counter()
+        try:
+            kernel = compile_container(op, target, self._flags(target), self._temps(symbol, target))
+        except CodegenError as error:
+            message = f"does not compile for {target.name}: {error.message}"
+            raise CodegenError(message, notes=error.notes) from None
+        finally:
+            self._tell_progress(symbol, target, time.perf_counter() - started)
+        self._report_kernel(op, symbol, kernel)
+        return kernel
+
+    def _flags(self, target: Target) -> tuple[str, ...]:
+        return (self._options.flags or target.default_flags) + self._options.extra_flags
+
+    def _temps(self, symbol: str, target: Target) -> SaveTemps | None:
+        directory = self._options.save_temps
+        return SaveTemps(Path(directory), f"{symbol}.{target.name}") if directory else None
+
+    def _tell_progress(self, symbol: str, target: Target, seconds: float) -> None:
+        self._done += 1
+        tell = PROGRESS.get()
+        if tell is not None:
+            tell(Progress(symbol, target.name, self._done, self._total, seconds))
+
+    def _report_kernel(self, op: ir.Operation, symbol: str, kernel: Kernel) -> None:
+        launches = len(kernel.dispatches)
+        self._state.count("launches", launches)
+        message = f"'{symbol}' for {kernel.target}, launches: {launches}"
+        facts = {"target": kernel.target, "launches": launches, "workspace": kernel.workspace_size}
+        self._state.passed(op, "compiled", message, **facts, **resource_usage(kernel))
+
+    def _report_failure(self, op: ir.Operation, error: CodegenError) -> None:
+        """Remarks that a container is split.
+
+        Raises:
+            PassFailure: it holds a single op.
+        """
+        ops = _compute_ops(op)
+        if len(ops) <= 1:
+            culprit = ops[0] if ops else op
+            message = f"'{culprit.name}' op {error.message}"
+            raise PassFailure(message, culprit, notes=error.notes)
+        self._state.count("split-containers")
+        reason = f"'{op.name}' op {error.message}; its {len(ops)} ops are compiled one by one"
+        self._state.missed(op, "not-compiled", reason)
+
+
+@dataclass(frozen=True)
+class HipdnnCompilePass(Pass):
+    """Compiles containers with IREE, each unique one once per target.
+
+    A container of several ops that does not compile is taken apart, and its ops are compiled
+    alone; the reason is a remark.
+
+    Before:
+        ```mlir
+        %1 = "hipdnn.graph"(%0) ({...}) {name = "relu_fwd_0"} : (tensor<8xf32>) -> tensor<8xf32>
+        ```
+
+    After:
+        ```mlir
+        %1 = "hipdnn.execute"(%0) {callee = @relu_fwd_0} : (tensor<8xf32>) -> tensor<8xf32>
+        "hipdnn.executable"() {sym_name = "relu_fwd_0", operand_types = [tensor<8xf32>],
+          result_types = [tensor<8xf32>], variants = [{target = "gfx942", format = "hsaco", ...}]}
+          : () -> ()
+        ```
+
+    Requires:
+        Stage `hipdnn-graphs`.
+
+    Ensures:
+        Stage `hipdnn-executables`: each container is a `hipdnn.execute`; the module ends with
+        the executables.
+
+    Errors:
+        An unknown target or compiler flag. An op that does not compile even alone, at the op,
+        with the compiler's message.
+
+    Source:
+        own.
+    """
+
+    name: ClassVar[str] = "hipdnn-compile"
+    requires: ClassVar[str | None] = "hipdnn-graphs"
+    ensures: ClassVar[str | None] = "hipdnn-executables"
+
+    target: tuple[str, ...] = option(MISSING, "architectures to compile for: gfx942, cpu, ...")
+    flags: tuple[str, ...] = option((), "compiler flags in place of each target's own")
+    extra_flags: tuple[str, ...] = option((), "compiler flags after those; a later one wins")
+    save_temps: str = option("", "directory for compiler inputs, schedules and code objects")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Compiles until no container is left; what does not compile is split first."""
+        compiler = _Compiler(self, module, state)
+        while containers := find_containers(module):
+            compiler.compile_all(containers)

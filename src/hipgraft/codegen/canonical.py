@@ -1,0 +1,63 @@
+"""What makes two containers the same kernel."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hipgraft.bindings import ir
+
+_CONTAINERS = ("hipdnn.graph", "hipdnn.fallback")
+
+
+def container_text(op: ir.Operation) -> str:
+    """Returns what a container computes, one line an op, values numbered as they come.
+
+    Left out is what is no part of its identity: its name, which operands it gets, locations.
+    MLIR's own printer would number values by the whole function, at the cost of walking it.
+    """
+    attributes = [text for name, text in _attributes(op) if name != "name"]
+    lines = [op.name, *attributes, *(f"-> {result.type}" for result in op.results)]
+    _append_regions(op, lines, {})
+    return "\n".join(lines)
+
+
+def container_key(op: ir.Operation) -> str:
+    """Returns a digest that is equal for containers which one kernel can serve."""
+    return hashlib.sha256(container_text(op).encode()).hexdigest()
+
+
+def find_containers(module: ir.Module) -> list[ir.Operation]:
+    """Returns every `hipdnn.graph` and `hipdnn.fallback` of the functions of a module, in order."""
+    return [
+        op.operation
+        for function in module.body.operations
+        for region in function.operation.regions
+        for block in region.blocks
+        for op in block.operations
+        if op.operation.name in _CONTAINERS
+    ]
+
+
+def _append_regions(op: ir.Operation, lines: list[str], numbers: dict[ir.Value, int]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            arguments = [f"%{_number(value, numbers)}: {value.type}" for value in block.arguments]
+            lines.append(f"^({', '.join(arguments)})")
+            for nested in block.operations:
+                _append_op(nested.operation, lines, numbers)
+
+
+def _append_op(op: ir.Operation, lines: list[str], numbers: dict[ir.Value, int]) -> None:
+    operands = ", ".join(f"%{_number(value, numbers)}" for value in op.operands)
+    results = ", ".join(f"%{_number(value, numbers)}: {value.type}" for value in op.results)
+    attributes = ", ".join(text for _, text in _attributes(op))
+    lines.append(f"{op.name}({operands}) {{{attributes}}} -> ({results})")
+    _append_regions(op, lines, numbers)
+
+
+def _number(value: ir.Value, numbers: dict[ir.Value, int]) -> int:
+    return numbers.setdefault(value, len(numbers))
+
+
+def _attributes(op: ir.Operation) -> list[tuple[str, str]]:
+    return [(name, f"{name} = {op.attributes[name]}") for name in op.attributes]
