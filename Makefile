@@ -48,8 +48,10 @@ format: venv ## format the code and sort imports
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
 
-docs: venv ## regenerate the pages that come from docstrings
-	set -e; for generator in tools/gen_*docs.py; do $(BIN)/python $$generator; done
+docs: venv ## regenerate what comes from docstrings and definitions: pages, op builders
+	$(BIN)/python tools/gen_dialect_builders.py
+	$(BIN)/python tools/gen_dialect_docs.py
+	$(BIN)/python tools/gen_docs.py
 
 stubs: venv ## regenerate the type stubs of the bindings, after a change of the compiler pin
 	$(BIN)/python tools/gen_stubs.py

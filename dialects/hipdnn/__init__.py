@@ -17,6 +17,7 @@ from hipgraft.dialects.hipdnn.enums import (
     ReductionMode,
     ResampleMode,
 )
+from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
 from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
 from hipgraft.dialects.hipdnn.ops.batchnorm import (
     BatchnormInferenceOp,
@@ -40,7 +41,7 @@ from hipgraft.dialects.hipdnn.ops.convolution import (
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp, ExecuteOp, executable, execute
 from hipgraft.dialects.hipdnn.ops.matmul import MatmulOp
 from hipgraft.dialects.hipdnn.ops.norms import LayernormOp, NormOp, RmsnormOp
-from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp, operand_names
+from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
 from hipgraft.dialects.hipdnn.ops.reduction import ReductionOp
 from hipgraft.dialects.hipdnn.ops.resample import ResampleFwdOp
 from hipgraft.dialects.hipdnn.ops.sdpa import SdpaOp
@@ -48,6 +49,7 @@ from hipgraft.dialects.hipdnn.ops.view import ViewOp, view
 from hipgraft.dialects.hipdnn.verifier import verify, verify_op
 
 __all__ = [
+    "MODES",
     "OPS",
     "AttentionImplementation",
     "BatchnormInferenceOp",
@@ -68,6 +70,7 @@ __all__ = [
     "HipdnnOp",
     "LayernormOp",
     "MatmulOp",
+    "ModeInfo",
     "NormFwdPhase",
     "NormOp",
     "PaddingMode",
@@ -85,7 +88,6 @@ __all__ = [
     "execute",
     "fallback",
     "graph",
-    "operand_names",
     "verify",
     "verify_op",
     "view",

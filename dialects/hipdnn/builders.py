@@ -4,7 +4,7 @@ Each creates its op at the current insertion point and returns the op's required
 Result types that are not given are inferred; a class's `build` makes optional results too.
 """
 
-# ruff: noqa: D103, E501
+# ruff: noqa: D103
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ def conv_dgrad(
     dy: ir.Value,
     w: ir.Value,
     *,
-    dilation: Sequence[int],
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    conv_mode: str | None = None,
+    dilation: Sequence[int],
     compute_type: ir.Type | None = None,
+    conv_mode: str | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -127,12 +127,12 @@ def conv_dgrad(
         dy,
         w,
         results={"dx": result_type},
-        dilation=dilation,
-        conv_mode=conv_mode,
+        compute_type=compute_type,
         pre_padding=pre_padding,
         post_padding=post_padding,
         stride=stride,
-        compute_type=compute_type,
+        dilation=dilation,
+        conv_mode=conv_mode,
         loc=loc,
     )
     return op.dx
@@ -142,12 +142,12 @@ def conv_fprop(
     x: ir.Value,
     w: ir.Value,
     *,
-    dilation: Sequence[int],
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    conv_mode: str | None = None,
+    dilation: Sequence[int],
     compute_type: ir.Type | None = None,
+    conv_mode: str | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -155,12 +155,12 @@ def conv_fprop(
         x,
         w,
         results={"y": result_type},
-        dilation=dilation,
-        conv_mode=conv_mode,
+        compute_type=compute_type,
         pre_padding=pre_padding,
         post_padding=post_padding,
         stride=stride,
-        compute_type=compute_type,
+        dilation=dilation,
+        conv_mode=conv_mode,
         loc=loc,
     )
     return op.y
@@ -170,12 +170,12 @@ def conv_wgrad(
     x: ir.Value,
     dy: ir.Value,
     *,
-    dilation: Sequence[int],
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    conv_mode: str | None = None,
+    dilation: Sequence[int],
     compute_type: ir.Type | None = None,
+    conv_mode: str | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -183,12 +183,12 @@ def conv_wgrad(
         x,
         dy,
         results={"dw": result_type},
-        dilation=dilation,
-        conv_mode=conv_mode,
+        compute_type=compute_type,
         pre_padding=pre_padding,
         post_padding=post_padding,
         stride=stride,
-        compute_type=compute_type,
+        dilation=dilation,
+        conv_mode=conv_mode,
         loc=loc,
     )
     return op.dw
@@ -200,9 +200,9 @@ def layernorm(
     bias: ir.Value,
     epsilon: ir.Value,
     *,
-    normalized_dim_count: int | None = None,
-    forward_phase: str | None = None,
     compute_type: ir.Type | None = None,
+    forward_phase: str | None = None,
+    normalized_dim_count: int | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -212,9 +212,9 @@ def layernorm(
         bias,
         epsilon,
         results={"y": result_type},
-        normalized_dim_count=normalized_dim_count,
-        forward_phase=forward_phase,
         compute_type=compute_type,
+        forward_phase=forward_phase,
+        normalized_dim_count=normalized_dim_count,
         loc=loc,
     )
     return op.y
@@ -244,6 +244,7 @@ def pointwise(
     in_2: ir.Value | None = None,
     *,
     mode: str,
+    compute_type: ir.Type | None = None,
     relu_lower_clip: float | None = None,
     relu_upper_clip: float | None = None,
     relu_lower_clip_slope: float | None = None,
@@ -251,7 +252,6 @@ def pointwise(
     elu_alpha: float | None = None,
     softplus_beta: float | None = None,
     axis: int | None = None,
-    compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -260,6 +260,7 @@ def pointwise(
         in_1,
         in_2,
         results={"out_0": result_type},
+        compute_type=compute_type,
         mode=mode,
         relu_lower_clip=relu_lower_clip,
         relu_upper_clip=relu_upper_clip,
@@ -268,7 +269,6 @@ def pointwise(
         elu_alpha=elu_alpha,
         softplus_beta=softplus_beta,
         axis=axis,
-        compute_type=compute_type,
         loc=loc,
     )
     return op.out_0
@@ -278,17 +278,17 @@ def reduction(
     in_: ir.Value,
     *,
     mode: str,
-    is_deterministic: bool | None = None,
     compute_type: ir.Type | None = None,
+    is_deterministic: bool | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
     op = hipdnn.ReductionOp.build(
         in_,
         results={"out": result_type},
+        compute_type=compute_type,
         mode=mode,
         is_deterministic=is_deterministic,
-        compute_type=compute_type,
         loc=loc,
     )
     return op.out
@@ -297,28 +297,28 @@ def reduction(
 def resample_fwd(
     x: ir.Value,
     *,
-    window: Sequence[int],
-    resample_mode: str,
-    padding_mode: str,
     pre_padding: Sequence[int],
     post_padding: Sequence[int],
     stride: Sequence[int],
-    generate_index: bool | None = None,
+    window: Sequence[int],
+    resample_mode: str,
+    padding_mode: str,
     compute_type: ir.Type | None = None,
+    generate_index: bool | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
     op = hipdnn.ResampleFwdOp.build(
         x,
         results={"y": result_type},
+        compute_type=compute_type,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=stride,
         window=window,
         resample_mode=resample_mode,
         padding_mode=padding_mode,
         generate_index=generate_index,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        compute_type=compute_type,
         loc=loc,
     )
     return op.y
@@ -330,8 +330,8 @@ def rmsnorm(
     epsilon: ir.Value,
     bias: ir.Value | None = None,
     *,
-    forward_phase: str | None = None,
     compute_type: ir.Type | None = None,
+    forward_phase: str | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -341,8 +341,8 @@ def rmsnorm(
         epsilon,
         bias,
         results={"y": result_type},
-        forward_phase=forward_phase,
         compute_type=compute_type,
+        forward_phase=forward_phase,
         loc=loc,
     )
     return op.y
@@ -357,6 +357,7 @@ def sdpa(
     seq_len_q: ir.Value | None = None,
     seq_len_kv: ir.Value | None = None,
     *,
+    compute_type: ir.Type | None = None,
     attn_scale_value: float | None = None,
     generate_stats: bool | None = None,
     alibi_mask: bool | None = None,
@@ -368,7 +369,6 @@ def sdpa(
     diagonal_alignment: str | None = None,
     mma_core_mode: ir.Type | None = None,
     implementation: str | None = None,
-    compute_type: ir.Type | None = None,
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
@@ -381,6 +381,7 @@ def sdpa(
         seq_len_q,
         seq_len_kv,
         results={"o": result_type},
+        compute_type=compute_type,
         attn_scale_value=attn_scale_value,
         generate_stats=generate_stats,
         alibi_mask=alibi_mask,
@@ -392,7 +393,6 @@ def sdpa(
         diagonal_alignment=diagonal_alignment,
         mma_core_mode=mma_core_mode,
         implementation=implementation,
-        compute_type=compute_type,
         loc=loc,
     )
     return op.o

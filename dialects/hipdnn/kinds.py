@@ -43,7 +43,7 @@ def enum_kind(enum: type[EnumT]) -> Kind[EnumT]:
         return isinstance(attribute, ir.StringAttr) and attribute.value in values
 
     return Kind(
-        description=f"one of {enum.__name__}",
+        description=enum.__name__,
         matches=matches,
         read=lambda attribute: enum(attribute.value),
         write=lambda value: ir.StringAttr.get(enum(value).value),

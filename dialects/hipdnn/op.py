@@ -56,8 +56,7 @@ class HipdnnOp:
     operation: ir.Operation
 
     def __init_subclass__(cls, mnemonic: str | None = None) -> None:
-        # Inherited fields come last: what is common to all ops reads best at the end.
-        members = [member for base in cls.__mro__ for member in vars(base).values()]
+        members = [member for base in cls.__mro__[::-1] for member in vars(base).values()]
         fields: list[Any] = [member for member in members if isinstance(member, Field)]
         cls.operand_fields = tuple(f for f in fields if isinstance(f, OperandField))
         cls.result_fields = tuple(f for f in fields if isinstance(f, ResultField))
@@ -233,7 +232,7 @@ class ComputeOp(HipdnnOp):
     """An op that is a node of a hipDNN graph."""
 
     compute_type = optional(
-        TYPE, "type of the arithmetic; the element type of the result if absent"
+        TYPE, "type of the arithmetic; f64 for f64 data, f32 for other floats if absent"
     )
 
 

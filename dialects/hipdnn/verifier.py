@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.hipdnn.fields import Arity, Form, ValueField
+from hipgraft.dialects.hipdnn.kinds import Kind
 from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, wrap
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
 from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
@@ -101,9 +103,14 @@ def _check_attributes(op: HipdnnOp) -> None:
             raise op.error(f"requires attribute '{field.name}'")
         if attribute is not None and not field.kind.matches(attribute):
             raise op.error(
-                f"expected attribute '{field.name}' to be {field.kind.description}, "
+                f"expected attribute '{field.name}' to be {_kind_text(field.kind)}, "
                 f"but found {attribute}"
             )
+
+
+def _kind_text(kind: Kind[Any]) -> str:
+    # The 50 pointwise modes would bury the message.
+    return f"one of {', '.join(kind.values)}" if 0 < len(kind.values) < 10 else kind.description
 
 
 def _check_counts(

@@ -6,56 +6,9 @@ from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import PointwiseMode
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, optional, required
 from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
+from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
-
-_BINARY = [
-    "add",
-    "add_square",
-    "cmp_eq",
-    "cmp_ge",
-    "cmp_gt",
-    "cmp_le",
-    "cmp_lt",
-    "cmp_neq",
-    "div",
-    "logical_and",
-    "logical_or",
-    "max_op",
-    "min_op",
-    "mod",
-    "mul",
-    "pow",
-    "sub",
-]
-
-_RELU = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope")
-_MODE_ATTRIBUTES = {
-    "relu": _RELU,
-    "swish": ("swish_beta",),
-    "elu": ("elu_alpha",),
-    "softplus": ("softplus_beta",),
-    "gen": ("axis",),
-}
-
-
-def operand_names(mode: PointwiseMode) -> tuple[str, ...]:
-    """Returns what `in_0`, `in_1`, `in_2` are in a mode; their number is the mode's arity."""
-    if mode is PointwiseMode.BINARY_SELECT:
-        return ("mask", "on_true", "on_false")
-    if mode.value.endswith("_bwd"):
-        return ("dy", "x")
-    return ("a", "b") if mode.value in _BINARY else ("x",)
-
-
-def mode_attributes(mode: PointwiseMode) -> tuple[str, ...]:
-    """Returns the names of the attributes that mean something in a mode."""
-    return _MODE_ATTRIBUTES.get(mode.value.split("_")[0], ())
-
-
-def is_predicate(mode: PointwiseMode) -> bool:
-    """Returns whether a mode's result is true or false."""
-    return mode.value.startswith(("cmp_", "logical_"))
 
 
 class PointwiseOp(ComputeOp, mnemonic="pointwise"):
@@ -87,9 +40,14 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
         """The operands that are present, in order."""
         return [value for value in (self.in_0, self.in_1, self.in_2) if value is not None]
 
+    @property
+    def info(self) -> ModeInfo:
+        """What the mode takes and computes."""
+        return MODES[self.mode]
+
     def operand(self, name: str) -> ir.Value:
-        """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `operand_names`)."""
-        return self.inputs[operand_names(self.mode).index(name)]
+        """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `MODES`)."""
+        return self.inputs[self.info.operands.index(name)]
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
         shapes = [shape_of(value) for value in self.inputs]
@@ -99,14 +57,14 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
         return {"out_0": shape}
 
     def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
-        if is_predicate(self.mode):
+        if self.info.predicate:
             return ir.IntegerType.get_signless(1)
         if self.mode is PointwiseMode.BINARY_SELECT and self.in_1 is not None:
             return element_type_of(self.in_1)
         return super().infer_element_type(result)
 
     def verify(self) -> None:  # noqa: D102
-        names = operand_names(self.mode)
+        names = self.info.operands
         if len(self.inputs) != len(names):
             raise self.error(
                 f"expected {len(names)} operands in mode '{self.mode}', "
@@ -117,11 +75,10 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
             self._check_axis()
 
     def _check_mode_attributes(self) -> None:
-        allowed = mode_attributes(self.mode)
-        for names in _MODE_ATTRIBUTES.values():
-            for name in names:
-                if name not in allowed and self.attribute(name) is not None:
-                    raise self.error(f"attribute '{name}' means nothing in mode '{self.mode}'")
+        allowed = ("mode", "compute_type", *self.info.attributes)
+        for field in self.attribute_fields:
+            if field.name not in allowed and self.attribute(field.name) is not None:
+                raise self.error(f"attribute '{field.name}' means nothing in mode '{self.mode}'")
 
     def _check_axis(self) -> None:
         rank = len(shape_of(self.in_0))
