@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -235,14 +235,16 @@ class OptDriver:
             sys.stderr.write(reports.timing_report(self.phases))
 
     @contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
+    def _timed(self, name: str) -> Generator[None, None, None]:
         start = time.perf_counter()
         yield
         self.phases.append((name, time.perf_counter() - start))
 
 
 @contextmanager
-def _reporting(context: ir.Context, show: Callable[[Diagnostic], None]) -> Iterator[None]:
+def _reporting(
+    context: ir.Context, show: Callable[[Diagnostic], None]
+) -> Generator[None, None, None]:
     """Shows what MLIR emits, and makes its exceptions errors that have been reported."""
     shown: list[Diagnostic] = []
 

@@ -18,7 +18,9 @@ class UsageError(HipgraftError):
     """The command line makes no sense."""
 
 
-def flag(default: Any, doc: str, *, value: str = "", bare: str | None = None, name: str = "") -> Any:
+def flag(
+    default: Any, doc: str, *, value: str = "", bare: str | None = None, name: str = ""
+) -> Any:
     """Declares a flag.
 
     Args:

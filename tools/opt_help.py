@@ -84,7 +84,9 @@ def _documented(name: str) -> tuple[type[Any], str]:
 def _native_passes() -> str:
     # The bindings cannot list what is registered; the tool beside them can.
     tool = Path(ir.__file__).parent / "_mlir_libs" / "iree-opt"
-    return subprocess.run([tool, "--list-passes"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [tool, "--list-passes"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _flag_line(name: str, field: dataclasses.Field[Any]) -> str:

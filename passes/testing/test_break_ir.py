@@ -14,17 +14,23 @@ from hipgraft.rewriting import collect
 class TestBreakIrPass(Pass):
     """Erases the terminators of functions, which makes the module invalid.
 
-    Before: any module.
+    Before:
+        any module.
 
-    After: functions without `func.return`.
+    After:
+        functions without `func.return`.
 
-    Requires: nothing.
+    Requires:
+        nothing.
 
-    Ensures: nothing; the verifier is to find it.
+    Ensures:
+        nothing; the verifier is to find it.
 
-    Errors: none.
+    Errors:
+        none.
 
-    Source: own.
+    Source:
+        own.
     """
 
     name: ClassVar[str] = "test-break-ir"

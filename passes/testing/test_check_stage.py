@@ -13,17 +13,23 @@ from hipgraft.pass_base import Pass, PassState
 class TestCheckStagePass(Pass):
     """Requires a module at stage `hipdnn-ops` and claims to leave one at `hipdnn-graphs`.
 
-    Before: any module.
+    Before:
+        any module.
 
-    After: the same module.
+    After:
+        the same module.
 
-    Requires: stage `hipdnn-ops`.
+    Requires:
+        stage `hipdnn-ops`.
 
-    Ensures: stage `hipdnn-graphs`, which is true only of modules without compute ops.
+    Ensures:
+        stage `hipdnn-graphs`, which is true only of modules without compute ops.
 
-    Errors: none.
+    Errors:
+        none.
 
-    Source: own.
+    Source:
+        own.
     """
 
     name: ClassVar[str] = "test-check-stage"

@@ -16,17 +16,23 @@ class TestEmitErrorPass(Pass):
 
     Shows that the runner takes an emitted error for a failure.
 
-    Before: any module.
+    Before:
+        any module.
 
-    After: the same module.
+    After:
+        the same module.
 
-    Requires: nothing.
+    Requires:
+        nothing.
 
-    Ensures: nothing.
+    Ensures:
+        nothing.
 
-    Errors: `test error` at each `func.func`.
+    Errors:
+        `test error` at each `func.func`.
 
-    Source: own.
+    Source:
+        own.
     """
 
     name: ClassVar[str] = "test-emit-error"

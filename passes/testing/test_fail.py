@@ -15,17 +15,23 @@ from hipgraft.rewriting import collect
 class TestFailPass(Pass):
     """Fails at the first op of a name.
 
-    Before: any module.
+    Before:
+        any module.
 
-    After: the same module.
+    After:
+        the same module.
 
-    Requires: nothing.
+    Requires:
+        nothing.
 
-    Ensures: there is no op of that name.
+    Ensures:
+        there is no op of that name.
 
-    Errors: the first op of that name.
+    Errors:
+        the first op of that name.
 
-    Source: own.
+    Source:
+        own.
     """
 
     name: ClassVar[str] = "test-fail"

@@ -13,17 +13,23 @@ from hipgraft.pass_base import Pass, PassState
 class TestRaisePass(Pass):
     """Raises a plain Python exception, as a pass with a bug does.
 
-    Before: any module.
+    Before:
+        any module.
 
-    After: none.
+    After:
+        none.
 
-    Requires: nothing.
+    Requires:
+        nothing.
 
-    Ensures: nothing.
+    Ensures:
+        nothing.
 
-    Errors: none that is the user's.
+    Errors:
+        none that is the user's.
 
-    Source: own.
+    Source:
+        own.
     """
 
     name: ClassVar[str] = "test-raise"

@@ -15,20 +15,26 @@ class TestRenameFunctionsPass(Pass):
     """Puts a prefix before the names of functions; has an option of each type.
 
     Before:
-
+        ```mlir
         func.func @f()
+        ```
 
     After:
-
+        ```mlir
         func.func @new_f()
+        ```
 
-    Requires: nothing.
+    Requires:
+        nothing.
 
-    Ensures: all functions but the kept ones have the prefix.
+    Ensures:
+        all functions but the kept ones have the prefix.
 
-    Errors: none.
+    Errors:
+        none.
 
-    Source: own.
+    Source:
+        own.
     """
 
     name: ClassVar[str] = "test-rename-functions"

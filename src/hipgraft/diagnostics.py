@@ -6,7 +6,7 @@ single quotes, what was expected and what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -173,7 +173,9 @@ def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:
 
 
 @contextmanager
-def diagnostics_to(context: ir.Context, take: Callable[[Diagnostic], None]) -> Iterator[None]:
+def diagnostics_to(
+    context: ir.Context, take: Callable[[Diagnostic], None]
+) -> Generator[None, None, None]:
     """Gives all that MLIR emits to `take`; without this, an error that is only emitted is lost."""
 
     def handle(info: ir.Diagnostic) -> bool:

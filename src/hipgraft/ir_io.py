@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -111,7 +111,7 @@ def walk(op: ir.Operation) -> Iterator[ir.Operation]:
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[Path]:
+def replacing(path: str) -> Generator[Path, None, None]:
     """Gives a temporary path that becomes `path` if the body succeeds, and vanishes if not.
 
     Raises:

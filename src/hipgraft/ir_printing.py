@@ -107,15 +107,16 @@ class IrPrinter(Instrument):
         """Lets MLIR print around a native pass."""
         if self.tree_dir is not None:
             return
-        flags = self.asm.copy()
-        flags.pop("use_local_scope", None)
         manager.enable_ir_printing(
             print_before_all=self.when.is_before(step.name),
             print_after_all=self.when.is_after(step.name),
             print_module_scope=self.module_scope,
             print_after_change=self.when.only_changes,
             print_after_failure=self.when.only_failures,
-            **flags,
+            large_elements_limit=self.asm.get("large_elements_limit"),
+            large_resource_limit=self.asm.get("large_resource_limit"),
+            enable_debug_info=self.asm.get("enable_debug_info", False),
+            print_generic_op_form=self.asm.get("print_generic_op_form", False),
         )
 
     def _is_ours(self, step: Step) -> bool:
@@ -137,4 +138,3 @@ class IrPrinter(Instrument):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         self._files += 1
-

@@ -79,9 +79,9 @@ def parse_nodes(text: str) -> tuple[Node, ...]:
     nodes = parser.elements()
     if not parser.at_end():
         raise parser.error(f"expected ',' or the end of the pipeline, found '{parser.peek()}'")
-    match nodes:
-        case (NestNode(anchor=anchor, children=children),) if anchor == MODULE_ANCHOR:
-            return children
+    outermost = nodes[0] if len(nodes) == 1 else None
+    if isinstance(outermost, NestNode) and outermost.anchor == MODULE_ANCHOR:
+        return outermost.children
     return nodes
 
 
@@ -103,7 +103,9 @@ def merge_nests(nodes: Sequence[Node]) -> tuple[Node, ...]:
         if anchor is None:
             merged += group
             continue
-        children = [child for nest in group if isinstance(nest, NestNode) for child in nest.children]
+        children = [
+            child for nest in group if isinstance(nest, NestNode) for child in nest.children
+        ]
         merged.append(NestNode(anchor, merge_nests(children), group[0].column))
     return tuple(merged)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hipgraft.bindings import asm, ir
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostics import HipgraftError, diagnostics_to
 from hipgraft.pipeline import NativeStep, Step, native_manager, to_text
 
 _RUN_LINE = re.compile(r"^// RUN: (?P<command>.*--pass-pipeline=.*)$", re.MULTILINE)
@@ -58,15 +58,13 @@ def read_pipeline(text: str) -> str:
 
 def _narrow(before: ir.Operation, steps: Sequence[Step]) -> tuple[ir.Operation, Step]:
     """Runs native passes one by one to find the one that fails, and the module before it."""
-    silence = before.context.attach_diagnostic_handler(lambda _: True)
-    try:
+    # The user has seen the diagnostics of the failure.
+    with diagnostics_to(before.context, lambda _: None):
         for step in steps[:-1]:
             attempt = before.clone(ip=False)
             if not isinstance(step, NativeStep) or not _succeeds(step, attempt):
                 return before, step
             before = attempt
-    finally:
-        silence.detach()
     return before, steps[-1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -119,7 +119,8 @@ class Runner:
             return [[step] for step in steps]
         groups: list[list[Step]] = []
         for native, run in groupby(steps, key=lambda step: isinstance(step, NativeStep)):
-            groups += [list(run)] if native else [[step] for step in run]
+            group = list(run)
+            groups += [group] if native else [[step] for step in group]
         return groups
 
 
@@ -211,7 +212,7 @@ class _Run:
             raise errors[0]
 
     @contextmanager
-    def _reporting(self, failure: type[OpError]) -> Iterator[None]:
+    def _reporting(self, failure: type[OpError]) -> Generator[None, None, None]:
         """Makes a diagnostic of each error, and a `failure` of MLIR's own."""
         try:
             yield

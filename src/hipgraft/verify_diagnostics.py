@@ -1,8 +1,8 @@
 """`--verify-diagnostics`: the diagnostics that a source says it expects, against those produced.
 
-    // expected-error @below {{op needs two operands}}
-    // expected-remark-re @+2 {{moved {{[0-9]+}} ops}}
-    // expected-warning @unknown {{no location}}
+// expected-error @below {{op needs two operands}}
+// expected-remark-re @+2 {{moved {{[0-9]+}} ops}}
+// expected-warning @unknown {{no location}}
 """
 
 from __future__ import annotations
