@@ -227,6 +227,13 @@ class Emitter:
             hint = "expanded"
         return replace(result, name=self.op(hint, f"{text} : {source.type} into {result.type}"))
 
+    def without_unit_dims(self, value: Tensor) -> Tensor:
+        """Returns `value` stored without its dims of extent 1."""
+        stored = tuple(dim for dim in value.dims if value.shape[dim] > 1)
+        plain = Tensor.logical(value.name, value.extents, value.element)
+        name = self.reshape(plain, [value.shape[dim] for dim in stored]).name
+        return replace(value, name=name, dims=stored)
+
     def split_dim(self, value: Tensor, dim: int, outer: int) -> Tensor:
         """Splits a logical dim into two, the first of extent `outer`."""
         shape = (*value.shape[:dim], outer, value.shape[dim] // outer, *value.shape[dim + 1 :])

@@ -6,27 +6,25 @@ a thread and loads a thousand times as much as the decomposed form, which stays 
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import (
     Lowering,
     element_of,
     lowers,
-    shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import multiply
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.sdpa_fused import fused_attention, is_fast_fused
+from hipgraft.codegen.lowering.sdpa_mask import KEYS, Mask
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.diagnostics import CodegenError, location_text
-from hipgraft.dialects.hipdnn import DiagonalAlignment, ReductionMode, SdpaOp
+from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 
-_KEYS = 3  # position of Skv in the scores [B, H, Sq, Skv]
 _LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
 
 
@@ -36,6 +34,12 @@ def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     if op.alibi_mask:
         where = location_text(op.operation.location)
         raise CodegenError("'hipdnn.sdpa' op with an alibi mask has no lowering", location=where)
+    if is_fast_fused(op, lowering):
+        return [fused_attention(op, lowering)]
+    return _decomposed(op, lowering)
+
+
+def _decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     emitter = lowering.emitter
     q, k, v = (lowering.tensor(value) for value in (op.q, op.k, op.v))
     compute = "f64" if q.element == "f64" else "f32"
@@ -43,7 +47,7 @@ def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     scores = _masked(emitter, op, lowering, scores)
     highest = _highest(emitter, scores)
     powers = _exponentials(emitter, scores, highest)
-    total = reduce_dims(emitter, ReductionMode.ADD, powers, [_KEYS], compute)
+    total = reduce_dims(emitter, ReductionMode.ADD, powers, [KEYS], compute)
     weights = _normalized(emitter, powers, total, v.element)
     attention = _product_of_heads(emitter, weights, v, compute)
     results = [emitter.cast(attention, element_of(op.o))]
@@ -66,110 +70,30 @@ def _product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) 
 
 
 def _masked(emitter: Emitter, op: SdpaOp, lowering: Lowering, scores: Tensor) -> Tensor:
-    """Scales the scores, adds the mask, and hides keys that a query must not see."""
-    operands = {"score": scores, **_mask_operands(op, lowering)}
-    bounds = Bounds.of(op)
-    if len(operands) == 1 and bounds.is_open and op.attn_scale_value in (None, 1.0):
+    """Scales the scores and hides the keys that a query must not see."""
+    mask, scale = Mask.of(op, lowering), lowering.optional(op.scale)
+    factor = op.attn_scale_value
+    if mask.is_empty and scale is None and factor in (None, 1.0):
         return scores
+    operands = [scores, *mask.tensors.values(), *([] if scale is None else [scale])]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, scores.element)
-        values = dict(zip(operands, arguments, strict=False))
-        score = _scaled(m, op, values)
-        seen = bounds.conditions(scalars)
-        for loop, name in ((2, "seq_len_q"), (_KEYS, "seq_len_kv")):
-            if name in values:
-                length = scalars.cast(values[name], "index")
-                seen.append(scalars.compare("lt", scalars.index(loop), length))
-        mask = values.get("attn_mask")
-        if mask is not None and mask.type == "i1":
-            seen.append(mask)
-        elif mask is not None:
-            score = m.add(score, scalars.cast(mask, scores.element))
-        for condition in seen:
-            score = scalars.select(condition, score, m.constant(-math.inf))
-        return [score]
+        score, *masks = arguments[: 1 + len(mask.tensors)]
+        if scale is not None:
+            score = m.mul(score, scalars.cast(arguments[len(operands) - 1], m.type))
+        elif factor is not None:
+            score = m.mul(score, m.constant(factor))
+        return [mask.apply(m, score, masks)]
 
-    return emitter.pointwise("masked", [*operands.values()], scores.shape, scores.element, body)
-
-
-def _mask_operands(op: SdpaOp, lowering: Lowering) -> dict[str, Tensor]:
-    """Returns the optional operands that are present, each broadcasting to the scores."""
-    operands: dict[str, Tensor] = {}
-    for name in ("scale", "attn_mask", "seq_len_q", "seq_len_kv"):
-        tensor = lowering.optional(getattr(op, name))
-        if tensor is None:
-            continue
-        if name.startswith("seq_len") and tensor.rank == 1:  # [B] stands for [B, 1, 1, 1]
-            tensor = tensor.with_unit_dim(1).with_unit_dim(1).with_unit_dim(1)
-        operands[name] = tensor
-    return operands
-
-
-def _scaled(m: Arithmetic, op: SdpaOp, values: dict[str, Scalar]) -> Scalar:
-    if "scale" in values:
-        return m.mul(values["score"], m.scalars.cast(values["scale"], m.type))
-    if op.attn_scale_value is None:
-        return values["score"]
-    return m.mul(values["score"], m.constant(op.attn_scale_value))
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The keys that a query may see, by distance from the diagonal.
-
-    Query `i` sees key `j` if `i + diagonal - left < j <= i + diagonal + right`.
-
-    Attributes:
-        diagonal: key on the diagonal of query 0.
-        left: None for no bound.
-        right: None for no bound.
-    """
-
-    diagonal: int
-    left: int | None
-    right: int | None
-
-    @classmethod
-    def of(cls, op: SdpaOp) -> Bounds:
-        """Returns the bounds that `op` declares, in any of the spellings."""
-        bottom_right = (
-            op.causal_mask_bottom_right or op.diagonal_alignment is DiagonalAlignment.BOTTOM_RIGHT
-        )
-        diagonal = shape_of(op.k)[2] - shape_of(op.q)[2] if bottom_right else 0
-        left, right = (
-            None if bound is None or bound < 0 else bound
-            for bound in (op.left_bound, 0 if op.is_causal else op.right_bound)
-        )
-        return cls(diagonal, left, right)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether every query sees every key."""
-        return self.left is None and self.right is None
-
-    def conditions(self, scalars: ScalarEmitter) -> list[Scalar]:
-        """Emits what must hold for the element of [B, H, Sq, Skv] at hand to be seen."""
-        if self.is_open:
-            return []
-        query, key = scalars.index(2), scalars.index(_KEYS)
-        conditions: list[Scalar] = []
-        for predicate, bound in (
-            ("le", self.right),
-            ("gt", None if self.left is None else -self.left),
-        ):
-            if bound is not None:
-                distance = scalars.constant(self.diagonal + bound, "index")
-                limit = scalars.op("arith.addi", query, distance)
-                conditions.append(scalars.compare(predicate, key, limit))
-        return conditions
+    return emitter.pointwise("masked", operands, scores.shape, scores.element, body)
 
 
 def _highest(emitter: Emitter, scores: Tensor) -> Tensor:
     # Starting from the lowest finite number keeps rows without any visible key finite: their
     # exponentials are 0, not NaN.
     return reduce_dims(
-        emitter, ReductionMode.MAX, scores, [_KEYS], scores.element, start=_LOWEST[scores.element]
+        emitter, ReductionMode.MAX, scores, [KEYS], scores.element, start=_LOWEST[scores.element]
     )
 
 

@@ -1,0 +1,114 @@
+"""Attention as IREE's fused op, and where that is worth while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.sdpa_mask import Mask
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.dialects.hipdnn import SdpaOp
+
+# Extents that IREE 3.13.0 tiles onto matrix instructions. Others compile to one element a
+# thread, which loads a thousand times as much as the decomposed form.
+_SEQUENCE_MULTIPLE = 16
+_HEAD_SIZES = (16, 32, 64, 128)
+
+_LOOPS = ("b", "h", "g", "m", "n", "k1", "k2")
+
+
+def is_fast_fused(op: SdpaOp, lowering: Lowering) -> bool:
+    """Returns whether IREE's fused attention runs on matrix instructions here."""
+    q, k, v = (shape_of(value) for value in (op.q, op.k, op.v))
+    if op.stats is not None or op.scale is not None or k[1] != v[1]:
+        return False
+    mask = Mask.of(op, lowering)
+    # A query that sees no key is NaN in the fused op and 0 in the decomposed form.
+    if mask.tensors.keys() - {"attn_mask"} or (not mask.bounds.is_open and q[2] > k[2]):
+        return False
+    tiled = q[2] % _SEQUENCE_MULTIPLE == 0 and k[2] % _SEQUENCE_MULTIPLE == 0
+    heads = q[3] in _HEAD_SIZES and v[3] in _HEAD_SIZES
+    elements = {element_of(value) for value in (op.q, op.k, op.v)}
+    return tiled and heads and elements <= _matrix_elements(lowering.target)
+
+
+def _matrix_elements(target: Target) -> set[str]:
+    """Element types that the target's matrix instructions multiply."""
+    if target.kind is not TargetKind.AMDGPU:
+        return set()
+    return {"f16", "bf16", "f32"} if target.wavefront_size == 64 else {"f16", "bf16"}
+
+
+def fused_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
+    """Emits the op; heads of `q` that share a head of `k` are loop `g`."""
+    emitter = lowering.emitter
+    q, k, v = (lowering.tensor(value) for value in (op.q, op.k, op.v))
+    shared = k.shape[1]
+    q = emitter.split_dim(q, 1, shared)
+    mask = _mask_tensor(op, lowering)
+    factor = 1.0 if op.attn_scale_value is None else op.attn_scale_value
+    operands: list[tuple[Tensor | Scalar, str]] = [
+        (q, "b h g m k1"),
+        (k, "b h k2 k1"),
+        (v, "b h k2 n"),
+        (emitter.constant(factor, q.element), ""),
+    ]
+    if mask is not None:
+        operands.append((_grouped(emitter, mask, shared), "b h g m k2"))
+    form = Tensor.logical("", (*q.shape[:4], v.shape[3]), element_of(op.o))
+    attention = _attention(emitter, operands, emitter.empty(form))
+    return emitter.reshape(attention, shape_of(op.o))
+
+
+def _attention(
+    emitter: Emitter, operands: Sequence[tuple[Tensor | Scalar, str]], out: Tensor
+) -> Tensor:
+    maps = [_map(value, loops) for value, loops in (*operands, (out, "b h g m n"))]
+    names = ", ".join(value.name for value, _ in operands)
+    types = ", ".join(value.type for value, _ in operands)
+    listed = ",\n".join(f"      {text}" for text in maps)
+    text = (
+        f"iree_linalg_ext.attention <{{\n    indexing_maps = [\n{listed}]}}>\n"
+        f"    ins({names} : {types})\n"
+        f"    outs({out.name} : {out.type}) {{\n"
+        "^bb0(%score: f32):\n"
+        "  iree_linalg_ext.yield %score : f32\n"
+        f"}} -> {out.type}"
+    )
+    return replace(out, name=emitter.op("attention", text))
+
+
+def _map(value: Tensor | Scalar, loops: str) -> str:
+    names = loops.split()
+    read = [names[dim] for dim in value.dims] if isinstance(value, Tensor) else []
+    return f"affine_map<({', '.join(_LOOPS)}) -> ({', '.join(read)})>"
+
+
+def _mask_tensor(op: SdpaOp, lowering: Lowering) -> Tensor | None:
+    """Returns bounds and mask as one tensor that broadcasts to [B, H, Sq, Skv], if any."""
+    mask = Mask.of(op, lowering)
+    given = mask.tensors.get("attn_mask")
+    if mask.bounds.is_open:
+        return given
+    heads = (1, 1) if given is None else (1, 1, 1, 1, *given.shape)[-4:-2]
+    shape = (*heads, shape_of(op.q)[2], shape_of(op.k)[2])
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, "f32")
+        return [mask.apply(m, m.constant(0), arguments[: len(mask.tensors)])]
+
+    return lowering.emitter.pointwise("mask", [*mask.tensors.values()], shape, "f32", body)
+
+
+def _grouped(emitter: Emitter, mask: Tensor, shared: int) -> Tensor:
+    """Gives the mask the loops of `q`, and drops those that it broadcasts over."""
+    for _ in range(4 - mask.rank):
+        mask = mask.with_unit_dim(0)
+    heads = mask.shape[1]
+    mask = mask.with_unit_dim(1) if heads == 1 else emitter.split_dim(mask, 1, shared)
+    return emitter.without_unit_dims(mask)
