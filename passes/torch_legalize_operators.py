@@ -11,10 +11,12 @@ from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_builder import (
+    cast,
     constant_bool,
     constant_int,
     constant_none,
     int_list,
+    scalar_literal,
     shape_and_element,
     torch_op,
     vtensor_type,
@@ -31,6 +33,9 @@ _VIEWS = frozenset(
      "aten.transpose.int", "aten.t", "aten.unsqueeze", "aten.squeeze.dim", "aten.alias",
      "aten.detach", "aten.reshape", "aten._unsafe_view", "aten.narrow", "aten.flatten.using_ints"}
 )  # fmt: skip
+
+_LOWEST = {"f16": -65504.0, "bf16": -3.3895313892515355e38, "f32": -3.4028234663852886e38,
+           "f64": -1.7976931348623157e308}  # fmt: skip
 
 _IN_PLACE = re.compile(r"aten\.\w*[a-z0-9]_(\.\w+)?")
 
@@ -165,6 +170,44 @@ def _addmm(op: ir.Operation) -> ir.Value | None:
     return torch_op("aten.add.Tensor", operands, [op.result.type]).result
 
 
+def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
+    """`clamp(x, min, max)` with tensors or none as bounds."""
+    value = op.operands[0]
+    for name, bound in zip(("aten.maximum", "aten.minimum"), list(op.operands)[1:], strict=True):
+        if _is_tensor(bound):
+            value = torch_op(name, [value, bound], [op.result.type]).result
+    return value
+
+
+def _attention(op: ir.Operation) -> ir.Value | None:
+    """A mask that selects becomes one that is added, which is what hipDNN's attention takes.
+
+    The masked scores are the lowest finite ones: with infinities a row in which everything is
+    masked is not a number, and so is a tile of it in kernels that keep a running maximum.
+    """
+    operands = list(op.operands)
+    mask, element = operands[3], _tensor(operands[0])[1]
+    if not _is_tensor(mask) or _tensor(mask)[1] != "i1":
+        return None
+    shape = _tensor(mask)[0]
+    bounds = [scalar_literal(value, element) for value in (0.0, _LOWEST[element])]
+    operands[3] = torch_op(
+        "aten.where.self", [mask, *bounds], [vtensor_type(shape, element)]
+    ).result
+    return torch_op("aten.scaled_dot_product_attention", operands, [op.result.type]).result
+
+
+def _interpolate(op: ir.Operation) -> ir.Value | None:
+    """torch-mlir mixes f32 coordinates with the element type, which only works in f32."""
+    x, *others = op.operands
+    element = _tensor(x)[1]
+    if element not in ("f16", "bf16"):
+        return None
+    wide = torch_op(op.name.removeprefix("torch."), [cast(x, "f32"), *others],
+                    [vtensor_type(_tensor(op.result)[0], "f32")]).result  # fmt: skip
+    return cast(wide, element)
+
+
 def _group_norm(op: ir.Operation) -> ir.Value | None:
     """`group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
     x, _, weight, bias, epsilon, *_ = op.operands
@@ -219,16 +262,21 @@ def _per_channel(name: str, x: ir.Value, channel: ir.Value) -> ir.Value:
 
 
 _REWRITES: dict[str, _Rewrite] = {
+    "aten.__interpolate.size_list_scale_list": _interpolate,
     "aten._native_batch_norm_legit_no_training": _batch_norm,
     "aten._softmax": _softmax,
     "aten._log_softmax": _softmax,
     "aten.addmm": _addmm,
+    "aten.clamp.Tensor": _clamp_tensor,
     "aten.diff": _diff,
     "aten.group_norm": _group_norm,
     "aten.instance_norm": _instance_norm,
     "aten.native_group_norm": _native_group_norm,
     "aten.roll": _roll,
+    "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,
+    "aten.upsample_bilinear2d": _interpolate,
+    "aten.upsample_bilinear2d.vec": _interpolate,
 }
 
 

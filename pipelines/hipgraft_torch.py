@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.pass_base import option
 from hipgraft.registry import PipelineElement
+
+PIPELINE_NAME = "hipgraft-torch"
 
 # torch-mlir decomposes all of these into many ops; hipDNN has an op, or code generation a better
 # form, for each.
@@ -23,3 +30,87 @@ PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
     "torch-legalize-operators",
     "torch-function-to-torch-backend-pipeline{backend-legal-ops=" + ",".join(_KEPT_WHOLE) + "}",
 )
+
+# Op by op, so that what does not convert stays and is told, instead of failing the model.
+PHASE_CONVERT: tuple[PipelineElement, ...] = ("convert-torch-to-hipdnn",)
+
+# hipDNN's graphs are chosen first; whatever is left then becomes kernels too. Equal graphs are
+# merged before code generation, which is the expensive part.
+PHASE_OUTLINE: tuple[PipelineElement, ...] = (
+    "hipdnn-outline",
+    "hipdnn-outline-fallback",
+    "hipdnn-deduplicate",
+)
+
+# Code generation still sees values, because IREE compiles functions on tensors.
+PHASE_COMPILE: tuple[PipelineElement, ...] = ("hipdnn-compile",)
+
+# Buffers come after code generation, which tells the workspace that each executable needs.
+PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
+
+# Launches come last: only then does the host program cease to be hipDNN's.
+PHASE_MERGE: tuple[PipelineElement, ...] = ("hipdnn-merge",)
+
+STAGE_PHASES: dict[str, tuple[PipelineElement, ...]] = {
+    "torch": PHASE_TORCH_BACKEND_FORM,
+    "hipdnn-ops": PHASE_CONVERT,
+    "hipdnn-graphs": PHASE_OUTLINE,
+    "hipdnn-executables": PHASE_COMPILE,
+    "hipdnn-buffers": PHASE_BUFFERIZE,
+    "host": PHASE_MERGE,
+}
+"""What makes each stage of the one before it, in order."""
+
+
+@dataclass(frozen=True)
+class HipgraftTorchConfig:
+    """Options of `hipgraft-torch`."""
+
+    target: tuple[str, ...] = option(("gfx942",), "architectures to compile for, or 'cpu'")
+    extra_flags: tuple[str, ...] = option((), "further flags for IREE's compiler")
+    save_temps: str = option("", "directory for compiler inputs, schedules and code objects")
+    compile_to: str = option(
+        "", "the last stage; by default 'host', and 'hipdnn-buffers' for 'cpu'"
+    )
+
+
+def last_stage(config: HipgraftTorchConfig) -> str:
+    """Returns the stage at which the pipeline ends.
+
+    Raises:
+        HipgraftError: there is no such stage.
+    """
+    # What runs on the CPU are whole graphs, which have no launches to merge.
+    stage = config.compile_to or ("hipdnn-buffers" if config.target == ("cpu",) else "host")
+    if stage not in STAGE_PHASES:
+        raise HipgraftError(f"unknown stage '{stage}'; expected one of {', '.join(STAGE_PHASES)}")
+    return stage
+
+
+def stage_pipeline(stage: str, config: HipgraftTorchConfig) -> Sequence[PipelineElement]:
+    """Returns the passes that make `stage` of the stage before it."""
+    if stage != "hipdnn-executables":
+        return STAGE_PHASES[stage]
+    # Only here, because the pass imports the code generator.
+    from hipgraft.passes.hipdnn_compile import HipdnnCompilePass
+
+    compile_pass = HipdnnCompilePass(
+        target=config.target, extra_flags=config.extra_flags, save_temps=config.save_temps
+    )
+    return (compile_pass,)
+
+
+def stages_between(current: str, last: str) -> list[str]:
+    """Returns the stages after `current` up to `last`, in order; none if it is reached."""
+    order = list(STAGE_PHASES)
+    first = 0 if current not in order else order.index(current) + 1
+    return order[first : order.index(last) + 1]
+
+
+def build_hipgraft_torch_pipeline(config: HipgraftTorchConfig) -> Sequence[PipelineElement]:
+    """Compiles a torch-dialect module into a host program with grafted binaries.
+
+    Takes any import of PyTorch with static shapes, plain or decomposed.
+    """
+    stages = stages_between("", last_stage(config))
+    return [element for stage in stages for element in stage_pipeline(stage, config)]

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 
+_DTYPES = {"f16": 5, "f32": 6, "f64": 7, "bf16": 15}
+"""PyTorch's ScalarType numbers of the floating-point types."""
+
 _VTENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],([^>]+)>")
 
 
@@ -56,6 +59,24 @@ def int_list(values: Sequence[int]) -> ir.Value:
     """Creates a `!torch.list<int>` of constants."""
     elements = [constant_int(value) for value in values]
     return torch_op("prim.ListConstruct", elements, [ir.Type.parse("!torch.list<int>")]).result
+
+
+def scalar_literal(value: float, element: str) -> ir.Value:
+    """Creates a rank-0 tensor of a floating-point type."""
+    elements = ir.Attribute.parse(f"dense<{value:.17e}> : tensor<{element}>")
+    return ir.Operation.create(
+        "torch.vtensor.literal", results=[vtensor_type([], element)], attributes={"value": elements}
+    ).result
+
+
+def cast(x: ir.Value, element: str) -> ir.Value:
+    """Creates an `aten.to.dtype` of a floating-point tensor."""
+    read = shape_and_element(x.type)
+    if read is None:
+        raise ValueError(f"expected a tensor of static shape, found {x.type}")
+    no = constant_bool(False)
+    operands = [x, constant_int(_DTYPES[element]), no, no, constant_none()]
+    return torch_op("aten.to.dtype", operands, [vtensor_type(read[0], element)]).result
 
 
 def _constant(kind: str, result: str, value: ir.Attribute) -> ir.Value:

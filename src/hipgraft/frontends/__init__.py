@@ -77,5 +77,6 @@ def normalize(module: ir.Module) -> None:
     if stage_of(module) == "onnx":
         phases.insert(0, PHASE_ONNX_TO_TORCH)
     for phase in phases:
+        # The model itself reproduces what fails here.
         Runner(keep_reproducer=False).run(module, phase)
     check_torch_contract(module)

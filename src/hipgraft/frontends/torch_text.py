@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from hipgraft import ir_io
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, native_diagnostic
 
@@ -15,7 +16,6 @@ _IN_PLACE = re.compile(
 """An in-place op with a value tensor as result, which the dialect's verifier rejects."""
 
 _AS_OPERATOR = r'= torch.operator "torch.\1"(\2) : (\3) -> \4'
-_BYTECODE = b"ML\xefR"
 
 
 def read_mlir(path: Path, context: ir.Context) -> ir.Module:
@@ -27,39 +27,23 @@ def read_mlir(path: Path, context: ir.Context) -> ir.Module:
     Raises:
         HipgraftError: the file cannot be read or is invalid; located at its line.
     """
-    data = _read(path)
-    repaired = _repaired(data)
+    data = ir_io.read_bytes(str(path))
+    if not data.strip():
+        raise HipgraftError("the file is empty", location=str(path))
+    repaired = _repaired(data, str(path))
     try:
         if repaired is None:
-            return ir.Module.parseFile(str(path), context)
-        return _module_of(ir.Operation.parse(repaired, source_name=str(path), context=context))
+            return ir_io.parse_file(str(path), data, context)
+        return ir_io.parse_chunk(repaired, 1, str(path), context)
     except ir.MLIRError as error:
         raise _located(error, path) from None
 
 
-def _read(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise HipgraftError(f"cannot read: {error.strerror}", location=str(path)) from error
-    if not data.strip():
-        raise HipgraftError("the file is empty", location=str(path))
-    return data
-
-
-def _repaired(data: bytes) -> str | None:
-    if data.startswith(_BYTECODE):
+def _repaired(data: bytes, name: str) -> str | None:
+    if ir_io.is_bytecode(data):
         return None
-    text, repairs = _IN_PLACE.subn(_AS_OPERATOR, data.decode(errors="replace"))
+    text, repairs = _IN_PLACE.subn(_AS_OPERATOR, ir_io.decode(data, name))
     return text if repairs else None
-
-
-def _module_of(operation: ir.OpView) -> ir.Module:
-    """`Operation.parse` names the file in locations, but returns no `ir.Module`."""
-    module = ir.Module.create(operation.location)
-    for op in list(operation.operation.regions[0].blocks[0].operations):
-        module.body.append(op)
-    return module
 
 
 def _located(error: ir.MLIRError, path: Path) -> HipgraftError:

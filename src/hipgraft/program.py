@@ -1,0 +1,207 @@
+"""The API: compiles a model or module into a program that can be saved and run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hipgraft import frontends, ir_io, report
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.pipelines.hipgraft_torch import (
+    HipgraftTorchConfig,
+    last_stage,
+    stage_pipeline,
+    stages_between,
+)
+from hipgraft.report import Report
+from hipgraft.runner import Runner
+
+StageObserver = Callable[[str, ir.Module], None]
+
+
+@dataclass
+class Program:
+    """A compiled program.
+
+    Attributes:
+        module: the program, at the last stage that was asked for.
+        config: how it was compiled.
+        report: what was outlined, and what was declined and why.
+        outlined: the program at stage `hipdnn-graphs`, from which it can be compiled for another
+            target; None if it was already past it.
+    """
+
+    module: ir.Module
+    config: HipgraftTorchConfig
+    report: Report
+    outlined: ir.Module | None = None
+
+    def save(self, path: str | Path, *, bytecode: bool = False) -> None:
+        """Writes the module, text with all of its constants or bytecode.
+
+        Raises:
+            HipgraftError: the file cannot be written; nothing is left of it then.
+        """
+        ir_io.write_output(str(path), module_bytes(self.module, bytecode=bytecode))
+
+    def run(
+        self, inputs: Sequence[np.ndarray[Any, Any]], device: Any = "cpu"
+    ) -> list[np.ndarray[Any, Any]]:
+        """Runs the program.
+
+        On the CPU the same outlined graphs run, compiled for it.
+
+        Args:
+            inputs: one array per function argument, in order.
+            device: a device, or its name as `hipgraft.runtime.devices.open_device` takes it.
+
+        Returns:
+            The function's results.
+
+        Raises:
+            HipgraftError: inputs do not match, or the program is not for this device.
+        """
+        from hipgraft.runtime import run_module
+        from hipgraft.runtime.devices import open_device
+
+        opened = open_device(device) if isinstance(device, str) else device
+        try:
+            return run_module(self._module_for(device), inputs, opened)
+        finally:
+            if opened is not device:
+                opened.close()
+
+    def _module_for(self, device: Any) -> ir.Module:
+        if device != "cpu" or self.config.target == ("cpu",):
+            return self.module
+        if self.outlined is None:
+            raise HipgraftError(
+                "the program is past outlining and holds no code for the CPU; "
+                "run the model or the program at stage 'hipdnn-graphs'"
+            )
+        return compile(_clone(self.outlined), "cpu").module
+
+
+def compile(
+    model: str | Path | ir.Module,
+    target: str | Sequence[str] = "gfx942",
+    *,
+    compile_to: str = "",
+    extra_flags: Sequence[str] = (),
+    save_temps: str = "",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    on_stage: StageObserver | None = None,
+) -> Program:
+    """Compiles a model, or a module of any stage, which is consumed.
+
+    Args:
+        model: an `.onnx` or MLIR file, or a module.
+        target: architecture, several, or `cpu`.
+        compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
+        extra_flags: further flags for IREE's compiler.
+        save_temps: directory for compiler inputs, schedules and code objects.
+        shapes: extents of ONNX graph inputs by name, for dynamic ones.
+        dims: extents of ONNX symbolic dimensions by name.
+        on_stage: is called with each stage and the module when it is reached.
+
+    Raises:
+        HipgraftError: the model is invalid, a target or stage unknown, or an op cannot be
+            compiled; located.
+    """
+    targets = tuple(target.split(",")) if isinstance(target, str) else tuple(target)
+    config = HipgraftTorchConfig(
+        target=targets, extra_flags=tuple(extra_flags), save_temps=save_temps, compile_to=compile_to
+    )
+    last = last_stage(config)
+    _check_targets(config)
+    module = model
+    if not isinstance(module, ir.Module):
+        module = frontends.read(module, shapes=shapes, dims=dims)
+    return _Compilation(module, config, on_stage or _ignore).run(last)
+
+
+def module_bytes(
+    module: ir.Module, *, bytecode: bool = False, elide_above: int | None = None
+) -> bytes:
+    """Returns a module as text or bytecode.
+
+    Args:
+        module: any module.
+        bytecode: bytecode instead of text.
+        elide_above: leave resources with more hexadecimal digits than this out of the text, for
+            readers only. None writes all.
+    """
+    if not bytecode:
+        return (module.operation.get_asm(large_resource_limit=elide_above) + "\n").encode()
+    buffer = BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def _check_targets(config: HipgraftTorchConfig) -> None:
+    from hipgraft.codegen.target import Target
+
+    for target in config.target:
+        Target.parse(target)
+    if "cpu" in config.target and len(config.target) > 1:
+        raise HipgraftError("target 'cpu' cannot be combined with others")
+
+
+def _ignore(stage: str, module: ir.Module) -> None:
+    pass
+
+
+def _clone(module: ir.Module) -> ir.Module:
+    with module.context, module.operation.location:
+        copy = ir.Module.create()
+        for op in module.body.operations:
+            copy.body.append(op.operation.clone(ip=False))
+    return copy
+
+
+class _Compilation:
+    """One run through the stages."""
+
+    def __init__(self, module: ir.Module, config: HipgraftTorchConfig, on_stage: StageObserver):
+        self.module = module
+        self.config = config
+        self.on_stage = on_stage
+        self.report = Report()
+        self.outlined: ir.Module | None = None
+
+    def run(self, last: str) -> Program:
+        """Takes the module to stage `last`."""
+        stage = frontends.stage_of(self.module)
+        # Any import of a model looks like the torch dialect; only the pipeline knows stage 0.
+        current = "" if stage in ("onnx", "torch") else stage
+        if current:
+            self._reached(current)
+        for following in stages_between(current, last):
+            self._make(following)
+        return Program(self.module, self.config, self.report, self.outlined)
+
+    def _make(self, stage: str) -> None:
+        start = time.perf_counter()
+        if stage == "torch":
+            frontends.normalize(self.module)
+        else:
+            result = Runner().run(self.module, stage_pipeline(stage, self.config))
+            self.report.add_remarks(result.records)
+        self.report.seconds[stage] = time.perf_counter() - start
+        self._reached(stage)
+
+    def _reached(self, stage: str) -> None:
+        if stage == "hipdnn-graphs":
+            self.outlined = _clone(self.module)
+            self.report.graphs = report.graph_rows(self.module)
+        if stage == "hipdnn-executables":
+            self.report.executables = report.launch_rows(self.module)
+        self.on_stage(stage, self.module)

@@ -1,0 +1,123 @@
+"""What a compilation did: its graphs with their launches, and what was declined and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import Remark, RemarkKind
+from hipgraft.reports import remarks_of
+from hipgraft.runner import PassRecord
+
+_CONTAINERS = ("hipdnn.graph", "hipdnn.fallback")
+_NO_COMPUTE = ("hipdnn.yield", "arith.constant")
+_NO_KERNEL = ("torch.constant.", "torch.prim.ListConstruct", "torch.vtensor.literal", "torch_c.")
+
+
+@dataclass(frozen=True)
+class GraphRow:
+    """One outlined graph.
+
+    Attributes:
+        name: its symbol.
+        kind: `graph`, or `fallback` for what hipDNN cannot express.
+        ops: names of its ops without dialect, in order.
+    """
+
+    name: str
+    kind: str
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LaunchRow:
+    """One executable.
+
+    Attributes:
+        name: its symbol.
+        launches: kernel launches of one call, by target.
+        calls: how often one run of the program calls it.
+    """
+
+    name: str
+    launches: dict[str, int]
+    calls: int
+
+
+@dataclass
+class Report:
+    """What a compilation did.
+
+    Attributes:
+        graphs: the outlined graphs, in program order.
+        executables: what they were compiled to.
+        remarks: all remarks of the passes.
+        seconds: wall time by stage.
+    """
+
+    graphs: list[GraphRow] = field(default_factory=list[GraphRow])
+    executables: list[LaunchRow] = field(default_factory=list[LaunchRow])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def declined(self) -> list[Remark]:
+        """What was not done, with the reasons."""
+        return [remark for remark in self.remarks if remark.kind is RemarkKind.MISSED]
+
+    def add_remarks(self, records: Sequence[PassRecord]) -> None:
+        """Adds what the passes of a run said."""
+        self.remarks += remarks_of(records)
+
+
+def graph_rows(module: ir.Module) -> list[GraphRow]:
+    """Returns the containers of a program at stage `hipdnn-graphs`, in order."""
+    return [_row(op) for op in _function_ops(module) if op.name in _CONTAINERS]
+
+
+def launch_rows(module: ir.Module) -> list[LaunchRow]:
+    """Returns the executables of a program, with their launches on each target."""
+    calls = Counter(_symbol(op, "callee") for op in _function_ops(module) if _is_call(op))
+    executables = (op.operation for op in module.body.operations)
+    return [
+        LaunchRow(_symbol(op, "sym_name"), _dispatches(op), calls[_symbol(op, "sym_name")])
+        for op in executables
+        if op.name == "hipdnn.executable"
+    ]
+
+
+def _function_ops(module: ir.Module) -> Iterator[ir.Operation]:
+    for symbol in module.body.operations:
+        if symbol.operation.name == "func.func":
+            for block in symbol.operation.regions[0].blocks:
+                yield from (op.operation for op in block.operations)
+
+
+def _row(container: ir.Operation) -> GraphRow:
+    body = container.regions[0].blocks[0]
+    names = [op.operation.name for op in body.operations if op.operation.name not in _NO_COMPUTE]
+    return GraphRow(
+        name=_symbol(container, "name"),
+        kind=container.name.removeprefix("hipdnn."),
+        ops=tuple(name.partition(".")[2] for name in names if not name.startswith(_NO_KERNEL)),
+    )
+
+
+def _is_call(op: ir.Operation) -> bool:
+    return op.name == "hipdnn.execute"
+
+
+def _symbol(op: ir.Operation, name: str) -> str:
+    return str(op.attributes[name]).strip('@"')
+
+
+def _dispatches(executable: ir.Operation) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for variant in map(ir.DictAttr, ir.ArrayAttr(executable.attributes["variants"])):
+        steps = ir.ArrayAttr(variant["steps"]) if "steps" in variant else []
+        target = ir.StringAttr(variant["target"]).value
+        kinds = [ir.StringAttr(ir.DictAttr(step)["op"]).value for step in steps]
+        counts[target] = kinds.count("dispatch")
+    return counts
