@@ -39,7 +39,7 @@ types: venv ## check types
 	$(BIN)/pyright
 
 lit: venv ## run the tests of IR
-	$(BIN)/lit test/lit
+	$(BIN)/lit -sv test/lit
 
 unit: venv ## run the tests in Python
 	$(BIN)/pytest -n 2
