@@ -1,0 +1,146 @@
+"""hipgraft-compile: a model in, one host program with grafted AMDGPU binaries out."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.tools import cli
+
+if TYPE_CHECKING:
+    from hipgraft.bindings import ir
+    from hipgraft.program import Program
+
+_STAGES = "torch, hipdnn-ops, hipdnn-graphs, hipdnn-executables, hipdnn-buffers, host"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    return cli.run_tool(lambda: _run(flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hipgraft-compile",
+        description="Compiles an ONNX or torch-dialect model, or a program of any stage, into a "
+        "host program with AMDGPU binaries.",
+        allow_abbrev=False,
+    )
+    cli.add_model_arguments(parser)
+    add = parser.add_argument
+    add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
+    add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
+    add("--emit", choices=("mlir", "bytecode"), default="mlir", help="form of the output")
+    add("--compile-to", default="", metavar="STAGE", help=f"last stage: {_STAGES}")
+    add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")
+    add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
+    add("--report", action="store_true", help="print the graphs and what was declined, to stderr")
+    add("--elide-resources", action="store_true", help="leave large constants out of the text")
+    add("--version", action="version", version=cli.version_text("hipgraft-compile"))
+    return parser
+
+
+def _run(flags: argparse.Namespace) -> int:
+    _check_output(flags.output)
+    # Only now: `--help` and wrong flags need no compiler.
+    from hipgraft.program import compile
+
+    temps = _Temps(flags)
+    with cli.progress(flags.quiet) as show:
+
+        def reached(stage: str, module: ir.Module) -> None:
+            show(f"reached {stage}")
+            temps.save(stage, module)
+
+        compiled = compile(
+            flags.model,
+            flags.target,
+            compile_to=flags.compile_to,
+            extra_flags=shlex.split(flags.iree_flags),
+            save_temps=temps.directory_of_kernels,
+            shapes=cli.parse_shapes(flags.shape),
+            dims=cli.parse_dims(flags.dim),
+            on_stage=reached,
+        )
+    _write(compiled, flags)
+    return 0
+
+
+def _check_output(path: str) -> None:
+    """A compilation takes minutes; an output that cannot be written is better told before."""
+    directory = Path(path).parent
+    if path != "-" and not directory.is_dir():
+        raise HipgraftError(f"cannot open output file '{path}': no directory '{directory}'")
+    if Path(path).is_dir():
+        raise HipgraftError(f"cannot open output file '{path}': it is a directory")
+
+
+class _Temps:
+    """Keeps the module of each stage, numbered in order."""
+
+    def __init__(self, flags: argparse.Namespace):
+        self.directory = Path(flags.save_temps) if flags.save_temps else None
+        self.count = 0
+        if self.directory is not None:
+            _make_directory(self.directory)
+
+    @property
+    def directory_of_kernels(self) -> str:
+        return "" if self.directory is None else str(self.directory / "kernels")
+
+    def save(self, stage: str, module: ir.Module) -> None:
+        from hipgraft import ir_io
+        from hipgraft.program import module_bytes
+
+        if self.directory is None:
+            return
+        path = self.directory / f"{self.count}-{stage}.mlir"
+        ir_io.write_output(str(path), module_bytes(module))
+        self.count += 1
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HipgraftError(f"cannot make directory '{path}': {error.strerror}") from None
+
+
+def _write(compiled: Program, flags: argparse.Namespace) -> None:
+    from hipgraft import ir_io
+    from hipgraft.program import module_bytes
+
+    elide_above = 64 if flags.elide_resources else None
+    bytecode = flags.emit == "bytecode"
+    data = module_bytes(compiled.module, bytecode=bytecode, elide_above=elide_above)
+    ir_io.write_output(flags.output, data)
+    if flags.remarks:
+        _print_remarks(compiled)
+    if flags.report:
+        # rich costs a tenth of a second to import.
+        from hipgraft.tools.report_table import print_report
+
+        print_report(compiled.report, compiled.config.target)
+
+
+def _print_remarks(compiled: Program) -> None:
+    from hipgraft.diagnostic_printer import DiagnosticPrinter
+    from hipgraft.reports import remark_diagnostic
+
+    printer = DiagnosticPrinter(sys.stderr)
+    for remark in compiled.report.remarks:
+        printer.print(remark_diagnostic(remark))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""The report of a compilation as tables on standard error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from hipgraft.report import GraphRow, LaunchRow, Report
+
+_WIDTH_OFF_TERMINAL = 120
+
+
+def print_report(report: Report, targets: Sequence[str]) -> None:
+    """Prints graphs, kernel launches, and what was declined, with counts.
+
+    Args:
+        report: of a compilation.
+        targets: a column of launches each.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console = Console(stderr=True, width=_WIDTH_OFF_TERMINAL)
+    if report.graphs:
+        console.print(_graphs(report.graphs))
+    if report.executables:
+        console.print(_executables(report.executables, targets))
+    if report.declined:
+        console.print(_declined(report))
+
+
+def _graphs(rows: Sequence[GraphRow]) -> Table:
+    table = Table("name", "kind", "ops", title=f"{len(rows)} graphs", title_justify="left")
+    for row in rows:
+        table.add_row(row.name, row.kind, _counted(row.ops))
+    return table
+
+
+def _counted(names: Sequence[str]) -> str:
+    return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in Counter(names).items())
+
+
+def _executables(rows: Sequence[LaunchRow], targets: Sequence[str]) -> Table:
+    totals = {t: sum(row.launches.get(t, 0) * row.calls for row in rows) for t in targets}
+    title = ", ".join(f"{count} launches on {target}" for target, count in totals.items())
+    table = Table("executable", "calls", title=title, title_justify="left")
+    for target in targets:
+        table.add_column(target, justify="right")
+    for row in rows:
+        table.add_row(row.name, str(row.calls), *(str(row.launches.get(t, 0)) for t in targets))
+    return table
+
+
+def _declined(report: Report) -> Table:
+    """One row per pass and reason; the message is that of the first."""
+    counts = Counter((remark.pass_name, remark.name) for remark in report.declined)
+    first = {(r.pass_name, r.name): r.message for r in reversed(report.declined)}
+    table = Table("pass", "reason", "times", "for example", title="declined", title_justify="left")
+    for (pass_name, name), count in counts.most_common():
+        table.add_row(pass_name, name, str(count), first[pass_name, name])
+    return table
