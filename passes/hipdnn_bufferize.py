@@ -23,28 +23,16 @@ class Storage:
         memref: the buffer; of bytes for an intermediate, else typed.
         element_type: the tensor's.
         is_bytes: whether the buffer is raw bytes.
-        kernel_adds_offset: whether a kernel that takes a view of it adds the view's offset
-            itself, because the pointer passed must be the buffer's own.
     """
 
     memref: ir.Value
     element_type: ir.Type
     is_bytes: bool = False
-    kernel_adds_offset: bool = False
 
     @property
     def shape(self) -> list[int]:
         """Extents of the buffer."""
         return ir.MemRefType(self.memref.type).shape
-
-
-@dataclass(frozen=True)
-class Operand:
-    """What an execute passes: a memref, and the offset in elements left to the kernel."""
-
-    memref: ir.Value
-    strides: tuple[int, ...]
-    kernel_offset: int = 0
 
 
 def _ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
@@ -135,7 +123,7 @@ class _Function:
         arguments = list(block.arguments)
         for old, memref in zip(body.arguments, arguments, strict=False):
             element_type = ir.RankedTensorType(old.type).element_type
-            self.storage[old] = Storage(memref, element_type, kernel_adds_offset=True)
+            self.storage[old] = Storage(memref, element_type)
         self.outputs = arguments[len(inputs) :]
         self.returned = _returned_results(terminator)
         with ir.InsertionPoint(block):
@@ -182,12 +170,11 @@ class _Function:
         tensor = _ranked(op.results[0], op)
         name = self.constants.name(op.attributes["value"], self.old, op.location)
         memref = host_ops.get_global(name, _memref_type(tensor), op.location)
-        self.storage[op.results[0]] = Storage(memref, tensor.element_type, kernel_adds_offset=True)
+        self.storage[op.results[0]] = Storage(memref, tensor.element_type)
 
     def _convert_execute(self, op: ir.Operation) -> None:
-        inputs = [self._operand(value, op) for value in op.operands]
-        _check_layouts(op, self._executable(op), inputs)
-        operands = [operand.memref for operand in inputs]
+        layouts = _compiled_layouts(op, self._executable(op))
+        operands = [self._operand(position, layout, op) for position, layout in enumerate(layouts)]
         operands += [self._result(value, op) for value in op.results]
         attributes = {named.name: named.attr for named in _attributes(op)}
         ir.Operation.create(
@@ -200,13 +187,24 @@ class _Function:
             raise PassFailure(f"'hipdnn.execute' op callee '@{name}' is no executable", op)
         return self.executables[name]
 
-    def _operand(self, value: ir.Value, op: ir.Operation) -> Operand:
-        tensor = _ranked(value, op)
+    def _operand(self, position: int, compiled: StridedView, op: ir.Operation) -> ir.Value:
+        """The memref to pass, from which the kernel finds the operand as it was compiled."""
+        value = op.operands[position]
         view = _view_of(value)
-        if view is None:
-            whole = StridedView.of_shape(tensor.shape)
-            return _window_memref(self.storage[value], whole, op.location)
-        return _window_memref(self.storage[view.operands[0]], _window(view), view.location)
+        base = value if view is None else view.operands[0]
+        found = StridedView.of_shape(compiled.shape) if view is None else _window(view)
+        if compiled.offset not in (0, found.offset) or not _same_strides(found, compiled):
+            raise PassFailure(
+                f"'hipdnn.execute' op operand #{position} lies at offset {found.offset} with "
+                f"strides {list(found.strides)}, but its executable was compiled for offset "
+                f"{compiled.offset} with strides {list(compiled.strides)}",
+                op,
+            )
+        storage = self.storage[base]
+        kernel_adds_offset = compiled.offset != 0
+        if kernel_adds_offset:
+            found = StridedView.of_shape(ir.RankedTensorType(base.type).shape)
+        return _window_memref(storage, found, op.location)
 
     def _result(self, value: ir.Value, op: ir.Operation) -> ir.Value:
         tensor = _ranked(value, op)
@@ -217,21 +215,18 @@ class _Function:
             storage = Storage(memref, tensor.element_type, is_bytes=True)
         self.storage[value] = storage
         whole = StridedView.of_shape(tensor.shape)
-        return _window_memref(storage, whole, op.location).memref
+        return _window_memref(storage, whole, op.location)
 
 
-def _window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> Operand:
-    """The memref to pass for a window on a buffer."""
+def _window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
+    """A memref of the window on a buffer."""
     if storage.is_bytes:
-        return Operand(_view_bytes(storage, window, loc), window.strides)
-    if storage.kernel_adds_offset and window.offset:
-        return Operand(storage.memref, window.strides, window.offset)
+        return _view_bytes(storage, window, loc)
     if window == StridedView.of_shape(storage.shape):
-        return Operand(storage.memref, window.strides)
-    cast = host_ops.reinterpret_cast(
+        return storage.memref
+    return host_ops.reinterpret_cast(
         storage.memref, window.shape, window.strides, window.offset, loc
     )
-    return Operand(cast, window.strides)
 
 
 def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
@@ -247,40 +242,30 @@ def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.V
     return host_ops.reinterpret_cast(flat, window.shape, window.strides, 0, loc)
 
 
-def _check_layouts(op: ir.Operation, executable: ir.Operation, operands: Sequence[Operand]) -> None:
-    """Refuses operands that lie in memory otherwise than the kernel was compiled for."""
+def _compiled_layouts(op: ir.Operation, executable: ir.Operation) -> list[StridedView]:
+    """How the executable expects each operand to lie, as windows on what the pointer points at."""
     attributes = executable.attributes
     if "result_strides" in attributes and any(map(_strides, attributes["result_strides"])):
         raise PassFailure("'hipdnn.execute' op has results that are not row-major", op)
-    offsets = _list(attributes, "arg_offsets") or [0] * len(operands)
-    strides = attributes["arg_strides"] if "arg_strides" in attributes else [None] * len(operands)
-    for position, operand in enumerate(operands):
-        shape = ir.RankedTensorType(op.operands[position].type).shape
-        expected = _strides(strides[position]) or StridedView.of_shape(shape).strides
-        found = StridedView(tuple(shape), operand.strides, operand.kernel_offset)
-        if not _same_layout(found, StridedView(tuple(shape), expected, offsets[position])):
-            raise PassFailure(
-                f"'hipdnn.execute' op operand #{position} lies at offset {found.offset} with "
-                f"strides {list(found.strides)}, but its executable was compiled for offset "
-                f"{offsets[position]} with strides {list(expected)}",
-                op,
-            )
+    count = len(op.operands)
+    offsets = list(attributes["arg_offsets"]) if "arg_offsets" in attributes else [0] * count
+    strides = list(attributes["arg_strides"]) if "arg_strides" in attributes else [None] * count
+    layouts: list[StridedView] = []
+    for value, stride, offset in zip(op.operands, strides, offsets, strict=True):
+        dense = StridedView.of_shape(_ranked(value, op).shape)
+        layouts.append(StridedView(dense.shape, _strides(stride) or dense.strides, offset))
+    return layouts
 
 
-def _same_layout(left: StridedView, right: StridedView) -> bool:
+def _same_strides(left: StridedView, right: StridedView) -> bool:
     moving = [dim for dim, extent in enumerate(left.shape) if extent != 1]
-    same = all(left.strides[dim] == right.strides[dim] for dim in moving)
-    return same and left.offset == right.offset
+    return all(left.strides[dim] == right.strides[dim] for dim in moving)
 
 
 def _strides(attribute: ir.Attribute | None) -> tuple[int, ...] | None:
     if isinstance(attribute, ir.DenseI64ArrayAttr):
         return tuple(attribute)
     return None
-
-
-def _list(attributes: ir.OpAttributeMap, name: str) -> list[int] | None:
-    return list(ir.DenseI64ArrayAttr(attributes[name])) if name in attributes else None
 
 
 def _attributes(op: ir.Operation) -> Iterator[ir.NamedAttribute]:
@@ -336,22 +321,26 @@ class HipdnnBufferizePass(Pass):
         }
         ```
 
-    Requires: public functions in the form of stage `hipdnn-executables`; each returned value is
-        a distinct result of a `hipdnn.execute`, or a row-major view of all of one.
+    Requires:
+        Public functions in the form of stage `hipdnn-executables`; each returned value is a
+        distinct result of a `hipdnn.execute`, or a row-major view of all of one.
 
-    Ensures: results are trailing arguments, counted by the function's attribute
-        `hipgraft.results`; nothing is copied. A view of an intermediate points at its first
-        element (`memref.view` at the byte offset, then `memref.reinterpret_cast` with offset 0
-        where it is not row-major). A view of an argument or a constant with an offset is passed
-        as the whole buffer, since the kernel adds the offset. An intermediate that is also
-        returned lives in the result's argument; only a view of such a one carries an offset in
-        its type. Equal constants share one `memref.global`.
+    Ensures:
+        Results are trailing arguments, counted by the function's attribute `hipgraft.results`;
+        nothing is copied. An operand whose executable adds the offset itself (`arg_offsets`) is
+        passed as its whole buffer. Any other points at its first element: in a byte buffer by
+        `memref.view` at the byte offset, then `memref.reinterpret_cast` with offset 0 where it
+        is not row-major. An intermediate that is also returned lives in the result's argument;
+        only a view of such a one carries an offset in its type. Equal constants share one
+        `memref.global`.
 
-    Errors: an op other than executes, views and constants; dynamic shapes or packed elements
-        (i4); a returned value of another origin; an operand that lies in memory otherwise than
-        its executable was compiled for.
+    Errors:
+        An op other than executes, views and constants; dynamic shapes or packed elements (i4);
+        a returned value of another origin; a callee that is no executable; an operand that lies
+        in memory otherwise than its executable was compiled for.
 
-    Source: own
+    Source:
+        own
     """
 
     name: ClassVar[str] = "hipdnn-bufferize"

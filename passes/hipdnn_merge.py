@@ -268,9 +268,11 @@ class HipdnnMergePass(Pass):
         }
         ```
 
-    Requires: stage `hipdnn-buffers`, executables with AMDGPU code objects.
+    Requires:
+        Stage `hipdnn-buffers`, executables with AMDGPU code objects.
 
-    Ensures: upstream ops only. All device ops of a function form one chain of async tokens, so
+    Ensures:
+        Upstream ops only. All device ops of a function form one chain of async tokens, so
         they run in program order. Every memref that a kernel gets has offset 0: a range inside
         a byte buffer is a `memref.view`; one inside an argument is rebuilt from its pointer
         (`memref.extract_aligned_pointer_as_index`, `llvm.inttoptr`, a descriptor), because
@@ -285,15 +287,17 @@ class HipdnnMergePass(Pass):
         intersperse-sizes-for-kernels=0}`, `convert-arith-to-llvm`, `convert-index-to-llvm` and
         `reconcile-unrealized-casts`, in this order.
 
-    Errors: an executable without a variant for a target, or with one that is no code object; a
+    Errors:
+        An executable without a variant for a target, or with one that is no code object; a
         call of something else; an op that is not of stage `hipdnn-buffers`.
 
-    Source: own
+    Source:
+        own
     """
 
     name: ClassVar[str] = "hipdnn-merge"
     requires: ClassVar[str | None] = "hipdnn-buffers"
-    ensures: ClassVar[str | None] = None
+    ensures: ClassVar[str | None] = "host"
 
     target: tuple[str, ...] = option((), "architectures to merge; by default all that are there")
 

@@ -117,19 +117,23 @@ class HipdnnPlanMemoryPass(Pass):
         gpu.wait [%t3]
         ```
 
-    Requires: functions as `hipdnn-merge` leaves them: device ops on one chain of async tokens.
+    Requires:
+        Functions as `hipdnn-merge` leaves them: device ops on one chain of async tokens.
 
-    Ensures: no `memref.alloc` of bytes is left; every buffer starts at a multiple of
+    Ensures:
+        No `memref.alloc` of bytes is left; every buffer starts at a multiple of
         `alignment`; buffers that are live at once do not overlap. A remark tells the planned
         size, the lower bound (most bytes live at once) and the sum without sharing.
 
-    Errors: a function with buffers but without such a chain, or whose buffers precede it.
+    Errors:
+        A function with buffers but without such a chain, or whose buffers precede it.
 
-    Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020
+    Source:
+        Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020
     """
 
     name: ClassVar[str] = "hipdnn-plan-memory"
-    requires: ClassVar[str | None] = None
+    requires: ClassVar[str | None] = "host"
     ensures: ClassVar[str | None] = "host"
 
     alignment: int = option(DEFAULT_ALIGNMENT, "bytes that each buffer's offset is a multiple of")

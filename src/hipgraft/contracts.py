@@ -23,6 +23,17 @@ _NO_COMPUTE = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "hipdnn.execute", "hipdnn.executable"}
 )
 
+# What a memref that starts inside an argument is made of.
+_POINTER_ARITHMETIC = frozenset(
+    {
+        "builtin.unrealized_conversion_cast",
+        "llvm.insertvalue",
+        "llvm.inttoptr",
+        "llvm.mlir.constant",
+        "llvm.mlir.poison",
+    }
+)
+
 
 @dataclass(frozen=True)
 class Contract:
@@ -238,7 +249,8 @@ CONTRACTS: dict[str, Contract] = {
             name="host",
             doc="Upstream MLIR only: launches of GPU binaries on memrefs.",
             top_level=frozenset({"func.func", "gpu.binary", "memref.global"}),
-            in_functions=frozenset({"arith.*", "gpu.*", "memref.*", "func.return", "func.call"}),
+            in_functions=frozenset({"arith.*", "gpu.*", "memref.*", "func.return", "func.call"})
+            | _POINTER_ARITHMETIC,
             checks=(_border_is("memrefs", _is_memref),),
         ),
     )

@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hipgraft.bindings import ir
+from hipgraft.element_types import byte_width
 from hipgraft.views import row_major_strides
+
+# Bytes; IREE tells LLVM that each pointer argument of a kernel is this aligned.
+_POINTER_ALIGNMENT = 16
 
 
 @dataclass(eq=False)
@@ -235,7 +239,8 @@ def operand_layouts(
     """Strides and offsets of a container's operands, None where all are row-major at 0.
 
     A window on a function argument or a constant keeps its offset, because a GPU launch passes
-    those as they are; one on an intermediate is passed as a pointer to its first element.
+    those as they are; one on an intermediate is passed as a pointer to its first element, unless
+    that is less aligned than kernels may assume.
     """
     strides: list[list[int] | None] = []
     offsets: list[int] = []
@@ -247,7 +252,7 @@ def operand_layouts(
             continue
         strides.append(_strides_of(owner.operation))
         given = ir.IntegerAttr(owner.attributes["offset"]).value
-        offsets.append(given if _keeps_offset(owner.operands[0]) else 0)
+        offsets.append(given if _keeps_offset(owner.operands[0], given) else 0)
     return (
         strides if any(stride is not None for stride in strides) else None,
         offsets if any(offsets) else None,
@@ -263,6 +268,9 @@ def _strides_of(view: ir.Operation) -> list[int] | None:
     return None if same else strides
 
 
-def _keeps_offset(base: ir.Value) -> bool:
+def _keeps_offset(base: ir.Value, offset: int) -> bool:
     owner = base.owner
-    return isinstance(owner, ir.Block) or owner.name == "arith.constant"
+    if isinstance(owner, ir.Block) or owner.name == "arith.constant":
+        return True
+    width = byte_width(ir.RankedTensorType(base.type).element_type) or 1
+    return offset * width % _POINTER_ALIGNMENT != 0

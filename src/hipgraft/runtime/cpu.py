@@ -128,7 +128,11 @@ class CpuDevice:
         for tensor in inputs:
             arguments.push_ref(self._buffer_view(tensor))
         results = iree_runtime.VmVariantList(len(outputs))
-        context.invoke(function, arguments, results)
+        try:
+            context.invoke(function, arguments, results)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise HipgraftError(f"IREE's runtime failed: {reason}") from error
         for position, tensor in enumerate(outputs):
             self._store(results.get_as_object(position, iree_runtime.HalBufferView), tensor)
 
