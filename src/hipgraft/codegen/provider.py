@@ -8,6 +8,8 @@ from pathlib import Path
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
+from hipgraft.codegen.constant_fills import dense_bytes
+from hipgraft.codegen.elf_note import without_access_qualifiers
 from hipgraft.codegen.entry import add_result_buffers, lower_torch, signature
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
@@ -109,7 +111,9 @@ def _compile_for_gpu(
     schedule = read_schedule(module, len(kind.inputs), len(kind.results))
     session.run(module, compile_from="executable-targets", compile_to="hal")
     objects = [
-        data for binary in _executable_binaries(module) for data in extract_code_objects(binary)
+        without_access_qualifiers(data)
+        for binary in _executable_binaries(module)
+        for data in extract_code_objects(binary)
     ]
     if save_temps is not None:
         for index, data in enumerate(objects):
@@ -135,7 +139,7 @@ def _executable_binaries(module: ir.Module) -> list[bytes]:
             continue
         for op in executable.operation.regions[0].blocks[0].operations:
             if op.operation.name == "hal.executable.binary":
-                binaries.append(memoryview(op.operation.attributes["data"]).tobytes())
+                binaries.append(dense_bytes(op.operation.attributes["data"]))
     return binaries
 
 
@@ -148,7 +152,7 @@ def _kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) -> Ker
         format="hsaco",
         objects=tuple(objects),
         workspace_size=schedule.workspace_size,
-        steps=tuple(_with_object(step, parsed) for step in schedule.steps),
+        steps=tuple(_with_object(step, parsed, schedule) for step in schedule.steps),
     )
 
 
@@ -160,11 +164,12 @@ def _check_architecture(code_object: CodeObject, target: Target) -> None:
         )
 
 
-def _with_object(step: Step, code_objects: Sequence[CodeObject]) -> Step:
+def _with_object(step: Step, code_objects: Sequence[CodeObject], schedule: Schedule) -> Step:
     if not isinstance(step, Dispatch):
         return step
     holders = [i for i, code in enumerate(code_objects) if step.kernel in code.kernels]
     if len(holders) != 1:
         raise CodegenError(f"kernel '{step.kernel}' is in {len(holders)} code objects, expected 1")
-    check_dispatch(step, code_objects[holders[0]])
+    kernel = code_objects[holders[0]].kernels[step.kernel]
+    check_dispatch(step, kernel, schedule.subgroup_sizes[step.kernel])
     return replace(step, object=holders[0])
