@@ -112,13 +112,17 @@ def extract_code_objects(container: bytes) -> list[bytes]:
     return found
 
 
-def check_dispatch(dispatch: Dispatch, code_object: CodeObject) -> None:
+def check_dispatch(dispatch: Dispatch, kernel: KernelInfo, subgroup_size: int) -> None:
     """Checks that a launch agrees with the note of the kernel it launches.
 
+    Args:
+        dispatch: the launch.
+        kernel: what the note says.
+        subgroup_size: lanes of a wavefront that the schedule was made for.
+
     Raises:
-        CodegenError: arguments or block size differ.
+        CodegenError: arguments, workgroup size or wavefront size differ.
     """
-    kernel = code_object.kernels[dispatch.kernel]
     expected = _expected_arguments(dispatch)
     if kernel.arguments != expected:
         raise CodegenError(
@@ -129,6 +133,11 @@ def check_dispatch(dispatch: Dispatch, code_object: CodeObject) -> None:
         raise CodegenError(
             f"kernel '{kernel.name}' requires workgroups of {kernel.workgroup_size} but is "
             f"launched with {dispatch.block}"
+        )
+    if subgroup_size not in (0, kernel.wavefront_size):
+        raise CodegenError(
+            f"kernel '{kernel.name}' has wavefronts of {kernel.wavefront_size} but its schedule "
+            f"is for {subgroup_size}"
         )
     x, y, z = dispatch.block
     if x * y * z > kernel.max_workgroup_size:

@@ -23,7 +23,20 @@ def constant_bytes(attr: ir.Attribute) -> bytes:
         CodegenError: an element is in a form that has no bytes here.
     """
     elements = [line.strip().removesuffix(",") for line in str(attr).splitlines()[1:-1]]
-    return b"".join(_element_bytes(element, attr.context) for element in elements)
+    return b"".join(dense_bytes(ir.Attribute.parse(text, attr.context)) for text in elements)
+
+
+def dense_bytes(attr: ir.Attribute) -> bytes:
+    """Returns the elements of a dense attribute as they lie in memory, splats expanded.
+
+    Raises:
+        CodegenError: the bindings cannot show its element type as a buffer, or it is not dense.
+    """
+    try:
+        return memoryview(attr).tobytes()  # pyright: ignore[reportArgumentType]
+    except (BufferError, TypeError):
+        message = f"the graph holds a constant that cannot be embedded: {str(attr)[:60]}"
+        raise CodegenError(message) from None
 
 
 def fills(data: bytes, buffer: int, offset: int) -> list[Fill]:
@@ -47,12 +60,3 @@ def _runs(data: bytes, buffer: int, offset: int) -> Iterator[Fill]:
         length = _WORD * len(list(run))
         yield Fill(buffer, offset, length, word, _WORD)
         offset += length
-
-
-def _element_bytes(text: str, context: ir.Context) -> bytes:
-    attr = ir.Attribute.parse(text, context)
-    try:
-        return memoryview(attr).tobytes()  # pyright: ignore[reportArgumentType]
-    except (BufferError, TypeError):
-        message = f"the graph holds a constant that cannot be embedded: {text[:60]}"
-        raise CodegenError(message) from None

@@ -23,7 +23,6 @@ from hipgraft.diagnostics import CodegenError
 _ACCESSES: dict[int, Access] = {1: "read", 2: "write", 3: "read_write"}
 
 _IGNORED = {
-    "arith.constant",
     "cf.br",
     "hal.buffer_view.assert",
     "hal.element_type",
@@ -35,7 +34,12 @@ _IGNORED = {
     "stream.timepoint.immediate",
     "stream.timepoint.join",
     "stream.yield",
+    "util.align",
+    "util.assume.int",
 }
+
+# Evaluated when a command needs the value.
+_ARITHMETIC = ("affine.", "arith.")
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,7 @@ class _ScheduleReader:
             self._read(op.operation)
 
     def _read(self, op: ir.Operation) -> None:
-        if op.name in _IGNORED:
+        if op.name in _IGNORED or op.name.startswith(_ARITHMETIC):
             return
         reader = self._readers.get(op.name)
         if reader is None:
@@ -276,9 +280,7 @@ class _ScheduleReader:
 
     def _read_dispatch(self, op: ir.Operation) -> None:
         workload, constants, resources, _sizes, offsets, lengths = _segments(op)
-        accesses = [
-            _ACCESSES[ir.IntegerAttr(access).value] for access in _array(op, "resource_accesses")
-        ]
+        accesses = [_access(attr) for attr in _array(op, "resource_accesses")]
         kernel = _entry_point(op)
         export = self._exports[kernel]
         self._steps.append(
@@ -289,8 +291,10 @@ class _ScheduleReader:
                 block=export.workgroup_size,
                 dynamic_shared_memory=export.dynamic_shared_memory,
                 bindings=tuple(
-                    self._binding(*parts)
-                    for parts in zip(resources, offsets, lengths, accesses, strict=True)
+                    self._binding(resource, offset, length, access)
+                    for resource, offset, length, access in zip(
+                        resources, offsets, lengths, accesses, strict=True
+                    )
                 ),
                 constants=tuple(self._word(value) for value in constants),
             )
@@ -336,6 +340,10 @@ def _export(op: ir.Operation) -> Export:
 
 def _array(op: ir.Operation, name: str) -> ir.ArrayAttr:
     return ir.ArrayAttr(op.attributes[name])
+
+
+def _access(attr: ir.Attribute) -> Access:
+    return _ACCESSES[ir.IntegerAttr(attr).value]
 
 
 def _integer(op: ir.Operation, name: str) -> int:

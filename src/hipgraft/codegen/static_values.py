@@ -13,14 +13,27 @@ from typing import cast
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import CodegenError
 
+
+def _ceildiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _divide_towards_zero(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _align(value: int, alignment: int) -> int:
+    return _ceildiv(value, alignment) * alignment
+
+
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.addi": operator.add,
     "arith.subi": operator.sub,
     "arith.muli": operator.mul,
     "arith.divui": operator.floordiv,
-    "arith.divsi": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "arith.ceildivui": lambda a, b: -(-a // b),
-    "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.divsi": _divide_towards_zero,
+    "arith.ceildivui": _ceildiv,
+    "arith.ceildivsi": _ceildiv,
     "arith.floordivsi": operator.floordiv,
     "arith.remui": operator.mod,
     "arith.maxui": max,
@@ -32,8 +45,16 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.xori": operator.xor,
     "arith.shli": operator.lshift,
     "arith.shrui": operator.rshift,
-    "util.align": lambda value, alignment: -(-value // alignment) * alignment,
+    "util.align": _align,
 }
+
+_AFFINE: tuple[tuple[type[ir.AffineBinaryExpr], Callable[[int, int], int]], ...] = (
+    (ir.AffineAddExpr, operator.add),
+    (ir.AffineMulExpr, operator.mul),
+    (ir.AffineModExpr, operator.mod),
+    (ir.AffineFloorDivExpr, operator.floordiv),
+    (ir.AffineCeilDivExpr, _ceildiv),
+)
 
 _WIDTH_CASTS = {"arith.index_cast", "arith.index_castui", "arith.extui", "arith.extsi"}
 
@@ -123,19 +144,15 @@ def _expression(expression: ir.AffineExpr, dims: list[int], symbols: list[int]) 
         return dims[expression.position]
     if isinstance(expression, ir.AffineSymbolExpr):
         return symbols[expression.position]
-    assert isinstance(expression, ir.AffineBinaryExpr)
+    if not isinstance(expression, ir.AffineBinaryExpr):
+        raise CodegenError(f"the schedule depends on {expression}, which is not static")
     lhs = _expression(expression.lhs, dims, symbols)
     rhs = _expression(expression.rhs, dims, symbols)
     return _affine_operator(expression)(lhs, rhs)
 
 
-def _affine_operator(expression: ir.AffineExpr) -> Callable[[int, int], int]:
-    if isinstance(expression, ir.AffineAddExpr):
-        return operator.add
-    if isinstance(expression, ir.AffineMulExpr):
-        return operator.mul
-    if isinstance(expression, ir.AffineModExpr):
-        return operator.mod
-    if isinstance(expression, ir.AffineFloorDivExpr):
-        return operator.floordiv
-    return lambda a, b: -(-a // b)
+def _affine_operator(expression: ir.AffineBinaryExpr) -> Callable[[int, int], int]:
+    for kind, function in _AFFINE:
+        if isinstance(expression, kind):
+            return function
+    raise CodegenError(f"the schedule depends on {expression}, which is not static")
