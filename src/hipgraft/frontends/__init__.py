@@ -7,13 +7,13 @@ from pathlib import Path
 
 from hipgraft.bindings import ir, make_context
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.frontends.stage import check_torch_contract, stage_of
+from hipgraft.frontends.stage import argument_names, check_torch_contract, stage_of
 from hipgraft.frontends.torch_text import read_mlir
 from hipgraft.pipelines.hipgraft_onnx import PHASE_ONNX_TO_TORCH
 from hipgraft.pipelines.hipgraft_torch import PHASE_TORCH_BACKEND_FORM
 from hipgraft.runner import Runner
 
-__all__ = ["load", "normalize", "read", "stage_of"]
+__all__ = ["argument_names", "load", "normalize", "read", "stage_of"]
 
 
 def read(

@@ -65,6 +65,19 @@ def _takes_memrefs(module: ir.Module) -> bool:
     return any("memref<" in str(function.attributes["function_type"]) for function in functions)
 
 
+def argument_names(module: ir.Module) -> list[str]:
+    """Returns what the locations of the first function's arguments call them, or empty names."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.operation.regions[0].blocks:
+            arguments = op.operation.regions[0].blocks[0].arguments
+            return [_name(argument.location) for argument in arguments]
+    return []
+
+
+def _name(location: ir.Location) -> str:
+    return location.name_str if isinstance(location, ir.NameLoc) else ""
+
+
 def check_torch_contract(module: ir.Module) -> None:
     """Checks that a module is one public function of torch ops with static shapes.
 

@@ -1,0 +1,175 @@
+"""Arrays that tools read, make, write and compare."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hipgraft import ir_io
+from hipgraft.diagnostics import HipgraftError
+
+Array = np.ndarray[Any, Any]
+
+_TOLERANCES = {
+    "float64": 1e-4,
+    "float32": 1e-4,
+    "float16": 2e-2,
+    "bfloat16": 2e-2,
+}
+"""End-to-end tolerances by element type; other types must be equal."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Name, extents and element type of a program's argument."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a result differs from what was expected.
+
+    Attributes:
+        max_absolute: largest absolute difference.
+        max_relative: largest absolute difference over the largest expected magnitude.
+        ok: whether every element is within tolerance.
+    """
+
+    max_absolute: float
+    max_relative: float
+    ok: bool
+
+
+def read_arrays(flag: str, prefix: str) -> Mapping[str, Array]:
+    """Reads `@FILE.npz` or `@FILE.npy`.
+
+    Args:
+        flag: the flag's value.
+        prefix: `in` or `out`; arrays called `in_0`, `in_1`, ... are the arguments in order, and
+            then arrays of other names in the file are none of them.
+
+    Returns:
+        Arrays by name; a `.npy` file's only one is called `PREFIX_0`.
+
+    Raises:
+        HipgraftError: the file is missing or of another kind.
+    """
+    path = Path(flag.removeprefix("@"))
+    if not flag.startswith("@") or path.suffix not in (".npz", ".npy"):
+        raise HipgraftError(f"expected '@FILE.npz' or '@FILE.npy', found '{flag}'")
+    try:
+        loaded = np.load(path)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise HipgraftError(f"cannot read arrays: {error}", location=str(path)) from None
+    if isinstance(loaded, np.ndarray):
+        return {f"{prefix}_0": loaded}
+    arrays = {name: loaded[name] for name in loaded.files}
+    numbered = {name: array for name, array in arrays.items() if _is_numbered(name, prefix)}
+    return numbered or arrays
+
+
+def _is_numbered(name: str, prefix: str) -> bool:
+    head, _, number = name.rpartition("_")
+    return head == prefix and number.isdigit()
+
+
+def match_inputs(arrays: Mapping[str, Array], signatures: Sequence[Signature]) -> list[Array]:
+    """Returns an array for each argument: by `in_N`, by `argN`, or by the argument's name.
+
+    Raises:
+        HipgraftError: one is missing, or has another shape or element type.
+    """
+    inputs: list[Array] = []
+    for index, signature in enumerate(signatures):
+        names = (f"in_{index}", f"arg{index}", signature.name)
+        name = next((name for name in names if name in arrays), None)
+        if name is None:
+            expected = " or ".join(f"'{name}'" for name in names if name)
+            raise HipgraftError(f"no array for argument #{index}: expected one called {expected}")
+        inputs.append(_checked(arrays[name], name, signature))
+    return inputs
+
+
+def _checked(array: Array, name: str, signature: Signature) -> Array:
+    # Programs have signless integers, and NumPy's files do not know bfloat16.
+    same_bits = array.dtype.itemsize == signature.dtype.itemsize
+    if same_bits and (
+        array.dtype.kind == "V" or {array.dtype.kind, signature.dtype.kind} == {"i", "u"}
+    ):
+        array = array.view(signature.dtype)
+    if array.shape != signature.shape or array.dtype != signature.dtype:
+        raise HipgraftError(
+            f"array '{name}': expected {describe(signature.shape, signature.dtype)}, "
+            f"found {describe(array.shape, array.dtype)}"
+        )
+    return array
+
+
+def describe(shape: Sequence[int], dtype: np.dtype[Any]) -> str:
+    """Returns extents and element type as `1x3xfloat32`."""
+    return "x".join([*map(str, shape), dtype.name])
+
+
+def generate_inputs(signatures: Sequence[Signature], seed: int) -> list[Array]:
+    """Returns reproducible arrays: normal floats, and integers 0 and 1.
+
+    These integers are in range for tokens and positions and make sense as masks.
+    """
+    random = np.random.default_rng(seed)
+    return [_generated(random, signature) for signature in signatures]
+
+
+def _generated(random: np.random.Generator, signature: Signature) -> Array:
+    is_float = signature.dtype.kind == "f" or signature.dtype == ml_dtypes.bfloat16
+    values = (
+        random.standard_normal(signature.shape)
+        if is_float
+        else random.integers(0, 2, signature.shape)
+    )
+    return np.asarray(values).astype(signature.dtype)
+
+
+def write_arrays(flag: str, outputs: Sequence[Array]) -> None:
+    """Writes results as `out_0`, `out_1`, ... of `@FILE.npz`; bfloat16 as its bits.
+
+    Raises:
+        HipgraftError: the file cannot be written.
+    """
+    path = flag.removeprefix("@")
+    if not path.endswith(".npz"):
+        raise HipgraftError(f"expected '@FILE.npz', found '{flag}'")
+    arrays = {f"out_{index}": array for index, array in enumerate(outputs)}
+    with ir_io.replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def tolerance(dtype: np.dtype[Any]) -> float:
+    """Returns the default end-to-end tolerance of an element type."""
+    return _TOLERANCES.get(dtype.name, 0.0)
+
+
+def compare(got: Array, expected: Array, rtol: float, atol: float) -> Comparison:
+    """Compares a result with what was expected.
+
+    An element may differ by `atol` plus `rtol` times the largest expected magnitude: in a long
+    computation the small elements carry the rounding of the large ones.
+    """
+    if got.shape != expected.shape or got.size == 0:
+        return Comparison(0.0, 0.0, got.shape == expected.shape)
+    x, y = got.astype(np.float64), expected.astype(np.float64)
+    special = ~np.isfinite(y)
+    same_special = bool(np.array_equal(x[special], y[special], equal_nan=True))
+    difference = np.abs(np.where(special, 0.0, x) - np.where(special, 0.0, y))
+    scale = float(np.max(np.abs(np.where(special, 0.0, y))))
+    largest = float(np.max(difference))
+    relative = largest / scale if scale else largest
+    return Comparison(largest, relative, same_special and largest <= atol + rtol * scale)
