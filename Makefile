@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml requirements.lock
 
 demo: venv ## compile a ResNet-50 for gfx942, run it on the CPU, compare with onnxruntime's output
 	mkdir -p $(DEMO)
-	$(BIN)/hipgraft-compile $(MODEL).onnx --target=gfx942 -o $(DEMO)/resnet50_gfx942.mlir
+	$(BIN)/hipgraft-compile $(MODEL).onnx --target=gfx942 --report -o $(DEMO)/resnet50_gfx942.mlir
 	$(BIN)/hipgraft-run $(MODEL).onnx --device=cpu --input=@$(MODEL).npz --expected=@$(MODEL).npz
 
 test: lint types lit unit ## run all checks and tests
