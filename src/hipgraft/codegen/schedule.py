@@ -280,7 +280,7 @@ class _ScheduleReader:
 
     def _read_dispatch(self, op: ir.Operation) -> None:
         workload, constants, resources, _sizes, offsets, lengths = _segments(op)
-        accesses = [_access(attr) for attr in _array(op, "resource_accesses")]
+        accesses: list[Access] = [_access(attr) for attr in _array(op, "resource_accesses")]
         kernel = _entry_point(op)
         export = self._exports[kernel]
         self._steps.append(

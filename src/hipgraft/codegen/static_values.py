@@ -14,6 +14,10 @@ from hipgraft.bindings import ir
 from hipgraft.diagnostics import CodegenError
 
 
+def _floordiv(a: int, b: int) -> int:
+    return a // b
+
+
 def _ceildiv(a: int, b: int) -> int:
     return -(-a // b)
 
@@ -30,11 +34,11 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.addi": operator.add,
     "arith.subi": operator.sub,
     "arith.muli": operator.mul,
-    "arith.divui": operator.floordiv,
+    "arith.divui": _floordiv,
     "arith.divsi": _divide_towards_zero,
     "arith.ceildivui": _ceildiv,
     "arith.ceildivsi": _ceildiv,
-    "arith.floordivsi": operator.floordiv,
+    "arith.floordivsi": _floordiv,
     "arith.remui": operator.mod,
     "arith.maxui": max,
     "arith.maxsi": max,
@@ -52,7 +56,7 @@ _AFFINE: tuple[tuple[type[ir.AffineBinaryExpr], Callable[[int, int], int]], ...]
     (ir.AffineAddExpr, operator.add),
     (ir.AffineMulExpr, operator.mul),
     (ir.AffineModExpr, operator.mod),
-    (ir.AffineFloorDivExpr, operator.floordiv),
+    (ir.AffineFloorDivExpr, _floordiv),
     (ir.AffineCeilDivExpr, _ceildiv),
 )
 
