@@ -50,7 +50,7 @@ class ContainerOp(HipdnnOp):
         inputs = [value.type for value in self.inputs]
         outputs = [value.type for value in self.outputs]
         check_layouts(self, "arg_strides", self.arg_strides, inputs)
-        check_layouts(self, "result_strides", self.result_strides, outputs)
+        check_layouts(self, "result_strides", self.result_strides, outputs, written=True)
         check_offsets(self, self.arg_offsets, len(inputs))
         self._check_signature(inputs, outputs)
         _check_body(self)

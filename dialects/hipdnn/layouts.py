@@ -15,25 +15,49 @@ def types_text(types: Sequence[ir.Type]) -> str:
 
 
 def check_layouts(
-    op: HipdnnOp, name: str, layouts: Sequence[Layout] | None, types: Sequence[ir.Type]
+    op: HipdnnOp,
+    name: str,
+    layouts: Sequence[Layout] | None,
+    types: Sequence[ir.Type],
+    *,
+    written: bool = False,
 ) -> None:
     """Checks that `layouts`, the attribute `name` of `op`, fits tensors of `types`.
 
+    Args:
+        op: the op that has the attribute.
+        name: name of the attribute.
+        layouts: its value.
+        types: tensors that the layouts are for.
+        written: whether the tensors are written, so that no two elements may share a place.
+
     Raises:
-        VerifyError: wrong number of layouts, of strides in one, or a negative stride.
+        VerifyError: wrong number of layouts, or a layout that does not fit its tensor.
     """
     if layouts is None:
         return
     if len(layouts) != len(types):
         raise op.error(f"expected {len(types)} layouts in '{name}', but found {len(layouts)}")
     for index, (layout, type_) in enumerate(zip(layouts, types, strict=True)):
-        rank = ir.RankedTensorType(type_).rank
-        if layout is not None and len(layout) != rank:
-            raise op.error(
-                f"expected {rank} strides in layout {index} of '{name}', but found {len(layout)}"
-            )
-        if layout is not None and any(stride < 0 for stride in layout):
-            raise op.error(f"expected strides of at least 0 in layout {index} of '{name}'")
+        if layout is None:
+            continue
+        where = f"layout {index} of '{name}'"
+        shape = ir.RankedTensorType(type_).shape
+        if len(layout) != len(shape):
+            raise op.error(f"expected {len(shape)} strides in {where}, but found {len(layout)}")
+        if any(stride < 0 for stride in layout):
+            raise op.error(f"expected strides of at least 0 in {where}")
+        if written and _overlaps(shape, layout):
+            raise op.error(f"expected {where} to give each element its own place")
+
+
+def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    reach = 0
+    for stride, extent in sorted(zip(strides, shape, strict=True)):
+        if extent > 1 and stride <= reach:
+            return True
+        reach += (extent - 1) * stride
+    return False
 
 
 def check_offsets(op: HipdnnOp, offsets: Sequence[int] | None, count: int) -> None:

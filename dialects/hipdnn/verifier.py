@@ -122,8 +122,12 @@ def _check_counts(
     counts = op.counts(fields, segments, total)
     if len(counts) != len(fields):
         raise op.error(f"expected {len(fields)} values in '{segments}', but found {len(counts)}")
+    if any(count < 0 for count in counts):
+        raise op.error(f"expected values of at least 0 in '{segments}'")
     if sum(counts) != total:
-        raise op.error(f"expected {sum(counts)} {what}s, but found {total}")
+        limit = "at most " if attribute is None else ""
+        source = "" if attribute is None else f" by '{segments}'"
+        raise op.error(f"expected {limit}{sum(counts)} {what}s{source}, but found {total}")
     for field, count in zip(fields, counts, strict=True):
         if field.arity is Arity.ONE and count != 1:
             raise op.error(f"requires {what} '{field.name}'")
@@ -137,6 +141,8 @@ def _check_value(op: HipdnnOp, field: ValueField, value: ir.Value) -> None:
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
         raise op.error(f"expected '{field.name}' to be a tensor of static shape, but found {type_}")
+    if 0 in type_.shape:
+        raise op.error(f"expected '{field.name}' to have elements, but found {type_}")
     if not isinstance(type_.element_type, ir.IntegerType | ir.FloatType):
         raise op.error(f"expected '{field.name}' to hold integers or floats, but found {type_}")
 

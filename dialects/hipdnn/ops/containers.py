@@ -42,6 +42,12 @@ class YieldOp(HipdnnOp, mnemonic="yield"):
 
     values = VariadicOperand("results of the container")
 
+    def verify(self) -> None:  # noqa: D102
+        parent = self.operation.parent
+        name = "nothing" if parent is None else f"'{parent.name}'"
+        if parent is None or parent.name not in (GraphOp.OP_NAME, FallbackOp.OP_NAME):
+            raise self.error(f"expected to be in a container, but is in {name}")
+
 
 def graph(
     inputs: Sequence[ir.Value],

@@ -35,7 +35,7 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
             if not isinstance(type_, ir.RankedTensorType):
                 raise self.error(f"expected tensors in its signature, but found {type_}")
         check_layouts(self, "arg_strides", self.arg_strides, self.operand_types)
-        check_layouts(self, "result_strides", self.result_strides, self.result_types)
+        check_layouts(self, "result_strides", self.result_strides, self.result_types, written=True)
         check_offsets(self, self.arg_offsets, len(self.operand_types))
         for variant in self.variants:
             check_variant(self, variant, len(types))
