@@ -1,0 +1,164 @@
+"""Graphs that are lowered, compiled for the CPU in one module, and run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import iree.runtime as iree_runtime
+import ml_dtypes
+import numpy as np
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.target import Target
+from hipgraft.dialects import hipdnn
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Build = Callable[..., ir.Value | Sequence[ir.Value]]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+}
+ELEMENTS = {dtype: element for element, dtype in DTYPES.items()}
+_HAL = {
+    "f16": iree_runtime.HalElementType.FLOAT_16,
+    "bf16": iree_runtime.HalElementType.BFLOAT_16,
+    "f32": iree_runtime.HalElementType.FLOAT_32,
+    "f64": iree_runtime.HalElementType.FLOAT_64,
+    "i1": iree_runtime.HalElementType.BOOL_8,
+    "i8": iree_runtime.HalElementType.SINT_8,
+    "i32": iree_runtime.HalElementType.SINT_32,
+    "i64": iree_runtime.HalElementType.SINT_64,
+}
+
+
+@dataclass
+class Case:
+    """A graph with its inputs and what the oracle says.
+
+    Attributes:
+        name: unique; a valid symbol.
+        inputs: memory of the operands, of the graph's types or, where strides say so, physical.
+        build: builds the body from the block's arguments and returns what to yield.
+        expected: results in double precision (or integers).
+        elements: element types of the results.
+        shapes: logical shapes of the operands, those of `inputs` if empty.
+        layouts: `arg_strides`, `arg_offsets` and `result_strides`.
+        target: what the text is lowered for; it always runs on the CPU.
+    """
+
+    name: str
+    inputs: Sequence[Array]
+    build: Build
+    expected: Sequence[Array]
+    elements: Sequence[str]
+    rtol: float
+    atol: float
+    shapes: Sequence[Sequence[int]] = ()
+    layouts: dict[str, Any] = field(default_factory=dict[str, Any])
+    target: str = "cpu"
+
+    def check(self, results: Sequence[Array]) -> None:
+        """Compares with the oracle; NaN equals NaN."""
+        for result, expected in zip(results, self.expected, strict=True):
+            np.testing.assert_allclose(
+                result.astype(np.float64),
+                np.asarray(expected, np.float64),
+                rtol=self.rtol,
+                atol=self.atol,
+            )
+
+
+def tensor_type(shape: Sequence[int], element: str) -> ir.Type:
+    """Returns a ranked tensor type in the current context."""
+    return ir.Type.parse(f"tensor<{''.join(f'{extent}x' for extent in shape)}{element}>")
+
+
+def splat(value: float) -> ir.Value:
+    """Returns a pass-by-value scalar at the current insertion point."""
+    type_ = tensor_type([1], "f32")
+    attribute = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(ir.F32Type.get(), value))
+    return ir.Operation.create(
+        "arith.constant", results=[type_], attributes={"value": attribute}
+    ).result
+
+
+def lower_case(case: Case) -> str:
+    """Builds the graph of `case` with the dialect's builders and lowers it."""
+    with make_context(), ir.Location.unknown():
+        shapes = case.shapes or [value.shape for value in case.inputs]
+        elements = [ELEMENTS[value.dtype] for value in case.inputs]
+        types = [tensor_type(*pair) for pair in zip(shapes, elements, strict=True)]
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            results = [
+                tensor_type(np.shape(value), element)
+                for value, element in zip(case.expected, case.elements, strict=True)
+            ]
+            source = ir.Operation.create("test.source", results=types)
+            op = hipdnn.graph(list(source.results), results, name=case.name, **case.layouts)
+        with ir.InsertionPoint(op.body):
+            values = case.build(*op.body.arguments)
+            hipdnn.yield_([values] if isinstance(values, ir.Value) else values)
+        errors = hipdnn.verify(module)
+        if errors:
+            raise errors[0]
+        return lower_container(op.operation, Target.parse(case.target))
+
+
+def run_cases(cases: Sequence[Case]) -> dict[str, list[Array]]:
+    """Compiles all cases as one module and runs each."""
+    functions: list[str] = []
+    for case in cases:
+        body = re.fullmatch(r"module \{\n(.*)\}\n", lower_case(case), re.DOTALL)
+        assert body is not None
+        functions.append(body.group(1).replace("@main", f"@{case.name}", 1))
+    text = "module @cases {\n" + "".join(functions) + "}\n"
+    session = get_session(Target.parse("cpu").iree_flags)
+    binary = session.compile_to_vmfb(session.parse(text))
+    config = iree_runtime.Config("local-task")
+    module = iree_runtime.VmModule.copy_buffer(config.vm_instance, binary)
+    modules = [*config.default_vm_modules, module]
+    context = iree_runtime.VmContext(config.vm_instance, modules=modules)
+    return {case.name: _call(config, context, module, case) for case in cases}
+
+
+def _call(config: Any, context: Any, module: Any, case: Case) -> list[Array]:
+    arguments = iree_runtime.VmVariantList(len(case.inputs))
+    for value in case.inputs:
+        arguments.push_ref(_buffer_view(config.device, value))
+    results = iree_runtime.VmVariantList(len(case.expected))
+    context.invoke(module.lookup_function(case.name), arguments, results)
+    views = [
+        results.get_as_object(position, iree_runtime.HalBufferView)
+        for position in range(len(case.expected))
+    ]
+    return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
+
+
+def _buffer_view(device: Any, value: Array) -> Any:
+    raw = np.ascontiguousarray(value).view(np.uint8).reshape(-1)
+    buffer = device.allocator.allocate_buffer_copy(
+        iree_runtime.MemoryType.DEVICE_LOCAL,
+        iree_runtime.BufferUsage.DEFAULT | iree_runtime.BufferUsage.MAPPING,
+        device,
+        raw,
+    )
+    element = int(_HAL[ELEMENTS[value.dtype]])
+    return iree_runtime.HalBufferView(buffer, list(value.shape), element)
+
+
+def _read(view: Any, element: str) -> Array:
+    data = view.map().asarray([view.byte_length], np.dtype(np.uint8))
+    return np.array(data).view(DTYPES[element]).reshape(view.shape)
