@@ -6,18 +6,11 @@ readers. A test fails when the file is stale.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-# A stale module of builders must not stop its own renewal.
-_empty = ModuleType("hipgraft.dialects.hipdnn.builders")
-_empty.__dict__["__all__"] = []
-sys.modules.setdefault(_empty.__name__, _empty)
-
-from hipgraft.dialects.hipdnn import OPS, ComputeOp  # noqa: E402
-from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField  # noqa: E402
+from hipgraft.dialects.hipdnn import OPS, ComputeOp
+from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField
 
 TARGET = Path(__file__).parent.parent / "dialects" / "hipdnn" / "builders.py"
 

@@ -205,7 +205,7 @@ class HipdnnOp:
     def _result_types(self, given: Mapping[str, ResultTypes]) -> list[list[ir.Type]]:
         unknown = given.keys() - {field.name for field in self.result_fields}
         if unknown:
-            raise TypeError(f"{self.OP_NAME} has no result {sorted(unknown)}")
+            raise TypeError(f"{self.OP_NAME} has no result '{min(unknown)}'")
         groups: list[list[ir.Type]] = []
         for field in self.result_fields:
             types = given.get(field.name)
@@ -284,7 +284,7 @@ def _encode_attributes(cls: type[HipdnnOp], given: Mapping[str, Any]) -> dict[st
     fields = {field.name: field for field in cls.attribute_fields}
     unknown = given.keys() - fields.keys()
     if unknown:
-        raise TypeError(f"{cls.OP_NAME} has no attribute {sorted(unknown)}")
+        raise TypeError(f"{cls.OP_NAME} has no attribute '{min(unknown)}'")
     for field in cls.attribute_fields:
         if field.required and given.get(field.name) is None:
             raise TypeError(f"{cls.OP_NAME} needs attribute '{field.name}'")

@@ -1,0 +1,12 @@
+"""What is generated from the op classes is current."""
+
+from hipgraft.tools import gen_dialect_builders, gen_dialect_docs
+
+
+def test_reference_page_is_current():
+    assert gen_dialect_docs.TARGET.read_text() == gen_dialect_docs.page(), "run `make docs`"
+
+
+def test_builders_are_current():
+    text = gen_dialect_builders.builders_text()
+    assert gen_dialect_builders.TARGET.read_text() == text, "run `make docs`"
