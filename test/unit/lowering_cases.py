@@ -13,6 +13,7 @@ import numpy as np
 
 from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
@@ -55,6 +56,7 @@ class Case:
         elements: element types of the results.
         shapes: logical shapes of the operands, those of `inputs` if empty.
         layouts: `arg_strides`, `arg_offsets` and `result_strides`.
+        logical_results: shapes of the results, those of `expected` if empty.
         target: what the text is lowered for; it always runs on the CPU.
     """
 
@@ -67,13 +69,15 @@ class Case:
     atol: float
     shapes: Sequence[Sequence[int]] = ()
     layouts: dict[str, Any] = field(default_factory=dict[str, Any])
+    logical_results: Sequence[Sequence[int]] = ()
     target: str = "cpu"
 
     def check(self, results: Sequence[Array]) -> None:
         """Compares with the oracle; NaN equals NaN."""
         for result, expected in zip(results, self.expected, strict=True):
+            assert result.size == np.size(expected)
             np.testing.assert_allclose(
-                result.astype(np.float64),
+                result.astype(np.float64).reshape(np.shape(expected)),
                 np.asarray(expected, np.float64),
                 rtol=self.rtol,
                 atol=self.atol,
@@ -102,10 +106,8 @@ def lower_case(case: Case) -> str:
         types = [tensor_type(*pair) for pair in zip(shapes, elements, strict=True)]
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
-            results = [
-                tensor_type(np.shape(value), element)
-                for value, element in zip(case.expected, case.elements, strict=True)
-            ]
+            logical = case.logical_results or [np.shape(value) for value in case.expected]
+            results = [tensor_type(*pair) for pair in zip(logical, case.elements, strict=True)]
             source = ir.Operation.create("test.source", results=types)
             op = hipdnn.graph(list(source.results), results, name=case.name, **case.layouts)
         with ir.InsertionPoint(op.body):
@@ -136,8 +138,8 @@ def run_cases(cases: Sequence[Case]) -> dict[str, list[Array]]:
 
 def _call(config: Any, context: Any, module: Any, case: Case) -> list[Array]:
     arguments = iree_runtime.VmVariantList(len(case.inputs))
-    for value in case.inputs:
-        arguments.push_ref(_buffer_view(config.device, value))
+    for value, shape in zip(case.inputs, _physical_shapes(case), strict=True):
+        arguments.push_ref(_buffer_view(config.device, value.reshape(shape)))
     results = iree_runtime.VmVariantList(len(case.expected))
     context.invoke(module.lookup_function(case.name), arguments, results)
     views = [
@@ -145,6 +147,17 @@ def _call(config: Any, context: Any, module: Any, case: Case) -> list[Array]:
         for position in range(len(case.expected))
     ]
     return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
+
+
+def _physical_shapes(case: Case) -> list[tuple[int, ...]]:
+    count = len(case.inputs)
+    shapes = case.shapes or [value.shape for value in case.inputs]
+    strides = case.layouts.get("arg_strides", [None] * count)
+    offsets = case.layouts.get("arg_offsets", [0] * count)
+    return [
+        Layout(tuple(shape), tuple(step or row_major_strides(shape)), offset, "").physical_shape
+        for shape, step, offset in zip(shapes, strides, offsets, strict=True)
+    ]
 
 
 def _buffer_view(device: Any, value: Array) -> Any:

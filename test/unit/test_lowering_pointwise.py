@@ -15,11 +15,14 @@ from hipgraft.dialects import hipdnn
 # Absolute and relative, of the compute type's rounding and of the result's.
 TOLERANCE = {"f64": 1e-7, "f32": 1e-5, "f16": 1e-3, "bf16": 1e-2, "i32": 0, "i64": 0, "i8": 0}
 
-BINARY = (
-    "add add_square cmp_eq cmp_ge cmp_gt cmp_le cmp_lt cmp_neq div elu_bwd gelu_approx_tanh_bwd "
-    "gelu_bwd logical_and logical_or max_op min_op mod mul pow relu_bwd sigmoid_bwd softplus_bwd "
-    "sub swish_bwd tanh_bwd"
-).split()
+BINARY = frozenset(
+    {
+        *("add", "add_square", "cmp_eq", "cmp_ge", "cmp_gt", "cmp_le", "cmp_lt", "cmp_neq"),
+        *("div", "elu_bwd", "gelu_approx_tanh_bwd", "gelu_bwd", "logical_and", "logical_or"),
+        *("max_op", "min_op", "mod", "mul", "pow", "relu_bwd", "sigmoid_bwd", "softplus_bwd"),
+        *("sub", "swish_bwd", "tanh_bwd"),
+    }
+)
 POSITIVE = {"log", "sqrt", "rsqrt"}
 ON_INTEGERS = ("abs", "add", "add_square", "div", "max_op", "min_op", "mod", "mul", "neg", "sub")
 COMPARISONS = tuple(mode.value for mode in hipdnn.PointwiseMode if mode.value.startswith("cmp_"))

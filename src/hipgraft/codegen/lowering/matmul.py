@@ -41,7 +41,6 @@ def multiply(
         accumulator: element type of the result.
     """
     rank = len(shape)
-    a, b = (_with_rank(value, rank) for value in (a, b))
     folded = _fold_rows(emitter, a, b, accumulator)
     if folded is not None:
         return emitter.reshape(folded, shape)
@@ -51,13 +50,6 @@ def multiply(
     squeezed = tuple(shape[dim] for dim in (*batch, rank - 2, rank - 1))
     init = emitter.filled(Tensor.logical("", squeezed, accumulator), 0)
     return emitter.reshape(_contract(emitter, a, b, init), shape)
-
-
-def _with_rank(value: Tensor, rank: int) -> Tensor:
-    """Adds leading unit dims that the stored value leaves out."""
-    added = rank - value.rank
-    dims = tuple(dim + added for dim in value.dims)
-    return replace(value, shape=(1,) * added + value.shape, dims=dims)
 
 
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
