@@ -20,7 +20,7 @@ Each creates its op at the current insertion point and returns the op's required
 Result types that are not given are inferred; a class's `build` makes optional results too.
 """
 
-# ruff: noqa: D103, E501
+# ruff: noqa: D103
 
 from __future__ import annotations
 

@@ -113,10 +113,10 @@ def _check_connected(container: ContainerOp, ops: Sequence[ir.Operation]) -> Non
         if op.name.startswith(_CONSTANTS) or (op.name.startswith(_CONNECTORS) and not read):
             continue
         computed.update(op.results)
-        joined = read.union(op.results)
-        for part in [part for part in parts if not part.isdisjoint(read)]:
-            parts.remove(part)
-            joined |= part
-        parts.append(joined)
+        joined = [part for part in parts if not part.isdisjoint(read)]
+        whole = joined[0] if joined else set[ir.Value]()
+        whole.update(op.results, *joined[1:])
+        parts = [part for part in parts if part not in joined]
+        parts.append(whole)
     if len(parts) > 1:
         raise container.error(f"expected connected ops, but found {len(parts)} separate parts")

@@ -14,6 +14,7 @@ subclass is a docstring, fields, and where the op has rules of its own, `infer` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, ClassVar, Self, cast
 
 from hipgraft.bindings import ir
@@ -176,31 +177,17 @@ class HipdnnOp:
 
     def operand_values(self, field: OperandField) -> list[ir.Value]:
         """Returns the operands that `field` holds."""
-        counts = self.counts(self.operand_fields, OPERAND_SEGMENTS, len(self._operands))
-        return _group(self._operands, counts, self.operand_fields.index(field))
+        segments = self.attribute(OPERAND_SEGMENTS)
+        return _values(self._operands, self.operand_fields, field, segments)
 
     def result_values(self, field: ResultField) -> list[ir.Value]:
         """Returns the results that `field` holds."""
-        results = self.operation.results
-        counts = self.counts(self.result_fields, RESULT_SEGMENTS, len(results))
-        return _group(results, counts, self.result_fields.index(field))
+        segments = self.attribute(RESULT_SEGMENTS)
+        return _values(self.operation.results, self.result_fields, field, segments)
 
     def attribute(self, name: str) -> ir.Attribute | None:
         """Returns the attribute `name`, None if it is absent."""
         return self._attributes.get(name)
-
-    def counts(self, fields: Sequence[ValueField], segments: str, total: int) -> list[int]:
-        """Returns how many of `total` values each of `fields` holds.
-
-        Args:
-            fields: operand or result fields.
-            segments: name of the attribute that says it.
-            total: number of values, which fill the fields in order where nothing says otherwise.
-        """
-        attribute = self.attribute(segments)
-        if attribute is None:
-            return in_order(fields, total)
-        return list(cast(ir.DenseI32ArrayAttr, attribute))
 
     def _result_types(self, given: Mapping[str, ResultTypes]) -> list[list[ir.Type]]:
         unknown = given.keys() - {field.name for field in self.result_fields}
@@ -257,9 +244,19 @@ def in_order(fields: Sequence[ValueField], total: int) -> list[int]:
     return counts
 
 
-def _group(values: Sequence[ir.Value], counts: list[int], index: int) -> list[ir.Value]:
-    start = sum(counts[:index])
-    return [values[position] for position in range(start, start + counts[index])]
+def _values(
+    values: Sequence[ir.Value],
+    fields: Sequence[ValueField],
+    field: ValueField,
+    segments: ir.Attribute | None,
+) -> list[ir.Value]:
+    position = fields.index(field)
+    if segments is None:
+        end = len(values) if field.arity is Arity.VARIADIC else position + 1
+        return list(values[position:end])
+    counts = list(cast(ir.DenseI32ArrayAttr, segments))
+    start = sum(counts[:position])
+    return list(values[start : start + counts[position]])
 
 
 def _operand_groups(
@@ -268,7 +265,7 @@ def _operand_groups(
     if len(operands) > len(cls.operand_fields):
         raise TypeError(f"{cls.OP_NAME} takes {len(cls.operand_fields)} operands")
     groups: list[list[ir.Value]] = []
-    for field, given in zip(cls.operand_fields, (*operands, *[None] * 99), strict=False):
+    for field, given in zip_longest(cls.operand_fields, operands):
         if given is None and field.arity is Arity.ONE:
             raise TypeError(f"{cls.OP_NAME} needs operand '{field.name}'")
         if given is None:

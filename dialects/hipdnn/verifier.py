@@ -10,7 +10,7 @@ from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.hipdnn.fields import Arity, Form, ValueField
 from hipgraft.dialects.hipdnn.kinds import Kind
-from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, in_order, wrap
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
 from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
 
@@ -119,7 +119,7 @@ def _check_counts(
     attribute = op.attribute(segments)
     if attribute is not None and not isinstance(attribute, ir.DenseI32ArrayAttr):
         raise op.error(f"expected attribute '{segments}' to be array<i32>, but found {attribute}")
-    counts = op.counts(fields, segments, total)
+    counts = in_order(fields, total) if attribute is None else list(attribute)
     if len(counts) != len(fields):
         raise op.error(f"expected {len(fields)} values in '{segments}', but found {len(counts)}")
     if any(count < 0 for count in counts):
