@@ -45,7 +45,8 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
     """Runs an executable.
 
     On tensors it takes the executable's operands and returns its results. On memrefs it returns
-    nothing and takes the memrefs of the results after those of the operands.
+    nothing and takes the memrefs of the results after those of the operands. There, an operand
+    with an offset in `arg_offsets` is the whole buffer that the kernel finds it in.
     """
 
     tensors_only = False
@@ -63,20 +64,36 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
             self._check_types("operands", self.inputs, callee.operand_types)
             self._check_types("results", self.outputs, callee.result_types)
         else:
-            self._check_types("operands", self.inputs, callee.operand_types + callee.result_types)
+            expected = callee.operand_types + callee.result_types
+            self._check_types("operands", self.inputs, expected, callee.arg_offsets or ())
 
     def _is_on_memrefs(self) -> bool:
         return any(isinstance(value.type, ir.MemRefType) for value in self.inputs)
 
     def _check_types(
-        self, what: str, values: Sequence[ir.Value], expected: Sequence[ir.Type]
+        self,
+        what: str,
+        values: Sequence[ir.Value],
+        expected: Sequence[ir.Type],
+        offsets: Sequence[int] = (),
     ) -> None:
         found = [value.type for value in values]
-        if list(map(_logical, found)) != list(map(_logical, expected)):
+        if _signature(found, offsets) != _signature(expected, offsets):
             raise self.error(
                 f"expected {what} ({types_text(expected)}) of '@{self.callee}', "
                 f"but found ({types_text(found)})"
             )
+
+
+def _signature(
+    types: Sequence[ir.Type], offsets: Sequence[int]
+) -> list[tuple[list[int], ir.Type] | ir.Type]:
+    """Returns what has to agree; of a buffer into which the kernel goes itself, the elements."""
+    signature = [_logical(type_) for type_ in types]
+    for position, offset in enumerate(offsets[: len(types)]):
+        if offset:
+            signature[position] = ir.ShapedType(types[position]).element_type
+    return signature
 
 
 def _logical(type_: ir.Type) -> tuple[list[int], ir.Type] | ir.Type:
