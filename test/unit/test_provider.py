@@ -244,6 +244,21 @@ def test_cpu_kernel_computes() -> None:
     np.testing.assert_allclose(y, a.astype(np.float64) @ b.astype(np.float64), **F16)
 
 
+def test_cuda_kernel_is_ptx() -> None:
+    kernel = compile_for(MATMUL, "sm_80")
+    (dispatch,) = kernel.dispatches
+    assert kernel.format == "ptx"
+    assert kernel.objects[0].endswith(b"}\n")
+    assert f".entry {dispatch.kernel}(".encode() in kernel.objects[0]
+    assert dispatch.dynamic_shared_memory > 0
+    assert [binding.buffer for binding in dispatch.bindings] == [2, 1, 3]
+
+
+def test_cuda_constants_are_checked_against_the_kernel() -> None:
+    kernel = compile_for(CHAIN, "sm_80")
+    assert {len(dispatch.constants) for dispatch in kernel.dispatches} == {2}
+
+
 def test_variant_attribute_round_trips() -> None:
     kernel = compile_for(CHAIN, "gfx942")
     with make_context():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hipgraft.codegen.entry import add_result_buffers, lower_torch, signature
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
 from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.diagnostics import CodegenError
@@ -24,6 +25,25 @@ _SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoistin
 
 # Weights inside a printed schedule would drown it.
 _PRINTED_ELEMENTS = 16
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A form of code object: how it is taken from IREE's container and read."""
+
+    name: str
+    extract: Callable[[bytes], list[bytes]]
+    parse: Callable[[bytes], CodeObject]
+
+
+def _extract_hsaco(container: bytes) -> list[bytes]:
+    return [without_access_qualifiers(data) for data in extract_code_objects(container)]
+
+
+_FORMATS = {
+    TargetKind.AMDGPU: _Format("hsaco", _extract_hsaco, CodeObject.parse),
+    TargetKind.CUDA: _Format("ptx", extract_ptx, parse_ptx),
+}
 
 
 @dataclass(frozen=True)
@@ -101,6 +121,7 @@ def _compile_for_cpu(
 def _compile_for_gpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: SaveTemps | None
 ) -> Kernel:
+    form = _FORMATS[target.kind]
     session = get_session((*flags, *_SCHEDULE_FLAGS))
     module = _parse(session, text)
     kind = signature(module)
@@ -110,15 +131,11 @@ def _compile_for_gpu(
         save_temps.write("schedule.mlir", _readable(module))
     schedule = read_schedule(module, len(kind.inputs), len(kind.results))
     session.run(module, compile_from="executable-targets", compile_to="hal")
-    objects = [
-        without_access_qualifiers(data)
-        for binary in _executable_binaries(module)
-        for data in extract_code_objects(binary)
-    ]
+    objects = [data for binary in _executable_binaries(module) for data in form.extract(binary)]
     if save_temps is not None:
         for index, data in enumerate(objects):
-            save_temps.write(f"{index}.hsaco", data)
-    return _kernel(target, objects, schedule)
+            save_temps.write(f"{index}.{form.name}", data)
+    return _kernel(target, form, objects, schedule)
 
 
 def _parse(session: IreeSession, text: str) -> ir.Module:
@@ -143,13 +160,13 @@ def _executable_binaries(module: ir.Module) -> list[bytes]:
     return binaries
 
 
-def _kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
-    parsed = [CodeObject.parse(data) for data in objects]
+def _kernel(target: Target, form: _Format, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
+    parsed = [form.parse(data) for data in objects]
     for code_object in parsed:
         _check_architecture(code_object, target)
     return Kernel(
         target=target.name,
-        format="hsaco",
+        format=form.name,
         objects=tuple(objects),
         workspace_size=schedule.workspace_size,
         steps=tuple(_with_object(step, parsed, schedule) for step in schedule.steps),
