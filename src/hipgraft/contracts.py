@@ -127,7 +127,7 @@ def _border_is(
         for kind in _signature(function):
             if not is_right(kind):
                 yield VerifyError(
-                    f"'func.func' op takes and returns {what}, found {kind}", function
+                    f"'func.func' op takes and returns {what}, found '{kind}'", function
                 )
 
     return rule

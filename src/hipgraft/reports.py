@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from hipgraft.diagnostics import Diagnostic, Remark, Severity, split_location
@@ -77,7 +76,13 @@ def _quoted(text: str) -> str:
     """Returns a YAML scalar; plain where no reader could take it for something else."""
     if text and text.replace("-", "").replace("_", "").isalpha() and text.lower() not in _WORDS:
         return text
-    return json.dumps(text, ensure_ascii=False)
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
 
 
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})

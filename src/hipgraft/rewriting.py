@@ -112,32 +112,35 @@ class _Attempts:
 
     def __init__(self) -> None:
         self.rewrites = 0
-        self.reasons: dict[tuple[str, ir.Location], NoMatch] = {}
+        self.reasons: dict[tuple[str, str], NoMatch] = {}
 
     def counted(
         self, pattern: GreedyPattern
-    ) -> Callable[[ir.Operation | ir.OpView, rewrite.PatternRewriter], NoMatch | None]:
-        def attempt(
-            op: ir.Operation | ir.OpView, rewriter: rewrite.PatternRewriter
-        ) -> NoMatch | None:
+    ) -> Callable[[ir.Operation | ir.OpView, rewrite.PatternRewriter], bool]:
+        def attempt(op: ir.Operation | ir.OpView, rewriter: rewrite.PatternRewriter) -> bool:
             operation = op.operation
-            key = (operation.name, operation.location)
+            key = _key(operation)
             outcome = pattern(operation, rewriter)
             if outcome is None:
                 self.rewrites += 1
             else:
                 self.reasons[key] = outcome
             # MLIR takes a falsy return for success.
-            return outcome
+            return outcome is not None
 
         return attempt
 
     def report(self, module: ir.Module, state: PassState) -> None:
         state.count("rewrites", self.rewrites)
         for op in walk(module.operation):
-            reason = self.reasons.get((op.name, op.location))
+            reason = self.reasons.get(_key(op))
             if reason is not None:
                 state.missed(op, reason.name, reason.reason)
+
+
+def _key(op: ir.Operation) -> tuple[str, str]:
+    # Locations are equal without having equal hashes.
+    return op.name, str(op.location)
 
 
 def _count_ops(module: ir.Module) -> int:

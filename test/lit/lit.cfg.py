@@ -16,15 +16,10 @@ config.excludes = ["Inputs"]  # noqa: F821
 config.test_source_root = str(ROOT / "test" / "lit")  # noqa: F821
 config.test_exec_root = str(ROOT / "build" / "lit")  # noqa: F821
 
-# The tests are of this checkout, installed or not.
-config.environment["PYTHONPATH"] = str(ROOT / "src")  # noqa: F821
-# Reproducers of failures that tests provoke stay out of the system's folder.
-temporary = ROOT / "build" / "lit" / "tmp"
-temporary.mkdir(parents=True, exist_ok=True)
-config.environment["TMPDIR"] = str(temporary)  # noqa: F821
-
+# The tests are of this checkout, installed or not. PYTHONPATH is set for each command because lit
+# overwrites it in the environment when a line uses its own `cat` or `diff`.
 for path in sorted((ROOT / "tools").glob("hipgraft_*.py")):
-    command = f"{sys.executable} -m hipgraft.tools.{path.stem}"
+    command = f"env PYTHONPATH={ROOT / 'src'} {sys.executable} -m hipgraft.tools.{path.stem}"
     name = path.stem.replace("_", "-")
     config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", command))  # noqa: F821
 
@@ -33,4 +28,4 @@ for name, program in (("FileCheck", "filecheck"), ("iree-opt", "iree-opt")):
 
 if "HIPGRAFT_EMULATOR" in os.environ:
     config.environment["HIPGRAFT_EMULATOR"] = os.environ["HIPGRAFT_EMULATOR"]  # noqa: F821
-config.substitutions.append(("%root", str(ROOT)))  # noqa: F821
+config.substitutions.append(("%{python}", sys.executable))  # noqa: F821

@@ -1,0 +1,62 @@
+"""The registry: what it finds, without importing it, and whom it blames."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from hipgraft import registry
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.pass_base import Pass
+from hipgraft.registry import Entry
+
+
+def test_files_are_passes_and_pipelines():
+    entries = registry.entries()
+    assert entries["test-fail"] == Entry(
+        "test-fail", "pass", "hipgraft.passes.testing.test_fail", testing=True
+    )
+    assert entries["hipgraft-torch"].kind == "pipeline"
+
+
+@pytest.mark.parametrize("name", registry.entries())
+def test_each_entry_can_be_imported(name: str):
+    if registry.entries()[name].kind == "pass":
+        pass_ = registry.pass_class(name)
+        assert issubclass(pass_, Pass)
+        assert pass_.name == name
+    else:
+        assert registry.named_pipeline(name).doc
+
+
+def test_finding_imports_nothing():
+    script = (
+        "import sys\n"
+        "from hipgraft import registry\n"
+        "registry.entries()\n"
+        "loaded = [m for m in sys.modules if m.startswith(('hipgraft.passes.', 'iree'))]\n"
+        "sys.exit(str(loaded) if loaded else 0)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_two_of_one_name_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch):
+    plugin = Entry("test-fail", "pass", "other.passes", "FailPass", origin="other-package")
+    monkeypatch.setattr(registry, "_plugin_entries", lambda: iter([plugin]))
+    with pytest.raises(HipgraftError) as error:
+        registry.entries.__wrapped__()
+    assert error.value.message == (
+        "'test-fail' is defined twice: by hipgraft (hipgraft.passes.testing.test_fail) "
+        "and by other-package (other.passes)"
+    )
+
+
+def test_plugins_are_found_by_their_entry_point(monkeypatch: pytest.MonkeyPatch):
+    plugin = Entry(
+        "other-fail", "pass", "hipgraft.passes.testing.test_fail", "TestFailPass", "other-package"
+    )
+    found = {**registry.entries(), "other-fail": plugin}
+    monkeypatch.setattr(registry, "entries", lambda: found)
+    assert registry.pass_class("other-fail").__name__ == "TestFailPass"
