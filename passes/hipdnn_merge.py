@@ -93,8 +93,9 @@ def _graft(graph: _Graph, targets: Sequence[str]) -> dict[str, _Grafted]:
     for group, suffix in zip(groups, _suffixes(groups), strict=True):
         count = len(graph.kernel(group[0]).objects)
         names = [f"{graph.name}{suffix}" + (f"_{i}" if i else "") for i in range(count)]
-        for index, name in enumerate(names):
-            _create_binary(graph, name, index, group)
+        launched = {step.object for step in graph.kernel(group[0]).dispatches}
+        for index in sorted(launched):
+            _create_binary(graph, names[index], index, group)
         grafted |= {target: _Grafted(graph.kernel(target), tuple(names)) for target in group}
     return grafted
 

@@ -1,0 +1,53 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-plan-memory --verify-contracts | FileCheck %s
+// Buffers share one arena, which is allocated and freed on the chain of tokens.
+
+// The first and the third are never live at once; the second is beside both.
+
+// CHECK-LABEL: func.func @chain
+// CHECK:         %[[T0:.*]] = gpu.wait async
+// CHECK:         %[[ARENA:.*]], %[[T1:.*]] = gpu.alloc async [%[[T0]]] () : memref<768xi8>
+// CHECK-DAG:     %[[A:.*]] = memref.view %[[ARENA]][%[[AT0:.*]]][] : memref<768xi8> to memref<512xi8>
+// CHECK:         %[[T2:.*]] = gpu.memset async [%[[T1]]]
+// CHECK:         %[[AT512:.*]] = arith.constant 512 : index
+// CHECK:         %[[B:.*]] = memref.view %[[ARENA]][%[[AT512]]][] : memref<768xi8> to memref<256xi8>
+// CHECK:         %[[T3:.*]] = gpu.memcpy async [%[[T2]]]
+// CHECK:         %[[ATC:.*]] = arith.constant 0 : index
+// CHECK:         %[[C:.*]] = memref.view %[[ARENA]][%[[ATC]]][] : memref<768xi8> to memref<256xi8>
+// CHECK:         %[[T4:.*]] = gpu.memcpy async [%[[T3]]] %[[C]], %[[B]]
+// CHECK:         %[[T5:.*]] = gpu.memcpy async [%[[T4]]]
+// CHECK:         %[[T6:.*]] = gpu.dealloc async [%[[T5]]] %[[ARENA]]
+// CHECK:         gpu.wait [%[[T6]]]
+// CHECK-NOT:     memref.alloc
+func.func @chain(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<512xi8>
+  %words = memref.view %a[%c0][] : memref<512xi8> to memref<128xi32>
+  %t1 = gpu.memset async [%t0] %words, %z : memref<128xi32>, i32
+  %b = memref.alloc() : memref<256xi8>
+  %half = memref.view %a[%c0][] : memref<512xi8> to memref<256xi8>
+  %t2 = gpu.memcpy async [%t1] %b, %half : memref<256xi8>, memref<256xi8>
+  %c = memref.alloc() : memref<256xi8>
+  %t3 = gpu.memcpy async [%t2] %c, %b : memref<256xi8>, memref<256xi8>
+  %t4 = gpu.memcpy async [%t3] %y, %c : memref<256xi8>, memref<256xi8>
+  gpu.wait [%t4]
+  return
+}
+
+// -----
+
+// A buffer that something else than a device op reads is kept to the end.
+
+// CHECK-LABEL: func.func @escapes
+// CHECK:         gpu.alloc async {{.*}} : memref<512xi8>
+func.func @escapes(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<256xi8>
+  %p = memref.extract_aligned_pointer_as_index %a : memref<256xi8> -> index
+  %t1 = gpu.memcpy async [%t0] %a, %y : memref<256xi8>, memref<256xi8>
+  %b = memref.alloc() : memref<256xi8>
+  %t2 = gpu.memcpy async [%t1] %b, %y : memref<256xi8>, memref<256xi8>
+  gpu.wait [%t2]
+  return
+}
