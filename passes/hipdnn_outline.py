@@ -90,13 +90,26 @@ class _Policy:
         for group in self._candidates(op):
             reason = self._declines(op, group)
             if reason is None:
-                self._grouping.join(op, group)
-                self._remember(op, group)
+                self._join(op, group)
                 return
             reasons.append(reason)
         if reasons and op.name in _ELEMENTWISE:
             self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reasons[0]}")
         self._remember(op, self._grouping.start(op, outlined=True))
+
+    def _join(self, op: ir.Operation, group: Group) -> None:
+        """Adds `op` to `group`, with the elementwise groups that only `op` reads."""
+        others = [
+            other
+            for other in self._grouping.mergeable(op, group)
+            if other.facts["anchor"] is None and other.facts["shapes"] <= group.facts["shapes"]
+        ]
+        self._grouping.join(op, group)
+        self._remember(op, group)
+        for other in others:
+            if len(group.facts["operands"] | other.facts["operands"]) <= MAX_OPERANDS:
+                self._grouping.merge(other, group)
+                group.facts["operands"] |= other.facts["operands"]
 
     def _candidates(self, op: ir.Operation) -> list[Group]:
         """Groups that make the op's operands, latest first."""

@@ -71,7 +71,10 @@ def _place(op: ir.Operation, grouping: Grouping, fuse: bool) -> None:
         candidates = {}
     for group in sorted(candidates, key=lambda group: group.level, reverse=True):
         if grouping.can_join(op, group):
+            others = grouping.mergeable(op, group)
             grouping.join(op, group)
+            for other in others:
+                grouping.merge(other, group)
             return
     grouping.start(op, outlined=True)
 

@@ -55,6 +55,7 @@ class Grouping:
         self.groups: list[Group] = []
         self.reads = reads
         self._group_of: dict[ir.Value, Group] = {}
+        self._position: dict[ir.Operation, int] = {}
 
     def producer(self, value: ir.Value) -> Group | None:
         """The group whose op makes `value`; None for block arguments."""
@@ -76,6 +77,31 @@ class Grouping:
         """Makes `op` a member of `group`; `can_join` holds."""
         self._add(op, group)
 
+    def mergeable(self, op: ir.Operation, group: Group) -> list[Group]:
+        """Groups that only `op`, about to join `group`, reads, and that `group` can take in.
+
+        Nothing depends on such a group, so no path from it can come back to `group`.
+        """
+        producers = dict.fromkeys(self._group_of.get(operand) for operand in self.reads(op))
+        return [
+            other
+            for other in producers
+            if other is not None
+            and other is not group
+            and other.outlined
+            and not other.is_read
+            and (other.level <= group.level or not group.is_read)
+        ]
+
+    def merge(self, other: Group, group: Group) -> None:
+        """Moves the ops of `other`, which was `mergeable`, into `group`."""
+        group.level = max(group.level, other.level)
+        group.ops = sorted([*other.ops, *group.ops], key=self._position.__getitem__)
+        for op in other.ops:
+            for result in op.results:
+                self._group_of[result] = group
+        other.ops, other.outlined = [], False
+
     def _highest_input(self, op: ir.Operation, group: Group) -> int:
         inputs = (self._group_of.get(operand) for operand in self.reads(op))
         return max((other.level for other in inputs if other and other is not group), default=-1)
@@ -87,6 +113,7 @@ class Grouping:
             if other is not None and other is not group:
                 other.is_read = True
         group.ops.append(op)
+        self._position[op] = len(self._position)
         for result in op.results:
             self._group_of[result] = group
 

@@ -20,7 +20,7 @@ def _sdpa(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     shape = (*q.shape[:-1], v.shape[-1])
     o = hipdnn.sdpa(
         *[converter.materialize(tensor) for tensor in (q, k, v)],
-        attn_mask=None if mask is None else converter.materialize(_mask(mask, q, k)),
+        attn_mask=None if mask is None else converter.materialize(_mask(converter, mask, q, k)),
         attn_scale_value=1 / math.sqrt(q.shape[-1]) if scale is None else float(scale),
         **({"left_bound": -1, "right_bound": 0} if op.constant(5) else {}),
         result_type=ir.RankedTensorType.get(shape, op.result_element()),
@@ -35,10 +35,11 @@ def _with_heads(tensor: Tensor) -> Tensor:
     return tensor if len(tensor.shape) == 4 else tensor.through(tensor.view.insert(1))
 
 
-def _mask(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """An additive mask as [B or 1, H or 1, Sq, Skv]."""
+def _mask(converter: Converter, mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    """An additive mask as [B or 1, H or 1, Sq, Skv]; a boolean one becomes 0 and -inf."""
     if not mask.is_float:
-        raise NoMatch("boolean-mask", "hipDNN's attention mask is added, not selected by")
+        bounds = [converter.scalar(value, q) for value in (0.0, -math.inf)]
+        mask = converter.pointwise("binary_select", [mask, *bounds], q.element_type)
     if len(mask.shape) == 3 and len(q.shape) == 4:
         mask = mask.through(mask.view.insert(1))
     rank_up = (1,) * (4 - len(mask.shape)) + mask.shape

@@ -144,6 +144,7 @@ class Converter:
         self._torch_values: dict[ir.Value, ir.Value] = {}
         self._materialized: dict[tuple[ir.Value, StridedView], ir.Value] = {}
         self._splats: dict[ir.Value, float] = {}
+        self._kept: set[ir.Value] = set()
         self.location = ir.Location.unknown()
 
     # The function
@@ -203,6 +204,7 @@ class Converter:
             made = self._literal(owner.operation, value)
         elif value in self._torch_values:
             made = self._whole(self._cast("to", self._torch_values[value], value.type))
+            self._kept.add(made.base)
         else:
             raise NoMatch("not-a-tensor", f"{value.type} is not a tensor")
         self._tensors[value] = made
@@ -222,17 +224,14 @@ class Converter:
         found = self._torch_values.get(value)
         if found is not None:
             return found
-        if is_tensor(value):
+        if is_tensor(value) and self.tensor(value).base not in self._kept:
             made = self._cast("from", self.materialize(self.tensor(value)), value.type)
         else:
-            made = self._clone_lazy(value)
+            # A constant, a list, or a view of a kept op's result: it stays with its reader.
+            operation = ir.OpResult(value).owner.operation
+            made = self._clone(operation).results[ir.OpResult(value).result_number]
         self._torch_values[value] = made
         return made
-
-    def _clone_lazy(self, value: ir.Value) -> ir.Value:
-        """Copies a constant or a list of constants or tensors to the new function."""
-        operation = ir.OpResult(value).owner.operation
-        return self._clone(operation).results[ir.OpResult(value).result_number]
 
     def _clone(self, operation: ir.Operation) -> ir.Operation:
         """Copies a torch op to the new function, after what it reads."""
@@ -324,6 +323,16 @@ class Converter:
         )
         whole = self._whole(result)
         return whole.through(whole.view.expand(computed)).reshape(shape)
+
+    def copied(self, tensor: Tensor) -> Tensor:
+        """A row-major copy of what is seen through the window, by an identity op."""
+        copy = hipdnn.pointwise(
+            self.materialize(tensor),
+            mode="identity",
+            result_type=ir.RankedTensorType.get(tensor.shape, tensor.element_type),
+            loc=self.location,
+        )
+        return self._whole(copy)
 
     def _in_shape_of(
         self, candidate: Tensor, operands: Sequence[Tensor]

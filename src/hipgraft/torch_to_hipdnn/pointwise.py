@@ -48,6 +48,8 @@ _LOGICAL = {
     "bitwise_and": "logical_and",
     "bitwise_or": "logical_or",
     "bitwise_not": "logical_not",
+    "__and__": "logical_and",
+    "__or__": "logical_or",
 }
 
 
@@ -171,6 +173,15 @@ def _clipped(
     ]
 
 
+def _clamp_tensor(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """Bounds given as tensors; NaN goes through, as in both bounds' modes."""
+    tensor, element = op.float_tensor(0), op.result_element()
+    for index, mode in ((1, "max_op"), (2, "min_op")):
+        if op.optional_tensor(index) is not None:
+            tensor = converter.pointwise(mode, [tensor, op.float_tensor(index)], element)
+    return [tensor]
+
+
 def _relu6(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     return _clipped(converter, op, 0.0, 6.0)
 
@@ -253,6 +264,7 @@ POINTWISE: dict[str, Conversion] = {
     "torch.aten.square": _square,
     "torch.aten.gelu": _gelu,
     "torch.aten.clamp": _clamp,
+    "torch.aten.clamp.Tensor": _clamp_tensor,
     "torch.aten.clamp_min": _clamp,
     "torch.aten.hardtanh": _clamp,
     "torch.aten.relu6": _relu6,

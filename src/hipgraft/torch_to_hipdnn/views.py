@@ -12,7 +12,11 @@ def _wrapped(dim: int, rank: int) -> int:
 
 
 def _reshape(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    return [op.tensor(0).reshape(op.result_shape())]
+    """A window where strides can say it, a copy into row-major order otherwise."""
+    tensor = op.tensor(0)
+    if tensor.is_float and tensor.view.reshape(op.result_shape()) is None:
+        tensor = converter.copied(tensor)
+    return [tensor.reshape(op.result_shape())]
 
 
 def _identity(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
