@@ -49,6 +49,11 @@ _ALL_MODULES = (
 
 _IR = (
     Correction(
+        r"\n    _(?:boundary|flag_mask|singles_mask|all_bits|inverted)_: .*\n",
+        "",
+        "how one version of Python keeps the members of a flag",
+    ),
+    Correction(
         r"(?<=^from typing import )(.*), TypeVar,",
         r"Any, \1, Literal,",
         "names that the corrections below use",

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -84,8 +83,7 @@ def test_sdist_makes_the_same_wheel(source: Path, wheel: Path, tmp_path: Path):
     shutil.copytree(source, copy, symlinks=True)
     run(sys.executable, "-c", BUILD_SDIST, tmp_path, cwd=copy)
     (archive,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(archive) as files:
-        files.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(archive, tmp_path)
     unpacked = archive.with_name(archive.name.removesuffix(".tar.gz"))
     assert files_in(build_wheel(unpacked, tmp_path / "wheel")) == files_in(wheel)
 

@@ -90,16 +90,6 @@ class WalkOrder(enum.Enum):
     POST_ORDER = 1
 
 class OperationEquivalenceFlags(enum.IntFlag):
-    _boundary_: enum.FlagBoundary = enum.FlagBoundary.KEEP
-
-    _flag_mask_: int = 15
-
-    _singles_mask_: int = 15
-
-    _all_bits_: int = 31
-
-    _inverted_: None = None
-
     __str__ = __repr__
 
     def __repr__(self, /):
