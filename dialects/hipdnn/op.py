@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from math import prod
 from typing import Any, ClassVar, Self, cast
 
 from hipgraft.bindings import ir
@@ -23,6 +24,7 @@ from hipgraft.dialects.hipdnn.fields import (
     Arity,
     Attribute,
     Field,
+    Form,
     OperandField,
     ResultField,
     ValueField,
@@ -163,6 +165,27 @@ class HipdnnOp:
         error.location = location_text(self.location)
         return error
 
+    def check_value(self, field: ValueField, value: ir.Value) -> None:
+        """Checks the type of an operand or a result by what its field declares.
+
+        Raises:
+            VerifyError: it is no tensor of the kind that hipDNN has.
+        """
+        if not self.tensors_only:
+            return
+        name, type_ = field.name, value.type
+        if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+            raise self.error(f"expected '{name}' to be a tensor of static shape, but found {type_}")
+        if not isinstance(type_.element_type, ir.IntegerType | ir.FloatType):
+            raise self.error(f"expected '{name}' to hold integers or floats, but found {type_}")
+        shape = type_.shape
+        if 0 in shape:
+            raise self.error(f"expected '{name}' to have elements, but found {type_}")
+        if field.form is Form.SCALAR and prod(shape) != 1:
+            raise self.error(
+                f"expected one element in '{name}', but found shape {shape_text(shape)}"
+            )
+
     def check_shape(self, name: str, value: ir.Value | None, expected: Sequence[int]) -> None:
         """Checks the shape of an operand or a result, if it is present.
 
@@ -207,6 +230,9 @@ class HipdnnOp:
         return groups
 
     def _infer_type(self, result: str) -> ir.Type:
+        for field in self.operand_fields:
+            for value in self.operand_values(field):
+                self.check_value(field, value)
         shapes = self.infer()
         if result not in shapes:
             raise self.error(f"needs the type of '{result}', which cannot be inferred")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
-from hipgraft.dialects.hipdnn.fields import Arity, Form, ValueField
+from hipgraft.dialects.hipdnn.fields import Arity, ValueField
 from hipgraft.dialects.hipdnn.kinds import Kind
 from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, in_order, wrap
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
-from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
 
 
 def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
@@ -76,15 +74,10 @@ def _check_declaration(op: HipdnnOp) -> None:
         raise op.error(f"expected {op.region_count} regions, but found {len(op.operation.regions)}")
     for field in op.operand_fields:
         for value in op.operand_values(field):
-            _check_value(op, field, value)
-            if field.form is Form.SCALAR and prod(shape_of(value)) != 1:
-                raise op.error(
-                    f"expected one element in '{field.name}', "
-                    f"but found shape {shape_text(shape_of(value))}"
-                )
+            op.check_value(field, value)
     for field in op.result_fields:
         for value in op.result_values(field):
-            _check_value(op, field, value)
+            op.check_value(field, value)
 
 
 def _check_attributes(op: HipdnnOp) -> None:
@@ -133,18 +126,6 @@ def _check_counts(
             raise op.error(f"requires {what} '{field.name}'")
         if field.arity is Arity.OPTIONAL and count not in (0, 1):
             raise op.error(f"expected at most one {what} '{field.name}', but found {count}")
-
-
-def _check_value(op: HipdnnOp, field: ValueField, value: ir.Value) -> None:
-    if not op.tensors_only:
-        return
-    type_ = value.type
-    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
-        raise op.error(f"expected '{field.name}' to be a tensor of static shape, but found {type_}")
-    if 0 in type_.shape:
-        raise op.error(f"expected '{field.name}' to have elements, but found {type_}")
-    if not isinstance(type_.element_type, ir.IntegerType | ir.FloatType):
-        raise op.error(f"expected '{field.name}' to hold integers or floats, but found {type_}")
 
 
 def _check_inferred_shapes(op: HipdnnOp) -> None:

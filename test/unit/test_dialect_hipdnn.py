@@ -150,6 +150,12 @@ def test_failed_inference_is_a_located_error_and_leaves_nothing(module: ir.Modul
     assert "hipdnn" not in str(module)
 
 
+def test_inference_checks_operand_types_first(module: ir.Module):
+    torch = ir.Operation.create("test.s", results=[ir.Type.parse("!torch.vtensor<[4],f32>")]).result
+    with pytest.raises(VerifyError, match="expected 'in_0' to be a tensor of static shape"):
+        hipdnn.pointwise(torch, mode="exp")
+
+
 def test_type_that_cannot_be_inferred_is_asked_for(module: ir.Module):
     with pytest.raises(VerifyError, match="needs the type of 'out', which cannot be inferred"):
         hipdnn.reduction(tensor(2, 3), mode="ADD")
