@@ -106,7 +106,7 @@ class _Reader:
 
 
 def _first_resource(bytecode: bytes) -> bytes | None:
-    """Returns the blob of the only resource of an op's bytecode; None if there is none."""
+    """Returns the blob of the only resource of an op's bytecode; None if it has no data."""
     reader = _Reader(bytecode, position=4)
     reader.varint()  # version
     reader.position = bytecode.index(b"\0", reader.position) + 1  # producer
@@ -115,11 +115,13 @@ def _first_resource(bytecode: bytes) -> bytes | None:
         length = reader.varint()
         if kind & _ALIGNED:
             reader.align(reader.varint())
-        if kind & ~_ALIGNED == _RESOURCE_SECTION:
-            break
+        if kind & ~_ALIGNED == _RESOURCE_SECTION and length:
+            return _blob(reader)
         reader.position += length
-    else:
-        return None
+    return None
+
+
+def _blob(reader: _Reader) -> bytes:
     alignment = reader.varint()
     size = reader.varint()
     reader.align(alignment)

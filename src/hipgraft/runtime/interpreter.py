@@ -162,7 +162,9 @@ class _Frame:
             address = self.allocate(memref.nbytes)
             self.values[argument] = MemRef.packed(address, argument.type)
         for argument, array in zip(arguments, inputs, strict=False):
-            self.device.copy_to_device(self.values[argument].address, _raw(array))
+            self.device.copy_to_device(
+                self.values[argument].address, _raw(np.ascontiguousarray(array))
+            )
         for op in self.executor.function.regions[0].blocks[0].operations:
             self.execute(op.operation)
         self.device.synchronize()

@@ -1,0 +1,76 @@
+"""Placement of buffers in an arena."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hipgraft.runtime.memory_plan import Interval, MemoryPlan, plan_memory
+
+
+def overlaps(intervals: list[Interval], plan: MemoryPlan) -> list[tuple[int, int]]:
+    """Pairs of buffers that are live at once and share bytes."""
+    pairs = []
+    for i, one in enumerate(intervals):
+        for j, other in enumerate(intervals[:i]):
+            together = one.first <= other.last and other.first <= one.last
+            apart = (
+                plan.offsets[i] + one.size <= plan.offsets[j]
+                or plan.offsets[j] + other.size <= plan.offsets[i]
+            )
+            if together and not apart:
+                pairs.append((i, j))
+    return pairs
+
+
+def most_live(intervals: list[Interval], alignment: int) -> int:
+    """The lower bound by its definition: the sum at each step."""
+    steps = range(max(one.last for one in intervals) + 1)
+    sizes = [-(-one.size // alignment) * alignment for one in intervals]
+    return max(
+        sum(s for s, one in zip(sizes, intervals, strict=True) if one.first <= step <= one.last)
+        for step in steps
+    )
+
+
+def test_nothing() -> None:
+    assert plan_memory([]) == MemoryPlan((), 0, 0, 0)
+
+
+def test_a_chain_needs_two_places() -> None:
+    chain = [Interval(1000, step, step + 1) for step in range(10)]
+    plan = plan_memory(chain)
+    assert plan.size == plan.lower_bound == 2 * 1024
+    assert plan.unplanned == 10 * 1024
+
+
+def test_ends_and_begins_at_one_step_is_together() -> None:
+    plan = plan_memory([Interval(256, 0, 1), Interval(256, 1, 2)])
+    assert sorted(plan.offsets) == [0, 256]
+
+
+def test_long_lived_first_beats_large_first() -> None:
+    """Placed by size, the small long-lived buffer ends above the large ones."""
+    intervals = [Interval(2, 0, 9), Interval(4, 0, 1), Interval(3, 1, 2), Interval(4, 2, 3)]
+    plan = plan_memory(intervals, alignment=1)
+    assert plan.size == plan.lower_bound == 9
+    assert not overlaps(intervals, plan)
+
+
+@pytest.mark.parametrize("alignment", [1, 64, 256])
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs(seed: int, alignment: int) -> None:
+    source = random.Random(seed)
+    intervals = []
+    for _ in range(source.randrange(1, 40)):
+        first = source.randrange(30)
+        size = source.choice([1, 64, 100, 1000, 4096])
+        intervals.append(Interval(size, first, first + source.randrange(8)))
+    plan = plan_memory(intervals, alignment)
+    assert not overlaps(intervals, plan)
+    assert all(offset % alignment == 0 for offset in plan.offsets)
+    assert plan.lower_bound == most_live(intervals, alignment)
+    assert plan.lower_bound <= plan.size <= plan.unplanned
+    ends = [offset + one.size for offset, one in zip(plan.offsets, intervals, strict=True)]
+    assert max(ends) <= plan.size
