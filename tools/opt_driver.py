@@ -86,8 +86,8 @@ class OptDriver:
 
     def _pipeline_text(self) -> str:
         if self.flags.run_reproducer:
-            return reproducer.read_pipeline(self.text)
-        if self.flags.pass_pipeline is not None:
+            text = reproducer.read_pipeline(self.text)
+        elif self.flags.pass_pipeline is not None:
             text = self.flags.pass_pipeline
         else:
             text = pipeline_of_flags(self.flags.passes, self.context)

@@ -9,6 +9,10 @@ from hipgraft.diagnostics import Diagnostic, HipgraftError, PipelineParseError, 
 from hipgraft.ir_io import MEMORY_NAME
 
 
+_LONGEST_LINE = 2000
+"""Characters beyond which a source line is not shown: lines of weights fill screens."""
+
+
 class DiagnosticPrinter:
     """Prints diagnostics, with lines of the sources that it can read.
 
@@ -20,11 +24,12 @@ class DiagnosticPrinter:
     def __init__(self, stream: TextIO, *, memory_name: str = MEMORY_NAME):
         self.stream = stream
         self.memory_name = memory_name
+        self._texts: dict[str, str] = {}
         self._lines: dict[str, list[str]] = {}
 
     def add_source(self, name: str, text: str) -> None:
         """Makes the lines of a source known that cannot be read from a file."""
-        self._lines[name] = text.splitlines()
+        self._texts[name] = text
 
     def print(self, diagnostic: Diagnostic) -> None:
         """Prints a diagnostic and its notes; the source line once for those at one place."""
@@ -58,18 +63,26 @@ class DiagnosticPrinter:
         if not 1 <= line <= len(lines):
             return
         text = lines[line - 1]
+        if len(text) > _LONGEST_LINE:
+            return
         # Tabs stay tabs, so that the caret stands below its character.
         indent = "".join("\t" if character == "\t" else " " for character in text[: column - 1])
         self._write(f"{text}\n{indent}^")
 
     def _source_lines(self, name: str) -> list[str]:
         if name not in self._lines:
-            try:
-                self._lines[name] = Path(name).read_text(encoding="utf-8").splitlines()
-            except (OSError, ValueError):
-                self._lines[name] = []
+            text = self._texts.get(name)
+            self._lines[name] = (_read(name) if text is None else text).splitlines()
         return self._lines[name]
 
     def _write(self, text: str) -> None:
         self.stream.write(text + "\n")
         self.stream.flush()
+
+
+def _read(name: str) -> str:
+    """Returns the text of a file that a location names; empty if there is none."""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""

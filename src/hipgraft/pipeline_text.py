@@ -76,7 +76,10 @@ def parse_nodes(text: str) -> tuple[Node, ...]:
         PipelineParseError: with the column at which parsing stopped.
     """
     parser = _Parser(text)
-    nodes = parser.elements()
+    try:
+        nodes = parser.elements()
+    except RecursionError:
+        raise PipelineParseError("the pipeline is nested too deeply", column=1) from None
     if not parser.at_end():
         raise parser.error(f"expected ',' or the end of the pipeline, found '{parser.peek()}'")
     outermost = nodes[0] if len(nodes) == 1 else None

@@ -74,6 +74,11 @@ def test_syntax_errors_have_columns(text: str, column: int):
     assert error.value.column == column
 
 
+def test_deep_nests_are_an_error():
+    with pytest.raises(PipelineParseError, match="nested too deeply"):
+        resolve("a(" * 100_000)
+
+
 def test_options_are_split_outside_of_quotes_and_braces():
     options = split_options("a=1 b='x y' c={d=1 e={f g}} flag  h=", column=10)
     assert [(o.key, o.value) for o in options] == [

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from hipgraft import registry
+from hipgraft.contracts import CONTRACTS
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.pass_base import Pass
 from hipgraft.registry import Entry
@@ -29,6 +30,13 @@ def test_each_entry_can_be_imported(name: str):
         assert pass_.name == name
     else:
         assert registry.named_pipeline(name).doc
+
+
+@pytest.mark.parametrize("name", registry.entries())
+def test_stages_of_passes_exist(name: str):
+    if registry.entries()[name].kind == "pass":
+        pass_ = registry.pass_class(name)
+        assert {pass_.requires, pass_.ensures} <= {None, *CONTRACTS}
 
 
 def test_finding_imports_nothing():
