@@ -234,6 +234,15 @@ def test_channels_last_needs_no_transposition() -> None:
     assert "transpose" not in lower_case(case)
 
 
+def test_channels_last_is_seen_through_strides_of_unit_extents() -> None:
+    x, w = (1, 8, 11, 12), (6, 8, 3, 3)
+    case = conv_case("last", x, w, channels_last=True)
+    case.layouts["arg_strides"][0][0] = 5
+    text = lower_case(case)
+    assert "linalg.conv_2d_nhwc_fhwc" in text
+    assert "transpose" not in text
+
+
 def test_transposed_operand_needs_no_transposition() -> None:
     case = next(case for case in CASES if case.name == "matmul_tab_f32")
     assert "linalg.transpose" not in lower_case(case)

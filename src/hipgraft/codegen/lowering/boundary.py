@@ -32,11 +32,11 @@ def write_result(emitter: Emitter, value: Tensor, layout: Layout) -> str:
     """Returns the physical tensor of `layout` that holds `value`.
 
     Raises:
-        CodegenError: elements of the result would share memory.
+        CodegenError: the strides do not nest, so that no packed tensor holds the result.
     """
     window = layout.window
     if window is None or len(layout.order) < len(layout.shape):
-        raise CodegenError(f"result strides {list(layout.strides)} overlap in memory")
+        raise CodegenError(f"result strides {list(layout.strides)} are not rows within rows")
     packed = emitter.in_order(value, layout.order)
     if window.is_whole:
         return packed.name

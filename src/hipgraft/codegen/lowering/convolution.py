@@ -74,7 +74,8 @@ def convolve(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, result: 
     last = (0, *range(2, x.rank), 1)
     groups = x.shape[1] // w.shape[1]
     depthwise = w.shape[1] == 1 and w.shape[0] == groups and groups > 1
-    order = last if x.dims == last and (depthwise or groups == 1) else first
+    is_last = x.lies_in(last) and not x.lies_in(first)
+    order = last if is_last and (depthwise or groups == 1) else first
     padded = _pad(emitter, emitter.in_order(x, order), op.pre_padding, op.post_padding)
     init = emitter.filled(replace(result, dims=order), 0)
     if depthwise:

@@ -187,6 +187,8 @@ class Emitter:
         """Returns `value` stored with its logical dims in `order`, none of them left out."""
         if value.dims == tuple(order):
             return value
+        if value.lies_in(order):
+            return self._expand(self.without_unit_dims(value), order)
         if not value.broadcast_dims:
             stored = [dim for dim in order if dim in value.dims]
             return self._expand(self._transpose(value, stored), order)

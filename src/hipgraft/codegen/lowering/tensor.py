@@ -52,6 +52,11 @@ class Tensor:
         """MLIR text of the SSA value's type."""
         return tensor_type(self.extents, self.element)
 
+    def lies_in(self, order: Sequence[int]) -> bool:
+        """Whether the value's elements are in the memory order of `order`."""
+        moving = [dim for dim in order if self.shape[dim] > 1]
+        return [dim for dim in self.dims if self.shape[dim] > 1] == moving
+
     def permuted(self, order: Sequence[int]) -> Tensor:
         """Returns the tensor whose logical dims are these in `order`; the value is the same."""
         shape = tuple(self.shape[dim] for dim in order)
