@@ -2650,6 +2650,8 @@ class BoolAttr(Attribute):
         """Converts the value of the bool attribute to a Python bool"""
 
 class DenseElementsAttr(Attribute):
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
     def __init__(self, cast_from_attr: Attribute) -> None: ...
 
     @property
