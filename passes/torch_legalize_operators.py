@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_builder import (
+    aten_name,
     cast,
     constant_bool,
     constant_int,
     constant_none,
+    constant_str,
     int_list,
     scalar_literal,
     shape_and_element,
@@ -28,26 +30,10 @@ _IDENTITIES = frozenset(
      "aten.to.device", "aten.dropout", "aten.native_dropout"}
 )  # fmt: skip
 
-_VIEWS = frozenset(
-    {"aten.view", "aten.slice.Tensor", "aten.select.int", "aten.expand", "aten.permute",
-     "aten.transpose.int", "aten.t", "aten.unsqueeze", "aten.squeeze.dim", "aten.alias",
-     "aten.detach", "aten.reshape", "aten._unsafe_view", "aten.narrow", "aten.flatten.using_ints"}
-)  # fmt: skip
-
 _LOWEST = {"f16": -65504.0, "bf16": -3.3895313892515355e38, "f32": -3.4028234663852886e38,
            "f64": -1.7976931348623157e308}  # fmt: skip
 
-_IN_PLACE = re.compile(r"aten\.\w*[a-z0-9]_(\.\w+)?")
-
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
-
-
-def aten_name(op: ir.Operation) -> str:
-    """Returns `aten.relu` for both `torch.aten.relu` and `torch.operator "torch.aten.relu"`."""
-    name = op.name
-    if name == "torch.operator":
-        name = ir.StringAttr(op.attributes["name"]).value
-    return name.removeprefix("torch.")
 
 
 def _tensor(value: ir.Value) -> tuple[list[int], str]:
@@ -179,6 +165,15 @@ def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
     return value
 
 
+def _fmod(op: ir.Operation) -> ir.Value | None:
+    """`fmod(x, y)` keeps the sign of x: `x - trunc(x / y) * y`."""
+    x, divisor = op.operands
+    operands = [x, divisor, constant_str("trunc")]
+    quotient = torch_op("aten.div.Scalar_mode", operands, [x.type]).result
+    product = torch_op("aten.mul.Scalar", [quotient, divisor], [x.type]).result
+    return torch_op("aten.sub.Tensor", [x, product, constant_int(1)], [op.result.type]).result
+
+
 def _attention(op: ir.Operation) -> ir.Value | None:
     """A mask that selects becomes one that is added, which is what hipDNN's attention takes.
 
@@ -197,15 +192,28 @@ def _attention(op: ir.Operation) -> ir.Value | None:
     return torch_op("aten.scaled_dot_product_attention", operands, [op.result.type]).result
 
 
+def _upsample_bilinear(op: ir.Operation) -> ir.Value | None:
+    """`upsample_bilinear2d.vec(x, size, align_corners, scales)`, which torch-mlir cannot lower."""
+    x, size, align_corners, scales = op.operands
+    none = constant_none()
+    mode = constant_str("bilinear")
+    options = [size, scales, mode, align_corners, none, constant_bool(False)]
+    return _interpolated(x, options, op.result.type)
+
+
 def _interpolate(op: ir.Operation) -> ir.Value | None:
+    x, *options = op.operands
+    return _interpolated(x, options, op.result.type) if _tensor(x)[1] in ("f16", "bf16") else None
+
+
+def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Type) -> ir.Value:
     """torch-mlir mixes f32 coordinates with the element type, which only works in f32."""
-    x, *others = op.operands
+    name = "aten.__interpolate.size_list_scale_list"
     element = _tensor(x)[1]
     if element not in ("f16", "bf16"):
-        return None
-    wide = torch_op(op.name.removeprefix("torch."), [cast(x, "f32"), *others],
-                    [vtensor_type(_tensor(op.result)[0], "f32")]).result  # fmt: skip
-    return cast(wide, element)
+        return torch_op(name, [x, *options], [result]).result
+    wide = vtensor_type(shape_and_element(result)[0], "f32")
+    return cast(torch_op(name, [cast(x, "f32"), *options], [wide]).result, element)
 
 
 def _group_norm(op: ir.Operation) -> ir.Value | None:
@@ -269,14 +277,14 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.addmm": _addmm,
     "aten.clamp.Tensor": _clamp_tensor,
     "aten.diff": _diff,
+    "aten.fmod.Scalar": _fmod,
     "aten.group_norm": _group_norm,
     "aten.instance_norm": _instance_norm,
     "aten.native_group_norm": _native_group_norm,
     "aten.roll": _roll,
     "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,
-    "aten.upsample_bilinear2d": _interpolate,
-    "aten.upsample_bilinear2d.vec": _interpolate,
+    "aten.upsample_bilinear2d.vec": _upsample_bilinear,
 }
 
 
@@ -286,70 +294,44 @@ def _replacement(op: ir.Operation) -> ir.Value | None:
         return op.operands[0]
     if name in _REWRITES:
         return _REWRITES[name](op)
-    return _functional(op, name) if _IN_PLACE.fullmatch(name) else None
-
-
-def _functional(op: ir.Operation, name: str) -> ir.Value:
-    """The value form of an in-place op; what reads its operand later reads the result."""
-    target = op.operands[0]
-    functional = f"torch.{name.replace('_.', '.', 1).removesuffix('_')}"
-    if not op.context.is_registered_operation(functional):
-        raise PassFailure(f"in-place op '{name}' has no value form", op)
-    _check_unaliased(op, target)
-    new = torch_op(functional.removeprefix("torch."), op.operands, [op.result.type])
-    for use in list(target.uses):
-        owner = use.owner.operation
-        if owner.block == op.block and op.is_before_in_block(owner):
-            owner.operands[use.operand_number] = new.result
-    return new.result
-
-
-def _check_unaliased(op: ir.Operation, target: ir.Value) -> None:
-    """Value tensors cannot say that a view of `target` changes with it."""
-    owner = _owner(target)
-    if owner is None:
-        raise PassFailure(f"in-place op '{aten_name(op)}' on a function argument", op)
-    users = [use.owner.operation for use in target.uses]
-    if aten_name(owner) in _VIEWS:
-        users += [u.owner.operation for u in owner.operands[0].uses]
-        users = [user for user in users if user != owner and op.is_before_in_block(user)]
-        if not all(target in list(user.operands) for user in users):
-            raise PassFailure(f"in-place op '{aten_name(op)}' on a view of a tensor used later", op)
-    elif any(aten_name(user) in _VIEWS and user.is_before_in_block(op) for user in users):
-        raise PassFailure(f"in-place op '{aten_name(op)}' on a tensor with views", op)
+    return None
 
 
 @dataclass(frozen=True)
 class TorchLegalizeOperatorsPass(Pass):
     """Rewrites ATen ops that torch-mlir does not know or decomposes badly.
 
-    Functionalises in-place ops on value tensors, drops metadata assertions and ops that do
-    nothing at inference, expresses group and instance norm as layer norm, and gives ops without a
-    registered form (`aten.diff`, `aten.squeeze.dims`, ...) one.
+    Drops assertions and ops that do nothing at inference, expresses group and instance norm as
+    layer norm, and gives ops without a registered form (`aten.diff`, `aten.squeeze.dims`, ...)
+    one.
 
     Before:
+        ```mlir
         %0 = torch.operator "torch.aten.squeeze.dims"(%x, %dims)
-            : (!torch.vtensor<[2,1,3,1],f32>, !torch.list<int>) -> !torch.vtensor<[2,3],f32>
+          : (!torch.vtensor<[2,1,3,1],f32>, !torch.list<int>) -> !torch.vtensor<[2,3],f32>
+        ```
 
     After:
+        ```mlir
         %0 = torch.aten.view %x, %shape
-            : !torch.vtensor<[2,1,3,1],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>
+          : !torch.vtensor<[2,1,3,1],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>
+        ```
 
     Requires:
         Functions on `!torch.vtensor` of static shapes.
 
     Ensures:
-        No in-place op and none of the rewritten ops is left.
+        None of the rewritten ops is left.
 
     Errors:
-        An in-place op on a function argument or on an aliased tensor; a non-constant attribute
-        operand; saved statistics of an inference batch norm that are used.
+        A non-constant attribute operand; saved statistics of an inference batch norm that are
+        used; a difference of higher order.
 
     Source:
-        own
+        own.
     """
 
-    name = "torch-legalize-operators"
+    name: ClassVar[str] = "torch-legalize-operators"
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """See the class."""

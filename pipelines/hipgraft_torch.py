@@ -27,6 +27,7 @@ _KEPT_WHOLE = (
 # Brings any import of PyTorch to stage 0: value semantics, static types, and few variants of each
 # op. Legalisation comes first because torch-mlir stops at operators that it does not know.
 PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
+    "torch-functionalize-in-place",
     "torch-legalize-operators",
     "torch-function-to-torch-backend-pipeline{backend-legal-ops=" + ",".join(_KEPT_WHOLE) + "}",
 )

@@ -29,6 +29,14 @@ def shape_and_element(vtensor: ir.Type) -> tuple[list[int], str] | None:
     return [int(extent) for extent in match[1].split(",") if extent], match[2]
 
 
+def aten_name(op: ir.Operation) -> str:
+    """Returns `aten.relu` for both `torch.aten.relu` and `torch.operator "torch.aten.relu"`."""
+    name = op.name
+    if name == "torch.operator":
+        name = ir.StringAttr(op.attributes["name"]).value
+    return name.removeprefix("torch.")
+
+
 def torch_op(name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]) -> ir.Operation:
     """Creates `torch.NAME`."""
     return ir.Operation.create(f"torch.{name}", operands=list(operands), results=list(results))
@@ -53,6 +61,11 @@ def constant_bool(value: bool) -> ir.Value:
 def constant_none() -> ir.Value:
     """Creates a `torch.constant.none`."""
     return torch_op("constant.none", [], [ir.Type.parse("!torch.none")]).result
+
+
+def constant_str(value: str) -> ir.Value:
+    """Creates a `torch.constant.str`."""
+    return _constant("str", "!torch.str", ir.StringAttr.get(value))
 
 
 def int_list(values: Sequence[int]) -> ir.Value:
