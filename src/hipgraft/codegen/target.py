@@ -8,7 +8,7 @@ from enum import Enum
 
 from hipgraft.diagnostics import HipgraftError
 
-# The processors that IREE 3.13.0's ROCm target accepts.
+# The processors that IREE 3.13.0's ROCm and CUDA targets accept.
 _GFX9 = ("gfx908", "gfx90a", "gfx942", "gfx950")
 _RDNA = (
     "gfx1100",
@@ -21,7 +21,7 @@ _RDNA = (
     "gfx1250",
 )
 _AMDGPU = _GFX9 + _RDNA
-_CUDA = ("sm_80", "sm_86", "sm_89", "sm_90")
+_CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
 
 # Double precision is what the graph says; IREE narrows it unless told not to.
 _COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")

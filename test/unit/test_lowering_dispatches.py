@@ -1,0 +1,213 @@
+"""Graphs that IREE must turn into one dispatch each, and fallbacks of torch ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import iree.runtime as iree_runtime
+import numpy as np
+import pytest
+from lowering_cases import DTYPES, Case, lower_case, splat, tensor_type
+
+from hipgraft.bindings import asm, ir, make_context
+from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError
+from hipgraft.dialects import hipdnn
+
+Build = Callable[..., Any]
+
+
+def conv(x: Any, w: Any, shape: list[int], *, pad: int = 0, stride: int = 1) -> Any:
+    return hipdnn.conv_fprop(
+        x,
+        w,
+        pre_padding=[pad, pad],
+        post_padding=[pad, pad],
+        stride=[stride, stride],
+        dilation=[1, 1],
+        result_type=tensor_type(shape, "f32"),
+    )
+
+
+def conv_bias_relu(x: Any, w: Any, b: Any) -> Any:
+    y = hipdnn.pointwise(conv(x, w, [1, 64, 56, 56], pad=1), b, mode="add")
+    f16 = tensor_type([1, 64, 56, 56], "f16")
+    return hipdnn.pointwise(y, mode="relu_fwd", result_type=f16)
+
+
+def conv_residual_relu(x: Any, w: Any, b: Any, residual: Any) -> Any:
+    y = hipdnn.pointwise(conv(x, w, [1, 64, 56, 56], pad=1), b, mode="add")
+    f16 = tensor_type([1, 64, 56, 56], "f16")
+    y = hipdnn.pointwise(y, residual, mode="add")
+    return hipdnn.pointwise(y, mode="relu_fwd", result_type=f16)
+
+
+def strided_conv_1x1(x: Any, w: Any) -> Any:
+    y = conv(x, w, [1, 512, 28, 28], stride=2)
+    return hipdnn.pointwise(y, mode="identity", result_type=tensor_type([1, 512, 28, 28], "f16"))
+
+
+def matmul_bias_gelu(a: Any, b: Any, bias: Any) -> Any:
+    y = hipdnn.matmul(a, b, result_type=tensor_type([1, 384, 3072], "f32"))
+    y = hipdnn.pointwise(y, bias, mode="add")
+    return hipdnn.pointwise(y, mode="gelu_fwd", result_type=tensor_type([1, 384, 3072], "f16"))
+
+
+def layernorm(x: Any, scale: Any, bias: Any) -> Any:
+    return hipdnn.layernorm(x, scale, bias, splat(1e-5))
+
+
+def rmsnorm(x: Any, scale: Any) -> Any:
+    return hipdnn.rmsnorm(x, scale, splat(1e-5))
+
+
+def softmax(x: Any) -> Any:
+    row = tensor_type([1, 384, 1], "f32")
+    wide = tensor_type([1, 384, 768], "f32")
+    highest = hipdnn.reduction(x, mode="MAX", result_type=row)
+    power = hipdnn.pointwise(x, highest, mode="sub", result_type=wide)
+    power = hipdnn.pointwise(power, mode="exp")
+    total = hipdnn.reduction(power, mode="ADD", result_type=row)
+    f16 = tensor_type([1, 384, 768], "f16")
+    return hipdnn.pointwise(power, total, mode="div", result_type=f16)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return hipdnn.sdpa(q, k, v, attn_scale_value=0.125, right_bound=0)
+
+
+IMAGE = [1, 64, 56, 56]
+ROWS = [1, 384, 768]
+HEADS = [1, 8, 128, 64]
+NHWC = [64 * 56 * 56, 1, 56 * 64, 64]
+
+# Shapes of the operands and of the result, and layouts; all f16.
+GRAPHS: dict[str, tuple[Build, list[list[int]], list[int], dict[str, Any]]] = {
+    "conv_bias_relu": (conv_bias_relu, [IMAGE, [64, 64, 3, 3], [1, 64, 1, 1]], IMAGE, {}),
+    "conv_bias_relu_channels_last": (
+        conv_bias_relu,
+        [IMAGE, [64, 64, 3, 3], [1, 64, 1, 1]],
+        IMAGE,
+        {"arg_strides": [NHWC, [576, 1, 192, 64], None], "result_strides": [NHWC]},
+    ),
+    "conv_residual_relu": (
+        conv_residual_relu,
+        [IMAGE, [64, 64, 3, 3], [1, 64, 1, 1], IMAGE],
+        IMAGE,
+        {},
+    ),
+    "strided_conv_1x1": (
+        strided_conv_1x1,
+        [[1, 256, 56, 56], [512, 256, 1, 1]],
+        [1, 512, 28, 28],
+        {},
+    ),
+    "matmul_bias_gelu": (
+        matmul_bias_gelu,
+        [ROWS, [1, 768, 3072], [1, 1, 3072]],
+        [1, 384, 3072],
+        {},
+    ),
+    "matmul_transposed": (
+        matmul_bias_gelu,
+        [ROWS, [1, 768, 3072], [1, 1, 3072]],
+        [1, 384, 3072],
+        {"arg_strides": [None, [0, 1, 768], None]},
+    ),
+    "layernorm": (layernorm, [ROWS, [1, 1, 768], [1, 1, 768]], ROWS, {}),
+    "rmsnorm": (rmsnorm, [ROWS, [1, 1, 768]], ROWS, {}),
+    "softmax": (softmax, [ROWS], ROWS, {}),
+    "attention": (attention, [HEADS, [1, 2, 128, 64], [1, 2, 128, 64]], HEADS, {}),
+}
+
+
+def lowered(name: str, target: str) -> str:
+    build, shapes, result, layouts = GRAPHS[name]
+    inputs = [np.broadcast_to(np.zeros((), DTYPES["f16"]), shape) for shape in shapes]
+    expected = [np.broadcast_to(np.zeros(()), result)]
+    return lower_case(
+        Case(name, inputs, build, expected, ["f16"], 0, 0, layouts=layouts, target=target)
+    )
+
+
+def schedule(text: str, target: str) -> str:
+    session = get_session(Target.parse(target).iree_flags)
+    module = session.parse(text)
+    session.run(module, compile_to="executable-targets")
+    with session.context:
+        return asm(module)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_one_dispatch(name: str, target: str) -> None:
+    text = schedule(lowered(name, target), target)
+    assert text.count("stream.cmd.dispatch") == 1
+    assert text.count("stream.cmd.fill") == 0
+    assert text.count("stream.cmd.copy") == 0
+
+
+def test_strided_1x1_convolution_uses_matrix_instructions() -> None:
+    # Compiled as a reduction it took one workgroup per output element: 401,408 of them.
+    session = get_session(Target.parse("gfx942").iree_flags)
+    module = session.parse(lowered("strided_conv_1x1", "gfx942"))
+    session.run(module, compile_to="executable-configurations")
+    with session.context:
+        assert "MFMA" in asm(module)
+
+
+FALLBACK = """
+func.func @f(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %y:2 = "hipdnn.fallback"(%x) ({
+  ^bb0(%b: tensor<3x4xf32>):
+    %r = "hipdnn.pointwise"(%b) {mode = "relu_fwd"} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    %t = torch_c.from_builtin_tensor %r : tensor<3x4xf32> -> !torch.vtensor<[3,4],f32>
+    %l = torch.vtensor.literal(dense_resource<weights> : tensor<4xf32>) : !torch.vtensor<[4],f32>
+    %one = torch.constant.int 1
+    %false = torch.constant.bool false
+    %v, %i = torch.aten.sort %t, %one, %false : !torch.vtensor<[3,4],f32>, !torch.int, !torch.bool
+        -> !torch.vtensor<[3,4],f32>, !torch.vtensor<[3,4],si64>
+    %s = torch.aten.add.Tensor %v, %l, %one
+        : !torch.vtensor<[3,4],f32>, !torch.vtensor<[4],f32>, !torch.int
+        -> !torch.vtensor<[3,4],f32>
+    %c = torch_c.to_builtin_tensor %s : !torch.vtensor<[3,4],f32> -> tensor<3x4xf32>
+    %n = "hipdnn.pointwise"(%c) {mode = "neg"} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    "hipdnn.yield"(%c, %n) : (tensor<3x4xf32>, tensor<3x4xf32>) -> ()
+  }) {arg_strides = [array<i64: 1, 3>]}
+    : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
+  return %y#0, %y#1 : tensor<3x4xf32>, tensor<3x4xf32>
+}
+{-# dialect_resources: { builtin: {
+  weights: "0x040000000000803F000000400000404000008040"
+} } #-}
+"""
+
+
+def lower_first(text: str) -> str:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        function = module.body.operations[0].operation
+        return lower_container(function.regions[0].blocks[0].operations[0], Target.parse("cpu"))
+
+
+def test_fallback_runs() -> None:
+    # The operand lies transposed in memory; the literal is 1, 2, 3, 4.
+    session = get_session(Target.parse("cpu").iree_flags)
+    binary = session.compile_to_vmfb(session.parse(lower_first(FALLBACK)))
+    config = iree_runtime.Config("local-task")
+    module = iree_runtime.VmModule.copy_buffer(config.vm_instance, binary)
+    main = iree_runtime.load_vm_module(module, config).main
+    x = np.array([[3, -1, 2, 5], [0, 9, -4, 1], [7, 8, 6, -2]], np.float32)
+    results = main(np.ascontiguousarray(x.T))
+    expected = np.sort(np.maximum(x, 0), axis=1) + np.arange(1, 5)
+    np.testing.assert_array_equal(results[0].to_host(), expected)
+    np.testing.assert_array_equal(results[1].to_host(), -expected)
+
+
+def test_op_without_lowering_is_named() -> None:
+    text = FALLBACK.replace('"hipdnn.pointwise"(%b) {mode = "relu_fwd"}', '"hipdnn.custom"(%b)')
+    with pytest.raises(CodegenError, match=r"'hipdnn.custom' op has no lowering to linalg"):
+        lower_first(text)
