@@ -8,7 +8,6 @@ from typing import TextIO
 from hipgraft.diagnostics import Diagnostic, HipgraftError, PipelineParseError, split_location
 from hipgraft.ir_io import MEMORY_NAME
 
-
 _LONGEST_LINE = 2000
 """Characters beyond which a source line is not shown: lines of weights fill screens."""
 

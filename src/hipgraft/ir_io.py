@@ -111,6 +111,19 @@ def walk(op: ir.Operation) -> Iterator[ir.Operation]:
 
 
 @contextmanager
+def output_errors(path: str | Path) -> Generator[None, None, None]:
+    """Makes failures to write below `path` the user's errors.
+
+    Raises:
+        HipgraftError: the output cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise HipgraftError(f"cannot open output file '{path}': {error.strerror}") from None
+
+
+@contextmanager
 def replacing(path: str) -> Generator[Path, None, None]:
     """Gives a temporary path that becomes `path` if the body succeeds, and vanishes if not.
 
@@ -118,18 +131,17 @@ def replacing(path: str) -> Generator[Path, None, None]:
         HipgraftError: the output cannot be written.
     """
     target = Path(path)
-    if target.exists() and not target.is_file():
-        # A device or pipe cannot be replaced.
-        yield target
-        return
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(target)
-    except OSError as error:
-        raise HipgraftError(f"cannot open output file '{path}': {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with output_errors(path):
+        if target.exists() and not target.is_file():
+            # A device or pipe cannot be replaced.
+            yield target
+            return
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_output(path: str, data: bytes) -> None:

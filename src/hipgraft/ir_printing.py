@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from hipgraft.bindings import ir, passmanager
+from hipgraft.ir_io import output_errors
 from hipgraft.pipeline import NativeStep, Step, step_node
 from hipgraft.runner import Instrument
 
@@ -135,6 +136,7 @@ class IrPrinter(Instrument):
             sys.stderr.flush()
             return
         path = self.tree_dir / _TREE_FOLDER / f"{self._files}_{step.name}.mlir"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with output_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         self._files += 1

@@ -116,9 +116,12 @@ def _unknown_option(name: str, option: OptionText, known: list[str]) -> Pipeline
 
 def _value(name: str, option: OptionText, kind: Any) -> Any:
     text = option.value
+    if text is None and kind is not bool:
+        message = f"option '{option.key}' of '{name}' needs a value"
+        raise PipelineParseError(message, column=option.column)
     if text is None:
         # A bare key switches a flag on, as in MLIR.
-        text = "true" if kind is bool else ""
+        text = "true"
     try:
         return _parse_value(text, kind)
     except ValueError:

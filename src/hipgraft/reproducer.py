@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hipgraft.bindings import asm, ir
 from hipgraft.diagnostics import HipgraftError, diagnostics_to
+from hipgraft.ir_io import output_errors
 from hipgraft.pipeline import NativeStep, Step, native_manager, to_text
 
 _RUN_LINE = re.compile(r"^// RUN: (?P<command>.*--pass-pipeline=.*)$", re.MULTILINE)
@@ -21,7 +22,8 @@ _NATIVE_PIPELINE = re.compile(r'mlir_reproducer:\s*\{[^}]*?pipeline:\s*"(?P<pipe
 def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
     """Writes `op` and the command that runs `steps` on it."""
     command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(to_text(steps))}\n"
-    path.write_text(command + asm(op, debug_info=True), encoding="utf-8")
+    with output_errors(path):
+        path.write_text(command + asm(op, debug_info=True), encoding="utf-8")
 
 
 def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Path:

@@ -249,8 +249,11 @@ class _Run:
     ) -> None:
         if snapshot is None:
             return
-        path = reproducer.leave(self.runner.reproducer, snapshot, group)
-        note = f"reproducer left in {path}"
+        try:
+            path = reproducer.leave(self.runner.reproducer, snapshot, group)
+            note = f"reproducer left in {path}"
+        except HipgraftError as unwritable:
+            note = f"no reproducer left: {unwritable.message}"
         if not isinstance(error, HipgraftError):
             error.add_note(note)
             return

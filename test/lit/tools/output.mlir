@@ -9,6 +9,9 @@
 // RUN: hipgraft-opt %s --mlir-print-debuginfo | FileCheck %s --check-prefix=DEBUG
 // RUN: hipgraft-opt %s --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s --check-prefix=LOCAL
 // RUN: not hipgraft-opt %s -o %t.no/such/folder.mlir 2>&1 | FileCheck %s --check-prefix=UNWRITABLE
+// RUN: not hipgraft-opt %s -o %S 2>&1 | FileCheck %s --check-prefix=UNWRITABLE-FOLDER
+// RUN: not hipgraft-opt %s --cse --mlir-print-ir-after-all --mlir-print-ir-tree-dir=/dev/null/x 2>&1 | FileCheck %s --check-prefix=UNWRITABLE-TREE
+// RUN: not hipgraft-opt %s --cse --mlir-pass-pipeline-crash-reproducer=%t.no/such/file 2>&1 | FileCheck %s --check-prefix=UNWRITABLE-FILE
 // RUN: echo before > %t.kept
 // RUN: not hipgraft-opt %s --test-fail -o %t.kept
 // RUN: FileCheck %s --check-prefix=KEPT --input-file=%t.kept
@@ -30,6 +33,9 @@
 // LOCAL: arith.constant {{.*}} loc("{{.*}}output.mlir":{{[0-9]+}}:{{[0-9]+}})
 
 // UNWRITABLE: error: cannot open output file '{{.*}}folder.mlir': No such file or directory
+// UNWRITABLE-FOLDER: error: cannot open output file '{{.*}}': Is a directory
+// UNWRITABLE-TREE: error: cannot open output file '/dev/null/x{{.*}}': Not a directory
+// UNWRITABLE-FILE: error: cannot open output file '{{.*}}no/such/file': No such file or directory
 // KEPT: before
 func.func @f() -> (tensor<3xi32>, tensor<2xi32>) {
   %0 = arith.constant dense<[1, 2, 3]> : tensor<3xi32>

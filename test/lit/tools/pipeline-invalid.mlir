@@ -10,6 +10,7 @@
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-functions{repeat=2 scale=x}' 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-functions{suffix-numbers=1,x}' 2>&1 | FileCheck %s --check-prefix=LIST
 // RUN: not hipgraft-opt %s --pass-pipeline='test-rename-functions{repeat=1 repeat=2}' 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not hipgraft-opt %s --pass-pipeline='test-fail{op}' 2>&1 | FileCheck %s --check-prefix=BARE
 // RUN: not hipgraft-opt %s --pass-pipeline='canonicalize{no=1}' 2>&1 | FileCheck %s --check-prefix=NATIVE
 // RUN: not hipgraft-opt %s --test-fial 2>&1 | FileCheck %s --check-prefix=FLAG
 // RUN: not hipgraft-opt %s --pass-pipeline=cse --cse 2>&1 | FileCheck %s --check-prefix=BOTH
@@ -34,6 +35,7 @@
 // VALUE: <pass-pipeline>:1:32: error: invalid value 'x' for option 'scale' of 'test-rename-functions': expected float
 // LIST: <pass-pipeline>:1:23: error: invalid value '1,x' for option 'suffix-numbers' of 'test-rename-functions': expected list of int
 // TWICE: <pass-pipeline>:1:32: error: option 'repeat' of 'test-rename-functions' is given twice
+// BARE: <pass-pipeline>:1:11: error: option 'op' of 'test-fail' needs a value
 // NATIVE: <pass-pipeline>:1:1: error: {{.*}}no such option no
 // FLAG: error: unknown command line argument '--test-fial'; try 'hipgraft-opt --help'; did you mean '--test-fail'?
 // BOTH: error: '--pass-pipeline' cannot be used with individual passes
