@@ -16,8 +16,8 @@ from hipgraft.bindings import ir
 from hipgraft.element_types import byte_width
 from hipgraft.views import row_major_strides
 
-# Bytes; IREE tells LLVM that each pointer argument of a kernel is this aligned.
-_POINTER_ALIGNMENT = 16
+# Bytes; IREE assumes (`llvm.intr.assume`) in each kernel that a binding's pointer is this aligned.
+_POINTER_ALIGNMENT = 64
 
 
 @dataclass(eq=False)

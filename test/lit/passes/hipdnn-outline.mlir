@@ -57,17 +57,18 @@ func.func @diamond(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> 
 
 // -----
 
-// Windows become strides; a window on an argument keeps its offset, one on a result does not.
+// Windows become strides; a window on an argument keeps its offset, an aligned one on a result
+// does not.
 
 // CHECK-LABEL: func.func @windows
 // CHECK:         "hipdnn.graph"(%{{.*}}, %{{.*}}) ({
 // CHECK:         }) {arg_offsets = array<i64: 2, 0>, arg_strides = [array<i64: 1, 8>, unit]
 // CHECK:         "hipdnn.graph"(%{{.*}}) ({
-// CHECK:         }) {arg_strides = [array<i64: 6, 1>]
-func.func @windows(%a: tensor<4x8xf32>, %b: tensor<4x6xf32>) -> tensor<3x2xf32> {
+// CHECK:         }) {arg_strides = [array<i64: 24, 1>]
+func.func @windows(%a: tensor<4x8xf32>, %b: tensor<4x24xf32>) -> tensor<3x2xf32> {
   %v = "hipdnn.view"(%a) {offset = 2 : i64, strides = array<i64: 1, 8>} : (tensor<4x8xf32>) -> tensor<3x4xf32>
-  %c = "hipdnn.matmul"(%v, %b) : (tensor<3x4xf32>, tensor<4x6xf32>) -> tensor<3x6xf32>
-  %w = "hipdnn.view"(%c) {offset = 4 : i64, strides = array<i64: 6, 1>} : (tensor<3x6xf32>) -> tensor<3x2xf32>
+  %c = "hipdnn.matmul"(%v, %b) : (tensor<3x4xf32>, tensor<4x24xf32>) -> tensor<3x24xf32>
+  %w = "hipdnn.view"(%c) {offset = 16 : i64, strides = array<i64: 24, 1>} : (tensor<3x24xf32>) -> tensor<3x2xf32>
   %r = "hipdnn.pointwise"(%w) {mode = "neg"} : (tensor<3x2xf32>) -> tensor<3x2xf32>
   return %r : tensor<3x2xf32>
 }
