@@ -9,6 +9,7 @@ from typing import ClassVar
 from hipgraft import host_ops
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
+from hipgraft.dialects import hipdnn
 from hipgraft.element_types import byte_size
 from hipgraft.global_constants import GlobalConstants
 from hipgraft.pass_base import Pass, PassState
@@ -54,23 +55,18 @@ def _nbytes(tensor: ir.RankedTensorType) -> int:
     return byte_size(tensor.shape, tensor.element_type) or 0
 
 
-def _window(view: ir.Operation) -> StridedView:
-    """The window of a `hipdnn.view`, in elements of its operand's row-major storage."""
-    shape = tuple(ir.RankedTensorType(view.results[0].type).shape)
-    strides = tuple(ir.DenseI64ArrayAttr(view.attributes["strides"]))
-    return StridedView(shape, strides, ir.IntegerAttr(view.attributes["offset"]).value)
+def _window(view: hipdnn.ViewOp) -> StridedView:
+    """The window of a view, in elements of its operand's row-major storage."""
+    shape = ir.RankedTensorType(view.operation.results[0].type).shape
+    return StridedView(tuple(shape), tuple(view.strides), view.offset)
 
 
-def _owner(value: ir.Value) -> ir.Operation | None:
-    """The op that defines `value`; None for a block argument."""
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
-
-
-def _view_of(value: ir.Value) -> ir.Operation | None:
+def _view_of(value: ir.Value) -> hipdnn.ViewOp | None:
     """The `hipdnn.view` that defines `value`, if one does."""
-    owner = _owner(value)
-    return owner if owner is not None and owner.name == "hipdnn.view" else None
+    owner = host_ops.defining_op(value)
+    if owner is None or owner.name != hipdnn.ViewOp.OP_NAME:
+        return None
+    return hipdnn.ViewOp(owner)
 
 
 def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
@@ -78,7 +74,7 @@ def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
     positions: dict[ir.Value, int] = {}
     for position, value in enumerate(terminator.operands):
         result = _whole(value)
-        owner = _owner(result)
+        owner = host_ops.defining_op(result)
         if owner is None or owner.name != "hipdnn.execute" or result in positions:
             raise PassFailure(
                 f"'func.return' op operand #{position} is not a distinct result of a "
@@ -94,9 +90,8 @@ def _whole(value: ir.Value) -> ir.Value:
     view = _view_of(value)
     if view is None:
         return value
-    base = view.operands[0]
-    covers = _window(view).covers(ir.RankedTensorType(base.type).shape)
-    return base if covers else value
+    covers = _window(view).covers(ir.RankedTensorType(view.base.type).shape)
+    return view.base if covers else value
 
 
 @dataclass
@@ -104,7 +99,7 @@ class _Function:
     """Rebuilds one function on memrefs; the old one is only read."""
 
     old: ir.Operation
-    executables: dict[str, ir.Operation]
+    executables: dict[str, hipdnn.ExecutableOp]
     constants: GlobalConstants
     storage: dict[ir.Value, Storage] = field(default_factory=dict[ir.Value, Storage])
     returned: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
@@ -181,8 +176,8 @@ class _Function:
             "hipdnn.execute", operands=operands, attributes=attributes, loc=op.location
         )
 
-    def _executable(self, op: ir.Operation) -> ir.Operation:
-        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    def _executable(self, op: ir.Operation) -> hipdnn.ExecutableOp:
+        name = hipdnn.ExecuteOp(op).callee
         if name not in self.executables:
             raise PassFailure(f"'hipdnn.execute' op callee '@{name}' is no executable", op)
         return self.executables[name]
@@ -191,7 +186,7 @@ class _Function:
         """The memref to pass, from which the kernel finds the operand as it was compiled."""
         value = op.operands[position]
         view = _view_of(value)
-        base = value if view is None else view.operands[0]
+        base = value if view is None else view.base
         found = StridedView.of_shape(compiled.shape) if view is None else _window(view)
         if compiled.offset not in (0, found.offset) or not _same_strides(found, compiled):
             raise PassFailure(
@@ -242,30 +237,22 @@ def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.V
     return host_ops.reinterpret_cast(flat, window.shape, window.strides, 0, loc)
 
 
-def _compiled_layouts(op: ir.Operation, executable: ir.Operation) -> list[StridedView]:
+def _compiled_layouts(op: ir.Operation, executable: hipdnn.ExecutableOp) -> list[StridedView]:
     """How the executable expects each operand to lie, as windows on what the pointer points at."""
-    attributes = executable.attributes
-    if "result_strides" in attributes and any(map(_strides, attributes["result_strides"])):
+    if any(executable.result_strides or ()):
         raise PassFailure("'hipdnn.execute' op has results that are not row-major", op)
-    count = len(op.operands)
-    offsets = list(attributes["arg_offsets"]) if "arg_offsets" in attributes else [0] * count
-    strides = list(attributes["arg_strides"]) if "arg_strides" in attributes else [None] * count
+    offsets = executable.arg_offsets or [0] * len(op.operands)
+    strides = executable.arg_strides or [None] * len(op.operands)
     layouts: list[StridedView] = []
-    for value, stride, offset in zip(op.operands, strides, offsets, strict=True):
+    for value, steps, offset in zip(op.operands, strides, offsets, strict=True):
         dense = StridedView.of_shape(_ranked(value, op).shape)
-        layouts.append(StridedView(dense.shape, _strides(stride) or dense.strides, offset))
+        layouts.append(StridedView(dense.shape, tuple(steps or dense.strides), offset))
     return layouts
 
 
 def _same_strides(left: StridedView, right: StridedView) -> bool:
     moving = [dim for dim, extent in enumerate(left.shape) if extent != 1]
     return all(left.strides[dim] == right.strides[dim] for dim in moving)
-
-
-def _strides(attribute: ir.Attribute | None) -> tuple[int, ...] | None:
-    if isinstance(attribute, ir.DenseI64ArrayAttr):
-        return tuple(attribute)
-    return None
 
 
 def _attributes(op: ir.Operation) -> Iterator[ir.NamedAttribute]:
@@ -275,12 +262,13 @@ def _attributes(op: ir.Operation) -> Iterator[ir.NamedAttribute]:
 
 def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir.ArrayAttr | None:
     """Argument attributes followed by result attributes, which now sit on arguments."""
-    empty = ir.DictAttr.get({})
-    dictionaries: list[ir.Attribute] = []
+    dictionaries: list[ir.DictAttr] = []
     for key, count in (("arg_attrs", inputs), ("res_attrs", outputs)):
-        present = key in function.attributes
-        dictionaries += list(function.attributes[key]) if present else [empty] * count
-    return ir.ArrayAttr.get(dictionaries) if any(map(len, dictionaries)) else None
+        if key in function.attributes:
+            dictionaries += [ir.DictAttr(one) for one in ir.ArrayAttr(function.attributes[key])]
+        else:
+            dictionaries += [ir.DictAttr.get({})] * count
+    return ir.ArrayAttr.get(list(dictionaries)) if any(map(len, dictionaries)) else None
 
 
 def _wants_buffers(op: ir.Operation) -> bool:
@@ -350,11 +338,8 @@ class HipdnnBufferizePass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Rebuilds each public function on memrefs."""
         operations = [op.operation for op in module.body.operations]
-        executables = {
-            ir.StringAttr(op.attributes["sym_name"]).value: op
-            for op in operations
-            if op.name == "hipdnn.executable"
-        }
+        named = [hipdnn.ExecutableOp(op) for op in operations if op.name == "hipdnn.executable"]
+        executables = {executable.sym_name: executable for executable in named}
         functions = [op for op in operations if _wants_buffers(op)]
         constants = GlobalConstants(module)
         for function in functions:

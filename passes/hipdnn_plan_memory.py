@@ -82,8 +82,9 @@ def _use_arena(
     first, last = _chain_ends(function, operations)
     start = first.results[0]
     with ir.InsertionPoint.after(first):
-        arena, token = host_ops.gpu_alloc(plan.size, start, first.location)
-    start.replace_all_uses_except(token, arena.owner.operation)
+        allocation = host_ops.gpu_alloc(plan.size, start, first.location)
+    arena, token = allocation.results
+    start.replace_all_uses_except(token, allocation)
     with ir.InsertionPoint(last):
         last.operands[0] = host_ops.gpu_dealloc(arena, last.operands[0], last.location)
     allocs = [op for op in operations if _is_buffer(op)]

@@ -67,8 +67,8 @@ class HostBuilder:
 
     def __post_init__(self) -> None:
         """Opens the chain with `gpu.wait async`, in front of which constants are collected."""
-        self.token = host_ops.wait_async(self.location)
-        self._first = self.token.owner.operation
+        self._first = host_ops.wait_async(self.location)
+        self.token = self._first.results[0]
 
     def finish(self) -> None:
         """Closes the chain: waits for the last device op and returns."""

@@ -6,9 +6,15 @@ generic `Operation.create`, so that no dialect module of the bindings has to be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hipgraft.bindings import ir
+
+
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """Returns the op whose result `value` is; None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
 
 
 def bytes_type(nbytes: int) -> ir.MemRefType:
@@ -90,9 +96,9 @@ def return_(loc: ir.Location) -> None:
     ir.Operation.create("func.return", loc=loc)
 
 
-def wait_async(loc: ir.Location) -> ir.Value:
-    """`gpu.wait async`: the token that a chain of device ops starts from."""
-    return _one("gpu.wait", [_token_type()], [], {}, loc)
+def wait_async(loc: ir.Location) -> ir.Operation:
+    """`gpu.wait async`: its token is what a chain of device ops starts from."""
+    return ir.Operation.create("gpu.wait", results=[_token_type()], loc=loc)
 
 
 def wait(token: ir.Value, loc: ir.Location) -> None:
@@ -100,16 +106,15 @@ def wait(token: ir.Value, loc: ir.Location) -> None:
     ir.Operation.create("gpu.wait", operands=[token], loc=loc)
 
 
-def gpu_alloc(nbytes: int, token: ir.Value, loc: ir.Location) -> tuple[ir.Value, ir.Value]:
-    """`gpu.alloc async` of bytes; returns the buffer and the next token."""
-    op = ir.Operation.create(
+def gpu_alloc(nbytes: int, token: ir.Value, loc: ir.Location) -> ir.Operation:
+    """`gpu.alloc async` of bytes; its results are the buffer and the next token."""
+    return ir.Operation.create(
         "gpu.alloc",
         results=[bytes_type(nbytes), _token_type()],
         operands=[token],
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
         loc=loc,
     )
-    return op.results[0], op.results[1]
 
 
 def gpu_dealloc(buffer: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Value:
@@ -192,10 +197,10 @@ def _one(
     name: str,
     results: Sequence[ir.Type],
     operands: Sequence[ir.Value],
-    attributes: dict[str, ir.Attribute],
+    attributes: Mapping[str, ir.Attribute],
     loc: ir.Location,
 ) -> ir.Value:
     op = ir.Operation.create(
-        name, results=list(results), operands=list(operands), attributes=attributes, loc=loc
+        name, results=list(results), operands=list(operands), attributes=dict(attributes), loc=loc
     )
     return op.results[0]

@@ -77,12 +77,12 @@ class CpuDevice:
 
     def copy_to_device(self, address: int, buffer: Buffer) -> None:
         """Copies host memory to `address`."""
-        data = np.frombuffer(buffer, np.uint8)
+        data = np.frombuffer(memoryview(buffer), np.uint8)
         self._memory(address, data.nbytes)[:] = data
 
     def copy_to_host(self, buffer: Buffer, address: int) -> None:
         """Copies from `address` into writable host memory."""
-        target = np.frombuffer(buffer, np.uint8)
+        target = np.frombuffer(memoryview(buffer), np.uint8)
         target[:] = self._memory(address, target.nbytes)
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
 
-_DTYPES: dict[str, Any] = {
-    "i1": np.bool_,
+_FLOATS: dict[str, Any] = {
     "f16": np.float16,
     "f32": np.float32,
     "f64": np.float64,
@@ -23,12 +22,13 @@ _DTYPES: dict[str, Any] = {
     "complex<f32>": np.complex64,
     "complex<f64>": np.complex128,
 }
-for _bits in (8, 16, 32, 64):
-    _DTYPES |= {
-        f"i{_bits}": f"int{_bits}",
-        f"si{_bits}": f"int{_bits}",
-        f"ui{_bits}": f"uint{_bits}",
-    }
+_SIGNS = {"i": "int", "si": "int", "ui": "uint"}
+_INTEGERS: dict[str, Any] = {
+    f"{prefix}{bits}": f"{kind}{bits}"
+    for prefix, kind in _SIGNS.items()
+    for bits in (8, 16, 32, 64)
+}
+_DTYPES: dict[str, Any] = {"i1": np.bool_} | _FLOATS | _INTEGERS
 
 
 def numpy_dtype(element_type: ir.Type) -> np.dtype[Any]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import OpError
 from hipgraft.runtime.dtypes import numpy_dtype
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _RESOURCE_SECTION = 5
 _ALIGNED = 0x80
@@ -38,19 +41,21 @@ def global_bytes(op: ir.Operation) -> bytes:
     return _dense_array(value, tensor).tobytes()
 
 
-def _dense_array(value: ir.Attribute, tensor: ir.RankedTensorType) -> np.ndarray:
+def _dense_array(value: ir.Attribute, tensor: ir.RankedTensorType) -> Array:
     dtype = numpy_dtype(tensor.element_type)
     dense = ir.DenseElementsAttr(value)
     if dense.is_splat:
-        splat: ir.Attribute = dense.get_splat_value()
-        return np.full(tensor.shape, splat.value).astype(dtype)
+        splat = dense.get_splat_value()
+        is_float = isinstance(splat, ir.FloatAttr)
+        number = splat.value if is_float else ir.IntegerAttr(splat).value
+        return np.full(tensor.shape, number).astype(dtype)
     try:
         return np.array(dense).astype(dtype)
     except (ValueError, TypeError):  # bf16 and fp8 have no code in the buffer protocol
         return _parsed_array(str(value), dtype)
 
 
-def _parsed_array(text: str, dtype: np.dtype) -> np.ndarray:
+def _parsed_array(text: str, dtype: np.dtype[Any]) -> Array:
     """Reads `dense<...>` as printed: hexadecimal bytes if large, else decimal numbers."""
     literal = text[len("dense<") : text.rindex("> : tensor<")]
     if literal.startswith('"0x'):
@@ -59,7 +64,7 @@ def _parsed_array(text: str, dtype: np.dtype) -> np.ndarray:
     return np.concatenate([_parsed_number(number, dtype) for number in numbers])
 
 
-def _parsed_number(text: str, dtype: np.dtype) -> np.ndarray:
+def _parsed_number(text: str, dtype: np.dtype[Any]) -> Array:
     if text.startswith("0x"):  # infinities and NaNs are printed as their bits
         return np.array([int(text, 16)], f"uint{8 * dtype.itemsize}").view(dtype)
     return np.array([float(text)]).astype(dtype)

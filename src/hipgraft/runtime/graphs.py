@@ -10,6 +10,7 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.kernel import variants
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.diagnostics import OpError
+from hipgraft.dialects import hipdnn
 from hipgraft.runtime.cpu import TypedMemory
 from hipgraft.runtime.devices import GraphDevice
 
@@ -36,9 +37,9 @@ class Graph:
         if not modules:
             name = ir.StringAttr(op.attributes["sym_name"]).value
             raise OpError(f"'hipdnn.executable' op '@{name}' has no variant for 'cpu'", op)
-        return Graph(
-            device, device.load_module(modules[0]), tuple(_inputs(op)), tuple(_outputs(op))
-        )
+        executable = hipdnn.ExecutableOp(op)
+        inputs, outputs = tuple(_inputs(executable)), tuple(_outputs(executable))
+        return Graph(device, device.load_module(modules[0]), inputs, outputs)
 
     def run(self, addresses: Sequence[int]) -> None:
         """Runs the graph on memory: the address of each operand, then of each result."""
@@ -52,27 +53,20 @@ class Graph:
         self.device.call(self.module, tensors[:count], tensors[count:])
 
 
-def _types(op: ir.Operation, name: str) -> list[ir.RankedTensorType]:
-    types = [ir.TypeAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes[name])]
-    return [ir.RankedTensorType(tensor) for tensor in types]
-
-
-def _inputs(op: ir.Operation) -> Iterator[Packed]:
+def _inputs(executable: hipdnn.ExecutableOp) -> Iterator[Packed]:
     """The operands as the kernel binds them: whole rows of the memory that they lie in."""
-    types = _types(op, "operand_types")
-    attributes = op.attributes
-    offsets = list(attributes["arg_offsets"]) if "arg_offsets" in attributes else [0] * len(types)
-    strides = (
-        list(attributes["arg_strides"]) if "arg_strides" in attributes else [None] * len(types)
-    )
-    for tensor, stride, offset in zip(types, strides, offsets, strict=True):
+    types = executable.operand_types
+    offsets = executable.arg_offsets or [0] * len(types)
+    strides = executable.arg_strides or [None] * len(types)
+    for kind, steps, offset in zip(types, strides, offsets, strict=True):
+        tensor = ir.RankedTensorType(kind)
         shape = tuple(tensor.shape)
-        listed = isinstance(stride, ir.DenseI64ArrayAttr)
-        steps = tuple(stride) if listed else row_major_strides(shape)
-        layout = Layout(shape, steps, offset, str(tensor.element_type))
+        dense = row_major_strides(shape)
+        layout = Layout(shape, tuple(steps or dense), offset, str(tensor.element_type))
         yield layout.physical_shape, tensor.element_type
 
 
-def _outputs(op: ir.Operation) -> Iterator[Packed]:
-    for tensor in _types(op, "result_types"):
+def _outputs(executable: hipdnn.ExecutableOp) -> Iterator[Packed]:
+    for kind in executable.result_types:
+        tensor = ir.RankedTensorType(kind)
         yield tuple(tensor.shape), tensor.element_type

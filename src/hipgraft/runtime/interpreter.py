@@ -357,7 +357,7 @@ def _start(memref: MemRef, op: ir.Operation) -> int:
 
 def _raw(array: Array) -> memoryview:
     """The bytes of a contiguous array, of any dtype."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _symbols(module: ir.Module) -> dict[str, ir.Operation]:
