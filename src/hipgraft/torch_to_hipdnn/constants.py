@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from hipgraft.bindings import ir
+from hipgraft.bindings import ir, passmanager
+
+_TO_ARITH = "builtin.module(func.func(convert-torch-to-arith))"
 
 _DTYPES = {
     0: "ui8",
@@ -59,7 +60,16 @@ def dtype_name(number: int) -> str | None:
 def literal_attribute(operation: ir.Operation, result_type: ir.RankedTensorType) -> ir.Attribute:
     """Returns the value of a `torch.vtensor.literal` as elements of the signless builtin type."""
     attribute = operation.attributes["value"]
-    if attribute.type == result_type:
-        return attribute
-    text = re.sub(r": tensor<[^>]*>$", f": {result_type}", str(attribute))
-    return ir.Attribute.parse(text, operation.context)
+    return attribute if attribute.type == result_type else _signless(operation)
+
+
+def _signless(literal: ir.Operation) -> ir.Attribute:
+    """Converts a literal by torch-mlir's own pass: the bindings cannot retype a resource."""
+    module = ir.Module.parse("func.func @literal() { return }", literal.context)
+    block = module.body.operations[0].operation.regions[0].blocks[0]
+    with ir.InsertionPoint.at_block_begin(block):
+        literal.clone()
+    manager = passmanager.PassManager.parse(_TO_ARITH, literal.context)
+    manager.run(module.operation)
+    return block.operations[0].operation.attributes["value"]
+

@@ -143,7 +143,7 @@ class Converter:
         self._tensors: dict[ir.Value, Tensor] = {}
         self._torch_values: dict[ir.Value, ir.Value] = {}
         self._materialized: dict[tuple[ir.Value, StridedView], ir.Value] = {}
-        self._splats: dict[ir.Value, float] = {}
+        self._splats: dict[ir.Value, ir.Attribute] = {}
         self._kept: set[ir.Value] = set()
         self.location = ir.Location.unknown()
 
@@ -216,8 +216,8 @@ class Converter:
 
     def _constant(self, attribute: ir.Attribute, location: ir.Location) -> Tensor:
         result = arith_d.ConstantOp(attribute.type, attribute, loc=location).result
-        if isinstance(attribute, ir.DenseFPElementsAttr) and attribute.is_splat:
-            self._splats[result] = ir.FloatAttr(attribute.get_splat_value()).value
+        if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
+            self._splats[result] = attribute.get_splat_value()
         return self._whole(result)
 
     def _torch_value(self, value: ir.Value) -> ir.Value:
@@ -265,7 +265,7 @@ class Converter:
         result_type = ir.RankedTensorType.get(tensor.shape, tensor.element_type)
         splat = self._splats.get(tensor.base)
         if splat is not None:
-            return self.splat(splat, tensor.shape, tensor.element_type)
+            return self._splat(splat, result_type)
         return hipdnn.view(
             tensor.base,
             offset=tensor.view.offset,
@@ -278,9 +278,12 @@ class Converter:
 
     def splat(self, value: float, shape: Sequence[int], element: ir.Type) -> ir.Value:
         """A constant tensor with one repeated value."""
-        attribute = ir.DenseElementsAttr.get_splat(
-            ir.RankedTensorType.get(shape, element), ir.FloatAttr.get(element, value)
+        return self._splat(
+            ir.FloatAttr.get(element, value), ir.RankedTensorType.get(shape, element)
         )
+
+    def _splat(self, value: ir.Attribute, kind: ir.RankedTensorType) -> ir.Value:
+        attribute = ir.DenseElementsAttr.get_splat(kind, value)
         return self._constant(attribute, self.location).base
 
     def scalar(self, value: float, like: Tensor) -> Tensor:
