@@ -83,8 +83,11 @@ def parse_dims(texts: Sequence[str]) -> Mapping[str, int]:
     Raises:
         HipgraftError: a text has another form.
     """
-    parts = [text.rpartition("=") for text in texts]
-    return {name: _extent(extent, f"--dim={name}={extent}") for name, _, extent in parts}
+    dims: dict[str, int] = {}
+    for text in texts:
+        name, _, extent = text.rpartition("=")
+        dims[name] = _extent(extent, f"--dim={text}")
+    return dims
 
 
 def _extent(text: str, flag: str) -> int:

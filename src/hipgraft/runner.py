@@ -225,7 +225,7 @@ class _Run:
     def _report(self, error: HipgraftError) -> None:
         if not error.reported:
             self.take(error.diagnostic())
-            error.reported = True
+            error.reported = self.runner.on_diagnostic is not None
 
     def _emitted_failure(self, failure: type[OpError]) -> OpError:
         """Returns what MLIR's handler has collected as an exception."""
@@ -234,7 +234,7 @@ class _Run:
         first, *others = self.errors
         error = failure(first.message, notes=tuple(str(other) for other in others))
         error.location = first.location
-        error.reported = True
+        error.reported = self.runner.on_diagnostic is not None
         return error
 
     def _snapshot(self, group: Sequence[Step]) -> ir.Operation | None:

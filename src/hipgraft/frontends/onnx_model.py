@@ -53,7 +53,7 @@ def read_model(
         _name_nodes(model, path)
         model = _infer_and_fold(model, weights)
     except (checker.ValidationError, shape_inference.InferenceError) as error:
-        raise _at(path, f"invalid ONNX model: {_first_line(error)}") from error
+        raise _at(path, f"invalid ONNX model: {_one_line(error)}") from error
     _put_back_weights(model, weights)
     return model
 
@@ -63,8 +63,9 @@ def _at(path: Path, message: str, node: str = "") -> HipgraftError:
     return HipgraftError(message, location=location)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _one_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return " ".join(line for line in lines if line) or type(error).__name__
 
 
 def _parse(path: Path) -> onnx.ModelProto:
@@ -79,7 +80,7 @@ def _parse(path: Path) -> onnx.ModelProto:
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, checker.ValidationError) as error:
-        raise _at(path, f"external data is missing or invalid: {_first_line(error)}") from error
+        raise _at(path, f"external data is missing or invalid: {_one_line(error)}") from error
     return model
 
 
@@ -165,7 +166,7 @@ def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     try:
         return version_converter.convert_version(model, _UPGRADED_OPSET)
     except Exception as error:  # the converter raises whatever its C++ side threw
-        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {_first_line(error)}"
+        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {_one_line(error)}"
         raise _at(path, message) from error
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from hipgraft import ir_io
 from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, native_diagnostic
+from hipgraft.diagnostics import Diagnostic, HipgraftError, Severity, diagnostics_to
 
 _IN_PLACE = re.compile(
     r"= torch\.(aten\.[a-z0-9_]*[a-z0-9]_(?:\.\w+)?) ([^:]*) : (.*) -> (!torch\.vtensor<.*>)$",
@@ -31,12 +32,14 @@ def read_mlir(path: Path, context: ir.Context) -> ir.Module:
     if not data.strip():
         raise HipgraftError("the file is empty", location=str(path))
     repaired = _repaired(data, str(path))
+    diagnostics: list[Diagnostic] = []
     try:
-        if repaired is None:
-            return ir_io.parse_file(str(path), data, context)
-        return ir_io.parse_chunk(repaired, 1, str(path), context)
-    except ir.MLIRError as error:
-        raise _located(error, path) from None
+        with diagnostics_to(context, diagnostics.append):
+            if repaired is None:
+                return ir_io.parse_file(str(path), data, context)
+            return ir_io.parse_chunk(repaired, 1, str(path), context)
+    except ir.MLIRError:
+        raise _first_error(diagnostics, path) from None
 
 
 def _repaired(data: bytes, name: str) -> str | None:
@@ -46,8 +49,11 @@ def _repaired(data: bytes, name: str) -> str | None:
     return text if repairs else None
 
 
-def _located(error: ir.MLIRError, path: Path) -> HipgraftError:
-    if not error.error_diagnostics:
-        return HipgraftError("invalid MLIR", location=str(path))
-    first = native_diagnostic(error.error_diagnostics[0])
-    return HipgraftError(first.message, location=first.location or str(path))
+def _first_error(diagnostics: Sequence[Diagnostic], path: Path) -> HipgraftError:
+    for diagnostic in diagnostics:
+        if diagnostic.severity is Severity.ERROR:
+            location = diagnostic.location
+            if location.startswith(f"{ir_io.MEMORY_NAME}:"):
+                location = f"{path}{location.removeprefix(ir_io.MEMORY_NAME)}"
+            return HipgraftError(diagnostic.message, location=location or str(path))
+    return HipgraftError("invalid MLIR", location=str(path))
