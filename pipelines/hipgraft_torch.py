@@ -50,7 +50,7 @@ PHASE_COMPILE: tuple[PipelineElement, ...] = ("hipdnn-compile",)
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
 
 # Launches come last: only then does the host program cease to be hipDNN's.
-PHASE_MERGE: tuple[PipelineElement, ...] = ("hipdnn-merge",)
+PHASE_MERGE: tuple[PipelineElement, ...] = ("hipdnn-merge", "hipdnn-plan-memory")
 
 STAGE_PHASES: dict[str, tuple[PipelineElement, ...]] = {
     "torch": PHASE_TORCH_BACKEND_FORM,
