@@ -15,7 +15,7 @@ from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.progress import PROGRESS, Progress
 from hipgraft.codegen.provider import SaveTemps, compile_container
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, PassFailure
+from hipgraft.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.dialects import hipdnn
 from hipgraft.naming import symbol_name
 from hipgraft.pass_base import Pass, PassState, option
@@ -80,6 +80,8 @@ class _Compiler:
     """One run of the pass: what was compiled, by the key of the container."""
 
     def __init__(self, options: HipdnnCompilePass, module: ir.Module, state: PassState):
+        if not options.target:
+            raise HipgraftError("option 'target' of 'hipdnn-compile' names no architecture")
         self._options = options
         self._targets = [Target.parse(name) for name in dict.fromkeys(options.target)]
         self._module = module

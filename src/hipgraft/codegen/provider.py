@@ -17,7 +17,7 @@ from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import Target, TargetKind
-from hipgraft.diagnostics import CodegenError
+from hipgraft.diagnostics import CodegenError, HipgraftError
 
 # Constants are evaluated neither at compile time (which would run another compiler) nor once at
 # load time (which a host program of launches does not have).
@@ -54,10 +54,18 @@ class SaveTemps:
     name: str
 
     def write(self, suffix: str, data: str | bytes) -> None:
-        """Writes one file, replacing what is there."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """Writes one file, replacing what is there.
+
+        Raises:
+            HipgraftError: it cannot be written.
+        """
+        path = self.directory / f"{self.name}.{suffix}"
         content = data.encode() if isinstance(data, str) else data
-        (self.directory / f"{self.name}.{suffix}").write_bytes(content)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise HipgraftError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def compile_container(

@@ -7,12 +7,16 @@
 // RUN: not hipgraft-opt %s --hipdnn-compile="target=gfx942 extra-flags=--no-such-flag" 2>&1 | FileCheck %s --check-prefix=FLAG
 // RUN: not hipgraft-opt %s --hipdnn-compile="target=gfx94" 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not hipgraft-opt %s --hipdnn-compile 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not hipgraft-opt %s --hipdnn-compile="target=" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not hipgraft-opt %s --hipdnn-compile="target=gfx942 save-temps=%s" 2>&1 | FileCheck %s --check-prefix=TEMPS
 // Several targets make several variants; intermediate files can be kept.
 
 // INPUT: func.func @main(%{{.*}}: tensor<8xf32>)
 // SCHEDULE: stream.cmd.dispatch @main_dispatch_0
 // FLAG: error: invalid compiler flags: option not found: no-such-flag
 // TARGET: error: unknown target 'gfx94': did you mean 'gfx942'
+// EMPTY: error: option 'target' of 'hipdnn-compile' names no architecture
+// TEMPS: error: cannot write '{{.*}}relu_0.gfx942.input.mlir': {{File exists|Not a directory}}
 // NONE: 'hipdnn-compile' needs option 'target'
 
 // CHECK-LABEL: func.func @pointwise
