@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,10 +63,35 @@ def test_two_of_one_name_are_an_error_that_names_both(monkeypatch: pytest.Monkey
     )
 
 
-def test_plugins_are_found_by_their_entry_point(monkeypatch: pytest.MonkeyPatch):
-    plugin = Entry(
-        "other-fail", "pass", "hipgraft.passes.testing.test_fail", "TestFailPass", "other-package"
+_PLUGIN = """\
+from dataclasses import dataclass
+from hipgraft.pass_base import Pass
+
+@dataclass(frozen=True)
+class OtherPass(Pass):
+    name = "other-pass"
+
+    def run(self, module, state):
+        state.log("other pass ran")
+"""
+
+
+def test_other_packages_add_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An installed package with an entry point, as pip leaves it, is found by the tool."""
+    (tmp_path / "other.py").write_text(_PLUGIN)
+    info = tmp_path / "other_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[hipgraft.passes]\nother-pass = other:OtherPass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = os.pathsep.join(sys.path)
+    outcome = subprocess.run(
+        [sys.executable, "-m", "hipgraft.tools.hipgraft_opt", "--other-pass"]
+        + ["--debug-only=other-pass"],
+        input="",
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    found = {**registry.entries(), "other-fail": plugin}
-    monkeypatch.setattr(registry, "entries", lambda: found)
-    assert registry.pass_class("other-fail").__name__ == "TestFailPass"
+    assert outcome.stderr == "[other-pass] other pass ran\n"
