@@ -85,9 +85,9 @@ def test_other_packages_add_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (info / "entry_points.txt").write_text("[hipgraft.passes]\nother-pass = other:OtherPass\n")
     monkeypatch.syspath_prepend(tmp_path)
     path = os.pathsep.join(sys.path)
+    tool = [sys.executable, "-m", "hipgraft.tools.hipgraft_opt"]
     outcome = subprocess.run(
-        [sys.executable, "-m", "hipgraft.tools.hipgraft_opt", "--other-pass"]
-        + ["--debug-only=other-pass"],
+        [*tool, "--other-pass", "--debug-only=other-pass"],
         input="",
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
