@@ -198,21 +198,21 @@ def _upsample_bilinear(op: ir.Operation) -> ir.Value | None:
     none = constant_none()
     mode = constant_str("bilinear")
     options = [size, scales, mode, align_corners, none, constant_bool(False)]
-    return _interpolated(x, options, op.result.type)
+    return _interpolated(x, options, op.result)
 
 
 def _interpolate(op: ir.Operation) -> ir.Value | None:
     x, *options = op.operands
-    return _interpolated(x, options, op.result.type) if _tensor(x)[1] in ("f16", "bf16") else None
+    return _interpolated(x, options, op.result) if _tensor(x)[1] in ("f16", "bf16") else None
 
 
-def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Type) -> ir.Value:
+def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Value) -> ir.Value:
     """torch-mlir mixes f32 coordinates with the element type, which only works in f32."""
     name = "aten.__interpolate.size_list_scale_list"
     element = _tensor(x)[1]
     if element not in ("f16", "bf16"):
-        return torch_op(name, [x, *options], [result]).result
-    wide = vtensor_type(shape_and_element(result)[0], "f32")
+        return torch_op(name, [x, *options], [result.type]).result
+    wide = vtensor_type(_tensor(result)[0], "f32")
     return cast(torch_op(name, [cast(x, "f32"), *options], [wide]).result, element)
 
 

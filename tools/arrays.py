@@ -67,12 +67,12 @@ def read_arrays(flag: str, prefix: str) -> Mapping[str, Array]:
     if not flag.startswith("@") or path.suffix not in (".npz", ".npy"):
         raise HipgraftError(f"expected '@FILE.npz' or '@FILE.npy', found '{flag}'")
     try:
-        loaded = np.load(path)
+        loaded: Any = np.load(path)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise HipgraftError(f"cannot read arrays: {error}", location=str(path)) from None
-    if isinstance(loaded, np.ndarray):
+    if path.suffix == ".npy":
         return {f"{prefix}_0": loaded}
-    arrays = {name: loaded[name] for name in loaded.files}
+    arrays: dict[str, Array] = {name: loaded[name] for name in loaded.files}
     numbered = {name: array for name, array in arrays.items() if _is_numbered(name, prefix)}
     return numbered or arrays
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
@@ -97,7 +97,7 @@ def _extent(text: str, flag: str) -> int:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[ShowStep]:
+def progress(quiet: bool) -> Generator[ShowStep, None, None]:
     """Gives a function that shows what is being done; it shows nothing off a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda text: None

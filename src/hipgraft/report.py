@@ -116,8 +116,9 @@ def _symbol(op: ir.Operation, name: str) -> str:
 def _dispatches(executable: ir.Operation) -> dict[str, int]:
     counts: dict[str, int] = {}
     for variant in map(ir.DictAttr, ir.ArrayAttr(executable.attributes["variants"])):
-        steps = ir.ArrayAttr(variant["steps"]) if "steps" in variant else []
-        target = ir.StringAttr(variant["target"]).value
-        kinds = [ir.StringAttr(ir.DictAttr(step)["op"]).value for step in steps]
-        counts[target] = kinds.count("dispatch")
+        if "steps" in variant:
+            target = ir.StringAttr(variant["target"]).value
+            steps = map(ir.DictAttr, ir.ArrayAttr(variant["steps"]))
+            kinds = [ir.StringAttr(step["op"]).value for step in steps]
+            counts[target] = kinds.count("dispatch")
     return counts

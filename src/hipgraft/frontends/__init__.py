@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostics import HipgraftError, PassFailure
 from hipgraft.frontends.stage import argument_names, check_torch_contract, stage_of
 from hipgraft.frontends.torch_text import read_mlir
 from hipgraft.pipelines.hipgraft_onnx import PHASE_ONNX_TO_TORCH
 from hipgraft.pipelines.hipgraft_torch import PHASE_TORCH_BACKEND_FORM
 from hipgraft.runner import Runner
+
+_NOT_CONVERTED = re.compile(r"failed to legalize operation 'torch.operator'.*name = \"([^\"]+)\"")
 
 __all__ = ["argument_names", "load", "normalize", "read", "stage_of"]
 
@@ -78,5 +81,17 @@ def normalize(module: ir.Module) -> None:
         phases.insert(0, PHASE_ONNX_TO_TORCH)
     for phase in phases:
         # The model itself reproduces what fails here.
-        Runner(keep_reproducer=False).run(module, phase)
+        try:
+            Runner(keep_reproducer=False).run(module, phase)
+        except PassFailure as error:
+            raise _explained(error) from None
     check_torch_contract(module)
+
+
+def _explained(error: PassFailure) -> HipgraftError:
+    """torch-mlir tells what it cannot convert by printing the whole op."""
+    operator = _NOT_CONVERTED.search(error.message)
+    if operator is None:
+        return error
+    message = f"operator '{operator[1].removeprefix('torch.')}' is not supported in this form"
+    return HipgraftError(message, location=error.location)

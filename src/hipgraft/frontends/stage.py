@@ -108,6 +108,8 @@ def _check_op(op: ir.Operation) -> None:
     if op.name == "torch.operator":
         name = ir.StringAttr(op.attributes["name"]).value
         raise VerifyError(f"operator '{name}' is not supported", op)
+    if len(op.regions):
+        raise VerifyError(f"'{op.name}' op is control flow, which is not supported", op)
     for result in op.results:
         if _TENSOR.match(str(result.type)) and shape_and_element(result.type) is None:
             raise VerifyError(f"'{op.name}' op has no static shape: '{result.type}'", op)
