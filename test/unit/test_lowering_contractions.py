@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from lowering_cases import DTYPES, Array, Case, lower_case, run_cases, tensor_type
-from oracle.tensors import conv
+from oracle.tensors import conv, conv_gradients
 
 from hipgraft.dialects import hipdnn
 
 # rtol, atol of hipDNN's tests.
 CONV = {"f32": (1e-5, 1e-5), "f16": (1e-2, 1e-2), "bf16": (2e-2, 1e-1)}
+GRADIENT = {"f32": (1e-5, 1e-5), "f16": (2e-2, 2e-2)}
 MATMUL = {"f32": (1e-5, 1e-5), "f16": (1e-2, 1e-2), "bf16": (1e-2, 1e-2)}
 
 random = np.random.default_rng(7)
@@ -124,6 +125,42 @@ def matmul_case(
     return Case(name, values, build, [expected], [result], rtol, atol, [a, b], layouts)
 
 
+def gradient_cases(
+    name: str,
+    x: Sequence[int],
+    w: Sequence[int],
+    element: str = "f32",
+    *,
+    pre: Sequence[int],
+    post: Sequence[int] | None = None,
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> list[Case]:
+    window = {"pre": pre, "post": post or pre, "stride": stride, "dilation": dilation}
+    activations, filters = uniform(x, element), uniform(w, element)
+    wide = [activations.astype(np.float64), filters.astype(np.float64)]
+    dy = uniform(conv(*wide, **window).shape, element)
+    dx, dw = conv_gradients(*wide, dy.astype(np.float64), **window)
+    attributes = {
+        "pre_padding": list(pre),
+        "post_padding": list(post or pre),
+        "stride": list(stride),
+        "dilation": list(dilation),
+    }
+
+    def dgrad(gdy: Any, gw: Any) -> Any:
+        return hipdnn.conv_dgrad(gdy, gw, result_type=tensor_type(x, element), **attributes)
+
+    def wgrad(gx: Any, gdy: Any) -> Any:
+        return hipdnn.conv_wgrad(gx, gdy, result_type=tensor_type(w, element), **attributes)
+
+    rtol, atol = GRADIENT[element]
+    return [
+        Case(f"dgrad_{name}_{element}", [dy, filters], dgrad, [dx], [element], rtol, atol),
+        Case(f"wgrad_{name}_{element}", [activations, dy], wgrad, [dw], [element], rtol, atol),
+    ]
+
+
 def integer_case() -> Case:
     """i8 operands accumulate in i32."""
     a, b = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((8, 96), (96, 16)))
@@ -172,6 +209,26 @@ CASES = [
     conv_case("conv_2d", (2, 8, 11, 12), (6, 8, 3, 3), "bf16", pre=[1, 1]),
     conv_case("conv_2d_last", (2, 8, 11, 12), (6, 8, 3, 3), "f16", pre=[1, 1], channels_last=True),
     conv_case("conv_2d_grouped", (2, 8, 11, 12), (6, 4, 3, 3), "f16", pre=[1, 1]),
+    *gradient_cases("1d", (2, 4, 9), (6, 4, 3), pre=[1], stride=[1], dilation=[1]),
+    *gradient_cases("2d", (2, 4, 9, 8), (6, 4, 3, 3), pre=[1, 1], stride=[1, 1], dilation=[1, 1]),
+    *gradient_cases(
+        "2d_strided",
+        (2, 4, 9, 8),
+        (6, 4, 3, 2),
+        pre=[1, 0],
+        post=[0, 1],
+        stride=[2, 3],
+        dilation=[1, 2],
+    ),
+    *gradient_cases(
+        "2d_grouped", (2, 4, 9, 8), (6, 2, 3, 3), pre=[1, 1], stride=[2, 1], dilation=[1, 1]
+    ),
+    *gradient_cases(
+        "2d_depthwise", (2, 4, 9, 8), (4, 1, 3, 3), pre=[1, 1], stride=[2, 2], dilation=[1, 1]
+    ),
+    *gradient_cases(
+        "2d", (2, 4, 9, 8), (6, 4, 3, 3), "f16", pre=[1, 1], stride=[2, 2], dilation=[1, 1]
+    ),
     matmul_case("matmul", (17, 24), (24, 19)),
     matmul_case("matmul_ta", (17, 24), (24, 19), transposed="a"),
     matmul_case("matmul_tb", (17, 24), (24, 19), transposed="b"),

@@ -122,6 +122,33 @@ def batchnorm_case(element: str, *, variance: bool) -> Case:
     return Case(name, inputs, build, [expected], [element], tolerance, tolerance)
 
 
+def batchnorm_training_case(element: str) -> Case:
+    """All results: y, the batch's statistics, and the updated running ones."""
+    x = uniform((2, 6, 5, 4), element)
+    scale, bias, mean, variance = (uniform((1, 6, 1, 1), "f32", 0.5, 2) for _ in range(4))
+    channel = (0, 2, 3)
+    y, batch_mean, inverse = layernorm(*wide(x, scale, bias), EPSILON, channel)
+    unbiased = wide(x)[0].var(axis=channel, keepdims=True, ddof=1)
+    momentum = 0.25
+    running = [
+        (1 - momentum) * mean + momentum * batch_mean,
+        (1 - momentum) * variance + momentum * unbiased,
+    ]
+    names = ("mean", "inv_variance", "next_running_mean", "next_running_variance")
+
+    def build(gx: Any, gs: Any, gb: Any, gm: Any, gv: Any) -> Any:
+        types = {name: tensor_type((1, 6, 1, 1), "f32") for name in names}
+        op = hipdnn.BatchnormOp.build(
+            gx, gs, gb, splat(EPSILON), gm, gv, splat(momentum), results={"y": None, **types}
+        )
+        return [op.y, *(getattr(op, name) for name in names)]
+
+    expected = [y, batch_mean, inverse, *running]
+    elements = [element, *["f32"] * 4]
+    inputs = [x, scale, bias, mean, variance]
+    return Case(f"batchnorm_training_{element}", inputs, build, expected, elements, 4e-3, 4e-3)
+
+
 def softmax_case() -> Case:
     """Softmax as hipDNN writes it, with operands far from zero."""
     x = uniform((4, 9, 33), "f32", 80, 90)
@@ -210,7 +237,7 @@ CASES = [
     *(
         reduction_case(mode.value, axes, "f32")
         for mode in hipdnn.ReductionMode
-        for axes in ((2,), (0, 2))
+        for axes in ((2,), (0, 2), (0, 1, 2))
     ),
     *(reduction_case(mode.value, (1,), "f16") for mode in hipdnn.ReductionMode),
     *(reduction_case(mode, (1, 2), "bf16") for mode in ("ADD", "MAX", "AVG", "NORM2")),
@@ -218,11 +245,15 @@ CASES = [
     *(nan_reduction_case(mode) for mode in ("MAX", "MIN", "AMAX")),
     *(layernorm_case("ln", (2, 6, 32), (1, 1, 32), element) for element in LAYERNORM),
     layernorm_case("ln_two_dims", (3, 4, 8), (1, 4, 8), "f32"),
+    layernorm_case("ln_one_row", (1, 1, 32), (1, 1, 32), "f32"),
+    layernorm_case("ln_total", (1, 4, 8), (1, 4, 8), "f32"),
     layernorm_case("ln_far_mean", (2, 6, 32), (1, 1, 32), "f32", mean=100),
     *(rmsnorm_case("rms", (2, 6, 32), (1, 1, 32), element) for element in RMSNORM),
     rmsnorm_case("rms_channel", (2, 6, 5, 4), (1, 6, 1, 1), "f32"),
     *(batchnorm_case(element, variance=False) for element in BATCHNORM),
     *(batchnorm_case(element, variance=True) for element in VARIANCE),
+    batchnorm_training_case("f32"),
+    batchnorm_training_case("f16"),
     softmax_case(),
     *(sdpa_case("sdpa", Q, Q, element) for element in SDPA),
     sdpa_case("sdpa_cross", Q, (2, 4, 9, 16), value_size=24),

@@ -68,9 +68,7 @@ def layernorm(
     return (x - mean) * inverse * scale + bias, mean, inverse
 
 
-def rmsnorm(
-    x: Array, scale: Array, epsilon: float, axes: tuple[int, ...]
-) -> tuple[Array, Array]:
+def rmsnorm(x: Array, scale: Array, epsilon: float, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """Returns y and the inverse root mean square."""
     inverse = 1 / np.sqrt((x * x).mean(axis=axes, keepdims=True) + epsilon)
     return x * inverse * scale, inverse
@@ -114,3 +112,36 @@ def sdpa(
         stats = highest + np.log(total)
     weights = powers / np.where(total == 0, 1, total)
     return np.einsum("bhmn,bhnd->bhmd", weights, v), stats
+
+
+def conv_gradients(
+    x: Array,
+    w: Array,
+    dy: Array,
+    *,
+    pre: Sequence[int],
+    post: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[Array, Array]:
+    """Returns dx and dw, by adding up each product that the forward convolution takes."""
+    groups = x.shape[1] // w.shape[1]
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(pre, post, strict=True)])
+    dx, dw = np.zeros(padded.shape), np.zeros(w.shape)
+    for group in range(groups):
+        inputs = slice(group * w.shape[1], (group + 1) * w.shape[1])
+        size = w.shape[0] // groups
+        outputs = slice(group * size, (group + 1) * size)
+        for p in np.ndindex(dy.shape[2:]):
+            for r in np.ndindex(w.shape[2:]):
+                place = tuple(
+                    a * step + b * spread
+                    for a, b, step, spread in zip(p, r, stride, dilation, strict=True)
+                )
+                gradient = dy[(slice(None), outputs, *p)]
+                tap = (outputs, slice(None), *r)
+                read = (slice(None), inputs, *place)
+                dx[read] += gradient @ w[tap]
+                dw[tap] += gradient.T @ padded[read]
+    inner = [slice(before, before + n) for before, n in zip(pre, x.shape[2:], strict=True)]
+    return dx[(slice(None), slice(None), *inner)], dw

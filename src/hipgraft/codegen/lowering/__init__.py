@@ -3,10 +3,19 @@
 One file per family of ops; each registers its lowering functions by op class.
 """
 
-from hipgraft.codegen.lowering import convolution, matmul, norms, pointwise, reduction, sdpa
+from hipgraft.codegen.lowering import (
+    batchnorm,
+    conv_backward,
+    convolution,
+    matmul,
+    norms,
+    pointwise,
+    reduction,
+    sdpa,
+)
 from hipgraft.codegen.lowering.container import lower_container, operand_layouts, result_layouts
 
 __all__ = ["lower_container", "operand_layouts", "result_layouts"]
 
 # Imported for their registration.
-_ = (convolution, matmul, norms, pointwise, reduction, sdpa)
+_ = (batchnorm, conv_backward, convolution, matmul, norms, pointwise, reduction, sdpa)

@@ -7,7 +7,7 @@ way becomes a reduction with one workgroup per output element.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.context import (
     Lowering,
@@ -45,6 +45,37 @@ _DEPTHWISE_LAST = {
 }
 
 
+@dataclass(frozen=True)
+class Sliding:
+    """How the window moves, per spatial dim.
+
+    Attributes:
+        before: zeros before the first element.
+        after: zeros after the last element.
+        stride: step of the window.
+        dilation: step between the window's elements.
+    """
+
+    before: Sequence[int]
+    after: Sequence[int]
+    stride: Sequence[int]
+    dilation: Sequence[int]
+
+    @classmethod
+    def of(cls, op: ConvolutionOp) -> Sliding:
+        """Returns the attributes of `op`."""
+        return cls(op.pre_padding, op.post_padding, op.stride, op.dilation)
+
+    @property
+    def text(self) -> str:
+        """Attributes of linalg's named ops, which convolve padded operands."""
+
+        def vector(values: Sequence[int]) -> str:
+            return f"dense<{list(values)}> : vector<{len(values)}xi64>"
+
+        return f"{{dilations = {vector(self.dilation)}, strides = {vector(self.stride)}}}"
+
+
 @lowers(ConvFpropOp)
 def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Pads, convolves into an accumulator, and rounds once."""
@@ -54,15 +85,15 @@ def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     if op.conv_mode is ConvMode.CONVOLUTION:
         w = flipped(emitter, w)
     result = Tensor.logical("", shape_of(op.y), accumulator)
-    return [emitter.cast(convolve(emitter, op, x, w, result), element_of(op.y))]
+    return [emitter.cast(convolve(emitter, Sliding.of(op), x, w, result), element_of(op.y))]
 
 
-def convolve(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
-    """Emits the convolution of `x` with `w`, with the padding, strides and dilations of `op`.
+def convolve(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
+    """Emits the convolution of `x` with `w`, in groups.
 
     Args:
         emitter: where the ops go.
-        op: gives the attributes.
+        sliding: how the window moves.
         x: activations [N, C, spatial...], channels first or last.
         w: filters [K, C / groups, window...].
         result: shape and accumulator type of the result [N, K, spatial...].
@@ -76,15 +107,15 @@ def convolve(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, result: 
     depthwise = w.shape[1] == 1 and w.shape[0] == groups and groups > 1
     is_last = x.lies_in(last) and not x.lies_in(first)
     order = last if is_last and (depthwise or groups == 1) else first
-    padded = _pad(emitter, emitter.in_order(x, order), op.pre_padding, op.post_padding)
+    x = padded(emitter, emitter.in_order(x, order), sliding.before, sliding.after)
     init = emitter.filled(replace(result, dims=order), 0)
     if depthwise:
-        return _depthwise(emitter, op, padded, w, init)
+        return _depthwise(emitter, sliding, x, w, init)
     if groups > 1:
-        return _grouped(emitter, op, padded, w, init)
+        return _grouped(emitter, sliding, x, w, init)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
-    operands = [padded, emitter.in_order(w, filter_order)]
-    return emitter.named("conv", name, operands, init, _window_attributes(op))
+    operands = [x, emitter.in_order(w, filter_order)]
+    return emitter.named("conv", name, operands, init, sliding.text)
 
 
 def flipped(emitter: Emitter, w: Tensor) -> Tensor:
@@ -103,16 +134,16 @@ def flipped(emitter: Emitter, w: Tensor) -> Tensor:
     return emitter.generic("flipped", [], [init], body, shape=source.shape)[0]
 
 
-def _depthwise(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+def _depthwise(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
     taps = emitter.reshape(w, (w.shape[0], *w.shape[2:]))
     name = _DEPTHWISE_FIRST[x.rank - 2]
     if x.dims[-1] == 1:
         name, order = _DEPTHWISE_LAST[x.rank - 2]
         taps = emitter.in_order(taps, order)
-    return emitter.named("conv", name, [x, taps], init, _window_attributes(op))
+    return emitter.named("conv", name, [x, taps], init, sliding.text)
 
 
-def _grouped(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+def _grouped(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
     """Splits channels into [groups, channels]; 1-D becomes 2-D of height 1."""
     groups = x.shape[1] // w.shape[1]
     split_x = (x.shape[0], groups, w.shape[1], *x.shape[2:])
@@ -125,28 +156,29 @@ def _grouped(emitter: Emitter, op: ConvolutionOp, x: Tensor, w: Tensor, init: Te
     spatial = x.rank - 3
     if spatial == 2:
         name = "linalg.conv_2d_ngchw_gfchw"
-        conv = emitter.named("conv", name, [x, w], y, _window_attributes(op))
+        conv = emitter.named("conv", name, [x, w], y, sliding.text)
     else:
-        maps = _grouped_maps(spatial, op.stride, op.dilation)
+        maps = _grouped_maps(spatial, sliding)
         kinds = ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
         conv = emitter.contraction("conv", x, w, y, maps, kinds)
     return emitter.reshape(conv, init.shape)
 
 
-def _grouped_maps(spatial: int, stride: Sequence[int], dilation: Sequence[int]) -> list[str]:
+def _grouped_maps(spatial: int, sliding: Sliding) -> list[str]:
     """Maps of loops (n, g, f, out..., c, window...) to x [n, g, c, ...], w [g, f, c, ...], y."""
     out = [f"o{dim}" for dim in range(spatial)]
     window = [f"r{dim}" for dim in range(spatial)]
     read = [
         f"{o} * {step} + {r} * {spread}"
-        for o, r, step, spread in zip(out, window, stride, dilation, strict=True)
+        for o, r, step, spread in zip(out, window, sliding.stride, sliding.dilation, strict=True)
     ]
     loops = ", ".join(["n", "g", "f", *out, "c", *window])
     results = (["n", "g", "c", *read], ["g", "f", "c", *window], ["n", "g", "f", *out])
     return [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
 
 
-def _pad(emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
+def padded(emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
+    """Returns `x` with zeros around its spatial dims."""
     if not any(before) and not any(after):
         return x
     low = [0, 0, *before]
@@ -163,12 +195,3 @@ def _pad(emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int
         f"}} : {x.type} to {result.type}"
     )
     return replace(result, name=emitter.op("padded", text))
-
-
-def _window_attributes(op: ConvolutionOp) -> str:
-    spatial = len(op.stride)
-
-    def vector(values: Sequence[int]) -> str:
-        return f"dense<{list(values)}> : vector<{spatial}xi64>"
-
-    return f"{{dilations = {vector(op.dilation)}, strides = {vector(op.stride)}}}"

@@ -17,12 +17,10 @@ from hipgraft.codegen.lowering.context import (
     lowers,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.reduction import reduce_dims, reduced_form
+from hipgraft.codegen.lowering.reduction import accumulate, reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import (
-    BatchnormInferenceOp,
-    BatchnormInferenceVarianceExtOp,
     LayernormOp,
     ReductionMode,
     RmsnormOp,
@@ -35,7 +33,7 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     compute = float_compute_type(op, x.element)
     count = math.prod(x.shape[dim] for dim in op.dims)
-    mean = _mean(emitter, reduce_dims(emitter, ReductionMode.ADD, x, op.dims, compute), count)
+    mean = divided(emitter, reduce_dims(emitter, ReductionMode.ADD, x, op.dims, compute), count)
     squares = squared_deviations(emitter, x, mean, op.dims)
     inverse = inverse_root(emitter, squares, count, lowering.tensor(op.epsilon))
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
@@ -67,39 +65,14 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
 
 
-@lowers(BatchnormInferenceOp)
-def lower_batchnorm_inference(op: BatchnormInferenceOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Normalises by given statistics."""
-    x = lowering.tensor(op.x)
-    factors = [lowering.tensor(v) for v in (op.mean, op.inv_variance, op.scale, op.bias)]
-    compute = float_compute_type(op, x.element)
-    return [scale_and_shift(lowering.emitter, x, factors, compute, element_of(op.y))]
-
-
-@lowers(BatchnormInferenceVarianceExtOp)
-def lower_batchnorm_inference_variance_ext(
-    op: BatchnormInferenceVarianceExtOp, lowering: Lowering
-) -> Sequence[Tensor]:
-    """Normalises by given statistics, with the variance itself."""
-    emitter, x = lowering.emitter, lowering.tensor(op.x)
-    compute = float_compute_type(op, x.element)
-    variance = emitter.cast(lowering.tensor(op.variance), compute)
-    inverse = inverse_root(emitter, variance, 1, lowering.tensor(op.epsilon))
-    mean, scale, bias = (lowering.tensor(value) for value in (op.mean, op.scale, op.bias))
-    factors = [mean, inverse, scale, bias]
-    return [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
-
-
 def squared_deviations(emitter: Emitter, x: Tensor, mean: Tensor, dims: Sequence[int]) -> Tensor:
     """Emits the sum of `(x - mean)²` over `dims`."""
 
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, mean.element)
-        deviation = m.sub(scalars.cast(arguments[0], mean.element), arguments[1])
-        return [m.add(arguments[2], m.mul(deviation, deviation))]
+    def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
+        deviation = m.sub(values[0], values[1])
+        return m.add(total, m.mul(deviation, deviation))
 
-    init = emitter.filled(reduced_form(x, dims, mean.element), 0)
-    return emitter.generic("squares", [x, mean], [init], body, shape=x.shape, reduced=dims)[0]
+    return accumulate(emitter, "squares", [x, mean], dims, mean.element, 0, step)
 
 
 def inverse_root(emitter: Emitter, squares: Tensor, count: int, epsilon: Tensor) -> Tensor:
@@ -129,7 +102,9 @@ def scale_and_shift(
     return emitter.pointwise("normalized", [x, *factors], x.shape, element, body)
 
 
-def _mean(emitter: Emitter, total: Tensor, count: int) -> Tensor:
+def divided(emitter: Emitter, total: Tensor, count: int) -> Tensor:
+    """Emits `total / count`."""
+
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, total.element)
         return [m.div(arguments[0], m.constant(count))]
@@ -138,10 +113,7 @@ def _mean(emitter: Emitter, total: Tensor, count: int) -> Tensor:
 
 
 def _squares(emitter: Emitter, x: Tensor, dims: Sequence[int], compute: str) -> Tensor:
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, compute)
-        value = scalars.cast(arguments[0], compute)
-        return [m.add(arguments[1], m.mul(value, value))]
+    def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
+        return m.add(total, m.mul(values[0], values[0]))
 
-    init = emitter.filled(reduced_form(x, dims, compute), 0)
-    return emitter.generic("squares", [x], [init], body, shape=x.shape, reduced=dims)[0]
+    return accumulate(emitter, "squares", [x], dims, compute, 0, step)

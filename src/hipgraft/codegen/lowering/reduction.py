@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import (
@@ -21,6 +21,7 @@ from hipgraft.dialects.hipdnn import ReductionOp
 
 Step = Callable[[Arithmetic, Scalar], Scalar]
 Combine = Callable[[Arithmetic, Scalar, Scalar], Scalar]
+Accumulate = Callable[[Arithmetic, list[Scalar], Scalar], Scalar]
 
 
 def _unchanged(_: Arithmetic, x: Scalar) -> Scalar:
@@ -102,19 +103,60 @@ def reduce_dims(
     if start is None:
         start = _start(rule.start, accumulator)
 
+    def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
+        return rule.combine(m, total, rule.step(m, values[0]))
+
+    return accumulate(emitter, mode.value.lower(), [x], dims, accumulator, start, step)
+
+
+def accumulate(
+    emitter: Emitter,
+    hint: str,
+    operands: Sequence[Tensor],
+    dims: Sequence[int],
+    accumulator: str,
+    start: float,
+    step: Accumulate,
+) -> Tensor:
+    """Emits a reduction of `dims` to extent 1; the stored value leaves those dims out.
+
+    Args:
+        emitter: where the ops go.
+        hint: prefix of the result's name.
+        operands: the tensor to reduce, then others that broadcast to it.
+        dims: the reduced dims.
+        accumulator: type of the arithmetic and of the result.
+        start: initial value.
+        step: emits the new total from the operands' elements, in the accumulator's type.
+    """
+
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        arithmetic = Arithmetic(scalars, accumulator)
-        term = rule.step(arithmetic, scalars.cast(arguments[0], accumulator))
-        return [rule.combine(arithmetic, arguments[1], term)]
+        *values, total = (scalars.cast(value, accumulator) for value in arguments)
+        return [step(Arithmetic(scalars, accumulator), values, total)]
 
-    form = reduced_form(x, dims, accumulator)
+    form = _reduced_form(operands[0], dims, accumulator)
+    if _is_total(operands[0], dims):
+        operands, dims, form = _flattened(emitter, operands), [0], replace(form, dims=())
     init = emitter.filled(form, start)
-    hint = mode.value.lower()
-    return emitter.generic(hint, [x], [init], body, shape=x.shape, reduced=dims)[0]
+    shape = operands[0].shape
+    return emitter.generic(hint, operands, [init], body, shape=shape, reduced=dims)[0]
 
 
-def reduced_form(x: Tensor, dims: Sequence[int], element: str) -> Tensor:
-    """Returns the form of a reduction's result, without the reduced dims."""
+def _is_total(x: Tensor, dims: Sequence[int]) -> bool:
+    """Whether several stored dims are reduced to a single element."""
+    stays = any(extent > 1 and dim not in dims for dim, extent in enumerate(x.shape))
+    return not stays and len(x.dims) > 1 and x.lies_in(range(x.rank))
+
+
+def _flattened(emitter: Emitter, operands: Sequence[Tensor]) -> list[Tensor]:
+    """Makes one dim of all: IREE does not distribute a total reduction over several loops."""
+    x, *others = operands
+    # The others hold one element each; without dims they broadcast to any shape.
+    rest = [emitter.without_unit_dims(other) for other in others]
+    return [emitter.reshape(x, [math.prod(x.shape)]), *rest]
+
+
+def _reduced_form(x: Tensor, dims: Sequence[int], element: str) -> Tensor:
     shape = tuple(1 if dim in dims else extent for dim, extent in enumerate(x.shape))
     return Tensor("", shape, element, tuple(dim for dim in range(x.rank) if dim not in dims))
 

@@ -1,0 +1,139 @@
+"""Gradients of convolutions, each as a convolution of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    lowers,
+    shape_of,
+)
+from hipgraft.codegen.lowering.convolution import Sliding, convolve, padded
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.diagnostics import CodegenError, location_text
+from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvolutionOp, ConvWgradOp
+
+
+@lowers(ConvDgradOp)
+def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Convolves `dy`, with zeros between its elements, with the turned filters."""
+    _check_mode(op)
+    emitter, sliding = lowering.emitter, Sliding.of(op)
+    dy, w = emitter.logical(lowering.tensor(op.dy)), emitter.logical(lowering.tensor(op.w))
+    shape = shape_of(op.dx)
+    before = _reach(w, sliding)
+    spread = [(extent - 1) * step + 1 for extent, step in zip(dy.shape[2:], op.stride, strict=True)]
+    low = [reach - pad for reach, pad in zip(before, op.pre_padding, strict=True)]
+    high = [
+        x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, spread, strict=True)
+    ]
+    if min(low) < 0 or min(high) < 0:
+        raise _error(op, "with a padding beyond the filter has no lowering")
+    ones = [1] * len(spread)
+    filters = _turned(emitter, w, groups=shape[1] // w.shape[1])
+    accumulator = accumulator_type(op, dy.element, w.element)
+    if max(op.stride) == 1:
+        moves = Sliding(low, high, ones, op.dilation)
+    else:
+        dy = _spread(emitter, dy, op.stride, low, high)
+        moves = Sliding([0] * len(ones), [0] * len(ones), ones, op.dilation)
+    result = Tensor.logical("", shape, accumulator)
+    return [emitter.cast(convolve(emitter, moves, dy, filters, result), element_of(op.dx))]
+
+
+@lowers(ConvWgradOp)
+def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Slides `dy` over `x`: a convolution whose channels are the batch."""
+    _check_mode(op)
+    emitter = lowering.emitter
+    x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
+    shape = shape_of(op.dw)
+    groups = x.shape[1] // shape[1]
+    accumulator = accumulator_type(op, x.element, dy.element)
+    x = padded(emitter, x, op.pre_padding, op.post_padding)
+    init = emitter.filled(Tensor.logical("", shape, accumulator), 0)
+    if groups > 1:
+        x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
+        init = emitter.split_dim(init, 0, groups)
+    maps, kinds = _wgrad_loops(Sliding.of(op), grouped=groups > 1)
+    dw = emitter.contraction("dw", x, dy, init, maps, kinds)
+    return [emitter.cast(emitter.reshape(dw, shape), element_of(op.dw))]
+
+
+def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[str]]:
+    """Maps of loops to x [n, g, c, ...], dy [n, g, k, ...] and dw [g, k, c, ...]; their kinds."""
+    group = ["g"] if grouped else []
+    window = [f"r{dim}" for dim in range(len(sliding.stride))]
+    out = [f"p{dim}" for dim in range(len(sliding.stride))]
+    read = [
+        f"{p} * {step} + {r} * {spread}"
+        for p, r, step, spread in zip(out, window, sliding.stride, sliding.dilation, strict=True)
+    ]
+    parallel, reduced = [*group, "k", "c", *window], ["n", *out]
+    loops = ", ".join([*parallel, *reduced])
+    results = (["n", *group, "c", *read], ["n", *group, "k", *out], parallel)
+    maps = [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
+    return maps, ["parallel"] * len(parallel) + ["reduction"] * len(reduced)
+
+
+def _reach(w: Tensor, sliding: Sliding) -> list[int]:
+    """Distance from the first to the last element of the window, per spatial dim."""
+    extents = zip(w.shape[2:], sliding.dilation, strict=True)
+    return [(extent - 1) * step for extent, step in extents]
+
+
+def _spread(
+    emitter: Emitter, dy: Tensor, stride: Sequence[int], low: Sequence[int], high: Sequence[int]
+) -> Tensor:
+    """Puts `dy` between zeros, `stride` apart."""
+    extents = [
+        before + (extent - 1) * step + 1 + after
+        for before, extent, step, after in zip(low, dy.shape[2:], stride, high, strict=True)
+    ]
+    zeros = emitter.filled(replace(dy, shape=(*dy.shape[:2], *extents)), 0)
+    offsets, steps = [0, 0, *low], [1, 1, *stride]
+    text = (
+        f"tensor.insert_slice {dy.name} into {zeros.name}{offsets} {list(dy.shape)} {steps} : "
+        f"{dy.type} into {zeros.type}"
+    )
+    return replace(zeros, name=emitter.op("spread", text))
+
+
+def _turned(emitter: Emitter, w: Tensor, groups: int) -> Tensor:
+    """Swaps output and input channels in each group, and reverses the window."""
+    per_group = w.shape[0] // groups
+    shape = (groups * w.shape[1], per_group, *w.shape[2:])
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        channel, filter_ = scalars.index(0), scalars.index(1)
+        size = scalars.constant(w.shape[1], "index")
+        group = scalars.op("arith.divui", channel, size)
+        first = scalars.op("arith.muli", group, scalars.constant(per_group, "index"))
+        places = [
+            scalars.op("arith.addi", first, filter_),
+            scalars.op("arith.remui", channel, size),
+        ]
+        for dim in range(2, w.rank):
+            last = scalars.constant(w.shape[dim] - 1, "index")
+            places.append(scalars.op("arith.subi", last, scalars.index(dim)))
+        at = ", ".join(place.name for place in places)
+        return [scalars.line(f"tensor.extract {w.name}[{at}] : {w.type}", w.element)]
+
+    init = emitter.empty(Tensor.logical("", shape, w.element))
+    return emitter.generic("turned", [], [init], body, shape=shape)[0]
+
+
+def _check_mode(op: ConvolutionOp) -> None:
+    if op.conv_mode is ConvMode.CONVOLUTION:
+        raise _error(op, "in mode CONVOLUTION has no lowering")
+
+
+def _error(op: ConvolutionOp, what: str) -> CodegenError:
+    where = location_text(op.operation.location)
+    return CodegenError(f"'{op.OP_NAME}' op {what}", location=where)
