@@ -49,7 +49,8 @@ PHASE_COMPILE: tuple[PipelineElement, ...] = ("hipdnn-compile",)
 # Buffers come after code generation, which tells the workspace that each executable needs.
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
 
-# Launches come last: only then does the host program cease to be hipDNN's.
+# Launches come last: only then does the host program cease to be hipDNN's. Memory is planned when
+# every launch, and thus every lifetime, is known.
 PHASE_MERGE: tuple[PipelineElement, ...] = ("hipdnn-merge", "hipdnn-plan-memory")
 
 STAGE_PHASES: dict[str, tuple[PipelineElement, ...]] = {

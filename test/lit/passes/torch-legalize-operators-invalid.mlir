@@ -1,0 +1,41 @@
+// RUN: hipgraft-opt %s --split-input-file --torch-legalize-operators --verify-diagnostics
+
+// Forms that have no legal counterpart are errors at the op.
+
+func.func @saved_statistics(%x: !torch.vtensor<[1,8,4,4],f32>, %c: !torch.vtensor<[8],f32>)
+    -> !torch.vtensor<[0],f32> {
+  %momentum = torch.constant.float 1.000000e-01
+  %eps = torch.constant.float 1.000000e-05
+  // expected-error @below {{'aten._native_batch_norm_legit_no_training': the saved statistics are used}}
+  %0:3 = torch.operator "torch.aten._native_batch_norm_legit_no_training"(%x, %c, %c, %c, %c,
+      %momentum, %eps)
+    : (!torch.vtensor<[1,8,4,4],f32>, !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>,
+       !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>, !torch.float, !torch.float)
+    -> (!torch.vtensor<[1,8,4,4],f32>, !torch.vtensor<[0],f32>, !torch.vtensor<[0],f32>)
+  return %0#1 : !torch.vtensor<[0],f32>
+}
+
+// -----
+
+func.func @second_difference(%x: !torch.vtensor<[5],f32>) -> !torch.vtensor<[3],f32> {
+  %int2 = torch.constant.int 2
+  %int-1 = torch.constant.int -1
+  %none = torch.constant.none
+  // expected-error @below {{'aten.diff' of order 2 is not supported}}
+  %0 = torch.operator "torch.aten.diff"(%x, %int2, %int-1, %none, %none)
+    : (!torch.vtensor<[5],f32>, !torch.int, !torch.int, !torch.none, !torch.none)
+    -> !torch.vtensor<[3],f32>
+  return %0 : !torch.vtensor<[3],f32>
+}
+
+// -----
+
+func.func @computed_axis(%x: !torch.vtensor<[4,4],f32>, %dim: !torch.int) -> !torch.vtensor<[4,4],f32> {
+  %one = torch.constant.int 1
+  %none = torch.constant.none
+  // expected-error @below {{'aten.diff' expects a constant operand #2}}
+  %0 = torch.operator "torch.aten.diff"(%x, %one, %dim, %none, %none)
+    : (!torch.vtensor<[4,4],f32>, !torch.int, !torch.int, !torch.none, !torch.none)
+    -> !torch.vtensor<[4,4],f32>
+  return %0 : !torch.vtensor<[4,4],f32>
+}

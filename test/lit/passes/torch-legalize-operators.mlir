@@ -1,0 +1,181 @@
+// RUN: hipgraft-opt %s --split-input-file --torch-legalize-operators | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --torch-legalize-operators --torch-legalize-operators \
+// RUN:   | FileCheck %s
+
+// ATen ops that torch-mlir does not know, or decomposes badly, become ops that it knows.
+
+// CHECK-LABEL: func.func @squeeze_dims
+// CHECK:         torch.aten.view %{{.+}}, %{{.+}} : {{.*}} -> !torch.vtensor<[2,3],f32>
+func.func @squeeze_dims(%x: !torch.vtensor<[2,1,3,1],f32>) -> !torch.vtensor<[2,3],f32> {
+  %int1 = torch.constant.int 1
+  %int3 = torch.constant.int 3
+  %dims = torch.prim.ListConstruct %int1, %int3 : (!torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.operator "torch.aten.squeeze.dims"(%x, %dims)
+    : (!torch.vtensor<[2,1,3,1],f32>, !torch.list<int>) -> !torch.vtensor<[2,3],f32>
+  return %0 : !torch.vtensor<[2,3],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @diff_with_prefix
+// CHECK-SAME:    (%[[X:.+]]: !torch.vtensor<[1,5],si64>, %[[P:.+]]: !torch.vtensor<[1,1],si64>)
+// CHECK:         %[[PARTS:.+]] = torch.prim.ListConstruct %[[P]], %[[X]]
+// CHECK:         %[[ALL:.+]] = torch.aten.cat %[[PARTS]], %{{.+}} -> !torch.vtensor<[1,6],si64>
+// CHECK:         %[[LATER:.+]] = torch.aten.slice.Tensor %[[ALL]]
+// CHECK:         %[[EARLIER:.+]] = torch.aten.slice.Tensor %[[ALL]]
+// CHECK:         torch.aten.sub.Tensor %[[LATER]], %[[EARLIER]]
+func.func @diff_with_prefix(%x: !torch.vtensor<[1,5],si64>, %prefix: !torch.vtensor<[1,1],si64>)
+    -> !torch.vtensor<[1,5],si64> {
+  %int1 = torch.constant.int 1
+  %int-1 = torch.constant.int -1
+  %none = torch.constant.none
+  %0 = torch.operator "torch.aten.diff"(%x, %int1, %int-1, %prefix, %none)
+    : (!torch.vtensor<[1,5],si64>, !torch.int, !torch.int, !torch.vtensor<[1,1],si64>, !torch.none)
+    -> !torch.vtensor<[1,5],si64>
+  return %0 : !torch.vtensor<[1,5],si64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @inference_batch_norm
+// CHECK:         %[[NO:.+]] = torch.constant.bool false
+// CHECK:         torch.aten.batch_norm %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %[[NO]]
+func.func @inference_batch_norm(%x: !torch.vtensor<[1,8,4,4],f32>, %c: !torch.vtensor<[8],f32>)
+    -> !torch.vtensor<[1,8,4,4],f32> {
+  %momentum = torch.constant.float 1.000000e-01
+  %eps = torch.constant.float 1.000000e-05
+  %0:3 = torch.operator "torch.aten._native_batch_norm_legit_no_training"(%x, %c, %c, %c, %c,
+      %momentum, %eps)
+    : (!torch.vtensor<[1,8,4,4],f32>, !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>,
+       !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>, !torch.float, !torch.float)
+    -> (!torch.vtensor<[1,8,4,4],f32>, !torch.vtensor<[0],f32>, !torch.vtensor<[0],f32>)
+  return %0#0 : !torch.vtensor<[1,8,4,4],f32>
+}
+
+// -----
+
+// A group's statistics are those of a layer norm over its elements.
+
+// CHECK-LABEL: func.func @group_norm
+// CHECK-SAME:    (%[[X:[^:]+]]: {{.*}}, %[[W:[^:]+]]: {{.*}}, %[[B:[^:]+]]:
+// CHECK:         %[[GROUPS:.+]] = torch.aten.view %[[X]], %{{.+}} -> !torch.vtensor<[1,2,64],f16>
+// CHECK:         %[[N:.+]], %{{.+}}, %{{.+}} = torch.aten.native_layer_norm %[[GROUPS]]
+// CHECK:         %[[Y:.+]] = torch.aten.view %[[N]], %{{.+}} -> !torch.vtensor<[1,8,4,4],f16>
+// CHECK:         %[[SCALE:.+]] = torch.aten.view %[[W]], %{{.+}} -> !torch.vtensor<[8,1,1],f16>
+// CHECK:         %[[SCALED:.+]] = torch.aten.mul.Tensor %[[Y]], %[[SCALE]]
+// CHECK:         %[[BIAS:.+]] = torch.aten.view %[[B]]
+// CHECK:         torch.aten.add.Tensor %[[SCALED]], %[[BIAS]]
+func.func @group_norm(%x: !torch.vtensor<[1,8,4,4],f16>, %w: !torch.vtensor<[8],f16>,
+    %b: !torch.vtensor<[8],f16>) -> !torch.vtensor<[1,8,4,4],f16> {
+  %groups = torch.constant.int 2
+  %eps = torch.constant.float 1.000000e-05
+  %false = torch.constant.bool false
+  %0 = torch.aten.group_norm %x, %groups, %w, %b, %eps, %false
+    : !torch.vtensor<[1,8,4,4],f16>, !torch.int, !torch.vtensor<[8],f16>, !torch.vtensor<[8],f16>,
+      !torch.float, !torch.bool -> !torch.vtensor<[1,8,4,4],f16>
+  return %0 : !torch.vtensor<[1,8,4,4],f16>
+}
+
+// -----
+
+// A mask that selects becomes one that is added.
+
+// CHECK-LABEL: func.func @boolean_mask
+// CHECK-SAME:    (%[[Q:[^:]+]]: {{.*}}, %[[M:[^:]+]]:
+// CHECK:         %[[ZERO:.+]] = torch.vtensor.literal(dense<0.000000e+00> : tensor<f32>)
+// CHECK:         %[[LOW:.+]] = torch.vtensor.literal(dense<-3.4028{{.*}}> : tensor<f32>)
+// CHECK:         %[[MASK:.+]] = torch.aten.where.self %[[M]], %[[ZERO]], %[[LOW]]
+// CHECK:         torch.aten.scaled_dot_product_attention %[[Q]], %[[Q]], %[[Q]], %[[MASK]]
+func.func @boolean_mask(%q: !torch.vtensor<[1,2,4,8],f32>, %mask: !torch.vtensor<[1,1,4,4],i1>)
+    -> !torch.vtensor<[1,2,4,8],f32> {
+  %p = torch.constant.float 0.000000e+00
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %0 = torch.aten.scaled_dot_product_attention %q, %q, %q, %mask, %p, %false, %none, %false
+    : !torch.vtensor<[1,2,4,8],f32>, !torch.vtensor<[1,2,4,8],f32>, !torch.vtensor<[1,2,4,8],f32>,
+      !torch.vtensor<[1,1,4,4],i1>, !torch.float, !torch.bool, !torch.none, !torch.bool
+    -> !torch.vtensor<[1,2,4,8],f32>
+  return %0 : !torch.vtensor<[1,2,4,8],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @roll
+// CHECK-SAME:    (%[[X:.+]]: !torch.vtensor<[1,8,2],f32>)
+// CHECK:         %[[TAIL:.+]] = torch.aten.slice.Tensor %[[X]], {{.*}} -> !torch.vtensor<[1,5,2],f32>
+// CHECK:         %[[HEAD:.+]] = torch.aten.slice.Tensor %[[X]], {{.*}} -> !torch.vtensor<[1,3,2],f32>
+// CHECK:         %[[PARTS:.+]] = torch.prim.ListConstruct %[[TAIL]], %[[HEAD]]
+// CHECK:         torch.aten.cat %[[PARTS]]
+func.func @roll(%x: !torch.vtensor<[1,8,2],f32>) -> !torch.vtensor<[1,8,2],f32> {
+  %int-3 = torch.constant.int -3
+  %int1 = torch.constant.int 1
+  %shifts = torch.prim.ListConstruct %int-3 : (!torch.int) -> !torch.list<int>
+  %dims = torch.prim.ListConstruct %int1 : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.roll %x, %shifts, %dims
+    : !torch.vtensor<[1,8,2],f32>, !torch.list<int>, !torch.list<int> -> !torch.vtensor<[1,8,2],f32>
+  return %0 : !torch.vtensor<[1,8,2],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bilinear_upsampling
+// CHECK:         %[[WIDE:.+]] = torch.aten.to.dtype %{{.+}} -> !torch.vtensor<[1,2,4,4],f32>
+// CHECK:         %[[UP:.+]] = torch.aten.__interpolate.size_list_scale_list %[[WIDE]]
+// CHECK:         torch.aten.to.dtype %[[UP]], {{.*}} -> !torch.vtensor<[1,2,8,8],f16>
+func.func @bilinear_upsampling(%x: !torch.vtensor<[1,2,4,4],f16>) -> !torch.vtensor<[1,2,8,8],f16> {
+  %int8 = torch.constant.int 8
+  %size = torch.prim.ListConstruct %int8, %int8 : (!torch.int, !torch.int) -> !torch.list<int>
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %0 = torch.aten.upsample_bilinear2d.vec %x, %size, %false, %none
+    : !torch.vtensor<[1,2,4,4],f16>, !torch.list<int>, !torch.bool, !torch.none
+    -> !torch.vtensor<[1,2,8,8],f16>
+  return %0 : !torch.vtensor<[1,2,8,8],f16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scaled_addmm_stays
+// CHECK:         torch.aten.addmm
+func.func @scaled_addmm_stays(%b: !torch.vtensor<[4],f32>, %x: !torch.vtensor<[4,4],f32>)
+    -> !torch.vtensor<[4,4],f32> {
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %0 = torch.aten.addmm %b, %x, %x, %int2, %int1
+    : !torch.vtensor<[4],f32>, !torch.vtensor<[4,4],f32>, !torch.vtensor<[4,4],f32>,
+      !torch.int, !torch.int -> !torch.vtensor<[4,4],f32>
+  return %0 : !torch.vtensor<[4,4],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @addmm
+// CHECK-SAME:    (%[[B:[^:]+]]: {{.*}}, %[[X:[^:]+]]:
+// CHECK:         %[[XX:.+]] = torch.aten.mm %[[X]], %[[X]]
+// CHECK:         torch.aten.add.Tensor %[[XX]], %[[B]]
+func.func @addmm(%b: !torch.vtensor<[4],f32>, %x: !torch.vtensor<[4,4],f32>)
+    -> !torch.vtensor<[4,4],f32> {
+  %int1 = torch.constant.int 1
+  %0 = torch.aten.addmm %b, %x, %x, %int1, %int1
+    : !torch.vtensor<[4],f32>, !torch.vtensor<[4,4],f32>, !torch.vtensor<[4,4],f32>,
+      !torch.int, !torch.int -> !torch.vtensor<[4,4],f32>
+  return %0 : !torch.vtensor<[4,4],f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @assertions_and_copies_go
+// CHECK-SAME:    (%[[X:.+]]: !torch.vtensor<[4],f32>)
+// CHECK-NOT:     _assert_tensor_metadata
+// CHECK:         torch.aten.relu %[[X]]
+func.func @assertions_and_copies_go(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  %none = torch.constant.none
+  %int0 = torch.constant.int 0
+  %int6 = torch.constant.int 6
+  %cpu = torch.constant.device "cpu"
+  torch.aten._assert_tensor_metadata %x, %none, %none, %int6, %cpu, %int0
+    : !torch.vtensor<[4],f32>, !torch.none, !torch.none, !torch.int, !torch.Device, !torch.int
+  %0 = torch.aten.contiguous %x, %int0 : !torch.vtensor<[4],f32>, !torch.int -> !torch.vtensor<[4],f32>
+  %1 = torch.aten.relu %0 : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+  return %1 : !torch.vtensor<[4],f32>
+}
