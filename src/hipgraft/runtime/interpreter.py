@@ -10,49 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
 from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, OpError
-from hipgraft.element_types import byte_size, byte_width
+from hipgraft.diagnostics import OpError
+from hipgraft.element_types import byte_width
 from hipgraft.runtime.devices import Device, GraphDevice
 from hipgraft.runtime.dtypes import numpy_dtype
 from hipgraft.runtime.elements import global_bytes
+from hipgraft.runtime.entry import Array, check_inputs, find_function, result_count, symbols
 from hipgraft.runtime.graphs import Graph
 from hipgraft.runtime.kernels import Binary, pack_kernarg
-from hipgraft.views import row_major_strides
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-
-
-@dataclass(frozen=True)
-class MemRef:
-    """A memref value; strides and offset in elements, `address` is the aligned pointer."""
-
-    address: int
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    element_type: ir.Type
-
-    @staticmethod
-    def packed(address: int, memref_type: ir.Type) -> MemRef:
-        """A memref of identity layout."""
-        static = ir.MemRefType(memref_type)
-        shape = tuple(static.shape)
-        return MemRef(address, 0, shape, row_major_strides(shape), static.element_type)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements, without gaps."""
-        return byte_size(self.shape, self.element_type) or 0
-
-    @property
-    def first(self) -> int:
-        """Address of the first element."""
-        return self.address + self.offset * (byte_width(self.element_type) or 0)
+from hipgraft.runtime.memref import MemRef
 
 
 class Executor:
@@ -68,8 +39,8 @@ class Executor:
 
     def __init__(self, module: ir.Module, device: Device):
         self.device = device
-        self.function = _find_function(module, device.architecture)
-        self._symbols = _symbols(module)
+        self.function = find_function(module, device.architecture)
+        self._symbols = symbols(module)
         self._globals: dict[str, int] = {}
         self._binaries: dict[str, Binary] = {}
         self._graphs: dict[str, Graph] = {}
@@ -103,8 +74,8 @@ class Executor:
             HipgraftError: an input does not fit, or an op cannot be executed.
         """
         arguments = list(self.function.regions[0].blocks[0].arguments)
-        results = _result_count(self.function)
-        _check_inputs(self.function, arguments[: len(arguments) - results], inputs)
+        results = result_count(self.function)
+        check_inputs(self.function, arguments[: len(arguments) - results], inputs)
         frame = _Frame(self)
         try:
             return frame.run(arguments, inputs)
@@ -205,7 +176,7 @@ class _Frame:
         return [[next(values) for _ in range(size)] for size in sizes]
 
 
-# What a token or a pure descriptor field that nobody reads is worth.
+# Device ops run in program order, so a token says nothing.
 _TOKEN = None
 
 
@@ -296,7 +267,7 @@ def _memcpy(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 
 def _launch(frame: _Frame, op: ir.Operation) -> list[Any]:
-    groups = [*frame.segments(op)]
+    groups = frame.segments(op)
     grid = [extent for (extent,) in groups[1:4]]
     block = [extent for (extent,) in groups[4:7]]
     (shared,) = groups[10] or [0]
@@ -358,64 +329,3 @@ def _start(memref: MemRef, op: ir.Operation) -> int:
 def _raw(array: Array) -> memoryview:
     """The bytes of a contiguous array, of any dtype."""
     return array.reshape(-1).view(np.uint8).data
-
-
-def _symbols(module: ir.Module) -> dict[str, ir.Operation]:
-    operations = [op.operation for op in module.body.operations]
-    named = [op for op in operations if "sym_name" in op.attributes]
-    return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in named}
-
-
-def _find_function(module: ir.Module, architecture: str) -> ir.Operation:
-    """The public function for an architecture."""
-    functions = [
-        op.operation
-        for op in module.body.operations
-        if op.operation.name == "func.func" and _is_entry(op.operation)
-    ]
-    fitting = [op for op in functions if architecture in (_targets(op) or (architecture,))]
-    if fitting:
-        return fitting[0]
-    have = sorted({target for op in functions for target in _targets(op)})
-    known = f"; the program is for {', '.join(have)}" if have else ""
-    raise HipgraftError(f"the program has no public function for '{architecture}'{known}")
-
-
-def _is_entry(function: ir.Operation) -> bool:
-    return "sym_visibility" not in function.attributes and bool(function.regions[0].blocks)
-
-
-def _targets(function: ir.Operation) -> tuple[str, ...]:
-    if "hipgraft.targets" not in function.attributes:
-        return ()
-    targets = ir.ArrayAttr(function.attributes["hipgraft.targets"])
-    return tuple(ir.StringAttr(target).value for target in targets)
-
-
-def _result_count(function: ir.Operation) -> int:
-    """How many trailing arguments are results."""
-    if "hipgraft.results" not in function.attributes:
-        raise OpError(
-            "'func.func' op has no attribute 'hipgraft.results', the number of its trailing "
-            "arguments that are results",
-            function,
-        )
-    return ir.IntegerAttr(function.attributes["hipgraft.results"]).value
-
-
-def _check_inputs(
-    function: ir.Operation, arguments: Sequence[ir.Value], inputs: Sequence[Array]
-) -> None:
-    if len(arguments) != len(inputs):
-        raise OpError(
-            f"'func.func' op takes {len(arguments)} inputs, but {len(inputs)} were given", function
-        )
-    for position, (argument, array) in enumerate(zip(arguments, inputs, strict=True)):
-        memref = ir.MemRefType(argument.type)
-        expected = (tuple(memref.shape), numpy_dtype(memref.element_type))
-        if (array.shape, array.dtype) != expected:
-            raise OpError(
-                f"input #{position} has shape {list(array.shape)} and dtype {array.dtype}; "
-                f"expected {list(expected[0])} and {expected[1]}",
-                function,
-            )

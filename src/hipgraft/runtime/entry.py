@@ -1,0 +1,89 @@
+"""The function of a host program that a device runs, and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError, OpError
+from hipgraft.runtime.dtypes import numpy_dtype
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+def symbols(module: ir.Module) -> dict[str, ir.Operation]:
+    """Returns the module's ops by symbol."""
+    operations = [op.operation for op in module.body.operations]
+    named = [op for op in operations if "sym_name" in op.attributes]
+    return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in named}
+
+
+def find_function(module: ir.Module, architecture: str) -> ir.Operation:
+    """Returns the public function for an architecture.
+
+    Raises:
+        HipgraftError: there is none.
+    """
+    functions = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func" and _is_entry(op.operation)
+    ]
+    fitting = [op for op in functions if architecture in (_targets(op) or (architecture,))]
+    if fitting:
+        return fitting[0]
+    have = sorted({target for op in functions for target in _targets(op)})
+    known = f"; the program is for {', '.join(have)}" if have else ""
+    raise HipgraftError(f"the program has no public function for '{architecture}'{known}")
+
+
+def _is_entry(function: ir.Operation) -> bool:
+    return "sym_visibility" not in function.attributes and bool(function.regions[0].blocks)
+
+
+def _targets(function: ir.Operation) -> tuple[str, ...]:
+    if "hipgraft.targets" not in function.attributes:
+        return ()
+    targets = ir.ArrayAttr(function.attributes["hipgraft.targets"])
+    return tuple(ir.StringAttr(target).value for target in targets)
+
+
+def result_count(function: ir.Operation) -> int:
+    """Returns how many trailing arguments are results.
+
+    Raises:
+        OpError: the function does not say it.
+    """
+    if "hipgraft.results" not in function.attributes:
+        raise OpError(
+            "'func.func' op has no attribute 'hipgraft.results', the number of its trailing "
+            "arguments that are results",
+            function,
+        )
+    return ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+
+
+def check_inputs(
+    function: ir.Operation, arguments: Sequence[ir.Value], inputs: Sequence[Array]
+) -> None:
+    """Checks that there is an array of the right shape and dtype for each argument.
+
+    Raises:
+        OpError: there is not.
+    """
+    if len(arguments) != len(inputs):
+        raise OpError(
+            f"'func.func' op takes {len(arguments)} inputs, but {len(inputs)} were given", function
+        )
+    for position, (argument, array) in enumerate(zip(arguments, inputs, strict=True)):
+        memref = ir.MemRefType(argument.type)
+        expected = (tuple(memref.shape), numpy_dtype(memref.element_type))
+        if (array.shape, array.dtype) != expected:
+            raise OpError(
+                f"input #{position} has shape {list(array.shape)} and dtype {array.dtype}; "
+                f"expected {list(expected[0])} and {expected[1]}",
+                function,
+            )
