@@ -2,71 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from hipgraft import host_ops
 from hipgraft.bindings import ir
+from hipgraft.buffers import (
+    Storage,
+    compiled_layouts,
+    memref_type,
+    ranked,
+    same_strides,
+    view_of,
+    window_memref,
+    window_of,
+)
 from hipgraft.diagnostics import PassFailure
 from hipgraft.dialects import hipdnn
 from hipgraft.element_types import byte_size
 from hipgraft.global_constants import GlobalConstants
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.views import StridedView
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Where a stage-3 tensor that is no view lives.
-
-    Attributes:
-        memref: the buffer; of bytes for an intermediate, else typed.
-        element_type: the tensor's.
-        is_bytes: whether the buffer is raw bytes.
-    """
-
-    memref: ir.Value
-    element_type: ir.Type
-    is_bytes: bool = False
-
-    @property
-    def shape(self) -> list[int]:
-        """Extents of the buffer."""
-        return ir.MemRefType(self.memref.type).shape
-
-
-def _ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
-    """The static tensor type of `value`, with elements of whole bytes."""
-    if not isinstance(value.type, ir.RankedTensorType):
-        raise PassFailure(f"'{op.name}' op expected ranked tensors, found '{value.type}'", op)
-    if not value.type.has_static_shape:
-        raise PassFailure(f"'{op.name}' op expected static shapes, found '{value.type}'", op)
-    if byte_size(value.type.shape, value.type.element_type) is None:
-        raise PassFailure(f"'{op.name}' op has elements that are no whole bytes: {value.type}", op)
-    return value.type
-
-
-def _memref_type(tensor: ir.RankedTensorType) -> ir.MemRefType:
-    return ir.MemRefType.get(tensor.shape, tensor.element_type)
-
-
-def _nbytes(tensor: ir.RankedTensorType) -> int:
-    return byte_size(tensor.shape, tensor.element_type) or 0
-
-
-def _window(view: hipdnn.ViewOp) -> StridedView:
-    """The window of a view, in elements of its operand's row-major storage."""
-    shape = ir.RankedTensorType(view.operation.results[0].type).shape
-    return StridedView(tuple(shape), tuple(view.strides), view.offset)
-
-
-def _view_of(value: ir.Value) -> hipdnn.ViewOp | None:
-    """The `hipdnn.view` that defines `value`, if one does."""
-    owner = host_ops.defining_op(value)
-    if owner is None or owner.name != hipdnn.ViewOp.OP_NAME:
-        return None
-    return hipdnn.ViewOp(owner)
 
 
 def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
@@ -87,10 +44,10 @@ def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
 
 def _whole(value: ir.Value) -> ir.Value:
     """The tensor that `value` is a plain reshape of; `value` itself if it is none."""
-    view = _view_of(value)
+    view = view_of(value)
     if view is None:
         return value
-    covers = _window(view).covers(ir.RankedTensorType(view.base.type).shape)
+    covers = window_of(view).covers(ir.RankedTensorType(view.base.type).shape)
     return view.base if covers else value
 
 
@@ -109,8 +66,8 @@ class _Function:
         """Creates the function in front of the old one, under the same name."""
         body = self.old.regions[0].blocks[0]
         terminator = list(body.operations)[-1].operation
-        inputs = [_memref_type(_ranked(argument, self.old)) for argument in body.arguments]
-        outputs = [_memref_type(_ranked(value, terminator)) for value in terminator.operands]
+        inputs = [memref_type(ranked(argument, self.old)) for argument in body.arguments]
+        outputs = [memref_type(ranked(value, terminator)) for value in terminator.operands]
         new = self._declare([*inputs, *outputs], len(outputs))
         block = new.regions[0].blocks.append(
             *inputs, *outputs, arg_locs=self._argument_locations(terminator)
@@ -126,7 +83,7 @@ class _Function:
                 self._convert(op.operation)
 
     def _declare(self, arguments: list[ir.MemRefType], results: int) -> ir.Operation:
-        attributes = {named.name: named.attr for named in _attributes(self.old)}
+        attributes = host_ops.attributes_of(self.old)
         merged = _merge_dictionaries(self.old, len(arguments) - results, results)
         for key in ("arg_attrs", "res_attrs"):
             attributes.pop(key, None)
@@ -162,18 +119,17 @@ class _Function:
             )
 
     def _convert_constant(self, op: ir.Operation) -> None:
-        tensor = _ranked(op.results[0], op)
+        tensor = ranked(op.results[0], op)
         name = self.constants.name(op.attributes["value"], self.old, op.location)
-        memref = host_ops.get_global(name, _memref_type(tensor), op.location)
+        memref = host_ops.get_global(name, memref_type(tensor), op.location)
         self.storage[op.results[0]] = Storage(memref, tensor.element_type)
 
     def _convert_execute(self, op: ir.Operation) -> None:
-        layouts = _compiled_layouts(op, self._executable(op))
+        layouts = compiled_layouts(op, self._executable(op))
         operands = [self._operand(position, layout, op) for position, layout in enumerate(layouts)]
         operands += [self._result(value, op) for value in op.results]
-        attributes = {named.name: named.attr for named in _attributes(op)}
         ir.Operation.create(
-            "hipdnn.execute", operands=operands, attributes=attributes, loc=op.location
+            op.name, operands=operands, attributes=host_ops.attributes_of(op), loc=op.location
         )
 
     def _executable(self, op: ir.Operation) -> hipdnn.ExecutableOp:
@@ -185,10 +141,10 @@ class _Function:
     def _operand(self, position: int, compiled: StridedView, op: ir.Operation) -> ir.Value:
         """The memref to pass, from which the kernel finds the operand as it was compiled."""
         value = op.operands[position]
-        view = _view_of(value)
+        view = view_of(value)
         base = value if view is None else view.base
-        found = StridedView.of_shape(compiled.shape) if view is None else _window(view)
-        if compiled.offset not in (0, found.offset) or not _same_strides(found, compiled):
+        found = StridedView.of_shape(compiled.shape) if view is None else window_of(view)
+        if compiled.offset not in (0, found.offset) or not same_strides(found, compiled):
             raise PassFailure(
                 f"'hipdnn.execute' op operand #{position} lies at offset {found.offset} with "
                 f"strides {list(found.strides)}, but its executable was compiled for offset "
@@ -199,65 +155,19 @@ class _Function:
         kernel_adds_offset = compiled.offset != 0
         if kernel_adds_offset:
             found = StridedView.of_shape(ir.RankedTensorType(base.type).shape)
-        return _window_memref(storage, found, op.location)
+        return window_memref(storage, found, op.location)
 
     def _result(self, value: ir.Value, op: ir.Operation) -> ir.Value:
-        tensor = _ranked(value, op)
+        tensor = ranked(value, op)
         if value in self.returned:
             storage = Storage(self.outputs[self.returned[value]], tensor.element_type)
         else:
-            memref = host_ops.alloc(_nbytes(tensor), op.location)
+            nbytes = byte_size(tensor.shape, tensor.element_type) or 0
+            memref = host_ops.alloc(nbytes, op.location)
             storage = Storage(memref, tensor.element_type, is_bytes=True)
         self.storage[value] = storage
         whole = StridedView.of_shape(tensor.shape)
-        return _window_memref(storage, whole, op.location)
-
-
-def _window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
-    """A memref of the window on a buffer."""
-    if storage.is_bytes:
-        return _view_bytes(storage, window, loc)
-    if window == StridedView.of_shape(storage.shape):
-        return storage.memref
-    return host_ops.reinterpret_cast(
-        storage.memref, window.shape, window.strides, window.offset, loc
-    )
-
-
-def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
-    """A typed view that starts at the window's first element, with offset 0."""
-    element_type = storage.element_type
-    width = byte_size((), element_type) or 0
-    shift = host_ops.index_constant(window.offset * width, loc)
-    if window.is_row_major:
-        shaped = ir.MemRefType.get(window.shape, element_type)
-        return host_ops.view(storage.memref, shift, shaped, loc)
-    extent = 1 + sum((n - 1) * step for n, step in zip(window.shape, window.strides, strict=True))
-    flat = host_ops.view(storage.memref, shift, ir.MemRefType.get([extent], element_type), loc)
-    return host_ops.reinterpret_cast(flat, window.shape, window.strides, 0, loc)
-
-
-def _compiled_layouts(op: ir.Operation, executable: hipdnn.ExecutableOp) -> list[StridedView]:
-    """How the executable expects each operand to lie, as windows on what the pointer points at."""
-    if any(executable.result_strides or ()):
-        raise PassFailure("'hipdnn.execute' op has results that are not row-major", op)
-    offsets = executable.arg_offsets or [0] * len(op.operands)
-    strides = executable.arg_strides or [None] * len(op.operands)
-    layouts: list[StridedView] = []
-    for value, steps, offset in zip(op.operands, strides, offsets, strict=True):
-        dense = StridedView.of_shape(_ranked(value, op).shape)
-        layouts.append(StridedView(dense.shape, tuple(steps or dense.strides), offset))
-    return layouts
-
-
-def _same_strides(left: StridedView, right: StridedView) -> bool:
-    moving = [dim for dim, extent in enumerate(left.shape) if extent != 1]
-    return all(left.strides[dim] == right.strides[dim] for dim in moving)
-
-
-def _attributes(op: ir.Operation) -> Iterator[ir.NamedAttribute]:
-    for position in range(len(op.attributes)):
-        yield op.attributes[position]
+        return window_memref(storage, whole, op.location)
 
 
 def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir.ArrayAttr | None:

@@ -2,136 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from hipgraft import host_ops
-from hipgraft.bindings import gpu_d, ir
-from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel, variants
+from hipgraft.bindings import ir
+from hipgraft.codegen.kernel import Copy, Dispatch, Fill
 from hipgraft.diagnostics import PassFailure
 from hipgraft.element_types import byte_width
 from hipgraft.global_constants import GlobalConstants
+from hipgraft.grafting import CompiledGraph, GraftedKernel, graft, grouped, suffixes
 from hipgraft.host_builder import HostBuilder, Region
 from hipgraft.pass_base import Pass, PassState, option
-
-_BINARY_FORMAT = 3  # gpu.object's `bin`
-
-
-@dataclass(frozen=True)
-class _Grafted:
-    """A kernel and the `gpu.binary` symbol of each of its code objects."""
-
-    kernel: Kernel
-    binaries: tuple[str, ...]
-
-    @property
-    def schedule(self) -> tuple[object, ...]:
-        """All that a host function says of it; targets that agree share the function."""
-        return (self.binaries, self.kernel.steps, self.kernel.workspace_size)
-
-
-@dataclass(frozen=True)
-class _Graph:
-    """An executable's kernels by target."""
-
-    op: ir.Operation
-    name: str
-    kernels: dict[str, Kernel]
-
-    @staticmethod
-    def read(op: ir.Operation) -> _Graph:
-        """Reads a `hipdnn.executable`."""
-        name = ir.StringAttr(op.attributes["sym_name"]).value
-        return _Graph(op, name, {kernel.target: kernel for kernel in variants(op)})
-
-    def kernel(self, target: str) -> Kernel:
-        """The kernel for `target`.
-
-        Raises:
-            PassFailure: there is none, or it is no code object for a GPU.
-        """
-        kernel = self.kernels.get(target)
-        if kernel is None:
-            have = ", ".join(self.kernels) or "none"
-            raise PassFailure(
-                f"'hipdnn.executable' op '@{self.name}' has no variant for '{target}'; "
-                f"it has {have}",
-                self.op,
-            )
-        if kernel.format != "hsaco":
-            raise PassFailure(
-                f"'hipdnn.executable' op '@{self.name}' has a variant of format "
-                f"'{kernel.format}' for '{target}', which cannot be merged; expected 'hsaco'",
-                self.op,
-            )
-        return kernel
-
-
-def _grouped(targets: Sequence[str], keys: Iterable[object]) -> list[list[str]]:
-    """Groups targets with equal keys, in order of first appearance."""
-    groups: dict[object, list[str]] = {}
-    for target, key in zip(targets, keys, strict=True):
-        groups.setdefault(key, []).append(target)
-    return list(groups.values())
-
-
-def _suffixes(groups: Sequence[Sequence[str]]) -> list[str]:
-    """Symbol suffixes: the first group keeps the plain name, others name their first target."""
-    return [f"_{group[0]}" if position else "" for position, group in enumerate(groups)]
-
-
-def _binary_key(kernel: Kernel) -> object:
-    launches = frozenset((step.object, step.kernel, step.block) for step in kernel.dispatches)
-    return (len(kernel.objects), launches)
-
-
-def _graft(graph: _Graph, targets: Sequence[str]) -> dict[str, _Grafted]:
-    """Makes the graph's `gpu.binary` ops; targets whose kernels agree share them."""
-    grafted: dict[str, _Grafted] = {}
-    groups = _grouped(targets, (_binary_key(graph.kernel(target)) for target in targets))
-    for group, suffix in zip(groups, _suffixes(groups), strict=True):
-        count = len(graph.kernel(group[0]).objects)
-        names = [f"{graph.name}{suffix}" + (f"_{i}" if i else "") for i in range(count)]
-        launched = {step.object for step in graph.kernel(group[0]).dispatches}
-        for index in sorted(launched):
-            _create_binary(graph, names[index], index, group)
-        grafted |= {target: _Grafted(graph.kernel(target), tuple(names)) for target in group}
-    return grafted
-
-
-def _create_binary(graph: _Graph, name: str, index: int, targets: Sequence[str]) -> None:
-    objects = [_object(graph.kernel(target), target, index) for target in targets]
-    attributes: dict[str, ir.Attribute] = {
-        "sym_name": ir.StringAttr.get(name),
-        "objects": ir.ArrayAttr.get(objects),
-        "offloadingHandler": ir.Attribute.parse("#gpu.select_object"),
-    }
-    ir.Operation.create("gpu.binary", attributes=attributes, loc=graph.op.location)
-
-
-def _object(kernel: Kernel, target: str, index: int) -> ir.Attribute:
-    chip = ir.Attribute.parse(f'#rocdl.target<chip = "{target}">')
-    return gpu_d.ObjectAttr.get(
-        chip, _BINARY_FORMAT, kernel.objects[index], kernels=_kernel_table(kernel, index)
-    )
-
-
-def _kernel_table(kernel: Kernel, index: int) -> ir.Attribute:
-    """Signatures and block sizes of one code object's kernels."""
-    launches = {step.kernel: step for step in kernel.dispatches if step.object == index}
-    entries = [_kernel_metadata(launches[name]) for name in sorted(launches)]
-    return ir.Attribute.parse(f"#gpu.kernel_table<[{', '.join(entries)}]>")
-
-
-def _kernel_metadata(step: Dispatch) -> str:
-    types = ["!llvm.ptr"] * len(step.bindings) + ["i32"] * len(step.constants)
-    block = ", ".join(map(str, step.block))
-    name = ir.StringAttr.get(step.kernel)
-    return (
-        f"#gpu.kernel_metadata<{name}, ({', '.join(types)}) -> (), "
-        f"metadata = {{workgroup_size = array<i32: {block}>}}>"
-    )
 
 
 @dataclass
@@ -139,7 +22,7 @@ class _HostFunction:
     """Builds one host function from a function on buffers, which is only read."""
 
     old: ir.Operation
-    kernels: dict[str, _Grafted]
+    kernels: dict[str, GraftedKernel]
     builder: HostBuilder
     regions: dict[ir.Value, Region] = field(default_factory=dict[ir.Value, Region])
     shifts: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
@@ -202,7 +85,7 @@ def _body(function: ir.Operation) -> Iterator[ir.Operation]:
         yield op.operation
 
 
-def _callees(function: ir.Operation, graphs: dict[str, _Graph]) -> list[str]:
+def _callees(function: ir.Operation, graphs: dict[str, CompiledGraph]) -> list[str]:
     """Symbols of the executables that a function calls."""
     executes = [op for op in _body(function) if op.name == "hipdnn.execute"]
     for op in executes:
@@ -215,10 +98,10 @@ def _create_function(
     old: ir.Operation,
     name: str,
     targets: Sequence[str],
-    kernels: dict[str, _Grafted],
+    kernels: dict[str, GraftedKernel],
     constants: GlobalConstants,
 ) -> None:
-    attributes = {named.name: named.attr for named in _named_attributes(old)}
+    attributes = host_ops.attributes_of(old)
     attributes["sym_name"] = ir.StringAttr.get(name)
     attributes["hipgraft.targets"] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in targets])
     new = ir.Operation.create("func.func", attributes=attributes, regions=1, loc=old.location)
@@ -234,9 +117,21 @@ def _create_function(
             host.convert(op)
 
 
-def _named_attributes(op: ir.Operation) -> Iterator[ir.NamedAttribute]:
-    for position in range(len(op.attributes)):
-        yield op.attributes[position]
+def _merge_function(
+    function: ir.Operation,
+    called: Sequence[str],
+    targets: Sequence[str],
+    grafted: dict[str, dict[str, GraftedKernel]],
+    constants: GlobalConstants,
+) -> None:
+    """Writes one host function per distinct schedule in front of the old function."""
+    kernels = {target: {name: grafted[name][target] for name in called} for target in targets}
+    keys = [tuple(one.schedule for one in kernels[target].values()) for target in targets]
+    groups = grouped(targets, keys)
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    with ir.InsertionPoint(function):
+        for group, suffix in zip(groups, suffixes(groups), strict=True):
+            _create_function(function, name + suffix, group, kernels[group[0]], constants)
 
 
 @dataclass(frozen=True)
@@ -308,12 +203,12 @@ class HipdnnMergePass(Pass):
         executables = [op for op in operations if op.name == "hipdnn.executable"]
         if not executables:
             return
-        graphs = {graph.name: graph for graph in map(_Graph.read, executables)}
+        graphs = {graph.name: graph for graph in map(CompiledGraph.read, executables)}
         functions = [op for op in operations if op.name == "func.func" and op.regions[0].blocks]
         called = {op: _callees(op, graphs) for op in functions}
         targets = self.target or tuple(next(iter(graphs.values())).kernels)
         with ir.InsertionPoint.at_block_begin(module.body):
-            grafted = {name: _graft(graph, targets) for name, graph in graphs.items()}
+            grafted = {name: graft(graph, targets) for name, graph in graphs.items()}
         constants = GlobalConstants(module)
         for function in functions:
             if called[function]:
@@ -323,20 +218,3 @@ class HipdnnMergePass(Pass):
             op.erase()
         module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
         state.count("graphs-merged", len(graphs))
-
-
-def _merge_function(
-    function: ir.Operation,
-    called: Sequence[str],
-    targets: Sequence[str],
-    grafted: dict[str, dict[str, _Grafted]],
-    constants: GlobalConstants,
-) -> None:
-    """Writes one host function per distinct schedule in front of the old function."""
-    kernels = {target: {name: grafted[name][target] for name in called} for target in targets}
-    keys = [tuple(one.schedule for one in kernels[target].values()) for target in targets]
-    groups = _grouped(targets, keys)
-    name = ir.StringAttr(function.attributes["sym_name"]).value
-    with ir.InsertionPoint(function):
-        for group, suffix in zip(groups, _suffixes(groups), strict=True):
-            _create_function(function, name + suffix, group, kernels[group[0]], constants)

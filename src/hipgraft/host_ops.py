@@ -17,6 +17,12 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """Returns all attributes of `op` by name."""
+    named = [op.attributes[position] for position in range(len(op.attributes))]
+    return {one.name: one.attr for one in named}
+
+
 def bytes_type(nbytes: int) -> ir.MemRefType:
     """Returns `memref<NBYTESxi8>`."""
     return ir.MemRefType.get([nbytes], ir.IntegerType.get_signless(8))

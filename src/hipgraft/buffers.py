@@ -1,0 +1,113 @@
+"""Tensors of compiled programs as memory: where they lie, and memrefs of parts of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipgraft import host_ops
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import PassFailure
+from hipgraft.dialects import hipdnn
+from hipgraft.element_types import byte_size
+from hipgraft.views import StridedView
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where a stage-3 tensor that is no view lives.
+
+    Attributes:
+        memref: the buffer; of bytes for an intermediate, else typed.
+        element_type: the tensor's.
+        is_bytes: whether the buffer is raw bytes.
+    """
+
+    memref: ir.Value
+    element_type: ir.Type
+    is_bytes: bool = False
+
+    @property
+    def shape(self) -> list[int]:
+        """Extents of the buffer."""
+        return ir.MemRefType(self.memref.type).shape
+
+
+def ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
+    """Returns the tensor type of `value`.
+
+    Raises:
+        PassFailure: at `op`, if it is no static ranked tensor with elements of whole bytes.
+    """
+    if not isinstance(value.type, ir.RankedTensorType):
+        raise PassFailure(f"'{op.name}' op expected ranked tensors, found '{value.type}'", op)
+    if not value.type.has_static_shape:
+        raise PassFailure(f"'{op.name}' op expected static shapes, found '{value.type}'", op)
+    if byte_size(value.type.shape, value.type.element_type) is None:
+        raise PassFailure(f"'{op.name}' op has elements that are no whole bytes: {value.type}", op)
+    return value.type
+
+
+def memref_type(tensor: ir.RankedTensorType) -> ir.MemRefType:
+    """Returns the memref type of identity layout."""
+    return ir.MemRefType.get(tensor.shape, tensor.element_type)
+
+
+def window_of(view: hipdnn.ViewOp) -> StridedView:
+    """Returns the window of a view, in elements of its operand's row-major storage."""
+    shape = ir.RankedTensorType(view.operation.results[0].type).shape
+    return StridedView(tuple(shape), tuple(view.strides), view.offset)
+
+
+def view_of(value: ir.Value) -> hipdnn.ViewOp | None:
+    """Returns the `hipdnn.view` that defines `value`, if one does."""
+    owner = host_ops.defining_op(value)
+    if owner is None or owner.name != hipdnn.ViewOp.OP_NAME:
+        return None
+    return hipdnn.ViewOp(owner)
+
+
+def compiled_layouts(op: ir.Operation, executable: hipdnn.ExecutableOp) -> list[StridedView]:
+    """Returns how each operand lies relative to its pointer, as the executable was compiled.
+
+    Raises:
+        PassFailure: at `op`, if a result is not row-major.
+    """
+    if any(executable.result_strides or ()):
+        raise PassFailure("'hipdnn.execute' op has results that are not row-major", op)
+    offsets = executable.arg_offsets or [0] * len(op.operands)
+    strides = executable.arg_strides or [None] * len(op.operands)
+    layouts: list[StridedView] = []
+    for value, steps, offset in zip(op.operands, strides, offsets, strict=True):
+        dense = StridedView.of_shape(ranked(value, op).shape)
+        layouts.append(StridedView(dense.shape, tuple(steps or dense.strides), offset))
+    return layouts
+
+
+def same_strides(left: StridedView, right: StridedView) -> bool:
+    """Returns whether two windows of one shape step alike."""
+    moving = [dim for dim, extent in enumerate(left.shape) if extent != 1]
+    return all(left.strides[dim] == right.strides[dim] for dim in moving)
+
+
+def window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
+    """Makes a memref of the window on a buffer, at the insertion point."""
+    if storage.is_bytes:
+        return _view_bytes(storage, window, loc)
+    if window == StridedView.of_shape(storage.shape):
+        return storage.memref
+    return host_ops.reinterpret_cast(
+        storage.memref, window.shape, window.strides, window.offset, loc
+    )
+
+
+def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
+    """A typed view that starts at the window's first element, with offset 0."""
+    element_type = storage.element_type
+    width = byte_size((), element_type) or 0
+    shift = host_ops.index_constant(window.offset * width, loc)
+    if window.is_row_major:
+        shaped = ir.MemRefType.get(window.shape, element_type)
+        return host_ops.view(storage.memref, shift, shaped, loc)
+    extent = 1 + sum((n - 1) * step for n, step in zip(window.shape, window.strides, strict=True))
+    flat = host_ops.view(storage.memref, shift, ir.MemRefType.get([extent], element_type), loc)
+    return host_ops.reinterpret_cast(flat, window.shape, window.strides, 0, loc)
