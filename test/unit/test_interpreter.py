@@ -229,6 +229,14 @@ def test_missing_resource() -> None:
         global_bytes(module.body.operations[0].operation)
 
 
+def test_resource_of_another_size() -> None:
+    module = parse("""
+memref.global "private" constant @g : memref<3xf32> = dense_resource<blob>
+{-# dialect_resources: { builtin: { blob: "0x0400000000112233" } } #-}""")
+    with pytest.raises(HipgraftError, match="has a resource of 4 bytes, expected 12"):
+        global_bytes(module.body.operations[0].operation)
+
+
 def kernel_info(*arguments: KernelArgument) -> KernelInfo:
     return KernelInfo("k", arguments, 32, 0, 0, 1, 0, 1, 0, 64, 64, None)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import OpError
+from hipgraft.element_types import byte_size
 from hipgraft.runtime.dtypes import numpy_dtype
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -37,7 +38,7 @@ def global_bytes(op: ir.Operation) -> bytes:
         raise OpError("'memref.global' op has no value", op)
     tensor = ir.RankedTensorType(value.type)
     if str(value).startswith("dense_resource<"):
-        return _resource_bytes(op)
+        return _checked_size(_resource_bytes(op), tensor, op)
     return _dense_array(value, tensor).tobytes()
 
 
@@ -68,6 +69,15 @@ def _parsed_number(text: str, dtype: np.dtype[Any]) -> Array:
     if text.startswith("0x"):  # infinities and NaNs are printed as their bits
         return np.array([int(text, 16)], f"uint{8 * dtype.itemsize}").view(dtype)
     return np.array([float(text)]).astype(dtype)
+
+
+def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) -> bytes:
+    expected = byte_size(tensor.shape, tensor.element_type)
+    if len(blob) != expected:
+        raise OpError(
+            f"'memref.global' op has a resource of {len(blob)} bytes, expected {expected}", op
+        )
+    return blob
 
 
 def _resource_bytes(op: ir.Operation) -> bytes:
