@@ -142,7 +142,7 @@ def run_cases(cases: Sequence[Case]) -> dict[str, list[Array]]:
 
 def _call(config: Any, context: Any, module: Any, case: Case) -> list[Array]:
     arguments = iree_runtime.VmVariantList(len(case.inputs))
-    for value, shape in zip(case.inputs, _physical_shapes(case), strict=True):
+    for value, shape in zip(case.inputs, physical_shapes(case), strict=True):
         arguments.push_ref(_buffer_view(config.device, value.reshape(shape)))
     results = iree_runtime.VmVariantList(len(case.expected))
     context.invoke(module.lookup_function(case.name), arguments, results)
@@ -153,7 +153,8 @@ def _call(config: Any, context: Any, module: Any, case: Case) -> list[Array]:
     return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
 
 
-def _physical_shapes(case: Case) -> list[tuple[int, ...]]:
+def physical_shapes(case: Case) -> list[tuple[int, ...]]:
+    """Returns the shapes of the tensors that the kernel of `case` takes."""
     count = len(case.inputs)
     shapes = case.shapes or [value.shape for value in case.inputs]
     strides = case.layouts.get("arg_strides", [None] * count)

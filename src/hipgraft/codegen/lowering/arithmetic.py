@@ -47,11 +47,11 @@ class Arithmetic:
         return self._either("arith.remf", "arith.remsi", a, b)
 
     def maximum(self, a: Scalar, b: Scalar) -> Scalar:
-        """Emits the larger one; NaN if either is."""
+        """Emits the larger one; of NaN and a number, NaN on the CPU and the number on AMDGPU."""
         return self._either("arith.maximumf", "arith.maxsi", a, b)
 
     def minimum(self, a: Scalar, b: Scalar) -> Scalar:
-        """Emits the smaller one; NaN if either is."""
+        """Emits the smaller one; of NaN and a number as `maximum`."""
         return self._either("arith.minimumf", "arith.minsi", a, b)
 
     def power(self, a: Scalar, b: Scalar) -> Scalar:

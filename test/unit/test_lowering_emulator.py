@@ -1,0 +1,87 @@
+"""Lowered graphs as GPU code, executed instruction by instruction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import test_layout
+import test_lowering_contractions
+import test_lowering_pointwise
+import test_lowering_reductions
+from emulator import requires_emulator, run_kernel
+from lowering_cases import DTYPES, Case, lower_case, physical_shapes
+
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+
+pytestmark = requires_emulator
+
+_ALL = {
+    case.name: case
+    for cases in (
+        test_layout.READS,
+        test_layout.WRITES,
+        test_lowering_contractions.CASES,
+        test_lowering_pointwise.CASES,
+        test_lowering_reductions.CASES,
+    )
+    for case in cases
+}
+NAMES = (
+    "heads_of_packed_qkv",
+    "starts_inside_a_row",
+    "overlapping_windows",
+    "broadcast_inner",
+    "write_channels_last",
+    "conv_2d_f16",
+    "conv_2d_last_f16",
+    "conv_2d_asymmetric_f32",
+    "conv_1x1_strided_f32",
+    "conv_2d_depthwise_f32",
+    "conv_2d_grouped_f16",
+    "dgrad_2d_strided_f32",
+    "wgrad_2d_f32",
+    "matmul_f16",
+    "matmul_tab_f32",
+    "matmul_2_batches_f32",
+    "matmul_folded_f32",
+    "matmul_i8",
+    "gelu_fwd_f16",
+    "erf_f32",
+    "binary_select_f16",
+    "max_op_nan",
+    "min_op_nan",
+    "relu_nan",
+    "relu_fwd_f32_attributes",
+    "max_012_f32",
+    "ln_f16",
+    "ln_one_row_f32",
+    "rms_bf16",
+    "batchnorm_training_f32",
+    "softmax",
+    "sdpa_f16",
+    "sdpa_gqa_f16",
+    "sdpa_rows_without_keys_f32",
+    "sdpa_bool_f32",
+    "fused_f16",
+    "fused_gqa_bf16",
+    "fused_causal_f16",
+    "fused_bias_causal_f16",
+    "fused_bool_f16",
+)
+
+
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("name", NAMES)
+def test_on_gpu_code(name: str, architecture: str) -> None:
+    case: Case = replace(_ALL[name], target=architecture)
+    kernel = compile_text(lower_case(case), Target.parse(architecture))
+    shapes = physical_shapes(case)
+    operands = [value.reshape(shape) for value, shape in zip(case.inputs, shapes, strict=True)]
+    results = [
+        (np.shape(value), DTYPES[element])
+        for value, element in zip(case.expected, case.elements, strict=True)
+    ]
+    case.check(run_kernel(kernel, operands, results))
