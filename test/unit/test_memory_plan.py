@@ -50,11 +50,27 @@ def test_ends_and_begins_at_one_step_is_together() -> None:
     assert sorted(plan.offsets) == [0, 256]
 
 
-def test_long_lived_first_beats_large_first() -> None:
-    """Placed by size, the small long-lived buffer ends above the large ones."""
-    intervals = [Interval(2, 0, 9), Interval(4, 0, 1), Interval(3, 1, 2), Interval(4, 2, 3)]
+# Each is placed without waste by one order, and with waste by the other.
+LONG_LIVED_FIRST = [
+    Interval(5, 3, 3),
+    Interval(4, 1, 2),
+    Interval(1, 2, 3),
+    Interval(5, 0, 0),
+    Interval(2, 0, 2),
+]
+LARGE_FIRST = [
+    Interval(5, 1, 1),
+    Interval(1, 2, 5),
+    Interval(4, 3, 6),
+    Interval(1, 1, 4),
+    Interval(4, 0, 3),
+]
+
+
+@pytest.mark.parametrize(("intervals", "size"), [(LONG_LIVED_FIRST, 7), (LARGE_FIRST, 10)])
+def test_the_better_order_is_taken(intervals: list[Interval], size: int) -> None:
     plan = plan_memory(intervals, alignment=1)
-    assert plan.size == plan.lower_bound == 9
+    assert plan.size == plan.lower_bound == size
     assert not overlaps(intervals, plan)
 
 
