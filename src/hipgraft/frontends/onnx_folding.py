@@ -49,7 +49,7 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
             continue
         constants.update(values)
         graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in values.items())
-    changed = len(kept) != len(graph.node)
+    changed = kept != list(graph.node)
     if changed:
         del graph.node[:]
         graph.node.extend(kept)

@@ -14,11 +14,13 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference, version_c
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.frontends.onnx_folding import fold_constants
+from hipgraft.frontends.onnx_limits import refusal
 
 OLDEST_OPSET = 13
 """torch-mlir's ONNX lowerings know the forms from this opset on."""
 
 _UPGRADED_OPSET = 17
+_EXPANDED = ("Attention", "RMSNormalization", "RotaryEmbedding")
 _LARGE = 1 << 16  # bytes; weights above it are set aside while shapes are inferred
 
 
@@ -50,6 +52,7 @@ def read_model(
         checker.check_model(model)
         _fix_input_shapes(model, path, shapes or {}, dims or {})
         model = _upgrade(inliner.inline_local_functions(model), path)
+        model = _expand(model)
         _name_nodes(model, path)
         model = _infer_and_fold(model, weights)
     except (checker.ValidationError, shape_inference.InferenceError) as error:
@@ -88,10 +91,11 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
     local = {(function.domain, function.name) for function in model.functions}
     for node in model.graph.node:
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if (domain, node.op_type) in local or defs.has(node.op_type, domain):
-            continue
-        name = f"{domain}.{node.op_type}" if domain else node.op_type
-        raise _at(path, f"unknown ONNX operator '{name}'", node.name or node.output[0])
+        message = refusal(node)
+        if (domain, node.op_type) not in local and not defs.has(node.op_type, domain):
+            message = f"unknown ONNX operator '{f'{domain}.' if domain else ''}{node.op_type}'"
+        if message is not None:
+            raise _at(path, message, node.name or node.output[0])
 
 
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
@@ -168,6 +172,16 @@ def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     except Exception as error:  # the converter raises whatever its C++ side threw
         message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {_one_line(error)}"
         raise _at(path, message) from error
+
+
+def _expand(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Writes out operators that torch-mlir lacks and ONNX defines by others."""
+    if not any(node.op_type in _EXPANDED for node in model.graph.node):
+        return model
+    # The definitions depend on the types of the inputs.
+    model = shape_inference.infer_shapes(model, data_prop=True)
+    functions = [("", name) for name in _EXPANDED]
+    return inliner.inline_selected_functions(model, functions, inline_schema_functions=True)
 
 
 def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
