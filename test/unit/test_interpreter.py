@@ -129,10 +129,25 @@ def test_errors_are_located_and_free_memory(body: str, message: str) -> None:
     assert not device._allocations
 
 
-def test_missing_result_count() -> None:
-    module = parse("func.func @main(%x: memref<6xf32>) { return }")
-    with pytest.raises(HipgraftError, match="has no attribute 'hipgraft"):
-        run_module(module, [], CpuDevice())
+def test_a_device_s_own_error_says_where_the_program_was() -> None:
+    class FaultyDevice(HostMemoryDevice):
+        def copy_to_host(self, buffer: object, address: int) -> None:
+            raise OSError("bus error")
+
+    device = FaultyDevice()
+    with pytest.raises(OSError, match="bus error") as caught:
+        run_module(parse(COPY.replace("BODY", "")), [np.zeros(6, np.float32)], device)
+    assert caught.value.__notes__[0].startswith("executing 'gpu.memcpy' op at ")
+    assert not device._allocations
+
+
+def test_program_of_another_origin_writes_what_follows_its_inputs() -> None:
+    text = COPY.replace("BODY", "").replace("hipgraft.results = 1 : i64, ", "")
+    x = uniform(6, dtype=np.float32)
+    (y,) = run_module(parse(text), [x], HostMemoryDevice())
+    np.testing.assert_array_equal(y, x)
+    with pytest.raises(HipgraftError, match="takes 2 inputs, but 3 were given"):
+        run_module(parse(text), [x, x, x], HostMemoryDevice())
 
 
 ABS = """

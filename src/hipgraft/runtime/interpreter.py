@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from hipgraft.bindings import ir
-from hipgraft.diagnostics import OpError
+from hipgraft.diagnostics import HipgraftError, OpError, location_text
 from hipgraft.element_types import byte_width
 from hipgraft.runtime.devices import Device, GraphDevice
 from hipgraft.runtime.dtypes import numpy_dtype
@@ -74,7 +74,7 @@ class Executor:
             HipgraftError: an input does not fit, or an op cannot be executed.
         """
         arguments = list(self.function.regions[0].blocks[0].arguments)
-        results = result_count(self.function)
+        results = result_count(self.function, len(inputs))
         check_inputs(self.function, arguments[: len(arguments) - results], inputs)
         frame = _Frame(self)
         try:
@@ -163,7 +163,12 @@ class _Frame:
     def execute(self, op: ir.Operation) -> None:
         if op.name not in _HANDLERS:
             raise OpError(f"'{op.name}' op cannot be executed", op)
-        results = _HANDLERS[op.name](self, op)
+        try:
+            results = _HANDLERS[op.name](self, op)
+        except Exception as error:  # a device's own: say where the program was
+            if not isinstance(error, HipgraftError):
+                error.add_note(f"executing '{op.name}' op at {location_text(op.location)}")
+            raise
         self.values.update(zip(op.results, results, strict=True))
 
     def operands(self, op: ir.Operation) -> list[Any]:
