@@ -60,6 +60,8 @@ NAMES = (
     "ln_one_row_f32",
     "rms_bf16",
     "batchnorm_training_f32",
+    "maxpool_f32",
+    "avgpool_valid_f32",
     "softmax",
     "sdpa_f16",
     "sdpa_gqa_f16",

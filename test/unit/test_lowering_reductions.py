@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lowering_cases import DTYPES, Array, Case, lower_case, run_cases, splat, tensor_type
-from oracle.tensors import layernorm, reduce, rmsnorm, sdpa, visible
+from oracle.tensors import layernorm, pool, reduce, rmsnorm, sdpa, visible
 
 from hipgraft.dialects import hipdnn
 
@@ -149,6 +149,43 @@ def batchnorm_training_case(element: str) -> Case:
     return Case(f"batchnorm_training_{element}", inputs, build, expected, elements, 4e-3, 4e-3)
 
 
+def pool_case(
+    name: str,
+    mode: str,
+    x: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    padding: str = "ZERO_PAD",
+    element: str = "f32",
+) -> Case:
+    values = uniform(x, element, -2, -1)  # below zero, so that padding shows in a maximum
+    post = [1] * len(pad)
+    expected = pool(
+        mode,
+        *wide(values),
+        window=window,
+        pre=pad,
+        post=post,
+        stride=stride,
+        outside=-math.inf if padding == "NEG_INF_PAD" else 0,
+    )
+
+    def build(value: Any) -> Any:
+        return hipdnn.resample_fwd(
+            value,
+            window=list(window),
+            stride=list(stride),
+            pre_padding=list(pad),
+            post_padding=post,
+            resample_mode=mode,
+            padding_mode=padding,
+        )
+
+    tolerance = REDUCTION[element]
+    return Case(f"{name}_{element}", [values], build, [expected], [element], tolerance, tolerance)
+
+
 def softmax_case() -> Case:
     """Softmax as hipDNN writes it, with operands far from zero."""
     x = uniform((4, 9, 33), "f32", 80, 90)
@@ -255,6 +292,14 @@ CASES = [
     batchnorm_training_case("f32"),
     batchnorm_training_case("f16"),
     softmax_case(),
+    pool_case("maxpool", "MAXPOOL", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0), "NEG_INF_PAD"),
+    pool_case("maxpool_zeros", "MAXPOOL", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0)),
+    pool_case("maxpool_1d", "MAXPOOL", (2, 3, 9), (3,), (2,), (1,), "NEG_INF_PAD", "f16"),
+    pool_case("avgpool", "AVGPOOL_INCLUDE_PADDING", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0)),
+    pool_case("avgpool_valid", "AVGPOOL_EXCLUDE_PADDING", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0)),
+    pool_case(
+        "avgpool_3d", "AVGPOOL_EXCLUDE_PADDING", (1, 2, 5, 6, 7), (3, 2, 2), (2, 1, 2), (1, 0, 1)
+    ),
     *(sdpa_case("sdpa", Q, Q, element) for element in SDPA),
     sdpa_case("sdpa_cross", Q, (2, 4, 9, 16), value_size=24),
     sdpa_case("sdpa_gqa", Q, (2, 2, 9, 16), "f16"),

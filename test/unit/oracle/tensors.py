@@ -145,3 +145,31 @@ def conv_gradients(
                 dw[tap] += gradient.T @ padded[read]
     inner = [slice(before, before + n) for before, n in zip(pre, x.shape[2:], strict=True)]
     return dx[(slice(None), slice(None), *inner)], dw
+
+
+def pool(
+    mode: str,
+    x: Array,
+    *,
+    window: Sequence[int],
+    pre: Sequence[int],
+    post: Sequence[int],
+    stride: Sequence[int],
+    outside: float,
+) -> Array:
+    """Maximum or mean of each window; padding holds `outside` for a maximum and 0 for a mean."""
+    around = [(0, 0), (0, 0), *zip(pre, post, strict=True)]
+    value = outside if mode == "MAXPOOL" else 0
+    axes = tuple(range(2, x.ndim))
+    steps = (slice(None), slice(None), *(slice(None, None, step) for step in stride))
+
+    def windows(values: Array) -> Array:
+        return sliding_window_view(values, window, axis=axes)[steps]
+
+    padded = windows(np.pad(x, around, constant_values=value))
+    inner = tuple(range(-len(window), 0))
+    if mode == "MAXPOOL":
+        return padded.max(axis=inner)
+    if mode == "AVGPOOL_INCLUDE_PADDING":
+        return padded.mean(axis=inner)
+    return padded.sum(axis=inner) / windows(np.pad(np.ones(x.shape), around)).sum(axis=inner)

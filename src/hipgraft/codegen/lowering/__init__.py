@@ -11,6 +11,7 @@ from hipgraft.codegen.lowering import (
     norms,
     pointwise,
     reduction,
+    resample,
     sdpa,
 )
 from hipgraft.codegen.lowering.container import lower_container, operand_layouts, result_layouts
@@ -18,4 +19,14 @@ from hipgraft.codegen.lowering.container import lower_container, operand_layouts
 __all__ = ["lower_container", "operand_layouts", "result_layouts"]
 
 # Imported for their registration.
-_ = (batchnorm, conv_backward, convolution, matmul, norms, pointwise, reduction, sdpa)
+_ = (
+    batchnorm,
+    conv_backward,
+    convolution,
+    matmul,
+    norms,
+    pointwise,
+    reduction,
+    resample,
+    sdpa,
+)

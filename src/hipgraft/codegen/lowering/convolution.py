@@ -177,21 +177,23 @@ def _grouped_maps(spatial: int, sliding: Sliding) -> list[str]:
     return [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
 
 
-def padded(emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
-    """Returns `x` with zeros around its spatial dims."""
+def padded(
+    emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0
+) -> Tensor:
+    """Returns `x` with elements of `value` around its spatial dims."""
     if not any(before) and not any(after):
         return x
     low = [0, 0, *before]
     high = [0, 0, *after]
     shape = [sum(extents) for extents in zip(x.shape, low, high, strict=True)]
-    zero = emitter.constant(0, x.element)
+    padding = emitter.constant(value, x.element)
     result = replace(x, shape=tuple(shape))
     places = ", ".join(f"%p{dim}: index" for dim in range(x.rank))
     text = (
         f"tensor.pad {x.name} low{[low[dim] for dim in x.dims]} "
         f"high{[high[dim] for dim in x.dims]} {{\n"
         f"^bb0({places}):\n"
-        f"  tensor.yield {zero.name} : {x.element}\n"
+        f"  tensor.yield {padding.name} : {x.element}\n"
         f"}} : {x.type} to {result.type}"
     )
     return replace(result, name=emitter.op("padded", text))

@@ -97,7 +97,7 @@ class Emitter:
         loops = range(len(shape)) if order is None else order
         maps = [indexing_map(value, loops, shape) for value in [*inputs, *inits]]
         kinds = ["reduction" if loop in reduced else "parallel" for loop in loops]
-        return self._generic(hint, inputs, inits, body, maps, kinds)
+        return self.mapped(hint, inputs, inits, body, maps, kinds)
 
     def contraction(
         self,
@@ -116,9 +116,9 @@ class Emitter:
             product = scalars.op(f"arith.mul{suffix}", left, right)
             return [scalars.op(f"arith.add{suffix}", total, product)]
 
-        return self._generic(hint, [a, b], [init], body, maps, kinds)[0]
+        return self.mapped(hint, [a, b], [init], body, maps, kinds)[0]
 
-    def _generic(
+    def mapped(
         self,
         hint: str,
         inputs: Sequence[Tensor],
@@ -127,6 +127,7 @@ class Emitter:
         maps: Sequence[str],
         kinds: Sequence[str],
     ) -> list[Tensor]:
+        """Emits a `linalg.generic` whose indexing maps and iterator types are given."""
         name = self.fresh(hint)
         binding = name if len(inits) == 1 else f"{name}:{len(inits)}"
         quoted = [f'"{kind}"' for kind in kinds]
