@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hipgraft.dialects.hipdnn import OPS, ComputeOp
-from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField
+from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField, ResultField
 
 TARGET = Path(__file__).parent.parent / "dialects" / "hipdnn" / "builders.py"
 
@@ -36,6 +36,8 @@ _OPERANDS = {
     Arity.OPTIONAL: "{}: ir.Value | None = None",
     Arity.VARIADIC: "{}: Sequence[ir.Value] = ()",
 }
+_RESULTS = {Arity.ONE: "ir.Type | None = None", Arity.VARIADIC: "Sequence[ir.Type]"}
+_RETURNED = {Arity.ONE: "ir.Value", Arity.VARIADIC: "list[ir.Value]"}
 _PYTHON_TYPES = {"i64": "int", "type": "ir.Type", "string": "str", "array<i64>": "Sequence[int]"}
 
 
@@ -54,23 +56,26 @@ def main() -> None:
 
 
 def _builder(cls: type[ComputeOp]) -> str:
-    required = [field.name for field in cls.result_fields if field.arity is Arity.ONE]
-    types = ["result_type"] if len(required) == 1 else [f"{result}_type" for result in required]
+    required = [field for field in cls.result_fields if field.arity is not Arity.OPTIONAL]
+    types = [_type_parameter(field, len(required)) for field in required]
     results = ", ".join(
-        f'"{result}": {type_}' for result, type_ in zip(required, types, strict=True)
+        f'"{field.name}": {type_}' for field, type_ in zip(required, types, strict=True)
     )
     parameters = [
         *(_operand(field) for field in cls.operand_fields),
         "*",
         *(_attribute(field) for field in sorted(cls.attribute_fields, key=_is_optional)),
-        *(f"{type_}: ir.Type | None = None" for type_ in types),
+        *(
+            f"{type_}: {_RESULTS[field.arity]}"
+            for field, type_ in zip(required, types, strict=True)
+        ),
         "loc: ir.Location | None = None",
     ]
     operands = [_python_name(field.name) for field in cls.operand_fields]
     attributes = [f"{field.name}={field.name}" for field in cls.attribute_fields]
     arguments = [*operands, f"results={{{results}}}", *attributes, "loc=loc"]
-    returned = ", ".join(f"op.{result}" for result in required)
-    return_type = ", ".join(["ir.Value"] * len(required))
+    returned = ", ".join(f"op.{field.name}" for field in required)
+    return_type = ", ".join(_RETURNED[field.arity] for field in required)
     if len(required) > 1:
         return_type = f"tuple[{return_type}]"
     return (
@@ -89,6 +94,12 @@ def _mnemonic(cls: type[ComputeOp]) -> str:
 
 def _python_name(name: str) -> str:
     return "in_" if name == "in" else name
+
+
+def _type_parameter(field: ResultField, results: int) -> str:
+    if field.arity is Arity.VARIADIC:
+        return f"{field.name.removesuffix('s')}_types"
+    return "result_type" if results == 1 else f"{field.name}_type"
 
 
 def _operand(field: OperandField) -> str:

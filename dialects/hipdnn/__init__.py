@@ -11,6 +11,7 @@ from hipgraft.dialects.hipdnn.enums import (
     AttentionImplementation,
     ConvMode,
     DiagonalAlignment,
+    MoeGroupedMatmulMode,
     NormFwdPhase,
     PaddingMode,
     PointwiseMode,
@@ -19,11 +20,14 @@ from hipgraft.dialects.hipdnn.enums import (
 )
 from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
 from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
+from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
 from hipgraft.dialects.hipdnn.ops.batchnorm import (
+    BatchnormBackwardOp,
     BatchnormInferenceOp,
     BatchnormInferenceVarianceExtOp,
     BatchnormOp,
 )
+from hipgraft.dialects.hipdnn.ops.block_scale import BlockScaleDequantizeOp, BlockScaleQuantizeOp
 from hipgraft.dialects.hipdnn.ops.containers import (
     FallbackOp,
     GraphOp,
@@ -38,13 +42,21 @@ from hipgraft.dialects.hipdnn.ops.convolution import (
     ConvolutionOp,
     ConvWgradOp,
 )
+from hipgraft.dialects.hipdnn.ops.custom import CustomOp
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp, ExecuteOp, executable, execute
 from hipgraft.dialects.hipdnn.ops.matmul import MatmulOp
-from hipgraft.dialects.hipdnn.ops.norms import LayernormOp, NormOp, RmsnormOp
+from hipgraft.dialects.hipdnn.ops.moe import MoeGroupedMatmulBwdOp, MoeGroupedMatmulOp
+from hipgraft.dialects.hipdnn.ops.norms import (
+    LayernormBackwardOp,
+    LayernormOp,
+    NormOp,
+    RmsnormBackwardOp,
+    RmsnormOp,
+)
 from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
 from hipgraft.dialects.hipdnn.ops.reduction import ReductionOp
-from hipgraft.dialects.hipdnn.ops.resample import ResampleFwdOp
-from hipgraft.dialects.hipdnn.ops.sdpa import SdpaOp
+from hipgraft.dialects.hipdnn.ops.resample import ResampleBwdOp, ResampleFwdOp
+from hipgraft.dialects.hipdnn.ops.sdpa import SdpaBackwardOp, SdpaOp
 from hipgraft.dialects.hipdnn.ops.view import ViewOp, view
 from hipgraft.dialects.hipdnn.verifier import verify, verify_op
 
@@ -52,9 +64,13 @@ __all__ = [
     "MODES",
     "OPS",
     "AttentionImplementation",
+    "AttentionOp",
+    "BatchnormBackwardOp",
     "BatchnormInferenceOp",
     "BatchnormInferenceVarianceExtOp",
     "BatchnormOp",
+    "BlockScaleDequantizeOp",
+    "BlockScaleQuantizeOp",
     "ComputeOp",
     "ContainerOp",
     "ConvDgradOp",
@@ -62,15 +78,20 @@ __all__ = [
     "ConvMode",
     "ConvWgradOp",
     "ConvolutionOp",
+    "CustomOp",
     "DiagonalAlignment",
     "ExecutableOp",
     "ExecuteOp",
     "FallbackOp",
     "GraphOp",
     "HipdnnOp",
+    "LayernormBackwardOp",
     "LayernormOp",
     "MatmulOp",
     "ModeInfo",
+    "MoeGroupedMatmulBwdOp",
+    "MoeGroupedMatmulMode",
+    "MoeGroupedMatmulOp",
     "NormFwdPhase",
     "NormOp",
     "PaddingMode",
@@ -78,9 +99,12 @@ __all__ = [
     "PointwiseOp",
     "ReductionMode",
     "ReductionOp",
+    "ResampleBwdOp",
     "ResampleFwdOp",
     "ResampleMode",
+    "RmsnormBackwardOp",
     "RmsnormOp",
+    "SdpaBackwardOp",
     "SdpaOp",
     "ViewOp",
     "YieldOp",

@@ -101,6 +101,14 @@ class AttentionImplementation(StrEnum):
     UNIFIED = "UNIFIED"
 
 
+class MoeGroupedMatmulMode(StrEnum):
+    """How a grouped matrix product finds the rows of a group."""
+
+    NONE = "none"
+    GATHER = "gather"
+    SCATTER = "scatter"
+
+
 class ResampleMode(StrEnum):
     """How a resample op combines the elements of a window."""
 

@@ -110,6 +110,12 @@ STRING: Kind[str] = Kind(
     lambda attribute: attribute.value,
     ir.StringAttr.get,
 )
+BYTES: Kind[bytes] = Kind(
+    "bytes",
+    lambda attribute: isinstance(attribute, ir.StringAttr),
+    lambda attribute: attribute.value_bytes,
+    ir.StringAttr.get,
+)
 SYMBOL: Kind[str] = Kind(
     "symbol",
     lambda attribute: isinstance(attribute, ir.FlatSymbolRefAttr),

@@ -88,7 +88,9 @@ def test_pass_docstring_has_its_sections_in_order(path: Path):
 
 @pytest.mark.parametrize("path", our_sources(), ids=relative)
 def test_source_file_is_short_enough_to_read(path: Path):
-    assert len(path.read_text().splitlines()) <= LINE_LIMIT
+    lines = path.read_text().splitlines()
+    is_generated = "not by hand" in lines[0]
+    assert len(lines) <= LINE_LIMIT or is_generated
 
 
 def imported_modules(path: Path) -> set[str]:

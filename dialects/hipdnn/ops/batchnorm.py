@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import (
     Form,
     Operand,
@@ -11,11 +12,13 @@ from hipgraft.dialects.hipdnn.fields import (
     VariadicOperand,
 )
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import shape_of
+from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of
 
 
 class BatchnormBaseOp(ComputeOp):
-    """What the batch normalisations share: `x` comes first, some values are per channel."""
+    """What the batch normalisations share: an `x`, and values per channel of it."""
+
+    x: Operand
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
         x, channels = self._shapes()
@@ -32,7 +35,7 @@ class BatchnormBaseOp(ComputeOp):
                     self.check_shape(field.name, value, channels)
 
     def _shapes(self) -> tuple[list[int], list[int]]:
-        x = shape_of(self.operand_values(self.operand_fields[0])[0])
+        x = shape_of(self.x)
         if len(x) < 2:
             raise self.error(f"expected 'x' of rank 2 or more, but found rank {len(x)}")
         return x, [1, x[1], *[1] * (len(x) - 2)]
@@ -101,3 +104,31 @@ class BatchnormOp(BatchnormBaseOp, mnemonic="batchnorm"):
         updated = self.next_running_mean, self.next_running_variance
         if not any(present) and any(value is not None for value in updated):
             raise self.error("yields running statistics, but takes none")
+
+
+class BatchnormBackwardOp(BatchnormBaseOp, mnemonic="batchnorm_backward"):
+    """Gradients of the training batch normalisation.
+
+    With `z = (x - mean) · inv_variance` and means over the batch and the spatial dimensions:
+    `dbias = Σ dy`, `dscale = Σ dy · z`, `dx = scale · inv_variance · (dy - mean(dy) - z ·
+    mean(dy · z))`. Absent statistics are those of `x`, with an epsilon of 1e-5.
+    """
+
+    dy = Operand("gradient of `y`, shaped like `x`")
+    x = Operand("activations `[N, C, spatial...]`")
+    scale = Operand("factor", Form.CHANNEL)
+    mean = OptionalOperand("mean of the batch", Form.CHANNEL)
+    inv_variance = OptionalOperand("inverse standard deviation of the batch", Form.CHANNEL)
+    peer_stats = VariadicOperand("statistics of other devices")
+    dx = Result("gradient of `x`")
+    dscale = Result("gradient of `scale`", Form.CHANNEL)
+    dbias = Result("gradient of the bias", Form.CHANNEL)
+
+    def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
+        return element_type_of(self.x if result == "dx" else self.scale)
+
+    def verify(self) -> None:  # noqa: D102
+        super().verify()
+        self.check_shape("dy", self.dy, shape_of(self.x))
+        if (self.mean is None) != (self.inv_variance is None):
+            raise self.error("expected both or none of 'mean' and 'inv_variance'")

@@ -15,15 +15,11 @@ from hipgraft.dialects.hipdnn.fields import (
 )
 from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import broadcast, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
 
 
-class NormOp(ComputeOp):
-    """What layer and RMS normalisation share."""
-
-    forward_phase = defaulted(
-        enum_kind(NormFwdPhase), NormFwdPhase.INFERENCE, "whether statistics are results too"
-    )
+class NormBaseOp(ComputeOp):
+    """What layer and RMS normalisation share, forward and backward."""
 
     def check_parameter(self, name: str, value: ir.Value, x: list[int]) -> None:
         """Checks that `value`, called `name`, broadcasts to the shape `x`."""
@@ -32,6 +28,14 @@ class NormOp(ComputeOp):
                 f"'{name}' ({shape_text(shape_of(value))}) does not broadcast to 'x' "
                 f"({shape_text(x)})"
             )
+
+
+class NormOp(NormBaseOp):
+    """What the forward normalisations share."""
+
+    forward_phase = defaulted(
+        enum_kind(NormFwdPhase), NormFwdPhase.INFERENCE, "whether statistics are results too"
+    )
 
     def check_phase(self) -> None:
         """Checks that statistics are results only in the training phase."""
@@ -52,7 +56,35 @@ def _statistics_shape(x: list[int], dims: list[int]) -> list[int]:
     return [1 if dim in dims else extent for dim, extent in enumerate(x)]
 
 
-class LayernormOp(NormOp, mnemonic="layernorm"):
+class LayernormBaseOp(NormBaseOp):
+    """What layer normalisation and its gradient share: the dimensions."""
+
+    x: Operand
+    scale: Operand
+    normalized_dim_count = optional(INT, "number of trailing dimensions that are normalised")
+
+    @property
+    def dims(self) -> list[int]:
+        """The normalised dimensions of `x`."""
+        x, count = shape_of(self.x), self.normalized_dim_count
+        if count is None:
+            return normalized_dims(x, shape_of(self.scale))
+        return list(range(len(x) - count, len(x)))
+
+    def check_dims(self) -> None:
+        """Checks the number of normalised dimensions, and that `scale` lies within them."""
+        x, count = shape_of(self.x), self.normalized_dim_count
+        if count is not None and not 1 <= count <= len(x):
+            raise self.error(f"expected 'normalized_dim_count' in [1, {len(x)}], but found {count}")
+        self.check_parameter("scale", self.scale, x)
+        if not set(normalized_dims(x, shape_of(self.scale))) <= set(self.dims):
+            raise self.error(
+                f"'scale' ({shape_text(shape_of(self.scale))}) reaches beyond the last "
+                f"{count} dimensions"
+            )
+
+
+class LayernormOp(LayernormBaseOp, NormOp, mnemonic="layernorm"):
     """Layer normalisation: `y = (x - mean) / sqrt(variance + epsilon) · scale + bias`.
 
     Mean and variance are taken over the last `normalized_dim_count` dimensions; without that
@@ -66,15 +98,6 @@ class LayernormOp(NormOp, mnemonic="layernorm"):
     y = Result("normalised activations, shaped like `x`")
     mean = OptionalResult("mean, with extent 1 in the normalised dimensions")
     inv_variance = OptionalResult("inverse standard deviation, shaped like `mean`")
-    normalized_dim_count = optional(INT, "number of trailing dimensions that are normalised")
-
-    @property
-    def dims(self) -> list[int]:
-        """The normalised dimensions of `x`."""
-        x, count = shape_of(self.x), self.normalized_dim_count
-        if count is None:
-            return normalized_dims(x, shape_of(self.scale))
-        return list(range(len(x) - count, len(x)))
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
         x = shape_of(self.x)
@@ -82,16 +105,8 @@ class LayernormOp(NormOp, mnemonic="layernorm"):
         return {"y": x, "mean": statistics, "inv_variance": statistics}
 
     def verify(self) -> None:  # noqa: D102
-        x, count = shape_of(self.x), self.normalized_dim_count
-        if count is not None and not 1 <= count <= len(x):
-            raise self.error(f"expected 'normalized_dim_count' in [1, {len(x)}], but found {count}")
-        self.check_parameter("scale", self.scale, x)
+        self.check_dims()
         self.check_shape("bias", self.bias, shape_of(self.scale))
-        if not set(normalized_dims(x, shape_of(self.scale))) <= set(self.dims):
-            raise self.error(
-                f"'scale' ({shape_text(shape_of(self.scale))}) reaches beyond the last "
-                f"{count} dimensions"
-            )
         self.check_phase()
 
 
@@ -121,3 +136,74 @@ class RmsnormOp(NormOp, mnemonic="rmsnorm"):
         self.check_parameter("scale", self.scale, shape_of(self.x))
         self.check_shape("bias", self.bias, shape_of(self.scale))
         self.check_phase()
+
+
+class LayernormBackwardOp(LayernormBaseOp, mnemonic="layernorm_backward"):
+    """Gradients of layer normalisation.
+
+    With `z = (x - mean) · inv_variance`, `g = dy · scale` and means over the normalised
+    dimensions: `dbias = Σ dy`, `dscale = Σ dy · z` over the dimensions in which `scale` has an
+    extent of 1, `dx = inv_variance · (g - mean(g) - z · mean(g · z))`. Absent statistics are
+    those of `x`, with `epsilon`.
+    """
+
+    dy = Operand("gradient of `y`, shaped like `x`")
+    x = Operand("activations")
+    scale = Operand("factor, which broadcasts to `x`")
+    mean = OptionalOperand("mean, with extent 1 in the normalised dimensions")
+    inv_variance = OptionalOperand("inverse standard deviation, shaped like `mean`")
+    epsilon = OptionalOperand("summand of the variance, 1e-5 if absent", Form.SCALAR)
+    dx = Result("gradient of `x`")
+    dscale = Result("gradient of `scale`")
+    dbias = Result("gradient of the bias, shaped like `dscale`")
+
+    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+        scale = shape_of(self.scale)
+        return {"dx": shape_of(self.x), "dscale": scale, "dbias": scale}
+
+    def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
+        return element_type_of(self.x if result == "dx" else self.scale)
+
+    def verify(self) -> None:  # noqa: D102
+        self.check_dims()
+        self.check_shape("dy", self.dy, shape_of(self.x))
+        statistics = _statistics_shape(shape_of(self.x), self.dims)
+        self.check_shape("mean", self.mean, statistics)
+        self.check_shape("inv_variance", self.inv_variance, statistics)
+        if (self.mean is None) != (self.inv_variance is None):
+            raise self.error("expected both or none of 'mean' and 'inv_variance'")
+
+
+class RmsnormBackwardOp(NormBaseOp, mnemonic="rmsnorm_backward"):
+    """Gradients of RMS normalisation.
+
+    With `z = x · inv_rms`, `g = dy · scale` and means over the normalised dimensions, those in
+    which `scale` has an extent of more than 1: `dbias = Σ dy`, `dscale = Σ dy · z` over the
+    others, `dx = inv_rms · (g - z · mean(g · z))`.
+    """
+
+    dy = Operand("gradient of `y`, shaped like `x`")
+    x = Operand("activations")
+    scale = Operand("factor, which broadcasts to `x`")
+    inv_rms = Operand("inverse root mean square, extent 1 in the normalised dimensions")
+    dx = Result("gradient of `x`")
+    dscale = Result("gradient of `scale`")
+    dbias = OptionalResult("gradient of the bias, shaped like `dscale`")
+
+    @property
+    def dims(self) -> list[int]:
+        """The normalised dimensions of `x`."""
+        return normalized_dims(shape_of(self.x), shape_of(self.scale))
+
+    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+        scale = shape_of(self.scale)
+        return {"dx": shape_of(self.x), "dscale": scale, "dbias": scale}
+
+    def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
+        return element_type_of(self.x if result == "dx" else self.scale)
+
+    def verify(self) -> None:  # noqa: D102
+        x = shape_of(self.x)
+        self.check_parameter("scale", self.scale, x)
+        self.check_shape("dy", self.dy, x)
+        self.check_shape("inv_rms", self.inv_rms, _statistics_shape(x, self.dims))

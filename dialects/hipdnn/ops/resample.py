@@ -4,29 +4,52 @@ from __future__ import annotations
 
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import PaddingMode, ResampleMode
-from hipgraft.dialects.hipdnn.fields import Operand, OptionalResult, Result, defaulted, required
+from hipgraft.dialects.hipdnn.fields import (
+    Operand,
+    OptionalOperand,
+    OptionalResult,
+    Result,
+    defaulted,
+    optional,
+    required,
+)
 from hipgraft.dialects.hipdnn.kinds import BOOL, INTS, enum_kind
 from hipgraft.dialects.hipdnn.ops.window import WindowOp
 from hipgraft.dialects.hipdnn.shapes import shape_of
 
 
-class ResampleFwdOp(WindowOp, mnemonic="resample_fwd"):
-    """Combines the elements of a sliding window, per channel."""
+class ResampleOp(WindowOp):
+    """What resampling and its gradient share."""
+
+    window = required(INTS, "extent of the window, per spatial dimension")
+    resample_mode = required(enum_kind(ResampleMode), "what is computed")
+    padding_mode = required(enum_kind(PaddingMode), "what is read outside of `x`")
+
+    def resampled_shape(self, name: str, x: list[int]) -> list[int]:
+        """Returns the shape that resampling gives for the shape `x` of the value `name`.
+
+        Raises:
+            VerifyError: the shape or the attributes do not fit together.
+        """
+        if len(x) < 3:
+            raise self.error(f"expected '{name}' of rank 3 or more, but found rank {len(x)}")
+        self.check_values("window", self.window, len(x) - 2, 1)
+        return [*x[:2], *self.window_positions(x[2:], self.window)]
+
+
+class ResampleFwdOp(ResampleOp, mnemonic="resample_fwd"):
+    """Combines the elements of a sliding window, per channel.
+
+    An index counts the spatial positions of `x` in row-major order, per channel.
+    """
 
     x = Operand("activations `[N, C, spatial...]`")
     y = Result("resampled activations `[N, C, spatial...]`")
     index = OptionalResult("positions of the maxima, shaped like `y`")
-    window = required(INTS, "extent of the window, per spatial dimension")
-    resample_mode = required(enum_kind(ResampleMode), "what is computed")
-    padding_mode = required(enum_kind(PaddingMode), "what is read outside of `x`")
     generate_index = defaulted(BOOL, False, "whether `index` is a result")
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
-        x = shape_of(self.x)
-        if len(x) < 3:
-            raise self.error(f"expected 'x' of rank 3 or more, but found rank {len(x)}")
-        self.check_values("window", self.window, len(x) - 2, 1)
-        y = [*x[:2], *self.window_positions(x[2:], self.window)]
+        y = self.resampled_shape("x", shape_of(self.x))
         return {"y": y, "index": y}
 
     def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
@@ -38,3 +61,24 @@ class ResampleFwdOp(WindowOp, mnemonic="resample_fwd"):
             raise self.error("expected result 'index' exactly with 'generate_index = true'")
         if self.generate_index and self.resample_mode != ResampleMode.MAXPOOL:
             raise self.error(f"yields no index in mode '{self.resample_mode}'")
+
+
+class ResampleBwdOp(ResampleOp, mnemonic="resample_bwd"):
+    """Gradient of `resample_fwd` with respect to its activations.
+
+    Each element of `dy` goes to the elements of its window as the forward op weighed them; that
+    of a maximum to the one that `index` names. The type of `dx` has to be given: several input
+    extents lead to one output extent.
+    """
+
+    dy = Operand("gradient of the output `[N, C, spatial...]`")
+    index = OptionalOperand("positions of the maxima, shaped like `dy`; for `MAXPOOL`")
+    dx = Result("gradient of the activations `[N, C, spatial...]`")
+    generate_index = optional(BOOL, "whether the forward op yielded `index`")
+
+    def verify(self) -> None:  # noqa: D102
+        dy = self.resampled_shape("dx", shape_of(self.dx))
+        self.check_shape("dy", self.dy, dy)
+        self.check_shape("index", self.index, dy)
+        if (self.index is not None) != (self.resample_mode is ResampleMode.MAXPOOL):
+            raise self.error("expected operand 'index' exactly in mode 'MAXPOOL'")

@@ -1,9 +1,9 @@
-"""Scaled dot-product attention."""
+"""Scaled dot-product attention, and its gradient."""
 
 from __future__ import annotations
 
 from hipgraft.bindings import ir
-from hipgraft.dialects.hipdnn.enums import AttentionImplementation, DiagonalAlignment
+from hipgraft.dialects.hipdnn.enums import AttentionImplementation
 from hipgraft.dialects.hipdnn.fields import (
     Form,
     Operand,
@@ -13,19 +13,20 @@ from hipgraft.dialects.hipdnn.fields import (
     defaulted,
     optional,
 )
-from hipgraft.dialects.hipdnn.kinds import BOOL, FLOAT, INT, TYPE, enum_kind
-from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import broadcast, shape_of, shape_text
+from hipgraft.dialects.hipdnn.kinds import BOOL, INT, TYPE, enum_kind
+from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
+from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
 
 
-class SdpaOp(ComputeOp, mnemonic="sdpa"):
+class SdpaOp(AttentionOp, mnemonic="sdpa"):
     """Scaled dot-product attention: `o = softmax(scale · q · kᵀ + attn_mask) · v`.
 
     Heads of `q` are a multiple of heads of `k` and of `v` (grouped queries). The scale is the
     operand `scale`, else `attn_scale_value`, else 1. Query `i` sees key `j` where
     `left_bound` and `right_bound` allow it: `i - left_bound < j <= i + right_bound`, counted
     from the diagonal; a bound that is absent or negative is none. So `right_bound = 0` is causal
-    attention.
+    attention. With page tables, `k` and `v` hold pages `[pages, H, page size, D]`, and page `p`
+    of batch `b` is `k[page_table_k[b, p]]`.
     """
 
     q = Operand("queries `[B, Hq, Sq, D]`")
@@ -35,92 +36,127 @@ class SdpaOp(ComputeOp, mnemonic="sdpa"):
     scale = OptionalOperand("factor of the scores", Form.SCALAR)
     seq_len_q = OptionalOperand("queries in use per batch, `i32`, `[B]` or `[B, 1, 1, 1]`")
     seq_len_kv = OptionalOperand("keys in use per batch, `i32`, `[B]` or `[B, 1, 1, 1]`")
+    seed = OptionalOperand("seed of the dropout", Form.SCALAR)
+    offset = OptionalOperand("offset of the dropout's random numbers", Form.SCALAR)
+    dropout_mask = OptionalOperand("factor of the weights, broadcasts to `[B, Hq, Sq, Skv]`")
+    dropout_scale = OptionalOperand("factor of what the dropout keeps", Form.SCALAR)
+    page_table_k = OptionalOperand("pages of the keys, `i32`, `[B, 1, pages per batch, 1]`")
+    page_table_v = OptionalOperand("pages of the values, `i32`, `[B, 1, pages per batch, 1]`")
+    block_mask = OptionalOperand("which blocks of the scores count")
+    sink_token = OptionalOperand("score of a key without value, per head, `[1, Hq, 1, 1]`")
+    descale_q = OptionalOperand("factor of `q`, for 8-bit floats", Form.SCALAR)
+    descale_k = OptionalOperand("factor of `k`", Form.SCALAR)
+    descale_v = OptionalOperand("factor of `v`", Form.SCALAR)
+    descale_s = OptionalOperand("factor of the weights when they are read", Form.SCALAR)
+    scale_s = OptionalOperand("factor of the weights when they are written", Form.SCALAR)
+    scale_o = OptionalOperand("factor of `o`", Form.SCALAR)
     o = Result("attention `[B, Hq, Sq, Dv]`")
     stats = OptionalResult("logarithm of the sum of exponentials, `[B, Hq, Sq, 1]`")
-    attn_scale_value = optional(FLOAT, "factor of the scores")
+    max = OptionalResult("largest score, `[B, Hq, Sq, 1]`")
+    sum_exp = OptionalResult("sum of exponentials relative to `max`, `[B, Hq, Sq, 1]`")
+    rng_dump = OptionalResult("random numbers of the dropout, `[B, Hq, Sq, Skv]`")
+    amax_s = OptionalResult("largest magnitude of the weights", Form.SCALAR)
+    amax_o = OptionalResult("largest magnitude of `o`", Form.SCALAR)
     generate_stats = optional(BOOL, "whether `stats` is a result")
-    alibi_mask = defaulted(BOOL, False, "whether linear biases by distance are added")
-    padding_mask = defaulted(BOOL, False, "whether `seq_len_q` and `seq_len_kv` hold")
-    causal_mask = defaulted(BOOL, False, "old spelling of `right_bound = 0`")
-    causal_mask_bottom_right = defaulted(
-        BOOL, False, "old spelling of `right_bound = 0` aligned bottom right"
-    )
-    left_bound = optional(INT, "keys up to and including the diagonal that a query sees")
-    right_bound = optional(INT, "keys after the diagonal that a query sees")
-    diagonal_alignment = defaulted(
-        enum_kind(DiagonalAlignment),
-        DiagonalAlignment.TOP_LEFT,
-        "whether the diagonal starts at the first query and key or ends at the last",
-    )
+    max_seq_len_kv = optional(INT, "most keys per batch, where they lie in pages")
     mma_core_mode = optional(TYPE, "type of the matrix units' operands")
     implementation = defaulted(
         enum_kind(AttentionImplementation), AttentionImplementation.AUTO, "how engines run it"
     )
 
     @property
-    def is_causal(self) -> bool:
-        """Whether no query sees a key after the diagonal, in either spelling."""
-        return self.causal_mask or self.causal_mask_bottom_right or self.right_bound == 0
+    def is_paged(self) -> bool:  # noqa: D102
+        return self.page_table_k is not None or self.page_table_v is not None
+
+    @property
+    def keys(self) -> int:  # noqa: D102
+        if self.is_paged and self.max_seq_len_kv is not None:
+            return self.max_seq_len_kv
+        if self.page_table_k is not None:
+            return shape_of(self.page_table_k)[2] * shape_of(self.k)[2]
+        return shape_of(self.k)[2]
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
-        q, v = self._check_operands()
-        return {"o": [*q[:3], v[3]], "stats": [*q[:3], 1]}
+        q, _, v = self.check_operands()
+        rows = [*q[:3], 1]
+        return {
+            "o": [*q[:3], v[3]],
+            "stats": rows,
+            "max": rows,
+            "sum_exp": rows,
+            "rng_dump": self.scores_shape,
+        }
 
     def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
-        return ir.F32Type.get() if result == "stats" else super().infer_element_type(result)
+        return super().infer_element_type(result) if result == "o" else ir.F32Type.get()
 
     def verify(self) -> None:  # noqa: D102
-        self._check_operands()
-        self._check_mask()
-        self._check_sequence_lengths()
-        self._check_causal()
-        if bool(self.generate_stats) != (self.stats is not None):
+        self.check_operands()
+        super().verify()
+        self._check_pages()
+        self.check_shape("sink_token", self.sink_token, [1, shape_of(self.q)[1], 1, 1])
+        if self.generate_stats is not None and self.generate_stats != (self.stats is not None):
             raise self.error("expected result 'stats' exactly with 'generate_stats = true'")
 
-    def _check_operands(self) -> tuple[list[int], list[int]]:
-        q, k, v = (shape_of(value) for value in (self.q, self.k, self.v))
-        for name, shape in (("q", q), ("k", k), ("v", v)):
-            if len(shape) != 4:
-                raise self.error(f"expected '{name}' of rank 4, but found rank {len(shape)}")
-        for name, shape in (("k", k), ("v", v)):
-            if shape[0] != q[0]:
-                raise self.error(f"batch of '{name}' ({shape[0]}) differs from 'q' ({q[0]})")
-            if q[1] % shape[1]:
-                raise self.error(
-                    f"heads of 'q' ({q[1]}) are not a multiple of heads of '{name}' ({shape[1]})"
-                )
-        if q[3] != k[3]:
-            raise self.error(f"head size of 'k' ({k[3]}) differs from 'q' ({q[3]})")
-        if k[2] != v[2]:
-            raise self.error(f"sequence of 'v' ({v[2]}) differs from 'k' ({k[2]})")
-        return q, v
-
-    def _check_mask(self) -> None:
-        if self.attn_mask is None:
-            return
-        q, mask = shape_of(self.q), shape_of(self.attn_mask)
-        scores = [*q[:3], shape_of(self.k)[2]]
-        if broadcast(mask, scores) != scores:
-            raise self.error(
-                f"'attn_mask' ({shape_text(mask)}) does not broadcast to the scores "
-                f"({shape_text(scores)})"
-            )
-
-    def _check_sequence_lengths(self) -> None:
+    def _check_pages(self) -> None:
         batch = shape_of(self.q)[0]
-        lengths = {"seq_len_q": self.seq_len_q, "seq_len_kv": self.seq_len_kv}
-        for name, value in lengths.items():
-            if self.padding_mask != (value is not None):
-                raise self.error(f"expected '{name}' exactly with 'padding_mask = true'")
-            if value is not None and shape_of(value) not in ([batch], [batch, 1, 1, 1]):
+        tables = {"page_table_k": self.page_table_k, "page_table_v": self.page_table_v}
+        for name, value in tables.items():
+            shape = [] if value is None else shape_of(value)
+            if shape and (len(shape) != 4 or shape != [batch, 1, shape[2], 1]):
                 raise self.error(
-                    f"expected shape {batch} or {batch}x1x1x1 of '{name}', "
-                    f"but found {shape_text(shape_of(value))}"
+                    f"expected shape {batch}x1xPx1 of '{name}', but found {shape_text(shape)}"
                 )
+        if (self.page_table_k is None) != (self.page_table_v is None):
+            raise self.error("expected both or none of 'page_table_k' and 'page_table_v'")
 
-    def _check_causal(self) -> None:
-        if self.causal_mask and self.causal_mask_bottom_right:
-            raise self.error("expected at most one of the two causal masks")
-        has_bounds = self.left_bound is not None or self.right_bound is not None
-        if has_bounds and (self.causal_mask or self.causal_mask_bottom_right):
-            raise self.error("expected bounds or a causal mask, but found both")
+
+class SdpaBackwardOp(AttentionOp, mnemonic="sdpa_backward"):
+    """Gradients of scaled dot-product attention.
+
+    With the weights `p = exp(scale · q · kᵀ + attn_mask - stats)` and
+    `ds = p · (do · vᵀ - Σ do · o)`: `dv = pᵀ · do`, `dq = scale · ds · k`,
+    `dk = scale · dsᵀ · q` and `dbias = ds`. Gradients of a head of `k` and `v` that several
+    heads of `q` share are summed, as is `dbias` where `attn_mask` broadcasts.
+    """
+
+    q = Operand("queries `[B, Hq, Sq, D]`")
+    k = Operand("keys `[B, Hk, Skv, D]`")
+    v = Operand("values `[B, Hv, Skv, Dv]`")
+    o = Operand("attention `[B, Hq, Sq, Dv]`")
+    do = Operand("gradient of `o`")
+    stats = Operand("logarithm of the sum of exponentials, `[B, Hq, Sq, 1]`")
+    scale = OptionalOperand("factor of the scores", Form.SCALAR)
+    attn_mask = OptionalOperand("summand of the scores, broadcasts to `[B, Hq, Sq, Skv]`")
+    seq_len_q = OptionalOperand("queries in use per batch, `i32`, `[B]` or `[B, 1, 1, 1]`")
+    seq_len_kv = OptionalOperand("keys in use per batch, `i32`, `[B]` or `[B, 1, 1, 1]`")
+    seed = OptionalOperand("seed of the dropout", Form.SCALAR)
+    offset = OptionalOperand("offset of the dropout's random numbers", Form.SCALAR)
+    dropout_mask = OptionalOperand("factor of the weights, broadcasts to `[B, Hq, Sq, Skv]`")
+    dropout_scale = OptionalOperand("factor of what the dropout keeps", Form.SCALAR)
+    dropout_scale_inv = OptionalOperand("inverse of `dropout_scale`", Form.SCALAR)
+    dq = Result("gradient of `q`")
+    dk = Result("gradient of `k`")
+    dv = Result("gradient of `v`")
+    dbias = OptionalResult("gradient of `attn_mask`")
+
+    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+        q, k, v = self.check_operands()
+        gradients = {"dq": q, "dk": k, "dv": v}
+        if self.attn_mask is not None:
+            gradients["dbias"] = shape_of(self.attn_mask)
+        return gradients
+
+    def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
+        if result == "dbias" and self.attn_mask is not None:
+            return element_type_of(self.attn_mask)
+        return super().infer_element_type(result)
+
+    def verify(self) -> None:  # noqa: D102
+        q, _, v = self.check_operands()
+        super().verify()
+        self.check_shape("o", self.o, [*q[:3], v[3]])
+        self.check_shape("do", self.do, [*q[:3], v[3]])
+        self.check_shape("stats", self.stats, [*q[:3], 1])
+        if self.dbias is not None and self.attn_mask is None:
+            raise self.error("yields 'dbias', but takes no 'attn_mask'")

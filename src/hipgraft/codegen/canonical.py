@@ -60,4 +60,5 @@ def _number(value: ir.Value, numbers: dict[ir.Value, int]) -> int:
 
 
 def _attributes(op: ir.Operation) -> list[tuple[str, str]]:
-    return [(name, f"{name} = {op.attributes[name]}") for name in op.attributes]
+    # A name with a prefix (`tool.note`) is a note about the op, no part of what it computes.
+    return [(name, f"{name} = {op.attributes[name]}") for name in op.attributes if "." not in name]

@@ -25,18 +25,28 @@ from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 
+_LOWERED = {"q", "k", "v", "attn_mask", "scale", "seq_len_q", "seq_len_kv", "o", "stats"}
 _LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
 
 
 @lowers(SdpaOp)
 def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns the attention, and the log-sum-exp of the scores if the op has it as a result."""
-    if op.alibi_mask:
-        where = location_text(op.operation.location)
-        raise CodegenError("'hipdnn.sdpa' op with an alibi mask has no lowering", location=where)
+    _check_lowered(op)
     if is_fast_fused(op, lowering):
         return [fused_attention(op, lowering)]
     return _decomposed(op, lowering)
+
+
+def _check_lowered(op: SdpaOp) -> None:
+    where = location_text(op.operation.location)
+    if op.alibi_mask:
+        raise CodegenError("'hipdnn.sdpa' op with an alibi mask has no lowering", location=where)
+    present = [field.name for field in op.operand_fields if op.operand_values(field)]
+    present += [field.name for field in op.result_fields if op.result_values(field)]
+    for name in present:
+        if name not in _LOWERED:
+            raise CodegenError(f"'hipdnn.sdpa' op with '{name}' has no lowering", location=where)
 
 
 def _decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:

@@ -128,9 +128,9 @@ func.func @sdpa(%q: tensor<2x8x5x16xf16>, %k: tensor<2x2x7x16xf16>, %v: tensor<2
   } : (tensor<2x8x5x16xf16>, tensor<2x2x7x16xf16>, tensor<2x2x7x32xf16>, tensor<1x1x5x7xf16>)
     -> (tensor<2x8x5x32xf16>, tensor<2x8x5x1xf32>)
   // No mask and no scale, but lengths.
-  // CHECK: "hipdnn.sdpa"({{.*}}) {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1>, padding_mask = true}
+  // CHECK: "hipdnn.sdpa"({{.*}}) {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, padding_mask = true}
   %1 = "hipdnn.sdpa"(%q, %k, %v, %len, %len) {
-    padding_mask = true, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1>
+    padding_mask = true, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
   } : (tensor<2x8x5x16xf16>, tensor<2x2x7x16xf16>, tensor<2x2x7x32xf16>, tensor<2xi32>, tensor<2xi32>)
     -> tensor<2x8x5x32xf16>
   return

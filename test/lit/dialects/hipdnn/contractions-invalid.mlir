@@ -198,7 +198,7 @@ func.func @sdpa_lengths(%a: tensor<2x8x5x16xf16>, %b: tensor<2x2x7x16xf16>, %c: 
 
 func.func @sdpa_length_shape(%a: tensor<2x8x5x16xf16>, %b: tensor<2x2x7x16xf16>, %c: tensor<2x2x7x32xf16>, %d: tensor<5xi32>, %e: tensor<5xi32>) {
   // expected-error @below {{'hipdnn.sdpa' op expected shape 2 or 2x1x1x1 of 'seq_len_q', but found 5}}
-  %0 = "hipdnn.sdpa"(%a, %b, %c, %d, %e) {padding_mask = true, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1>}
+  %0 = "hipdnn.sdpa"(%a, %b, %c, %d, %e) {padding_mask = true, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}
     : (tensor<2x8x5x16xf16>, tensor<2x2x7x16xf16>, tensor<2x2x7x32xf16>, tensor<5xi32>, tensor<5xi32>) -> tensor<2x8x5x32xf16>
   return
 }

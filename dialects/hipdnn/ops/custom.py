@@ -1,0 +1,33 @@
+"""Operations of a plugin's own."""
+
+from __future__ import annotations
+
+import re
+
+from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
+from hipgraft.dialects.hipdnn.kinds import BYTES, STRING
+from hipgraft.dialects.hipdnn.op import ComputeOp
+
+_ID = re.compile(r"[^.\s]+(\.[^.\s]+)+")
+
+
+class CustomOp(ComputeOp, mnemonic="custom_op"):
+    """An operation that only one plugin knows, by its name.
+
+    The types of the results have to be given. What `data` says is the plugin's affair; for
+    names that start with `fusilli.` it is the text of an MLIR function with placeholders.
+    """
+
+    inputs = VariadicOperand("operands")
+    outputs = VariadicResult("results")
+    custom_op_id = required(STRING, "`<plugin>.<operation>`")
+    data = optional(BYTES, "what the plugin makes the operation from")
+
+    def verify(self) -> None:  # noqa: D102
+        if _ID.fullmatch(self.custom_op_id) is None:
+            raise self.error(
+                f"expected 'custom_op_id' of the form '<plugin>.<operation>', "
+                f"but found '{self.custom_op_id}'"
+            )
+        if not self.outputs:
+            raise self.error("yields nothing")
