@@ -31,6 +31,16 @@ func.func @main(%unused: tensor<3xf32>, %b: tensor<128x96xf16>, %a: tensor<64x12
   return %r : tensor<64x96xf16>
 }"""
 
+PADDING = """
+func.func @main(%x: tensor<1x24x1x8xf32>) -> tensor<1x24x3x10xf32> {
+  %zero = arith.constant 0.0 : f32
+  %y = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x24x1x8xf32> to tensor<1x24x3x10xf32>
+  return %y : tensor<1x24x3x10xf32>
+}"""
+
 CONV = """
 #id = affine_map<(n, c, h, w) -> (n, c, h, w)>
 #channel = affine_map<(n, c, h, w) -> (c)>
@@ -174,6 +184,12 @@ class TestOnEmulator:
         (y,) = run_kernel(kernel, [x, w, b], [((1, 32, 14, 14), np.float16)])
         np.testing.assert_allclose(y, conv_reference(x, w, b), **F16)
         assert [type(step) for step in kernel.steps] == [Dispatch]
+
+    def test_padding_alone(self, architecture: str) -> None:
+        x = random(1, 24, 1, 8)
+        kernel = compile_for(PADDING, architecture)
+        (y,) = run_kernel(kernel, [x], [((1, 24, 3, 10), np.float32)])
+        np.testing.assert_array_equal(y, np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))))
 
     def test_reduction_in_two_launches(self, architecture: str) -> None:
         x = random(65536)

@@ -26,16 +26,21 @@ _CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
 # Double precision is what the graph says; IREE narrows it unless told not to.
 _COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
 
+FUSE_PADDING = (
+    "--iree-flow-enable-pad-handling",
+    "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
+)
+"""Make padding part of its consumer's dispatch; see `provider` for when they must be off."""
+
 # The flags with which Fusilli compiles hipDNN graphs for AMDGPU, less the externalised
 # transients: workspaces are planned by the host program. Padding fused into its consumer turns
 # a padded convolution from a fill and two dispatches into one dispatch.
 _AMDGPU_FLAGS = (
     "--iree-preprocessing-pass-pipeline="
     "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",
-    "--iree-flow-enable-pad-handling",
     "--iree-global-opt-propagate-transposes-through-conv",
     "--iree-global-opt-enable-sink-transpose-through-pad",
-    "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
+    *FUSE_PADDING,
     "--iree-dispatch-creation-enable-aggressive-reshape-movement",
     "--iree-dispatch-creation-enable-split-reduction",
 )
