@@ -216,6 +216,10 @@ class OptDriver:
             op.write_bytecode(buffer)
             return buffer.getvalue()
         text = op.get_asm(**self._asm_flags())
+        if self.flags.print_native:
+            from hipgraft.dialects.migraphx.printer import to_native
+
+            text = to_native(text)
         return text.removesuffix("\n").encode() + b"\n"
 
     def _write(self, outputs: list[bytes], succeeded: bool) -> None:

@@ -17,6 +17,7 @@ _DIALECTS_WITHOUT_MODULE = (
     "iree_gpu",
     "iree_linalg_ext",
     "llvm",
+    "migraphx",
     "ml_program",
     "stablehlo",
     "tm_tensor",

@@ -60,6 +60,8 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
     Raises:
         ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
     """
+    if _holds_migraphx(data):
+        return parse_chunk(decode(data, path), 1, path, context)
     # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
     # read only once.
     if Path(path).is_file():
@@ -69,7 +71,13 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
 
 def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
     """Parses a part of a source that begins at 1-based `line`, with the source's own locations."""
-    module = ir.Module.parse("\n" * (line - 1) + text, context)
+    if _holds_migraphx(text.encode()):
+        # Imported only here: other modules do not pay for the dialect.
+        from hipgraft.dialects.migraphx.parsing import parse_module
+
+        module = parse_module(text, line, name, context)
+    else:
+        module = ir.Module.parse("\n" * (line - 1) + text, context)
     _name_source(module, name)
     return module
 
@@ -157,6 +165,10 @@ def write_output(path: str, data: bytes) -> None:
 def _own_dialects() -> frozenset[str]:
     root = Path(__file__).parent / "dialects"
     return frozenset(path.name for path in root.iterdir() if path.is_dir())
+
+
+def _holds_migraphx(data: bytes) -> bool:
+    return b"migraphx." in data and not is_bytecode(data)
 
 
 def _name_source(module: ir.Module, name: str) -> None:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
 
-_PREFIX = "hipdnn."
+_DIALECTS = ("hipdnn", "migraphx")
 
 
 def dialect_errors(module: ir.Module) -> list[VerifyError]:
-    """Returns what is wrong with the hipdnn ops of a module."""
-    if not _holds_hipdnn(module):
-        return []
-    # Imported only here: a module without such ops does not pay for the dialect.
-    from hipgraft.dialects import hipdnn
+    """Returns what is wrong with the ops of a module that are of our dialects."""
+    errors: list[VerifyError] = []
+    for name in sorted(_dialects_in(module)):
+        # Imported only here: a module without such ops does not pay for the dialect.
+        errors += import_module(f"hipgraft.dialects.{name}").verify(module)
+    return errors
 
-    return hipdnn.verify(module)
 
-
-def _holds_hipdnn(module: ir.Module) -> bool:
-    found = False
+def _dialects_in(module: ir.Module) -> set[str]:
+    found: set[str] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = op.name.startswith(_PREFIX)
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+        dialect = op.name.partition(".")[0]
+        if dialect in _DIALECTS:
+            found.add(dialect)
+        return ir.WalkResult.INTERRUPT if len(found) == len(_DIALECTS) else ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found

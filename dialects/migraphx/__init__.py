@@ -1,0 +1,24 @@
+"""rocMLIR's migraphx dialect: its text in and out, its types, operations and rules."""
+
+from hipgraft.dialects.migraphx.memory import MemoryLayout
+from hipgraft.dialects.migraphx.operation import MigraphxOp, is_migraphx
+from hipgraft.dialects.migraphx.ops import OPS, OpDef
+from hipgraft.dialects.migraphx.printer import to_native
+from hipgraft.dialects.migraphx.reader import holds_migraphx, to_generic
+from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
+from hipgraft.dialects.migraphx.verifier import verify, verify_op
+
+__all__ = [
+    "OPS",
+    "MemoryLayout",
+    "MigraphxOp",
+    "OpDef",
+    "ShapedType",
+    "ShapedTypeError",
+    "holds_migraphx",
+    "is_migraphx",
+    "to_generic",
+    "to_native",
+    "verify",
+    "verify_op",
+]

@@ -1,0 +1,82 @@
+"""What lies in memory behind a shaped argument or result: the border of a kernel."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
+
+
+@dataclass(frozen=True)
+class MemoryLayout:
+    """The packed row-major tensor of which a shaped value is a window.
+
+    Attributes:
+        kind: the shaped type.
+        order: logical dimensions as they lie in memory, outermost first.
+        shape: extents of the packed tensor, in that order; 1 where a dimension is a broadcast.
+    """
+
+    kind: ShapedType
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, kind: ShapedType) -> MemoryLayout:
+        """Returns how values of a type lie in memory.
+
+        Dimensions are sorted by stride and extent; a stride larger than what lies inside of it
+        makes that longer (padding, or a slice of something larger).
+
+        Raises:
+            ShapedTypeError: a shape or stride is dynamic, or no packed tensor has these strides.
+        """
+        shape, strides = kind.extents, kind.steps
+        order = tuple(
+            sorted(range(len(shape)), key=lambda dim: (strides[dim], shape[dim]), reverse=True)
+        )
+        extents = {dim: 1 if strides[dim] == 0 else shape[dim] for dim in order}
+        # The stride of an extent of 1 moves nothing.
+        moving = [dim for dim in reversed(order) if extents[dim] > 1]
+        if moving and strides[moving[0]] != 1:
+            raise ShapedTypeError(
+                f"{kind} with smallest stride {strides[moving[0]]} has no supported in-memory "
+                "layout"
+            )
+        for inner, outer in itertools.pairwise(moving):
+            extents[inner] = _row(kind, strides[inner], strides[outer], extents[inner], outer)
+        return cls(kind, order, tuple(extents[dim] for dim in order))
+
+    @property
+    def elements(self) -> int:
+        """Elements of the packed tensor."""
+        return math.prod(self.shape)
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether some elements share their place in memory."""
+        pairs = zip(self.kind.extents, self.kind.steps, strict=True)
+        return any(extent > 1 and stride == 0 for extent, stride in pairs)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether memory holds elements that the value does not."""
+        kept = (1 if self.kind.steps[dim] == 0 else self.kind.extents[dim] for dim in self.order)
+        return tuple(kept) != self.shape
+
+
+def _row(kind: ShapedType, step: int, next_step: int, extent: int, outer: int) -> int:
+    """Returns how long the rows inside of the dimension `outer` are."""
+    if next_step < step * extent:
+        raise ShapedTypeError(
+            f"{kind} can't be laid out in memory when the stride {next_step} at index {outer} "
+            f"being smaller than the product of previous lengths {step * extent}"
+        )
+    if next_step % step:
+        raise ShapedTypeError(
+            f"{kind}: stride {next_step} at index {outer} does not evenly divide the previous "
+            f"stride {step}"
+        )
+    return next_step // step

@@ -1,0 +1,48 @@
+"""Parses migraphx text into the IR."""
+
+from __future__ import annotations
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import diagnostics_to, split_location
+from hipgraft.dialects.migraphx.reader import to_generic
+from hipgraft.dialects.migraphx.verifier import verify
+
+
+def parse_module(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
+    """Parses text that begins at 1-based `line` of the source `name`.
+
+    MLIR verifies what it knows before our verifier sees the module. Where that fails, errors of
+    the dialect are told in its place, as they are its cause.
+
+    Raises:
+        HipgraftError: an operation or type is malformed; located.
+        ir.MLIRError: the module does not parse or verify; the context's handlers hold the
+            diagnostics.
+    """
+    padding = "\n" * (line - 1)
+    generic = padding + to_generic(text, name, line)
+    try:
+        with diagnostics_to(context, lambda diagnostic: None):
+            return ir.Module.parse(generic, context)
+    except ir.MLIRError:
+        _report_dialect_errors(padding + to_generic(text, name, line, plain_returns=False), context)
+        return ir.Module.parse(generic, context)
+
+
+def _report_dialect_errors(text: str, context: ir.Context) -> None:
+    """Emits what our verifier finds, if the text without its returns is valid for MLIR.
+
+    Raises:
+        ir.MLIRError: it finds something.
+    """
+    try:
+        with diagnostics_to(context, lambda diagnostic: None):
+            module = ir.Module.parse(text, context)
+    except ir.MLIRError:
+        return
+    errors = verify(module)
+    for error in errors:
+        place = split_location(error.location) or (error.location, 0, 0)
+        ir.Location.file(*place, context=context).emit_error(error.message)
+    if errors:
+        raise ir.MLIRError("the module breaks rules of the migraphx dialect", [])

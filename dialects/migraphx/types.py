@@ -1,0 +1,155 @@
+"""The type `!migraphx.shaped`: a logical shape with the strides that it has in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.bindings import ir
+
+PREFIX = "!migraphx.shaped"
+
+_BODY = re.compile(r"<\s*((?:(?:\d+|\?)\s*x\s*)*)([A-Za-z]\w*)\s*(?:,\s*([^>]*?)\s*)?>")
+_STRIDES = re.compile(r"(?:\d+|\?)(?:\s*x\s*(?:\d+|\?))*")
+_INTEGER = re.compile(r"(si|ui|i)([1-9]\d*)")
+_FLOAT = re.compile(r"bf16|tf32|f(?:16|32|64|80|128)|f[468]E\d+M\d+[A-Z0-9]*")
+
+Extent = int | None
+"""An extent or stride; None where it is dynamic (`?`)."""
+
+
+class ShapedTypeError(ValueError):
+    """The text is no `!migraphx.shaped` type; the message says why."""
+
+
+@dataclass(frozen=True)
+class ShapedType:
+    """A tensor type with strides.
+
+    Attributes:
+        shape: logical extents.
+        strides: elements between neighbours, per dimension; 0 is a broadcast.
+        element: MLIR text of the element type, with its signedness.
+    """
+
+    shape: tuple[Extent, ...]
+    strides: tuple[Extent, ...]
+    element: str
+
+    @classmethod
+    def parse(cls, text: str) -> ShapedType:
+        """Reads `<2x3xf32, 3x1>`, with or without the type's name in front.
+
+        Raises:
+            ShapedTypeError: the text is malformed or breaks a rule of the type.
+        """
+        match = _BODY.fullmatch(text.removeprefix(PREFIX).strip())
+        if match is None:
+            raise ShapedTypeError(f"expected a type '{PREFIX}<shape x element, strides>'")
+        dims, element, strides = match.groups()
+        if not (_INTEGER.fullmatch(element) or _FLOAT.fullmatch(element)):
+            raise ShapedTypeError(f"invalid element type '{element}' of {PREFIX}")
+        if strides is not None and not _STRIDES.fullmatch(strides):
+            raise ShapedTypeError(f"expected strides, found '{strides}'")
+        made = cls(_extents(dims), _extents(strides or ""), element)
+        if len(made.shape) != len(made.strides):
+            raise ShapedTypeError(
+                f"migraphx.shaped type has {len(made.shape)} elements in its shape but "
+                f"{len(made.strides)} strides defined"
+            )
+        return made
+
+    @classmethod
+    def of(cls, kind: ir.Type) -> ShapedType | None:
+        """Returns a type of the IR as a shaped one; None if it is another.
+
+        A builtin tensor, as older modules have, is a shaped type with row-major strides.
+        """
+        if isinstance(kind, ir.RankedTensorType):
+            shape = tuple(
+                None if kind.is_dynamic_dim(dim) else kind.shape[dim] for dim in range(kind.rank)
+            )
+            return cls(shape, row_major(shape), str(kind.element_type))
+        text = str(kind)
+        return cls.parse(text) if text.startswith(PREFIX) else None
+
+    @property
+    def body(self) -> str:
+        """The type as operations print it."""
+        dims = "".join(f"{_text(extent)}x" for extent in self.shape)
+        strides = "x".join(map(_text, self.strides))
+        return f"<{dims}{self.element}, {strides}>" if self.shape else f"<{self.element}>"
+
+    def __str__(self) -> str:
+        return PREFIX + self.body
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all extents are known."""
+        return None not in self.shape
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents of a static shape.
+
+        Raises:
+            ShapedTypeError: one is dynamic.
+        """
+        return _static(self.shape, f"{self} has a dynamic shape")
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides, all of them known.
+
+        Raises:
+            ShapedTypeError: one is dynamic.
+        """
+        return _static(self.strides, f"{self} has dynamic strides")
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return _FLOAT.fullmatch(self.element) is not None
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether elements are unsigned integers."""
+        return self.element.startswith("ui")
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element."""
+        match = re.search(r"\d+", self.element)
+        return 0 if match is None else int(match[0])
+
+    @property
+    def signless(self) -> str:
+        """The element type of builtin tensors that hold such elements."""
+        return self.element if self.is_float else f"i{self.bits}"
+
+
+def row_major(shape: Sequence[Extent]) -> tuple[Extent, ...]:
+    """Returns the strides of a packed row-major tensor; unknown outside of unknown extents."""
+    strides: list[Extent] = []
+    step: Extent = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step = None if step is None or extent is None else step * max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def _extents(text: str) -> tuple[Extent, ...]:
+    words = [word.strip() for word in text.split("x") if word.strip()]
+    return tuple(None if word == "?" else int(word) for word in words)
+
+
+def _text(extent: Extent) -> str:
+    return "?" if extent is None else str(extent)
+
+
+def _static(extents: Sequence[Extent], message: str) -> tuple[int, ...]:
+    known = tuple(extent for extent in extents if extent is not None)
+    if len(known) != len(extents):
+        raise ShapedTypeError(message)
+    return known
