@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -231,42 +230,72 @@ def _native_group_norm(op: ir.Operation) -> ir.Value | None:
 
 
 def _instance_norm(op: ir.Operation) -> ir.Value | None:
-    """`instance_norm(x, weight, bias, mean, var, use_input_stats, momentum, epsilon, cudnn)`."""
+    """`instance_norm(x, weight, bias, mean, var, use_input_stats, momentum, epsilon, cudnn)`.
+
+    ONNX exporters write a group norm as reshape, instance norm without scale, reshape. The group
+    norm is made in the outer shape, where the scale that follows can be fused with it.
+    """
     if not _constant(op, 5):
         return None
     x, weight, bias = list(op.operands)[:3]
-    return _normalised_groups(x, _tensor(x)[0][1], weight, bias, op.operands[7])
+    shape, element = _tensor(x)
+    groups = shape[1]
+    outer = _shape_read_in(op)
+    if outer is None or outer[0] != shape[0] or outer[1] % groups or not _is_plain(weight, bias):
+        return _normalised_groups(x, groups, weight, bias, op.operands[7])
+    none = constant_none()
+    y = _normalised_groups(_view(x, outer, element), groups, none, none, op.operands[7])
+    return _view(y, shape, element)
+
+
+def _shape_read_in(op: ir.Operation) -> list[int] | None:
+    """The shape in which the only reader of `op` views it."""
+    users = [use.owner.operation for use in op.results[0].uses]
+    if len(users) != 1 or aten_name(users[0]) not in ("aten.view", "aten.reshape"):
+        return None
+    shape = _tensor(users[0].results[0])[0]
+    return shape if len(shape) > 2 else None
+
+
+def _is_plain(weight: ir.Value, bias: ir.Value) -> bool:
+    return _is_splat(weight, 1.0) and _is_splat(bias, 0.0)
+
+
+def _is_splat(value: ir.Value, expected: float) -> bool:
+    literal = _owner(value)
+    if literal is None or literal.name != "torch.vtensor.literal":
+        return False
+    elements = literal.attributes["value"]
+    if not isinstance(elements, ir.DenseElementsAttr) or not elements.is_splat:
+        return False
+    return ir.FloatAttr(elements.get_splat_value()).value == expected
 
 
 def _normalised_groups(
     x: ir.Value, groups: int, weight: ir.Value, bias: ir.Value, epsilon: ir.Value
 ) -> ir.Value:
-    """A group's mean and variance are those of a layer norm over the group's elements.
+    """Group norm of `x` [N, C, ...] as layer norm in [N, groups, C / groups, ...].
 
-    torch-mlir's decomposition instead sums squares in the element type, which overflows in f16.
+    A group's mean and variance are those of a layer norm over the group's elements. torch-mlir's
+    decomposition instead sums squares in the element type, which overflows in f16.
     """
     shape, element = _tensor(x)
-    size = math.prod(shape[1:]) // groups
-    grouped = _view(x, [shape[0], groups, size], element)
+    inner = [shape[1] // groups, *shape[2:]]
+    grouped = _view(x, [shape[0], groups, *inner], element)
     none = constant_none()
-    statistics = vtensor_type([shape[0], groups, 1], element)
-    normal = torch_op(
+    statistics = vtensor_type([shape[0], groups, *([1] * len(inner))], element)
+    y = torch_op(
         "aten.native_layer_norm",
-        [grouped, int_list([size]), none, none, epsilon],
+        [grouped, int_list(inner), none, none, epsilon],
         [grouped.type, statistics, statistics],
     ).results[0]
-    y = _view(normal, shape, element)
-    return _per_channel("aten.add.Tensor", _per_channel("aten.mul.Tensor", y, weight), bias)
-
-
-def _per_channel(name: str, x: ir.Value, channel: ir.Value) -> ir.Value:
-    """Applies `name` between `x` [N, C, ...] and `channel` [C]; none does nothing."""
-    if not _is_tensor(channel):
-        return x
-    shape, element = _tensor(channel)
-    broadcast = _view(channel, shape + [1] * (len(_tensor(x)[0]) - 2), element)
-    alpha = [constant_int(1)] if name == "aten.add.Tensor" else []
-    return torch_op(name, [x, broadcast, *alpha], [x.type]).result
+    per_channel = [groups, inner[0], *([1] * (len(inner) - 1))]
+    if _is_tensor(weight):
+        y = torch_op("aten.mul.Tensor", [y, _view(weight, per_channel, element)], [y.type]).result
+    if _is_tensor(bias):
+        shifted = [y, _view(bias, per_channel, element), constant_int(1)]
+        y = torch_op("aten.add.Tensor", shifted, [y.type]).result
+    return _view(y, shape, element)
 
 
 _REWRITES: dict[str, _Rewrite] = {

@@ -58,13 +58,13 @@ func.func @inference_batch_norm(%x: !torch.vtensor<[1,8,4,4],f32>, %c: !torch.vt
 
 // CHECK-LABEL: func.func @group_norm
 // CHECK-SAME:    (%[[X:[^:]+]]: {{.*}}, %[[W:[^:]+]]: {{.*}}, %[[B:[^:]+]]:
-// CHECK:         %[[GROUPS:.+]] = torch.aten.view %[[X]], %{{.+}} -> !torch.vtensor<[1,2,64],f16>
+// CHECK:         %[[GROUPS:.+]] = torch.aten.view %[[X]], %{{.+}} -> !torch.vtensor<[1,2,4,4,4],f16>
 // CHECK:         %[[N:.+]], %{{.+}}, %{{.+}} = torch.aten.native_layer_norm %[[GROUPS]]
-// CHECK:         %[[Y:.+]] = torch.aten.view %[[N]], %{{.+}} -> !torch.vtensor<[1,8,4,4],f16>
-// CHECK:         %[[SCALE:.+]] = torch.aten.view %[[W]], %{{.+}} -> !torch.vtensor<[8,1,1],f16>
-// CHECK:         %[[SCALED:.+]] = torch.aten.mul.Tensor %[[Y]], %[[SCALE]]
+// CHECK:         %[[SCALE:.+]] = torch.aten.view %[[W]], %{{.+}} -> !torch.vtensor<[2,4,1,1],f16>
+// CHECK:         %[[SCALED:.+]] = torch.aten.mul.Tensor %[[N]], %[[SCALE]]
 // CHECK:         %[[BIAS:.+]] = torch.aten.view %[[B]]
-// CHECK:         torch.aten.add.Tensor %[[SCALED]], %[[BIAS]]
+// CHECK:         %[[Y:.+]] = torch.aten.add.Tensor %[[SCALED]], %[[BIAS]]
+// CHECK:         torch.aten.view %[[Y]], %{{.+}} -> !torch.vtensor<[1,8,4,4],f16>
 func.func @group_norm(%x: !torch.vtensor<[1,8,4,4],f16>, %w: !torch.vtensor<[8],f16>,
     %b: !torch.vtensor<[8],f16>) -> !torch.vtensor<[1,8,4,4],f16> {
   %groups = torch.constant.int 2
@@ -74,6 +74,35 @@ func.func @group_norm(%x: !torch.vtensor<[1,8,4,4],f16>, %w: !torch.vtensor<[8],
     : !torch.vtensor<[1,8,4,4],f16>, !torch.int, !torch.vtensor<[8],f16>, !torch.vtensor<[8],f16>,
       !torch.float, !torch.bool -> !torch.vtensor<[1,8,4,4],f16>
   return %0 : !torch.vtensor<[1,8,4,4],f16>
+}
+
+// -----
+
+// A plain instance norm between reshapes is a group norm in the shape outside of them.
+
+// CHECK-LABEL: func.func @instance_norm_of_groups
+// CHECK-SAME:    (%[[X:[^:]+]]:
+// CHECK:         torch.aten.native_layer_norm {{.*}} !torch.vtensor<[1,2,4,4,4],f32>
+// CHECK-NOT:     torch.aten.mul.Tensor
+func.func @instance_norm_of_groups(%x: !torch.vtensor<[1,2,64],f32>)
+    -> !torch.vtensor<[1,8,4,4],f32> {
+  %w = torch.vtensor.literal(dense<1.0> : tensor<2xf32>) : !torch.vtensor<[2],f32>
+  %b = torch.vtensor.literal(dense<0.0> : tensor<2xf32>) : !torch.vtensor<[2],f32>
+  %none = torch.constant.none
+  %true = torch.constant.bool true
+  %momentum = torch.constant.float 0.000000e+00
+  %eps = torch.constant.float 1.000000e-05
+  %int1 = torch.constant.int 1
+  %int8 = torch.constant.int 8
+  %int4 = torch.constant.int 4
+  %shape = torch.prim.ListConstruct %int1, %int8, %int4, %int4
+    : (!torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.aten.instance_norm %x, %w, %b, %none, %none, %true, %momentum, %eps, %true
+    : !torch.vtensor<[1,2,64],f32>, !torch.vtensor<[2],f32>, !torch.vtensor<[2],f32>, !torch.none,
+      !torch.none, !torch.bool, !torch.float, !torch.float, !torch.bool -> !torch.vtensor<[1,2,64],f32>
+  %1 = torch.aten.view %0, %shape
+    : !torch.vtensor<[1,2,64],f32>, !torch.list<int> -> !torch.vtensor<[1,8,4,4],f32>
+  return %1 : !torch.vtensor<[1,8,4,4],f32>
 }
 
 // -----

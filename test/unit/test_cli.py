@@ -1,0 +1,123 @@
+"""What the command-line tools share: flags, arrays in and out, comparison, exit status."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.tools import arrays, cli, hipgraft_compile, hipgraft_run
+from hipgraft.tools.arrays import Signature
+
+F32 = np.dtype(np.float32)
+
+
+def test_shapes_and_dims():
+    assert cli.parse_shapes(["x=1x3", "a=b=2"]) == {"x": [1, 3], "a=b": [2]}
+    assert cli.parse_dims(["batch=4"]) == {"batch": 4}
+
+
+@pytest.mark.parametrize("text", ["x", "x=", "x=1x?", "x=0", "x=-1"])
+def test_malformed_shape(text):
+    with pytest.raises(HipgraftError, match="expected a positive number"):
+        cli.parse_shapes([text])
+
+
+def test_user_error_is_status_1_without_traceback(capsys):
+    def body() -> int:
+        raise HipgraftError("no such thing", location="a.mlir:1:2")
+
+    assert cli.run_tool(body) == 1
+    assert capsys.readouterr().err == "a.mlir:1:2: error: no such thing\n"
+
+
+def test_bug_is_not_hidden():
+    with pytest.raises(ZeroDivisionError):
+        cli.run_tool(lambda: 1 // 0)
+
+
+def test_no_progress_off_a_terminal(capsys):
+    with cli.progress(quiet=False) as show:
+        show("working")
+    assert capsys.readouterr().err == ""
+
+
+def test_inputs_are_found_by_number_position_and_name(tmp_path):
+    one, two = np.ones(2, np.float32), np.zeros(3, np.float32)
+    signatures = [Signature("ids", (2,), F32), Signature("mask", (3,), F32)]
+    for names in (("in_0", "in_1"), ("arg0", "arg1"), ("ids", "mask")):
+        np.savez(tmp_path / "x.npz", **dict(zip(names, (one, two), strict=True)))
+        found = arrays.match_inputs(arrays.read_arrays(f"@{tmp_path}/x.npz", "in"), signatures)
+        assert [array.shape for array in found] == [(2,), (3,)]
+
+
+def test_one_file_may_hold_inputs_and_outputs(tmp_path):
+    np.savez(tmp_path / "x.npz", in_0=np.ones(1), out_0=np.zeros(2))
+    assert list(arrays.read_arrays(f"@{tmp_path}/x.npz", "out")) == ["out_0"]
+
+
+def test_input_of_wrong_type_or_absent():
+    with pytest.raises(HipgraftError, match="expected 2xfloat32, found 3xfloat64"):
+        arrays.match_inputs({"in_0": np.ones(3)}, [Signature("x", (2,), F32)])
+    with pytest.raises(HipgraftError, match="'in_0' or 'arg0' or 'x'"):
+        arrays.match_inputs({"y": np.ones(3)}, [Signature("x", (2,), F32)])
+
+
+def test_bits_that_numpy_files_do_not_name():
+    bfloat16 = np.dtype(ml_dtypes.bfloat16)
+    stored = np.array([1.5], dtype=bfloat16).view(np.dtype("V2"))
+    (found,) = arrays.match_inputs({"in_0": stored}, [Signature("", (1,), bfloat16)])
+    assert found.dtype == bfloat16
+    assert float(found[0]) == 1.5
+
+
+@pytest.mark.parametrize("flag", ["x.npz", "@x.txt"])
+def test_malformed_array_flag(flag):
+    with pytest.raises(HipgraftError, match="expected '@FILE"):
+        arrays.read_arrays(flag, "in")
+
+
+def test_missing_array_file(tmp_path):
+    with pytest.raises(HipgraftError, match="cannot read arrays"):
+        arrays.read_arrays(f"@{tmp_path}/none.npz", "in")
+
+
+def test_generated_inputs_are_reproducible_and_in_range():
+    signatures = [Signature("x", (100,), F32), Signature("ids", (100,), np.dtype(np.int64))]
+    first, again = (arrays.generate_inputs(signatures, seed=3) for _ in range(2))
+    assert all((a == b).all() for a, b in zip(first, again, strict=True))
+    assert set(first[1]) == {0, 1}
+    assert (first[0] != arrays.generate_inputs(signatures, seed=4)[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "ok"),
+    [
+        ([1.0, 100.0], [1.005, 100.0], True),  # small beside the largest
+        ([1.0, 100.0], [1.0, 101.0], False),
+        ([np.nan], [np.nan], True),
+        ([np.nan], [1.0], False),
+        ([1.0], [np.nan], False),
+        ([np.inf], [np.inf], True),
+        ([-np.inf], [np.inf], False),
+        ([1.0], [1.0, 1.0], False),
+    ],
+)
+def test_comparison(got, expected, ok):
+    got, expected = (np.array(values, dtype=np.float32) for values in (got, expected))
+    assert arrays.compare(got, expected, rtol=1e-4, atol=0.0).ok is ok
+
+
+def test_integers_must_be_equal():
+    rtol = arrays.tolerance(np.dtype(np.int64))
+    assert not arrays.compare(np.array([1000]), np.array([1001]), rtol, 0.0).ok
+
+
+@pytest.mark.parametrize("tool", [hipgraft_compile, hipgraft_run])
+def test_help_and_wrong_flags(tool, capsys):
+    with pytest.raises(SystemExit) as status:
+        tool.main(["--help"])
+    assert status.value.code == 0
+    assert "MODEL" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as status:
+        tool.main(["model.onnx", "--frobnicate"])
+    assert status.value.code == 2
