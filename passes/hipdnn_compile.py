@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, cast
 
 from hipgraft.bindings import ir
-from hipgraft.codegen.canonical import container_key, find_containers
+from hipgraft.codegen.canonical import container_key, container_text, find_containers
 from hipgraft.codegen.code_object import resource_usage
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.progress import PROGRESS, Progress
-from hipgraft.codegen.provider import SaveTemps, compile_container
+from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.dialects import hipdnn
 from hipgraft.naming import symbol_name
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.passes.hipdnn_outline_fallback import HipdnnOutlineFallbackPass
+from hipgraft.service.service import Request, current_service
+from hipgraft.service.unit import Outcome
 
 # In a container's body, but no work of their own.
 _NO_COMPUTE = ("arith.constant", "hipdnn.yield", "torch.constant.", "torch.prim.", "torch_c.")
@@ -70,6 +72,13 @@ def _write_executable(
         )
 
 
+def _failure(target: Target, outcome: Outcome) -> CodegenError:
+    error = outcome.error
+    message = "no message" if error is None else error.message
+    notes = () if error is None else error.notes
+    return CodegenError(f"does not compile for {target.name}: {message}", notes=notes)
+
+
 def _symbols(module: ir.Module) -> Iterator[str]:
     for op in module.body.operations:
         if "sym_name" in op.operation.attributes:
@@ -86,26 +95,27 @@ class _Compiler:
         self._targets = [Target.parse(name) for name in dict.fromkeys(options.target)]
         self._module = module
         self._state = state
+        self._service = current_service()
         self._taken = set(_symbols(module))
         self._symbols: dict[str, str] = {}
         self._failures: dict[str, CodegenError] = {}
-        self._done = 0
-        self._total = 0
 
     def compile_all(self, containers: Sequence[ir.Operation]) -> None:
         """Replaces each container by a call, or by its ops in containers of their own."""
         keys = [container_key(op) for op in containers]
-        self._total += len(set(keys) - set(self._symbols)) * len(self._targets)
-        failed = [op for op, key in zip(containers, keys, strict=True) if not self._try(op, key)]
+        first: dict[str, ir.Operation] = {}
+        for op, key in zip(containers, keys, strict=True):
+            if key not in self._symbols and key not in self._failures:
+                first.setdefault(key, op)
+        self._compile(first)
+        failed = [op for op, key in zip(containers, keys, strict=True) if not self._call(op, key)]
         for op in failed:
             _inline(op)
         if failed:
             HipdnnOutlineFallbackPass(fuse=False).run(self._module, self._state)
 
-    def _try(self, op: ir.Operation, key: str) -> bool:
-        """Compiles one container, unless one like it was, and says whether that worked."""
-        if key not in self._symbols and key not in self._failures:
-            self._compile(op, key)
+    def _call(self, op: ir.Operation, key: str) -> bool:
+        """Replaces one container by a call, and says whether there is something to call."""
         if key in self._failures:
             self._report_failure(op, self._failures[key])
             return False
@@ -113,43 +123,59 @@ class _Compiler:
         _replace_by_execute(op, self._symbols[key])
         return True
 
-    def _compile(self, op: ir.Operation, key: str) -> None:
-        container = cast(hipdnn.ContainerOp, hipdnn.wrap(op))
-        symbol = symbol_name(container.name or "kernel", self._taken)
-        try:
-            kernels = [self._compile_for(op, symbol, target) for target in self._targets]
-        except CodegenError as error:
-            self._failures[key] = error
+    def _compile(self, containers: Mapping[str, ir.Operation]) -> None:
+        """Compiles unlike containers for all targets, together."""
+        symbols: dict[str, str] = {}
+        for key, op in containers.items():
+            container = cast(hipdnn.ContainerOp, hipdnn.wrap(op))
+            symbols[key] = symbol_name(container.name or "kernel", self._taken)
+            self._taken.add(symbols[key])
+        requests = [
+            self._request(containers[key], key, symbol, target)
+            for key, symbol in symbols.items()
+            for target in self._targets
+        ]
+        outcomes = iter(self._service.compile(requests))
+        for key, symbol in symbols.items():
+            made = list(islice(outcomes, len(self._targets)))
+            self._keep(containers[key], key, symbol, made)
+
+    def _request(self, op: ir.Operation, key: str, symbol: str, target: Target) -> Request:
+        def lower() -> str:
+            text = lower_container(op, target)
+            self._save_temps(symbol, target, {"input.mlir": text.encode()})
+            return text
+
+        return Request(symbol, container_text(op), key, target, self._flags(target), lower)
+
+    def _keep(self, op: ir.Operation, key: str, symbol: str, outcomes: Sequence[Outcome]) -> None:
+        """Writes the executable of a container, or remembers why there is none."""
+        kernels: list[Kernel] = []
+        for target, outcome in zip(self._targets, outcomes, strict=True):
+            self._save_temps(symbol, target, outcome.artifacts)
+            if outcome.kernel is None:
+                self._failures.setdefault(key, _failure(target, outcome))
+            else:
+                kernels.append(outcome.kernel)
+        if key in self._failures:
             return
-        self._taken.add(symbol)
+        for kernel in kernels:
+            self._report_kernel(op, symbol, kernel)
         self._symbols[key] = symbol
         self._state.count("executables")
+        container = cast(hipdnn.ContainerOp, hipdnn.wrap(op))
         _write_executable(self._module, symbol, container, kernels)
-
-    def _compile_for(self, op: ir.Operation, symbol: str, target: Target) -> Kernel:
-        started = time.perf_counter()
-        try:
-            kernel = compile_container(op, target, self._flags(target), self._temps(symbol, target))
-        except CodegenError as error:
-            message = f"does not compile for {target.name}: {error.message}"
-            raise CodegenError(message, notes=error.notes) from None
-        finally:
-            self._tell_progress(symbol, target, time.perf_counter() - started)
-        self._report_kernel(op, symbol, kernel)
-        return kernel
 
     def _flags(self, target: Target) -> tuple[str, ...]:
         return (self._options.flags or target.default_flags) + self._options.extra_flags
 
-    def _temps(self, symbol: str, target: Target) -> SaveTemps | None:
+    def _save_temps(self, symbol: str, target: Target, artifacts: Mapping[str, bytes]) -> None:
         directory = self._options.save_temps
-        return SaveTemps(Path(directory), f"{symbol}.{target.name}") if directory else None
-
-    def _tell_progress(self, symbol: str, target: Target, seconds: float) -> None:
-        self._done += 1
-        tell = PROGRESS.get()
-        if tell is not None:
-            tell(Progress(symbol, target.name, self._done, self._total, seconds))
+        if not directory:
+            return
+        temps = SaveTemps(Path(directory), f"{symbol}.{target.name}")
+        for suffix, data in artifacts.items():
+            temps.write(suffix, data)
 
     def _report_kernel(self, op: ir.Operation, symbol: str, kernel: Kernel) -> None:
         launches = len(kernel.dispatches)

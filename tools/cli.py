@@ -1,18 +1,15 @@
-"""Manners that the command-line tools share: errors, progress, numbers and shapes in flags."""
+"""Manners that the command-line tools share: errors, numbers and shapes in flags."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from hipgraft.diagnostic_printer import DiagnosticPrinter
 from hipgraft.diagnostics import HipgraftError
-
-ShowStep = Callable[[str], None]
 
 
 def run_tool(body: Callable[[], int]) -> int:
@@ -94,26 +91,3 @@ def _extent(text: str, flag: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise HipgraftError(f"expected a positive number in '{flag}', found '{text}'")
     return int(text)
-
-
-@contextmanager
-def progress(quiet: bool) -> Generator[ShowStep, None, None]:
-    """Gives a function that shows what is being done; it shows nothing off a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    # rich costs a tenth of a second to import.
-    from rich.console import Console
-
-    from hipgraft.codegen.progress import PROGRESS, Progress
-
-    with Console(stderr=True).status("reading the model") as status:
-
-        def show_graph(graph: Progress) -> None:
-            status.update(f"compiled {graph.done}/{graph.total}: {graph.name} for {graph.target}")
-
-        token = PROGRESS.set(show_graph)
-        try:
-            yield status.update
-        finally:
-            PROGRESS.reset(token)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.tools import cli
+from hipgraft.tools import cli, service_flags
+from hipgraft.tools.progress import progress
 
 if TYPE_CHECKING:
     from hipgraft.bindings import ir
@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
+    service_flags.add_service_arguments(parser)
     add = parser.add_argument
     add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
@@ -56,7 +57,7 @@ def _run(flags: argparse.Namespace) -> int:
     from hipgraft.program import compile
 
     temps = _Temps(flags)
-    with cli.progress(flags.quiet) as show:
+    with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
 
         def reached(stage: str, module: ir.Module) -> None:
             show(f"reached {stage}")
@@ -66,11 +67,12 @@ def _run(flags: argparse.Namespace) -> int:
             flags.model,
             flags.target,
             compile_to=flags.compile_to,
-            extra_flags=shlex.split(flags.iree_flags),
+            extra_flags=service_flags.extra_flags(flags),
             save_temps=temps.directory_of_kernels,
             shapes=cli.parse_shapes(flags.shape),
             dims=cli.parse_dims(flags.dim),
             on_stage=reached,
+            service=service,
         )
     _write(compiled, flags)
     return 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.tools import cli
+from hipgraft.tools import cli, service_flags
+from hipgraft.tools.progress import progress
 
 if TYPE_CHECKING:
     from hipgraft.bindings import ir
@@ -33,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
+    service_flags.add_service_arguments(parser)
     add = parser.add_argument
     add(
         "--device",
@@ -93,12 +94,13 @@ def _compiled(flags: argparse.Namespace, device: Any) -> tuple[ir.Module, list[s
     )
     _check_runnable(frontends.stage_of(module), flags)
     names = frontends.argument_names(module)
-    with cli.progress(flags.quiet) as show:
+    with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
         compiled = compile(
             module,
             target,
-            extra_flags=shlex.split(flags.iree_flags),
+            extra_flags=service_flags.extra_flags(flags),
             on_stage=lambda stage, _: show(f"reached {stage}"),
+            service=service,
         )
     return compiled.module, names
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from hipgraft.pipelines.hipgraft_torch import (
 )
 from hipgraft.report import Report
 from hipgraft.runner import Runner
+
+if TYPE_CHECKING:
+    from hipgraft.service import CompileService
 
 StageObserver = Callable[[str, ir.Module], None]
 
@@ -99,6 +103,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
     on_stage: StageObserver | None = None,
+    service: CompileService | None = None,
 ) -> Program:
     """Compiles a model, or a module of any stage, which is consumed.
 
@@ -111,6 +116,7 @@ def compile(
         shapes: extents of ONNX graph inputs by name, for dynamic ones.
         dims: extents of ONNX symbolic dimensions by name.
         on_stage: is called with each stage and the module when it is reached.
+        service: compiles the graphs; by default a process per core does, with the user's cache.
 
     Raises:
         HipgraftError: the model is invalid, a target or stage unknown, or an op cannot be
@@ -125,7 +131,9 @@ def compile(
     module = model
     if not isinstance(module, ir.Module):
         module = frontends.read(module, shapes=shapes, dims=dims)
-    return _Compilation(module, config, on_stage or _ignore).run(last)
+    compilation = _Compilation(module, config, on_stage or _ignore)
+    with _service(service):
+        return compilation.run(last)
 
 
 def module_bytes(
@@ -153,6 +161,18 @@ def _check_targets(config: HipgraftTorchConfig) -> None:
         Target.parse(target)
     if "cpu" in config.target and len(config.target) > 1:
         raise HipgraftError("target 'cpu' cannot be combined with others")
+
+
+@contextmanager
+def _service(given: CompileService | None) -> Generator[None, None, None]:
+    from hipgraft.service import default_service, use_service
+
+    if given is not None:
+        with use_service(given):
+            yield
+        return
+    with default_service() as service, use_service(service):
+        yield
 
 
 def _ignore(stage: str, module: ir.Module) -> None:

@@ -28,4 +28,6 @@ for name, program in (("FileCheck", "filecheck"), ("iree-opt", "iree-opt")):
 
 if "HIPGRAFT_EMULATOR" in os.environ:
     config.environment["HIPGRAFT_EMULATOR"] = os.environ["HIPGRAFT_EMULATOR"]  # noqa: F821
+# Tests share a cache, which is theirs alone.
+config.environment["HIPGRAFT_CACHE_DIR"] = str(ROOT / "build" / "lit-cache")  # noqa: F821
 config.substitutions.append(("%{python}", sys.executable))  # noqa: F821

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
@@ -49,6 +50,14 @@ _FORMATS = {
 }
 
 
+class Temps(Protocol):
+    """Takes what a compilation goes through."""
+
+    def write(self, suffix: str, data: str | bytes) -> None:
+        """Takes one file, by the end of its name."""
+        ...
+
+
 @dataclass(frozen=True)
 class SaveTemps:
     """Where to leave what a compilation goes through: `directory/name.<stage>`."""
@@ -75,7 +84,7 @@ def compile_container(
     op: ir.Operation | ir.OpView,
     target: Target,
     flags: Sequence[str] | None = None,
-    save_temps: SaveTemps | None = None,
+    save_temps: Temps | None = None,
 ) -> Kernel:
     """Compiles a `hipdnn.graph` or `hipdnn.fallback`.
 
@@ -95,7 +104,7 @@ def compile_text(
     text: str,
     target: Target,
     flags: Sequence[str] | None = None,
-    save_temps: SaveTemps | None = None,
+    save_temps: Temps | None = None,
 ) -> Kernel:
     """Compiles a module with one function `@main` on builtin tensors; its body may hold torch ops.
 
@@ -118,7 +127,7 @@ def compile_text(
 
 
 def _compile_for_cpu(
-    text: str, target: Target, flags: tuple[str, ...], save_temps: SaveTemps | None
+    text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
     session = get_session(flags)
     module = _parse(session, text)
@@ -130,7 +139,7 @@ def _compile_for_cpu(
 
 
 def _compile_for_gpu(
-    text: str, target: Target, flags: tuple[str, ...], save_temps: SaveTemps | None
+    text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
     form = _FORMATS[target.kind]
     session, module, schedule = _scheduled(text, flags)

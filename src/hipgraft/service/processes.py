@@ -1,0 +1,208 @@
+"""Worker processes: each compiles one unit at a time and may die of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import IO, Any
+
+from hipgraft.diagnostics import CodegenError
+from hipgraft.service.unit import OnStart, Outcome, Unit, compile_unit
+from hipgraft.service.worker import Task
+
+DEFAULT_TIMEOUT = 600.0
+"""Seconds after which a graph is given up."""
+
+_POLL_SECONDS = 0.05
+_ATTEMPTS = 2
+
+# What the compiler and the C++ runtime print when they give up.
+_LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
+
+
+@dataclass
+class _Job:
+    """A unit that is not done."""
+
+    index: int
+    unit: Unit
+    reasons: list[str] = field(default_factory=list[str])
+
+
+class _Worker:
+    """One process, and what it is busy with."""
+
+    def __init__(self, number: int, task: Task):
+        self.number = number
+        self.job: _Job | None = None
+        self.started = 0.0
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
+        ours, theirs = Pipe()
+        self.connection: Connection[Any, Any] = ours
+        with theirs:
+            handle = theirs.fileno()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hipgraft.service.worker", str(handle)],
+                pass_fds=(handle,),
+                stdin=subprocess.DEVNULL,
+                stdout=self._errors,
+                stderr=self._errors,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self.connection.send(task)
+
+    def begin(self, job: _Job) -> None:
+        self.job, self.started = job, time.monotonic()
+        # A worker that died while it was idle shows when its answer is awaited.
+        with suppress(OSError):
+            self.connection.send(job.unit)
+
+    def memory(self) -> int:
+        """Resident bytes; 0 where the system does not tell."""
+        try:
+            with open(f"/proc/{self._process.pid}/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError):
+            return 0
+
+    def cause_of_death(self) -> str:
+        """Says how the process ended, in the compiler's last words if it had any."""
+        code = self._process.wait()
+        how = f"with status {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").splitlines()
+        words = next((line.strip() for line in lines if line.strip().startswith(_LAST_WORDS)), "")
+        return f"the compiler was ended {how}" + (f": {words}" if words else "")
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+        self._errors.close()
+
+
+class ProcessWorkers:
+    """Compiles in processes of its own, the costliest units first.
+
+    A worker that crashes, runs too long or takes too much memory is replaced; its unit is tried
+    once more, and then given up.
+
+    Attributes:
+        jobs: number of processes.
+        timeout: seconds that one unit may take.
+        memory_limit: resident bytes that one process may take; 0 for any.
+        task: what a worker does with a unit; a function of a module that it can import.
+    """
+
+    def __init__(
+        self,
+        jobs: int | None = None,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        memory_limit: int = 0,
+        task: Task = compile_unit,
+    ):
+        self.jobs = jobs or available_cores()
+        self.timeout = timeout
+        self.memory_limit = memory_limit
+        self.task = task
+        self._workers: list[_Worker] = []
+
+    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        """Yields each unit's index and outcome as soon as it is there."""
+        jobs = [_Job(index, unit) for index, unit in enumerate(units)]
+        waiting = deque(sorted(jobs, key=lambda job: job.unit.cost, reverse=True))
+        try:
+            while waiting or self._busy():
+                self._assign(waiting, on_start)
+                for job, outcome in self._collect():
+                    if outcome is None:
+                        waiting.appendleft(job)
+                    else:
+                        yield job.index, outcome
+        except BaseException:
+            # Of an interrupted batch no answer may be left for the next one.
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends all workers, busy or not."""
+        for worker in self._workers:
+            worker.kill()
+        self._workers.clear()
+
+    def _busy(self) -> list[_Worker]:
+        return [worker for worker in self._workers if worker.job is not None]
+
+    def _assign(self, waiting: deque[_Job], on_start: OnStart) -> None:
+        missing = min(self.jobs, len(waiting) + len(self._busy())) - len(self._workers)
+        for _ in range(missing):
+            self._workers.append(_Worker(self._free_number(), self.task))
+        for worker in self._workers:
+            if worker.job is None and waiting:
+                job = waiting.popleft()
+                worker.begin(job)
+                on_start(job.index, worker.number)
+
+    def _free_number(self) -> int:
+        taken = {worker.number for worker in self._workers}
+        return next(number for number in range(self.jobs) if number not in taken)
+
+    def _collect(self) -> Iterator[tuple[_Job, Outcome | None]]:
+        """Yields jobs that ended; without an outcome, those to be tried once more."""
+        busy = self._busy()
+        ready = wait([worker.connection for worker in busy], timeout=_POLL_SECONDS)
+        for worker in busy:
+            job = worker.job
+            if job is None:
+                continue
+            if worker.connection in ready:
+                outcome = self._receive(worker, job)
+            elif reason := self._excess(worker):
+                outcome = self._give_up(worker, job, reason)
+            else:
+                continue
+            worker.job = None
+            yield job, outcome
+
+    def _receive(self, worker: _Worker, job: _Job) -> Outcome | None:
+        try:
+            return worker.connection.recv()
+        except (EOFError, OSError):
+            return self._give_up(worker, job, worker.cause_of_death())
+
+    def _excess(self, worker: _Worker) -> str:
+        """Says which limit a worker is over."""
+        if time.monotonic() - worker.started > self.timeout:
+            return f"the compiler took longer than {self.timeout:g} s"
+        if self.memory_limit and worker.memory() > self.memory_limit:
+            return f"the compiler took more than {self.memory_limit >> 20} MiB of memory"
+        return ""
+
+    def _give_up(self, worker: _Worker, job: _Job, reason: str) -> Outcome | None:
+        """Ends a worker; returns the outcome of its job, None if it is to be tried again."""
+        worker.kill()
+        self._workers.remove(worker)
+        job.reasons.append(reason)
+        if len(job.reasons) < _ATTEMPTS:
+            return None
+        times = "twice" if len(set(job.reasons)) == 1 else f"after {job.reasons[0]}"
+        error = CodegenError(f"{reason} ({times})")
+        seconds = time.monotonic() - worker.started
+        artifacts = {"input.mlir": job.unit.text.encode()}
+        return Outcome(error=error, artifacts=artifacts, seconds=seconds, permanent=False)
+
+
+def available_cores() -> int:
+    """Returns how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,251 @@
+"""The compile service: looks kernels up in the cache and has the others compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from hipgraft.codegen.code_object import resource_usage
+from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError
+from hipgraft.service.cache import Cache
+from hipgraft.service.entry import Entry
+from hipgraft.service.keys import cache_key, compiler_version, generator_version
+from hipgraft.service.overrides import Override, flags_for
+from hipgraft.service.unit import InProcess, Outcome, Unit, Workers
+
+# What takes the compiler long, by how often its name is in the input.
+_COSTS = {"linalg.conv": 10, "attention": 10, "matmul": 5, "linalg.": 1, "torch.": 1}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A graph that is wanted for a target.
+
+    Attributes:
+        name: of the executable.
+        container: the graph's canonical text, which decides what its kernel is.
+        digest: of that text.
+        target: what to compile for.
+        flags: compiler flags besides those that select the target.
+        lower: makes the compiler's input, which a hit in the cache does not need.
+    """
+
+    name: str
+    container: str
+    digest: str
+    target: Target
+    flags: tuple[str, ...]
+    lower: Callable[[], str]
+
+
+@dataclass
+class Statistics:
+    """What a service has done so far.
+
+    Attributes:
+        hits: kernels from the cache.
+        compiled: kernels that were compiled.
+        failed: compilations that gave none, cached failures included.
+        compile_seconds: of compilations, added up over workers.
+        lookup_seconds: of making keys and reading the cache.
+        peak_memory: most resident bytes of each process that compiled.
+    """
+
+    hits: int = 0
+    compiled: int = 0
+    failed: int = 0
+    compile_seconds: float = 0.0
+    lookup_seconds: float = 0.0
+    peak_memory: dict[int, int] = field(default_factory=dict[int, int])
+
+    def add(self, outcome: Outcome) -> None:
+        """Counts one outcome."""
+        self.hits += outcome.cached
+        self.failed += outcome.kernel is None
+        if outcome.cached:
+            return
+        self.compiled += outcome.kernel is not None
+        self.compile_seconds += outcome.seconds
+        if outcome.process:
+            self.peak_memory[outcome.process] = outcome.peak_memory
+
+
+class CompileService:
+    """Compiles requests, each once, with a cache or without.
+
+    A context manager: workers end with it.
+
+    Attributes:
+        workers: where units are compiled.
+        cache: None for none.
+        overrides: flags of single graphs.
+        statistics: of all requests so far.
+    """
+
+    def __init__(
+        self,
+        workers: Workers | None = None,
+        cache: Cache | None = None,
+        overrides: Sequence[Override] = (),
+    ):
+        self.workers = workers or InProcess()
+        self.cache = cache
+        self.overrides = tuple(overrides)
+        self.statistics = Statistics()
+        self._total = 0
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.workers.close()
+
+    def compile(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Returns the outcome of each request, in order; what is done is in the cache at once.
+
+        Raises:
+            HipgraftError: an error that is not the graph's, such as an unknown compiler flag.
+        """
+        self._total += len(requests)
+        batch = _Batch(self, requests)
+        batch.look_up()
+        batch.compile()
+        return batch.outcomes()
+
+    def tell(self, request: Request, outcome: Outcome) -> None:
+        """Counts an outcome and shows it."""
+        self.statistics.add(outcome)
+        self._done += 1
+        show = PROGRESS.get()
+        if show is not None:
+            name, target, ending = request.name, request.target.name, _ending(outcome)
+            show(Progress(name, target, ending, self._done, self._total, outcome.seconds))
+
+
+class _Batch:
+    """The requests of one call."""
+
+    def __init__(self, service: CompileService, requests: Sequence[Request]):
+        self._service = service
+        self._requests = requests
+        self._flags = [self._effective_flags(request) for request in requests]
+        self._keys: list[str] = []
+        self._found: dict[int, Outcome] = {}
+
+    def look_up(self) -> None:
+        cache = self._service.cache
+        if cache is None:
+            return
+        started = time.perf_counter()
+        for index, request in enumerate(self._requests):
+            self._keys.append(cache_key(request.container, request.target, self._flags[index]))
+            entry = cache.get(self._keys[index])
+            if entry is not None:
+                self._end(index, entry.outcome)
+        self._service.statistics.lookup_seconds += time.perf_counter() - started
+
+    def compile(self) -> None:
+        units = {index: self._unit(index) for index in self._missing()}
+        # What cannot even be lowered has ended meanwhile.
+        indices = [index for index, unit in units.items() if unit is not None]
+        compiled = self._service.workers.run(
+            [unit for unit in units.values() if unit is not None],
+            lambda position, worker: self._tell_start(indices[position], worker),
+        )
+        for position, outcome in compiled:
+            if outcome.error is not None and not isinstance(outcome.error, CodegenError):
+                raise outcome.error
+            self._keep(indices[position], outcome)
+            self._end(indices[position], outcome)
+        if indices and self._service.cache is not None:
+            self._service.cache.prune()
+
+    def outcomes(self) -> list[Outcome]:
+        return [self._found[index] for index in range(len(self._requests))]
+
+    def _effective_flags(self, request: Request) -> tuple[str, ...]:
+        own = flags_for(self._service.overrides, request.name, request.digest, request.target.name)
+        return request.flags + own
+
+    def _missing(self) -> list[int]:
+        return [index for index in range(len(self._requests)) if index not in self._found]
+
+    def _unit(self, index: int) -> Unit | None:
+        request = self._requests[index]
+        try:
+            text = request.lower()
+        except CodegenError as error:
+            self._end(index, Outcome(error=error))
+            return None
+        return Unit(request.name, request.target.name, self._flags[index], text, _cost(text))
+
+    def _keep(self, index: int, outcome: Outcome) -> None:
+        cache = self._service.cache
+        if cache is None or not outcome.permanent:
+            return
+        request = self._requests[index]
+        facts = {
+            "name": request.name,
+            "graph": request.digest,
+            "target": request.target.name,
+            "flags": [*request.target.device_flags, *self._flags[index]],
+            "compiler": compiler_version(),
+            "generator": generator_version(),
+            "seconds": outcome.seconds,
+            "figures": resource_usage(outcome.kernel) if outcome.kernel else {},
+        }
+        cache.put(Entry(self._keys[index], facts, outcome))
+
+    def _end(self, index: int, outcome: Outcome) -> None:
+        self._found[index] = outcome
+        self._service.tell(self._requests[index], outcome)
+
+    def _tell_start(self, index: int, worker: int) -> None:
+        show = PROGRESS.get()
+        if show is not None:
+            request = self._requests[index]
+            show(Started(request.name, request.target.name, worker))
+
+
+_SERVICE: ContextVar[CompileService | None] = ContextVar("SERVICE", default=None)
+
+
+def current_service() -> CompileService:
+    """Returns the service that `use_service` set; by default one in this process, uncached.
+
+    So `hipgraft-opt`, its tests and reproducers show the compiler itself.
+    """
+    return _SERVICE.get() or CompileService()
+
+
+@contextmanager
+def use_service(service: CompileService) -> Generator[CompileService, None, None]:
+    """Makes passes compile with `service`; does not end it."""
+    token = _SERVICE.set(service)
+    try:
+        yield service
+    finally:
+        _SERVICE.reset(token)
+
+
+def _cost(text: str) -> int:
+    return sum(cost * text.count(name) for name, cost in _COSTS.items())
+
+
+def _ending(outcome: Outcome) -> Ending:
+    if outcome.kernel is None:
+        return "failed"
+    return "cached" if outcome.cached else "compiled"

@@ -1,0 +1,128 @@
+"""Worker processes: faults cost a graph one retry, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from faults import misbehave
+
+from hipgraft.service import Outcome, ProcessWorkers, Unit
+
+MEMORY = 400 << 20
+
+
+def unit(name: str, text: str, cost: int = 0) -> Unit:
+    return Unit(name, "gfx942", (), text, cost)
+
+
+def outcomes(workers: ProcessWorkers, units: list[Unit]) -> dict[str, Outcome]:
+    found = list(workers.run(units, lambda index, worker: None))
+    assert sorted(index for index, _ in found) == list(range(len(units)))
+    return {units[index].name: outcome for index, outcome in found}
+
+
+def test_faults_of_200_units(tmp_path: Path) -> None:
+    faults = ["reject", "kill", "abort", "kill once", "abort once", "reject", "kill once"]
+    generator = random.Random(6)
+    units: list[Unit] = []
+    for number in range(200):
+        fault, _, once = generator.choice(faults if number % 12 == 0 else ["fine"]).partition(" ")
+        units.append(unit(f"g{number}", f"{fault} {tmp_path / str(number)}" if once else fault))
+    units.insert(20, unit("hang", "hang"))
+    units.insert(40, unit("hang-once", f"hang {tmp_path / 'hang'}"))
+    workers = ProcessWorkers(2, timeout=3, task=misbehave)
+    found = outcomes(workers, units)
+    workers.close()
+    for each in units:
+        outcome = found[each.name]
+        if each.text in ("reject", "kill", "abort", "hang"):
+            assert outcome.kernel is None
+            assert outcome.error is not None
+            assert outcome.permanent == (each.text == "reject")
+        else:
+            assert outcome.kernel is not None
+            assert outcome.kernel.objects == (each.name.encode(),)
+    assert Counter(each.text.split()[0] for each in units)["kill"] > 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("kill", "the compiler was ended by SIGKILL (twice)"),
+        ("abort", "the compiler was ended by SIGABRT: LLVM ERROR: cannot select (twice)"),
+        ("hang", "the compiler took longer than 1 s (twice)"),
+        ("swallow", "the compiler took more than 400 MiB of memory (twice)"),
+    ],
+)
+def test_reason(fault: str, reason: str) -> None:
+    timeout = 1 if fault == "hang" else 60
+    workers = ProcessWorkers(1, timeout=timeout, memory_limit=MEMORY, task=misbehave)
+    found = outcomes(workers, [unit("bad", fault), unit("good", "fine")])
+    workers.close()
+    error = found["bad"].error
+    assert error is not None
+    assert error.message == reason
+    assert found["bad"].artifacts == {"input.mlir": fault.encode()}
+    assert found["good"].kernel is not None
+
+
+def test_costliest_first() -> None:
+    begun: list[int] = []
+    workers = ProcessWorkers(1, task=misbehave)
+    units = [unit("a", "fine", 1), unit("b", "fine", 3), unit("c", "fine", 2)]
+    for _ in workers.run(units, lambda index, worker: begun.append(index)):
+        pass
+    workers.close()
+    assert begun == [1, 2, 0]
+
+
+def test_abandoned_batch_leaves_no_process() -> None:
+    workers = ProcessWorkers(2, task=misbehave)
+    run = workers.run([unit("a", "fine"), unit("b", "hang")], lambda index, worker: None)
+    assert next(run)[0] == 0
+    run.close()
+    assert children() == set()
+    assert outcomes(workers, [unit("c", "fine")])["c"].kernel is not None
+    workers.close()
+
+
+def test_workers_end_with_a_killed_parent() -> None:
+    program = (
+        "from faults import misbehave\n"
+        "from hipgraft.service import ProcessWorkers, Unit\n"
+        "workers = ProcessWorkers(1, task=misbehave)\n"
+        "units = [Unit('a', 'gfx942', (), 'fine'), Unit('b', 'gfx942', (), 'hang')]\n"
+        "for done in workers.run(units, lambda index, worker: None):\n"
+        "    print(workers._workers[0]._process.pid, flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+    wait_until_gone(child)
+
+
+def wait_until_gone(process: int) -> None:
+    import time
+
+    for _ in range(100):
+        state = Path(f"/proc/{process}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.1)
+    pytest.fail(f"process {process} is still there")
+
+
+def children() -> set[str]:
+    task = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    return set(task.read_text().split())

@@ -1,0 +1,108 @@
+"""Shows how far a compilation has come: live on a terminal, in plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from hipgraft.codegen.progress import Progress, Started
+
+ShowStep = Callable[[str], None]
+
+
+@contextmanager
+def progress(quiet: bool) -> Generator[ShowStep, None, None]:
+    """Gives a function that shows what is being done, and shows each graph that is compiled."""
+    if quiet:
+        yield lambda text: None
+        return
+    # Imports the compiler, which `--help` and wrong flags do without.
+    from hipgraft.codegen.progress import PROGRESS
+
+    if not sys.stderr.isatty():
+        token = PROGRESS.set(_print_line)
+        try:
+            yield lambda text: None
+        finally:
+            PROGRESS.reset(token)
+        return
+    with _Live() as live:
+        token = PROGRESS.set(live.show)
+        try:
+            yield live.step
+        finally:
+            PROGRESS.reset(token)
+
+
+def _print_line(event: Started | Progress) -> None:
+    """One line for each graph that took work; hits in the cache are told by the report."""
+    from hipgraft.codegen.progress import Progress
+
+    if isinstance(event, Progress) and event.ending != "cached":
+        counted = f"[{event.done}/{event.total}]"
+        line = f"{counted} {event.ending} {event.name} for {event.target}, {event.seconds:.2f} s\n"
+        sys.stderr.write(line)
+
+
+class _Live:
+    """A bar of all graphs, and a line of what each worker is at."""
+
+    def __init__(self) -> None:
+        # rich costs a tenth of a second to import.
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        self._display = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._bar = self._display.add_task("reading the model", total=None)
+        self._lines: dict[int, TaskID] = {}
+        self._workers: dict[tuple[str, str], int] = {}
+
+    def __enter__(self) -> Self:
+        self._display.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._display.stop()
+
+    def step(self, text: str) -> None:
+        """Shows what the whole program has come to."""
+        self._display.update(self._bar, description=text)
+
+    def show(self, event: Started | Progress) -> None:
+        """Shows that a graph is begun or done."""
+        from hipgraft.codegen.progress import Started
+
+        if isinstance(event, Started):
+            self._begin(event)
+            return
+        self._display.update(
+            self._bar, description="compiling graphs", completed=event.done, total=event.total
+        )
+        worker = self._workers.pop((event.name, event.target), None)
+        if worker is not None:
+            self._display.update(self._lines[worker], description=f"  worker {worker}: idle")
+
+    def _begin(self, event: Started) -> None:
+        if event.worker not in self._lines:
+            self._lines[event.worker] = self._display.add_task("", total=None)
+        self._workers[event.name, event.target] = event.worker
+        text = f"  worker {event.worker}: {event.name} for {event.target}"
+        self._display.reset(self._lines[event.worker], description=text)

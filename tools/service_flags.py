@@ -1,0 +1,104 @@
+"""Flags of how graphs are compiled: workers, their limits, the cache, overrides."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hipgraft.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from hipgraft.service import Cache, CompileService, Workers
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def add_service_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags that `open_service` reads."""
+    add = parser.add_argument_group("compilation of graphs").add_argument
+    add("-j", "--jobs", type=int, metavar="N", help="worker processes; by default one per core")
+    add("--timeout", type=float, default=600.0, metavar="SECONDS", help="for one graph")
+    add("--memory-limit", default="0", metavar="SIZE", help="of a worker: 2G; by default none")
+    add("--executor", default="", metavar="dask://HOST:PORT", help="compile on a Dask cluster")
+    add("--cache-dir", default="", metavar="DIR", help="by default hipgraft's, of the user")
+    add("--cache-from", action="append", default=[], metavar="DIR", help="a cache to read only")
+    add("--no-cache", action="store_true", help="compile every graph")
+    add("--overrides", default="", metavar="FILE.yaml", help="compiler flags of single graphs")
+    add("--tuning-spec", default="", metavar="FILE.mlir", help="a transform-dialect library")
+
+
+def extra_flags(flags: argparse.Namespace) -> list[str]:
+    """Returns the compiler flags that all graphs get."""
+    from hipgraft.service.overrides import tuning_spec_flag
+
+    spec = [tuning_spec_flag(flags.tuning_spec)] if flags.tuning_spec else []
+    return [*shlex.split(flags.iree_flags), *spec]
+
+
+@contextmanager
+def open_service(flags: argparse.Namespace) -> Generator[CompileService, None, None]:
+    """Gives the service that the flags describe, and tells what its cache complains of.
+
+    Raises:
+        HipgraftError: a flag has a wrong value, or an executor cannot be reached.
+    """
+    from hipgraft.service import CompileService, read_overrides
+
+    overrides = read_overrides(flags.overrides) if flags.overrides else []
+    cache = None if flags.no_cache else _cache(flags)
+    with CompileService(_workers(flags), cache, overrides) as service:
+        try:
+            yield service
+        finally:
+            _warn(cache)
+
+
+def parse_size(text: str, flag: str) -> int:
+    """Returns bytes from `512M` or `2G`.
+
+    Raises:
+        HipgraftError: the text has another form.
+    """
+    number, unit = text.rstrip("KMG"), text[len(text.rstrip("KMG")) :]
+    if not number.isdigit() or unit not in _UNITS:
+        raise HipgraftError(f"expected a size such as 512M or 2G in '{flag}', found '{text}'")
+    return int(number) * _UNITS[unit]
+
+
+def _workers(flags: argparse.Namespace) -> Workers:
+    from hipgraft.service import ProcessWorkers, connect_executor
+
+    if flags.executor:
+        return connect_executor(flags.executor)
+    if flags.jobs is not None and flags.jobs < 1:
+        raise HipgraftError(f"expected a positive number in '--jobs', found '{flags.jobs}'")
+    limit = parse_size(flags.memory_limit, "--memory-limit")
+    return ProcessWorkers(flags.jobs, timeout=flags.timeout, memory_limit=limit)
+
+
+def _cache(flags: argparse.Namespace) -> Cache:
+    from hipgraft.service import Cache, default_cache_directory
+
+    directory = Path(flags.cache_dir) if flags.cache_dir else default_cache_directory()
+    sources = [Path(source) for source in flags.cache_from]
+    for source in sources:
+        if not source.is_dir():
+            raise HipgraftError(f"cannot open cache '{source}': no such directory")
+    return Cache(directory, sources)
+
+
+def _warn(cache: Cache | None) -> None:
+    if cache is None or not cache.problems:
+        return
+    import sys
+
+    from hipgraft.diagnostic_printer import DiagnosticPrinter
+    from hipgraft.diagnostics import Diagnostic, Severity
+
+    printer = DiagnosticPrinter(sys.stderr)
+    for problem in cache.problems:
+        printer.print(Diagnostic(Severity.WARNING, problem))
