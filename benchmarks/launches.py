@@ -1,0 +1,92 @@
+"""Launches of a merged program against the dispatches of plain `iree-compile` of the whole model.
+
+    python benchmarks/launches.py MODEL.onnx ... [--target gfx942]
+
+Both compile the same file in one run. `graphs` is the number of containers outlined, `unique`
+how many of them are compiled; transients are the bytes of intermediate memory each one plans.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import hipgraft
+
+_CONSTANT = re.compile(r"%(\S+) = arith\.constant (\d+) : index")
+_TRANSIENT = re.compile(r"!stream\.resource<transient>\{%(\S+?)\}")
+
+
+@dataclass
+class Row:
+    """Figures of one way to compile a model."""
+
+    seconds: float
+    launches: int
+    transient_bytes: int
+
+
+def hipgraft_row(model: Path, target: str) -> Row:
+    start = time.perf_counter()
+    text = str(hipgraft.compile(model, target=target).module)
+    seconds = time.perf_counter() - start
+    arena = re.search(r"gpu\.alloc async .*: memref<(\d+)xi8>", text)
+    return Row(seconds, text.count(" gpu.launch_func "), int(arena[1]) if arena else 0)
+
+
+def iree_row(model: Path, target: str, directory: Path) -> Row:
+    scripts = Path(sys.executable).parent
+    imported, schedule = directory / "model.mlir", directory / "schedule.mlir"
+    _run(scripts / "iree-import-onnx", model, "--opset-version=17", "-o", imported)
+    flags = ("--iree-hal-target-device=hip", f"--iree-rocm-target={target}", "--iree-opt-level=O3")
+    start = time.perf_counter()
+    _run(scripts / "iree-compile", imported, *flags, "-o", directory / "model.vmfb")
+    seconds = time.perf_counter() - start
+    _run(
+        scripts / "iree-compile",
+        imported,
+        *flags,
+        "--compile-to=executable-targets",
+        "--mlir-elide-resource-strings-if-larger=16",
+        "--mlir-elide-elementsattrs-if-larger=16",
+        "-o",
+        schedule,
+    )
+    host = schedule.read_text()
+    constants = {name: int(value) for name, value in _CONSTANT.findall(host)}
+    allocated = re.findall(r"= stream\.resource\.alloca .*", host)
+    transients = [constants[name] for line in allocated for name in _TRANSIENT.findall(line)]
+    return Row(seconds, host.count("stream.cmd.dispatch "), sum(transients))
+
+
+def _run(*command: object) -> None:
+    subprocess.run([str(part) for part in command], check=True, capture_output=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--target", default="gfx942")
+    arguments = parser.parse_args()
+    head = ("launches", "iree", "compile s", "iree", "transient KB", "iree")
+    print(f"{'model':24}" + "".join(f"{text:>14}" for text in head))
+    for model in arguments.models:
+        with tempfile.TemporaryDirectory() as directory:
+            iree = iree_row(model, arguments.target, Path(directory))
+        ours = hipgraft_row(model, arguments.target)
+        print(
+            f"{model.stem:24}{ours.launches:14}{iree.launches:14}{ours.seconds:14.1f}"
+            f"{iree.seconds:14.1f}{ours.transient_bytes / 1024:14.0f}"
+            f"{iree.transient_bytes / 1024:14.0f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
