@@ -35,12 +35,6 @@ def test_bug_is_not_hidden():
         cli.run_tool(lambda: 1 // 0)
 
 
-def test_no_progress_off_a_terminal(capsys):
-    with cli.progress(quiet=False) as show:
-        show("working")
-    assert capsys.readouterr().err == ""
-
-
 def test_inputs_are_found_by_number_position_and_name(tmp_path):
     one, two = np.ones(2, np.float32), np.zeros(3, np.float32)
     signatures = [Signature("ids", (2,), F32), Signature("mask", (3,), F32)]
