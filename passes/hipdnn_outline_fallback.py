@@ -21,7 +21,9 @@ from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
 from hipgraft.views import StridedView
 
-_STAYING = frozenset({"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "arith.constant"})
+_STAYING = frozenset(
+    {"hipdnn.graph", "hipdnn.fallback", "hipdnn.execute", "hipdnn.view", "arith.constant"}
+)
 
 
 def _reads(op: ir.Operation) -> list[ir.Value]:

@@ -54,7 +54,8 @@ def multiply(
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
     """Multiplies all matrices of `a` by the one matrix `b` as one tall matrix."""
     packed = a.dims == tuple(range(a.rank))
-    if math.prod(a.shape[:-2]) == 1 or math.prod(b.shape[:-2]) > 1 or not packed:
+    stacked = any(dim in b.dims and b.shape[dim] > 1 for dim in range(b.rank - 2))
+    if math.prod(a.shape[:-2]) == 1 or stacked or not packed:
         return None
     rows = math.prod(a.shape[:-1])
     tall = emitter.reshape(a, (rows, a.shape[-1]))
@@ -93,10 +94,13 @@ def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
 
 
 def _named_op(batches: int, results: Sequence[Sequence[str]]) -> str | None:
-    """Named ops take plain or transposed matrices, with the batch outermost or broadcast."""
+    """Named ops take plain or transposed matrices, the batch outermost, or plain ones without."""
     if batches > 1 or any("k" not in dims for dims in results[:2]):
         return None
     if batches == 0:
         return "linalg.matmul"
-    leading = all("b0" not in dims or dims[0] == "b0" for dims in results)
+    leading = all(
+        dims[0] == "b0" or list(dims) == plain
+        for dims, plain in zip(results, (["m", "k"], ["k", "n"], None), strict=True)
+    )
     return "linalg.batch_matmul" if leading else None
