@@ -37,7 +37,11 @@ def version_text(tool: str) -> str:
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the model and what its dynamic dimensions are."""
-    parser.add_argument("model", metavar="MODEL", help="an .onnx, .mlir or .mlirbc file")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="an .onnx, .mlir or .mlirbc file, or a hipDNN graph (.json, .fb)",
+    )
     parser.add_argument(
         "--shape",
         action="append",

@@ -8,7 +8,7 @@ from typing import TypeVar
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, optional
-from hipgraft.dialects.hipdnn.kinds import STRING
+from hipgraft.dialects.hipdnn.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 
 ContainerT = TypeVar("ContainerT", bound=ContainerOp)
@@ -19,6 +19,23 @@ class GraphOp(ContainerOp, mnemonic="graph"):
     """A hipDNN operation graph: compute ops and constants, compiled to one executable."""
 
     engine = optional(STRING, "engine that is to run it")
+    arg_ragged = optional(
+        INTS, "per operand, the operand that holds the offsets of its batches; -1 if it is packed"
+    )
+    result_ragged = optional(INTS, "per result, likewise")
+
+    def verify(self) -> None:  # noqa: D102
+        super().verify()
+        self._check_ragged("arg_ragged", self.arg_ragged, len(self.inputs))
+        self._check_ragged("result_ragged", self.result_ragged, len(self.outputs))
+
+    def _check_ragged(self, name: str, operands: list[int] | None, count: int) -> None:
+        if operands is None:
+            return
+        if len(operands) != count:
+            raise self.error(f"expected {count} values in '{name}', but found {len(operands)}")
+        if not all(-1 <= operand < len(self.inputs) for operand in operands):
+            raise self.error(f"expected values in [-1, {len(self.inputs)}) in '{name}'")
 
 
 class FallbackOp(ContainerOp, mnemonic="fallback"):
@@ -58,6 +75,8 @@ def graph(
     arg_strides: Strides | None = None,
     arg_offsets: Sequence[int] | None = None,
     result_strides: Strides | None = None,
+    arg_ragged: Sequence[int] | None = None,
+    result_ragged: Sequence[int] | None = None,
     loc: ir.Location | None = None,
 ) -> GraphOp:
     """Creates a graph at the current insertion point.
@@ -73,6 +92,8 @@ def graph(
         arg_strides=arg_strides,
         arg_offsets=arg_offsets,
         result_strides=result_strides,
+        arg_ragged=arg_ragged,
+        result_ragged=result_ragged,
         loc=loc,
     )
     return _with_body(op)

@@ -29,7 +29,8 @@ def read(
     """Reads a model or program of any stage as it is.
 
     Args:
-        path: `.onnx`, or MLIR as text or bytecode.
+        path: `.onnx`, MLIR as text or bytecode, or a hipDNN graph (`.json`, or `.fb` for its
+            FlatBuffer).
         context: context of the module; a new one if absent.
         shapes: extents of ONNX graph inputs by name, for dynamic ones.
         dims: extents of ONNX symbolic dimensions by name.
@@ -47,8 +48,13 @@ def read(
         return import_model(read_model(path, shapes=shapes, dims=dims), path, context)
     if path.suffix in (".mlir", ".mlirbc"):
         return read_mlir(path, context)
+    if path.suffix in (".json", ".fb"):
+        from hipgraft.hipdnn_io import import_document
+        from hipgraft.hipdnn_io.files import read_file
+
+        return import_document(read_file(path), context)
     raise HipgraftError(
-        f"unknown kind of file '{path.suffix}'; expected .onnx, .mlir or .mlirbc",
+        f"unknown kind of file '{path.suffix}'; expected .onnx, .mlir, .mlirbc, .json or .fb",
         location=str(path),
     )
 

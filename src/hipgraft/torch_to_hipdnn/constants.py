@@ -72,4 +72,3 @@ def _signless(literal: ir.Operation) -> ir.Attribute:
     manager = passmanager.PassManager.parse(_TO_ARITH, literal.context)
     manager.run(module.operation)
     return block.operations[0].operation.attributes["value"]
-

@@ -14,7 +14,7 @@ from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
-from hipgraft.dialects.hipdnn import ContainerOp, wrap
+from hipgraft.dialects.hipdnn import ContainerOp, GraphOp, wrap
 
 
 def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
@@ -29,6 +29,7 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
     # A clone has no parent, so that it prints by itself, and outlives changes to the program.
     clone = op.operation.clone(ip=False)
     container = cast(ContainerOp, wrap(clone))
+    _check_packed(container)
     lowering = Lowering(target)
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
@@ -57,6 +58,14 @@ def result_layouts(container: ContainerOp) -> list[Layout]:
     values = container.outputs
     strides = container.result_strides or [None] * len(values)
     return [_layout(value, step, 0) for value, step in zip(values, strides, strict=True)]
+
+
+def _check_packed(container: ContainerOp) -> None:
+    ragged = isinstance(container, GraphOp) and (container.arg_ragged or container.result_ragged)
+    if ragged:
+        where = location_text(container.location)
+        message = "'hipdnn.graph' op with ragged tensors has no lowering"
+        raise CodegenError(message, location=where)
 
 
 def _layout(value: ir.Value, strides: Sequence[int] | None, offset: int) -> Layout:

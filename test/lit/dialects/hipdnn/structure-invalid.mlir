@@ -242,6 +242,26 @@ func.func @views(%x: tensor<4x6xf32>) {
   }]
 } : () -> ()
 
+func.func @ragged_count(%x: tensor<4xf32>) {
+  // expected-error @below {{'hipdnn.graph' op expected 1 values in 'arg_ragged', but found 2}}
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%gx: tensor<4xf32>):
+    %1 = "hipdnn.pointwise"(%gx) {mode = "neg"} : (tensor<4xf32>) -> tensor<4xf32>
+    "hipdnn.yield"(%1) : (tensor<4xf32>) -> ()
+  }) {arg_ragged = array<i64: -1, -1>} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+func.func @ragged_operand(%x: tensor<4xf32>) {
+  // expected-error @below {{'hipdnn.graph' op expected values in [-1, 1) in 'result_ragged'}}
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%gx: tensor<4xf32>):
+    %1 = "hipdnn.pointwise"(%gx) {mode = "neg"} : (tensor<4xf32>) -> tensor<4xf32>
+    "hipdnn.yield"(%1) : (tensor<4xf32>) -> ()
+  }) {result_ragged = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
 // -----
 
 // Symbols are looked up once everything else is right.

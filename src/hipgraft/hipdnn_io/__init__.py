@@ -1,0 +1,44 @@
+"""hipDNN's own files: graphs as JSON and as FlatBuffers, to and from `hipdnn.graph`.
+
+A file is read into a `GraphDocument`, which has neither layout nor encoding, and the importer
+turns that into a module; the other way likewise. Which fields a node has follows from the op
+classes of the dialect; `forms` says where each kind of node keeps them.
+
+What is normalised on the way through a module:
+
+* nodes are in topological order, stable otherwise; tensors are in the order of their uids;
+* uids stay; tensors that were made since get the next free ones, from 1;
+* graph keys of the first generation (`compute_type`, ...) become those of the second;
+* absent attributes that have a default are written with it, and enumerations are spelled alike;
+* tensors that no node uses are dropped, and reported.
+
+Types that are unset are those that the graph gives: the compute type for nodes, the intermediate
+type for virtual tensors, the I/O type for others; they are written as unset again.
+
+Names, alignments, strides (also of virtual tensors and of extents of 1), ragged offsets, runtime
+scalars and unknown fields stay; unknown ones are reported.
+"""
+
+from hipgraft.hipdnn_io.document import GraphDocument, NodeDocument, TensorDocument
+from hipgraft.hipdnn_io.exporter import export_graph, find_graph
+from hipgraft.hipdnn_io.flatbuffer_reader import read_flatbuffer
+from hipgraft.hipdnn_io.flatbuffer_writer import write_flatbuffer
+from hipgraft.hipdnn_io.importer import import_document
+from hipgraft.hipdnn_io.json_reader import read_json
+from hipgraft.hipdnn_io.json_writer import write_json
+from hipgraft.hipdnn_io.templates import expand_template, sweep_cases
+
+__all__ = [
+    "GraphDocument",
+    "NodeDocument",
+    "TensorDocument",
+    "expand_template",
+    "export_graph",
+    "find_graph",
+    "import_document",
+    "read_flatbuffer",
+    "read_json",
+    "sweep_cases",
+    "write_flatbuffer",
+    "write_json",
+]

@@ -1,0 +1,256 @@
+"""Turns a `hipdnn.graph` into a graph document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError, OpError
+from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
+from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
+from hipgraft.dialects.hipdnn.shapes import element_type_of, row_major, shape_of
+from hipgraft.hipdnn_io import records
+from hipgraft.hipdnn_io.attributes import write_attribute
+from hipgraft.hipdnn_io.data_types import data_type_name
+from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
+from hipgraft.hipdnn_io.forms import FORMS, POINTWISE_OPERANDS, NodeForm, form_name
+from hipgraft.hipdnn_io.scalars import value_of
+from hipgraft.hipdnn_io.strides import infer_strides, same_places
+
+
+def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:
+    """Returns the graph of a module.
+
+    Args:
+        module: any module at stage `hipdnn-graphs`.
+        name: which graph; may be left out where there is one.
+
+    Raises:
+        HipgraftError: there is no such graph, or several and no name; the names are listed.
+    """
+    graphs: list[GraphOp] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == GraphOp.OP_NAME:
+            graphs.append(GraphOp(op))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    names = ", ".join(f"'{graph.name}'" for graph in graphs)
+    found = [graph for graph in graphs if name in (None, graph.name)]
+    if not graphs:
+        raise HipgraftError("the module has no 'hipdnn.graph'")
+    if len(found) != 1:
+        wanted = "one graph" if name is None else f"one graph called '{name}'"
+        raise HipgraftError(f"expected {wanted}, but the module has {names}")
+    return found[0]
+
+
+def export_graph(graph: GraphOp) -> GraphDocument:
+    """Returns a graph as a document.
+
+    Names, uids and what else the IR does not say come from the records that an import leaves; what
+    has none gets new ones.
+
+    Raises:
+        HipgraftError: hipDNN cannot express something in it; located.
+    """
+    errors = hipdnn.verify(graph.operation)
+    if errors:
+        raise errors[0]
+    with graph.operation.context, ir.Location.unknown():
+        return _Exporter(graph).document()
+
+
+class _Exporter:
+    def __init__(self, graph: GraphOp):
+        self.graph = graph
+        self.record = records.record_of(graph.operation)
+        *body, terminator = graph.body.operations
+        self.body = [op.operation for op in body]
+        self.yielded: list[ir.Value] = list(terminator.operation.operands)
+        self.tensors: dict[ir.Value, TensorDocument] = {}
+        self.unset: set[int | str] = set()
+        self.free_uid = 1 + max(self._known_uids(), default=0)
+
+    def document(self) -> GraphDocument:
+        self._add_arguments()
+        nodes: list[NodeDocument] = []
+        for op in self.body:
+            if op.name == "arith.constant":
+                self._add_constant(op)
+            else:
+                nodes.append(self._node(cast(ComputeOp, hipdnn.wrap(op)), len(nodes)))
+        self._add_ragged()
+        default = nodes[0].compute_data_type
+        document = GraphDocument(
+            name=self.graph.name or "",
+            compute_data_type=self.record.get("compute_data_type", default),
+            io_data_type=self.record.get("io_data_type", self._io_type()),
+            intermediate_data_type=self.record.get("intermediate_data_type", default),
+            nodes=nodes,
+            tensors=sorted(self.tensors.values(), key=lambda tensor: tensor.uid),
+            extra=self.record.get("extra", {}),
+        )
+        self._unset_types(document)
+        return document
+
+    def _unset_types(self, document: GraphDocument) -> None:
+        """Leaves types unset that were, where the graph still gives the same."""
+        for node in document.nodes:
+            if node.name in self.unset and node.compute_data_type == document.compute_data_type:
+                node.compute_data_type = UNSET
+        for tensor in document.tensors:
+            given = document.intermediate_data_type if tensor.virtual else document.io_data_type
+            if tensor.uid in self.unset and tensor.data_type == given:
+                tensor.data_type = UNSET
+
+    def _known_uids(self) -> Iterable[int]:
+        for op in (self.graph.operation, *self.body):
+            for record in records.record_of(op).get("tensors", []):
+                yield record["uid"]
+
+    def _io_type(self) -> str:
+        return next(tensor.data_type for tensor in self.tensors.values() if not tensor.virtual)
+
+    def _add_arguments(self) -> None:
+        arguments = list(self.graph.body.arguments)
+        kept = records.tensor_records(self.graph.operation, len(arguments))
+        layouts = self.graph.arg_strides or [None] * len(arguments)
+        for at, (value, record) in enumerate(zip(arguments, kept, strict=True)):
+            strides = layouts[at] or row_major(shape_of(value))
+            self._add(value, record, f"arg{at}", strides)
+
+    def _add_constant(self, op: ir.Operation) -> None:
+        value = op.results[0]
+        (record,) = records.tensor_records(op, 1)
+        scalar = value_of(op)
+        if scalar is None or any(extent != 1 for extent in shape_of(value)):
+            message = f"constant of type {value.type} cannot be exported; hipDNN has scalars only"
+            raise OpError(message, op)
+        tensor = self._add(value, record, f"scalar{len(self.tensors)}", row_major(shape_of(value)))
+        tensor.value_type = record.get("value_type", scalar[0])
+        tensor.value = record.get("value", scalar[1])
+
+    def _node(self, op: ComputeOp, at: int) -> NodeDocument:
+        kind = form_name(type(op))
+        record = records.record_of(op.operation)
+        name = record.get("name", f"{op.OP_NAME.removeprefix('hipdnn.')}_{at}")
+        self._add_results(op, name)
+        if "compute_data_type" in record:
+            self.unset.add(name)
+        node = NodeDocument(
+            type=kind,
+            name=name,
+            compute_data_type=self._compute_type(op),
+            fields=self._fields(op, FORMS[kind]) | record.get("extra", {}),
+            sections=record.get("sections", {}),
+        )
+        return node
+
+    def _compute_type(self, op: ComputeOp) -> str:
+        if op.compute_type is not None:
+            return data_type_name(op.compute_type) or "float"
+        is_double = any(
+            isinstance(element_type_of(value), ir.F64Type) for value in op.operation.operands
+        )
+        return "double" if is_double else "float"
+
+    def _add_results(self, op: ComputeOp, name: str) -> None:
+        kept = iter(records.tensor_records(op.operation, len(op.operation.results)))
+        for field in op.result_fields:
+            for at, value in enumerate(op.result_values(field)):
+                suffix = f"_{at}" if field.arity is Arity.VARIADIC else ""
+                label = f"{name}::{field.name.upper()}{suffix}"
+                record = next(kept)
+                strides = self._result_strides(op, value, record)
+                tensor = self._add(value, record, label, strides)
+                tensor.virtual = value not in self.yielded
+
+    def _result_strides(self, op: ComputeOp, value: ir.Value, record: dict[str, Json]) -> list[int]:
+        if value not in self.yielded and record:
+            return record.get("strides", row_major(shape_of(value)))
+        if value not in self.yielded:
+            operands = [self.tensors[operand] for operand in op.operation.operands]
+            return infer_strides(shape_of(value), operands)
+        layouts = self.graph.result_strides or [None] * len(self.yielded)
+        return layouts[self.yielded.index(value)] or row_major(shape_of(value))
+
+    def _add(
+        self, value: ir.Value, record: dict[str, Json], name: str, strides: Sequence[int]
+    ) -> TensorDocument:
+        data_type = data_type_name(element_type_of(value))
+        if data_type is None:
+            raise OpError(f"hipDNN has no type for {element_type_of(value)}", self.graph.operation)
+        dims = shape_of(value)
+        known = record.get("strides", row_major(dims))
+        tensor = TensorDocument(
+            uid=record.get("uid", self.free_uid),
+            name=record.get("name", name),
+            data_type=data_type,
+            dims=dims,
+            # The record knows strides that do not matter, the graph those that do.
+            strides=known if record and same_places(dims, known, strides) else list(strides),
+            alignment=record.get("alignment", 16),
+            is_runtime_pass_by_value=record.get("is_runtime_pass_by_value", False),
+            ragged_offset_multiplier=record.get("ragged_offset_multiplier", 1),
+            extra=record.get("extra", {}),
+        )
+        self.free_uid += "uid" not in record
+        if "data_type" in record:
+            self.unset.add(tensor.uid)
+        self.tensors[value] = tensor
+        return tensor
+
+    def _fields(self, op: ComputeOp, form: NodeForm) -> dict[str, Json]:
+        fields: dict[str, Json] = {}
+        for field in (*form.op.operand_fields, *form.op.result_fields):
+            uids = self._uids(op, field)
+            if field.arity is Arity.VARIADIC:
+                fields[form.key(field)] = uids
+            elif uids or form.null_uids:
+                fields[form.key(field)] = uids[0] if uids else None
+        for field in form.written_attributes:
+            value = write_attribute(field, getattr(op, field.name))
+            if value is not None or form.null_attributes:
+                fields[form.key(field)] = value
+        return fields | _implied_fields(op)
+
+    def _uids(self, op: ComputeOp, field: ValueField) -> list[int]:
+        if isinstance(field, ResultField):
+            values = op.result_values(field)
+        else:
+            values = op.operand_values(_dialect_operand(op, cast(OperandField, field)))
+        return [self.tensors[value].uid for value in values]
+
+    def _add_ragged(self) -> None:
+        groups = (
+            (list(self.graph.body.arguments), self.graph.arg_ragged),
+            (self.yielded, self.graph.result_ragged),
+        )
+        for values, offsets in groups:
+            for value, at in zip(values, offsets or [], strict=False):
+                if at >= 0:
+                    uid = self.tensors[self.graph.body.arguments[at]].uid
+                    self.tensors[value].ragged_offset_tensor_uid = uid
+
+
+def _dialect_operand(op: ComputeOp, field: OperandField) -> OperandField:
+    """The operand that hipDNN's field `field` is; the two differ in the order of some modes."""
+    if not isinstance(op, hipdnn.PointwiseOp) or op.mode not in POINTWISE_OPERANDS:
+        return field
+    order, position = POINTWISE_OPERANDS[op.mode], op.operand_fields.index(field)
+    if position >= len(order):
+        return field
+    return op.operand_fields[op.info.operands.index(order[position])]
+
+
+def _implied_fields(op: ComputeOp) -> dict[str, Json]:
+    """The number of normalised dimensions, which hipDNN's reader requires and the op may imply."""
+    if not isinstance(op, hipdnn.LayernormOp | hipdnn.LayernormBackwardOp):
+        return {}
+    rank = len(shape_of(op.x))
+    is_trailing = op.dims == list(range(rank - len(op.dims), rank))
+    return {"normalized_dim_count": len(op.dims)} if is_trailing else {}

@@ -1,0 +1,194 @@
+"""Writes hipDNN's FlatBuffer."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from typing import Any, cast
+
+import flatbuffers  # pyright: ignore[reportMissingTypeStubs]
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.hipdnn_io.document import GraphDocument, Json, NodeDocument, TensorDocument
+from hipgraft.hipdnn_io.schema import SCHEMA, SchemaField
+
+SCALARS = {
+    "bool": ("Bool", "<?"),
+    "byte": ("Int8", "<b"),
+    "ubyte": ("Uint8", "<B"),
+    "int": ("Int32", "<i"),
+    "uint": ("Uint32", "<I"),
+    "long": ("Int64", "<q"),
+    "float": ("Float32", "<f"),
+    "double": ("Float64", "<d"),
+}
+"""FlatBuffers' scalar types: the builder's word for each, and its format in memory."""
+
+
+def write_flatbuffer(document: GraphDocument) -> bytes:
+    """Returns the FlatBuffer of a graph; unknown fields, which it has no place for, are warned of.
+
+    Raises:
+        HipgraftError: a value is not one that hipDNN's schema has; the field is named.
+    """
+    builder = flatbuffers.Builder(1024)
+    writer = _Writer(builder, document)
+    builder.Finish(writer.table("Graph", _graph_fields(document), "graph"))
+    return bytes(builder.Output())
+
+
+def _graph_fields(document: GraphDocument) -> dict[str, Json]:
+    return {
+        **document.extra,
+        "name": document.name,
+        "compute_data_type": document.compute_data_type,
+        "intermediate_data_type": document.intermediate_data_type,
+        "io_data_type": document.io_data_type,
+        "tensors": document.tensors,
+        "nodes": document.nodes,
+    }
+
+
+class _Writer:
+    def __init__(self, builder: Any, document: GraphDocument):
+        self.builder = builder
+        self.document = document
+
+    def table(self, name: str, values: dict[str, Json], label: str) -> int:
+        """Writes a table and returns where it is; `label` is how messages call it."""
+        fields = SCHEMA.tables[name]
+        for key in values.keys() - fields.keys():
+            if values[key] is not None:
+                self.document.warnings.append(
+                    f"{label}: field '{key}' is not in the schema, and left out"
+                )
+        present = [field for field in fields.values() if values.get(field.name) is not None]
+        # What a table points at is written before the table.
+        places = {field.name: self._pointee(field, values[field.name], label) for field in present}
+        self.builder.StartObject(1 + max(field.slot for field in fields.values()))
+        for field in present:
+            self._set(field, places[field.name], values[field.name], label)
+        return self.builder.EndObject()
+
+    def _pointee(self, field: SchemaField, value: Any, label: str) -> int | None:
+        if field.type in SCHEMA.unions:
+            return self._union_member(value)
+        if field.type == "string":
+            return self.builder.CreateString(str(value))
+        if not field.is_vector:
+            return None
+        if field.type in SCHEMA.tables:
+            offsets = [self._element(field.type, one) for one in value]
+            self.builder.StartVector(4, len(offsets), 4)
+            for offset in reversed(offsets):
+                self.builder.PrependUOffsetTRelative(offset)
+            return self.builder.EndVector()
+        return self._scalars(field, value, label)
+
+    def _scalars(self, field: SchemaField, values: list[int], label: str) -> int:
+        word, form = SCALARS[field.type]
+        size = struct.calcsize(form)
+        self.builder.StartVector(size, len(values), size)
+        for value in reversed(values):
+            self._checked(form, value, field.name, label)
+            getattr(self.builder, f"Prepend{word}")(value)
+        return self.builder.EndVector()
+
+    def _element(self, table: str, one: Any) -> int:
+        if isinstance(one, TensorDocument):
+            return self.table(table, _tensor_fields(one), one.label)
+        node = cast(NodeDocument, one)
+        fields = {
+            "name": node.name,
+            "compute_data_type": node.compute_data_type,
+            "attributes": (node.type, node),
+        }
+        return self.table(table, fields, node.label)
+
+    def _union_member(self, value: tuple[str, Any]) -> int:
+        member, content = value
+        if member in SCHEMA.tables:
+            return self.table(member, content.fields, content.label)
+        return self._struct(member, {"value": content})
+
+    def _struct(self, name: str, values: dict[str, Json]) -> int:
+        """Writes a struct where the builder is, and returns where that was."""
+        data = b"".join(
+            struct.pack(SCALARS[field.type][1], one)
+            for field in SCHEMA.structs[name]
+            for one in (values[field.name] if field.length else [values[field.name]])
+        )
+        align = max(struct.calcsize(SCALARS[field.type][1]) for field in SCHEMA.structs[name])
+        self.builder.Prep(align, len(data))
+        for byte in reversed(data):
+            self.builder.PrependByte(byte)
+        return self.builder.Offset()
+
+    def _set(self, field: SchemaField, place: int | None, value: Any, label: str) -> None:
+        if field.type in SCHEMA.unions:
+            number = SCHEMA.number(field.type, value[0])
+            self.builder.PrependUint8Slot(field.slot - 1, number, 0)
+        if field.type in SCHEMA.structs:
+            members = _struct_members(field.type, value)
+            self.builder.PrependStructSlot(field.slot, self._struct(field.type, members), 0)
+        elif place is not None:
+            self.builder.PrependUOffsetTRelativeSlot(field.slot, place, 0)
+        else:
+            self._set_scalar(field, value, label)
+
+    def _set_scalar(self, field: SchemaField, value: Json, label: str) -> None:
+        type_ = field.type
+        if type_ in SCHEMA.enums:
+            type_, number = "byte", SCHEMA.number(type_, str(value))
+            if number is None:
+                raise self.document.error(
+                    f"{label}: field '{field.name}' has no number for '{value}' in hipDNN's schema"
+                )
+            value = number
+        word, form = SCALARS[type_]
+        self._checked(form, value, field.name, label)
+        if not field.is_optional and value == _default(field):
+            return
+        getattr(self.builder, f"Prepend{word}")(value)
+        self.builder.Slot(field.slot)
+
+    def _checked(self, form: str, value: Json, key: str, label: str) -> None:
+        try:
+            struct.pack(form, value)
+        except (struct.error, OverflowError):
+            raise self.document.error(f"{label}: field '{key}' cannot hold {value}") from None
+
+
+def _default(field: SchemaField) -> Json:
+    """What an absent scalar reads as; enumerators as numbers."""
+    if field.type in SCHEMA.enums and field.default:
+        return SCHEMA.number(field.type, field.default)
+    return int(field.default) if field.default.isdigit() else 0
+
+
+def _tensor_fields(tensor: TensorDocument) -> dict[str, Json]:
+    return {
+        **tensor.extra,
+        "uid": tensor.uid,
+        "name": tensor.name,
+        "data_type": tensor.data_type,
+        "strides": tensor.strides,
+        "dims": tensor.dims,
+        "virtual": tensor.virtual,
+        "value": (tensor.value_type, tensor.value) if tensor.value_type else None,
+        "is_runtime_pass_by_value": tensor.is_runtime_pass_by_value,
+        "ragged_offset_tensor_uid": tensor.ragged_offset_tensor_uid,
+        "alignment": tensor.alignment,
+        "ragged_offset_multiplier": tensor.ragged_offset_multiplier,
+    }
+
+
+def _struct_members(name: str, value: Json) -> dict[str, Json]:
+    if name != "Uuid":
+        return cast(dict[str, Json], value)
+    try:
+        return {"bytes": list(uuid.UUID(str(value)).bytes)}
+    except ValueError:
+        raise HipgraftError(
+            f"graph: expected field 'id' to be a UUID, but found '{value}'"
+        ) from None

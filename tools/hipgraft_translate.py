@@ -1,0 +1,138 @@
+"""hipgraft-translate: hipDNN's own files to MLIR, and back."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hipgraft.diagnostics import Diagnostic, HipgraftError, Severity
+from hipgraft.tools import cli
+
+if TYPE_CHECKING:
+    from hipgraft.hipdnn_io import GraphDocument
+
+Translation = Callable[[argparse.Namespace], bytes]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    return cli.run_tool(lambda: _run(flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hipgraft-translate",
+        description="Translates hipDNN's graphs, as JSON or as FlatBuffers, to MLIR and back.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", metavar="INPUT", nargs="?", default="-", help="input file; - is standard input")
+    add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
+    group = parser.add_mutually_exclusive_group(required=True)
+    for name, (_, text) in _TRANSLATIONS.items():
+        group.add_argument(
+            f"--{name}", dest="translation", action="store_const", const=name, help=text
+        )
+    add("--graph", metavar="NAME", help="graph to export, where the module has several")
+    add("--sweep-case", metavar="ID", help="case of the sweep that a graph template is for")
+    add("--sweep", metavar="FILE", help="the sweep; X.sweep.json for X.graph.template.json")
+    add("--version", action="version", version=cli.version_text("hipgraft-translate"))
+    return parser
+
+
+def _run(flags: argparse.Namespace) -> int:
+    # Only now: `--help` and wrong flags need no compiler.
+    from hipgraft import ir_io
+
+    translate, _ = _TRANSLATIONS[flags.translation]
+    ir_io.write_output(flags.output, translate(flags))
+    return 0
+
+
+def _import_json(flags: argparse.Namespace) -> bytes:
+    from hipgraft import hipdnn_io
+    from hipgraft.hipdnn_io.files import read_json_file
+
+    if flags.input != "-":
+        return _module_text(read_json_file(flags.input, flags.sweep_case, flags.sweep))
+    return _module_text(hipdnn_io.read_json(sys.stdin.read(), "<stdin>"))
+
+
+def _import_flatbuffer(flags: argparse.Namespace) -> bytes:
+    from hipgraft import hipdnn_io
+
+    return _module_text(hipdnn_io.read_flatbuffer(_read(flags.input), _name(flags.input)))
+
+
+def _export_json(flags: argparse.Namespace) -> bytes:
+    from hipgraft import hipdnn_io
+
+    return hipdnn_io.write_json(_exported(flags)).encode()
+
+
+def _export_flatbuffer(flags: argparse.Namespace) -> bytes:
+    from hipgraft import hipdnn_io
+
+    document = _exported(flags)
+    data = hipdnn_io.write_flatbuffer(document)
+    _warn(document)
+    return data
+
+
+_TRANSLATIONS: dict[str, tuple[Translation, str]] = {
+    "import-hipdnn-json": (_import_json, "hipDNN's JSON to a module with a hipdnn.graph"),
+    "export-hipdnn-json": (_export_json, "a hipdnn.graph to hipDNN's JSON"),
+    "import-hipdnn-fb": (_import_flatbuffer, "hipDNN's FlatBuffer to a module"),
+    "export-hipdnn-fb": (_export_flatbuffer, "a hipdnn.graph to hipDNN's FlatBuffer"),
+}
+
+
+def _module_text(document: GraphDocument) -> bytes:
+    from hipgraft import hipdnn_io
+    from hipgraft.program import module_bytes
+
+    module = hipdnn_io.import_document(document)
+    _warn(document)
+    return module_bytes(module)
+
+
+def _exported(flags: argparse.Namespace) -> GraphDocument:
+    from hipgraft import hipdnn_io
+    from hipgraft.bindings import make_context
+    from hipgraft.frontends.torch_text import read_mlir
+
+    module = read_mlir(Path(flags.input), make_context())
+    return hipdnn_io.export_graph(hipdnn_io.find_graph(module, flags.graph))
+
+
+def _warn(document: GraphDocument) -> None:
+    from hipgraft.diagnostic_printer import DiagnosticPrinter
+
+    printer = DiagnosticPrinter(sys.stderr)
+    for warning in document.warnings:
+        printer.print(Diagnostic(Severity.WARNING, warning, document.source))
+
+
+def _read(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise HipgraftError(f"cannot open input file '{path}': {error.strerror}") from None
+
+
+def _name(path: str) -> str:
+    return "<stdin>" if path == "-" else path
+
+
+if __name__ == "__main__":
+    sys.exit(main())
