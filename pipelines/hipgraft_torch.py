@@ -32,8 +32,12 @@ PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
     "torch-function-to-torch-backend-pipeline{backend-legal-ops=" + ",".join(_KEPT_WHOLE) + "}",
 )
 
-# Op by op, so that what does not convert stays and is told, instead of failing the model.
-PHASE_CONVERT: tuple[PipelineElement, ...] = ("convert-torch-to-hipdnn",)
+# Op by op, so that what does not convert stays and is told, instead of failing the model. Masks
+# and tables that depend on no input are evaluated before, so that they cost no launch.
+PHASE_CONVERT: tuple[PipelineElement, ...] = (
+    "torch-fold-constants",
+    "convert-torch-to-hipdnn",
+)
 
 # hipDNN's graphs are chosen first; whatever is left then becomes kernels too. Equal graphs are
 # merged before code generation, which is the expensive part.

@@ -1,0 +1,27 @@
+// RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=64 | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=16 | FileCheck %s --check-prefix=SMALL
+
+// A view of a weight costs no launch: it stays a view, and the weight is stored once.
+
+// CHECK-LABEL: func.func @weight
+// CHECK:         torch.aten.transpose.int
+func.func @weight(%x: !torch.vtensor<[4,2],f32>) -> !torch.vtensor<[4,3],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %w = torch.vtensor.literal(dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>) : !torch.vtensor<[3,2],f32>
+  %t = torch.aten.transpose.int %w, %int0, %int1 : !torch.vtensor<[3,2],f32>, !torch.int, !torch.int -> !torch.vtensor<[2,3],f32>
+  %y = torch.aten.mm %x, %t : !torch.vtensor<[4,2],f32>, !torch.vtensor<[2,3],f32> -> !torch.vtensor<[4,3],f32>
+  return %y : !torch.vtensor<[4,3],f32>
+}
+
+// -----
+
+// Nothing larger than the limit is read or made.
+
+// SMALL-LABEL: func.func @large
+// SMALL:         torch.aten.neg
+func.func @large() -> !torch.vtensor<[8],f32> {
+  %w = torch.vtensor.literal(dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : tensor<8xf32>) : !torch.vtensor<[8],f32>
+  %y = torch.aten.neg %w : !torch.vtensor<[8],f32> -> !torch.vtensor<[8],f32>
+  return %y : !torch.vtensor<[8],f32>
+}
