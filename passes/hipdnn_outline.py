@@ -294,7 +294,9 @@ class HipdnnOutlinePass(Pass):
             loc=location,
         )
         body = BodyBuilder(container.body, inputs)
-        kept = set(outputs) if self.wide_virtuals else {r for op in group.ops for r in op.results}
+        kept: set[ir.Value] = set(outputs)
+        if not self.wide_virtuals:
+            kept = {result for op in group.ops for result in op.results}
         for op in group.ops:
             body.copy(op, [_virtual_type(result, kept) for result in op.results])
         body.finish([body.value(value) for value in outputs], location)

@@ -68,7 +68,7 @@ def _program(
     location = ir.Location.unknown()
     module = ir.Module.create(location)
     with ir.InsertionPoint(module.body):
-        function = func_d.FuncOp("main", ([], list(kinds)), loc=location)
+        function = func_d.FuncOp("main", ir.FunctionType.get([], list(kinds)), loc=location)
     entry = function.add_entry_block()
     copies: dict[ir.Value, ir.Value] = {}
     with ir.InsertionPoint(entry):
@@ -88,9 +88,9 @@ def _program(
 
 
 def _read(device: CpuDevice, tensor: TypedMemory) -> bytes:
-    data = np.empty(tensor.nbytes, np.uint8)
+    data = bytearray(tensor.nbytes)
     device.copy_to_host(data, tensor.address)
-    return data.tobytes()
+    return bytes(data)
 
 
 def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:

@@ -188,7 +188,7 @@ def _border(group: Group, reads: Reads) -> tuple[list[ir.Value], list[ir.Value]]
         if operand not in made and not is_splat(operand)
     )
     members = set(group.ops)
-    outputs = [
+    outputs: list[ir.Value] = [
         result
         for op in group.ops
         for result in op.results
@@ -224,7 +224,7 @@ class BodyBuilder:
     """Writes the body of a container: copies of a group's ops on its block arguments."""
 
     def __init__(self, body: ir.Block, inputs: Sequence[ir.Value]):
-        self._values = dict(zip(inputs, body.arguments, strict=True))
+        self._values: dict[ir.Value, ir.Value] = dict(zip(inputs, body.arguments, strict=True))
         self._end = ir.InsertionPoint(body)
 
     def value(self, old: ir.Value) -> ir.Value:

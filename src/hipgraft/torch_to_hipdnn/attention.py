@@ -43,7 +43,8 @@ def _mask(converter: Converter, mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
     if len(mask.shape) == 3 and len(q.shape) == 4:
         mask = mask.through(mask.view.insert(1))
     rank_up = (1,) * (4 - len(mask.shape)) + mask.shape
-    return mask.through(mask.view.reshape(rank_up).expand((*rank_up[:2], q.shape[2], k.shape[2])))
+    mask = mask.reshape(rank_up)
+    return mask.through(mask.view.expand((*rank_up[:2], q.shape[2], k.shape[2])))
 
 
 ATTENTION: dict[str, Conversion] = {"torch.aten.scaled_dot_product_attention": _sdpa}

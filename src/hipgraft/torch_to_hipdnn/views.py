@@ -77,13 +77,6 @@ def _narrow(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     ]
 
 
-def _to_dtype_view(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    tensor = op.tensor(0)
-    if tensor.element_type != op.result_element():
-        raise NoMatch("cast", "the element type changes")
-    return [tensor]
-
-
 VIEWS: dict[str, Conversion] = {
     "torch.aten.view": _reshape,
     "torch.aten.reshape": _reshape,
