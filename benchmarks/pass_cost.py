@@ -95,7 +95,9 @@ def print_share(model: str, target: str) -> None:
     ours = total - codegen
     launches = str(module).count(" gpu.launch_func ")
     print(f"{model} for {target}: {launches} launches")
-    print(f"frontend {loaded:.2f} s, code generation {codegen:.2f} s, all other passes {ours:.2f} s")
+    print(
+        f"frontend {loaded:.2f} s, code generation {codegen:.2f} s, all other passes {ours:.2f} s"
+    )
     print(f"share of the passes in a cold compile: {100 * ours / (loaded + total):.1f} %")
 
 
