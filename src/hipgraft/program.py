@@ -116,7 +116,8 @@ def compile(
         shapes: extents of ONNX graph inputs by name, for dynamic ones.
         dims: extents of ONNX symbolic dimensions by name.
         on_stage: is called with each stage and the module when it is reached.
-        service: compiles the graphs; by default a process per core does, with the user's cache.
+        service: compiles the graphs; by default the one that `use_service` set, or else a
+            process per core, with the user's cache.
 
     Raises:
         HipgraftError: the model is invalid, a target or stage unknown, or an op cannot be
@@ -165,14 +166,16 @@ def _check_targets(config: HipgraftTorchConfig) -> None:
 
 @contextmanager
 def _service(given: CompileService | None) -> Generator[None, None, None]:
-    from hipgraft.service import default_service, use_service
+    from hipgraft.service import default_service, is_service_used, use_service
 
     if given is not None:
         with use_service(given):
             yield
-        return
-    with default_service() as service, use_service(service):
+    elif is_service_used():
         yield
+    else:
+        with default_service() as service, use_service(service):
+            yield
 
 
 def _ignore(stage: str, module: ir.Module) -> None:

@@ -109,6 +109,16 @@ class IreeSession:
         return invocation
 
 
+def disable_threads() -> None:
+    """Makes sessions that start later compile in one thread; for processes that share a machine.
+
+    The compiler takes this as a global option, once, before the first session.
+    """
+    words = (ctypes.c_char_p * 2)(b"hipgraft", b"--mlir-disable-threading")
+    library: Any = ctypes_dl._dylib  # pyright: ignore[reportPrivateUsage]
+    library.ireeCompilerSetupGlobalCL(len(words), words, b"hipgraft", False)
+
+
 @cache
 def get_session(flags: tuple[str, ...]) -> IreeSession:
     """Returns this process's session for `flags`, starting it at first use."""

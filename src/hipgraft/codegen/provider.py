@@ -149,6 +149,7 @@ def _compile_for_gpu(
         session, module, schedule = _scheduled(text, apart)
     if save_temps is not None:
         save_temps.write("schedule.mlir", _readable(module))
+    _keep_executables(module)
     session.run(module, compile_from="executable-targets", compile_to="hal")
     objects = [data for binary in _executable_binaries(module) for data in form.extract(binary)]
     if save_temps is not None:
@@ -186,6 +187,19 @@ def _parse(session: IreeSession, text: str) -> ir.Module:
 
 def _readable(module: ir.Module) -> str:
     return module.operation.get_asm(large_elements_limit=_PRINTED_ELEMENTS)
+
+
+def _keep_executables(module: ir.Module) -> None:
+    """Drops the host's side, whose way on through the compiler costs more than a small kernel's.
+
+    The code objects do not depend on it; without a caller only public executables survive.
+    """
+    public = ir.StringAttr.get("public", module.context)
+    for op in [op.operation for op in module.body.operations]:
+        if op.name == "hal.executable":
+            op.attributes["sym_visibility"] = public
+        else:
+            op.erase()
 
 
 def _executable_binaries(module: ir.Module) -> list[bytes]:

@@ -10,6 +10,7 @@ from hipgraft.service.service import (
     CompileService,
     Request,
     current_service,
+    is_service_used,
     use_service,
 )
 from hipgraft.service.unit import InProcess, Outcome, Unit, Workers
@@ -35,6 +36,7 @@ __all__ = [
     "current_service",
     "default_cache_directory",
     "default_service",
+    "is_service_used",
     "read_overrides",
     "use_service",
 ]

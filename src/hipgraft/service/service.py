@@ -231,6 +231,11 @@ def current_service() -> CompileService:
     return _SERVICE.get() or CompileService()
 
 
+def is_service_used() -> bool:
+    """Whether `use_service` set a service."""
+    return _SERVICE.get() is not None
+
+
 @contextmanager
 def use_service(service: CompileService) -> Generator[CompileService, None, None]:
     """Makes passes compile with `service`; does not end it."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from hipgraft.codegen.iree_session import disable_threads
 from hipgraft.service.unit import Outcome, Unit
 
 Task = Callable[[Unit], Outcome]
@@ -25,6 +26,8 @@ def main() -> None:
     """Serves until the socket closes."""
     # Ctrl-C goes to the whole terminal: the parent decides what becomes of the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # One graph is no work for several threads, and there is a worker for each core.
+    disable_threads()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     task: Task = connection.recv()
     units: queue.SimpleQueue[Unit] = queue.SimpleQueue()
