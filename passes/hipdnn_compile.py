@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
-from hipgraft.codegen.code_object import resource_usage
+from hipgraft.codegen.figures import kernel_figures, largest_figures
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.provider import SaveTemps
@@ -180,9 +180,14 @@ class _Compiler:
     def _report_kernel(self, op: ir.Operation, symbol: str, kernel: Kernel) -> None:
         launches = len(kernel.dispatches)
         self._state.count("launches", launches)
+        figures = kernel_figures(kernel)
         message = f"'{symbol}' for {kernel.target}, launches: {launches}"
         facts = {"target": kernel.target, "launches": launches, "workspace": kernel.workspace_size}
-        self._state.passed(op, "compiled", message, **facts, **resource_usage(kernel))
+        self._state.passed(op, "compiled", message, **facts, **largest_figures(figures))
+        for each in figures:
+            if each.spills:
+                warning = f"kernel '{each.name}' spills {each.spills} registers on {kernel.target}"
+                self._state.analysis(op, "spills", warning, spills=each.spills)
 
     def _report_failure(self, op: ir.Operation, error: CodegenError) -> None:
         """Remarks that a container is split.

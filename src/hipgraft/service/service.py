@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Self
 
-from hipgraft.codegen.code_object import resource_usage
+from hipgraft.codegen.figures import kernel_figures
 from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError
@@ -205,7 +205,9 @@ class _Batch:
             "compiler": compiler_version(),
             "generator": generator_version(),
             "seconds": outcome.seconds,
-            "figures": resource_usage(outcome.kernel) if outcome.kernel else {},
+            "kernels": [asdict(f) for f in kernel_figures(outcome.kernel)]
+            if outcome.kernel
+            else [],
         }
         cache.put(Entry(self._keys[index], facts, outcome))
 
