@@ -180,14 +180,11 @@ class _Compiler:
     def _report_kernel(self, op: ir.Operation, symbol: str, kernel: Kernel) -> None:
         launches = len(kernel.dispatches)
         self._state.count("launches", launches)
-        figures = kernel_figures(kernel)
         message = f"'{symbol}' for {kernel.target}, launches: {launches}"
         facts = {"target": kernel.target, "launches": launches, "workspace": kernel.workspace_size}
-        self._state.passed(op, "compiled", message, **facts, **largest_figures(figures))
-        for each in figures:
-            if each.spills:
-                warning = f"kernel '{each.name}' spills {each.spills} registers on {kernel.target}"
-                self._state.analysis(op, "spills", warning, spills=each.spills)
+        self._state.passed(
+            op, "compiled", message, **facts, **largest_figures(kernel_figures(kernel))
+        )
 
     def _report_failure(self, op: ir.Operation, error: CodegenError) -> None:
         """Remarks that a container is split.

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostic_printer import DiagnosticPrinter
+from hipgraft.diagnostics import Diagnostic, HipgraftError, Severity
 from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
 
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")
     add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
     add("--report", action="store_true", help="print the graphs and what was declined, to stderr")
+    add("--stats-json", default="", metavar="FILE", help="write times, counts and figures")
     add("--elide-resources", action="store_true", help="leave large constants out of the text")
     add("--version", action="version", version=cli.version_text("hipgraft-compile"))
     return parser
@@ -53,7 +55,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     _check_output(flags.output)
+    if flags.stats_json:
+        _check_output(flags.stats_json)
     # Only now: `--help` and wrong flags need no compiler.
+    from hipgraft import ir_io
     from hipgraft.program import compile
 
     temps = _Temps(flags)
@@ -74,7 +79,13 @@ def _run(flags: argparse.Namespace) -> int:
             on_stage=reached,
             service=service,
         )
+        statistics = service.statistics
     _write(compiled, flags)
+    _warn_of_spills(compiled)
+    if flags.stats_json:
+        from hipgraft.tools.stats_json import stats_bytes
+
+        ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
     return 0
 
 
@@ -135,8 +146,18 @@ def _write(compiled: Program, flags: argparse.Namespace) -> None:
         print_report(compiled.report, compiled.config.target)
 
 
+def _warn_of_spills(compiled: Program) -> None:
+    printer = DiagnosticPrinter(sys.stderr)
+    for row in compiled.report.kernels:
+        if row.figures.spills:
+            message = (
+                f"kernel of '{row.executable}' spills {row.figures.spills} registers "
+                f"on {row.target}"
+            )
+            printer.print(Diagnostic(Severity.WARNING, message))
+
+
 def _print_remarks(compiled: Program) -> None:
-    from hipgraft.diagnostic_printer import DiagnosticPrinter
     from hipgraft.reports import remark_diagnostic
 
     printer = DiagnosticPrinter(sys.stderr)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from hipgraft.report import GraphRow, LaunchRow, Report
+from hipgraft.report import GraphRow, KernelRow, LaunchRow, Report
 
 _WIDTH_OFF_TERMINAL = 120
 
@@ -27,6 +28,8 @@ def print_report(report: Report, targets: Sequence[str]) -> None:
         console.print(_graphs(report.graphs))
     if report.executables:
         console.print(_executables(report.executables, targets))
+    if report.kernels:
+        console.print(_kernels(report.kernels))
     if report.declined:
         console.print(_declined(report))
 
@@ -50,6 +53,23 @@ def _executables(rows: Sequence[LaunchRow], targets: Sequence[str]) -> Table:
         table.add_column(target, justify="right")
     for row in rows:
         table.add_row(row.name, str(row.calls), *(str(row.launches.get(t, 0)) for t in targets))
+    return table
+
+
+def _kernels(rows: Sequence[KernelRow]) -> Table:
+    names = ("VGPR", "AGPR", "SGPR", "spills", "LDS", "scratch", "kernarg", "wave", "occupancy")
+    table = Table(title="kernels", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("executable", overflow="fold")
+    table.add_column("target")
+    table.add_column("workgroup", justify="right")
+    for name in names:
+        table.add_column(name, justify="right")
+    for row in rows:
+        f = row.figures
+        values = (f.vgprs, f.agprs, f.sgprs, f.spills, f.lds, f.scratch, f.kernarg, f.wavefront)
+        table.add_row(
+            row.executable, row.target, str(f.workgroup), *map(str, values), str(f.occupancy)
+        )
     return table
 
 

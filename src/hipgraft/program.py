@@ -217,7 +217,7 @@ class _Compilation:
             frontends.normalize(self.module)
         else:
             result = Runner().run(self.module, stage_pipeline(stage, self.config))
-            self.report.add_remarks(result.records)
+            self.report.add_records(result.records)
         self.report.seconds[stage] = time.perf_counter() - start
         self._reached(stage)
 
@@ -227,4 +227,5 @@ class _Compilation:
             self.report.graphs = report.graph_rows(self.module)
         if stage == "hipdnn-executables":
             self.report.executables = report.launch_rows(self.module)
+            self.report.kernels = report.kernel_rows(self.module)
         self.on_stage(stage, self.module)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipgraft.bindings import ir
+from hipgraft.codegen.figures import KernelFigures, kernel_figures
+from hipgraft.codegen.kernel import variants
 from hipgraft.diagnostics import Remark, RemarkKind
 from hipgraft.reports import remarks_of
 from hipgraft.runner import PassRecord
@@ -46,6 +48,21 @@ class LaunchRow:
     calls: int
 
 
+@dataclass(frozen=True)
+class KernelRow:
+    """One launch of an executable.
+
+    Attributes:
+        executable: its symbol.
+        target: architecture.
+        figures: what its kernel takes of a compute unit.
+    """
+
+    executable: str
+    target: str
+    figures: KernelFigures
+
+
 @dataclass
 class Report:
     """What a compilation did.
@@ -53,13 +70,17 @@ class Report:
     Attributes:
         graphs: the outlined graphs, in program order.
         executables: what they were compiled to.
+        kernels: the launches of each executable on each AMDGPU target.
         remarks: all remarks of the passes.
+        counters: statistics of the passes, by `pass.name`.
         seconds: wall time by stage.
     """
 
     graphs: list[GraphRow] = field(default_factory=list[GraphRow])
     executables: list[LaunchRow] = field(default_factory=list[LaunchRow])
+    kernels: list[KernelRow] = field(default_factory=list[KernelRow])
     remarks: list[Remark] = field(default_factory=list[Remark])
+    counters: Counter[str] = field(default_factory=Counter[str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
@@ -67,9 +88,12 @@ class Report:
         """What was not done, with the reasons."""
         return [remark for remark in self.remarks if remark.kind is RemarkKind.MISSED]
 
-    def add_remarks(self, records: Sequence[PassRecord]) -> None:
-        """Adds what the passes of a run said."""
+    def add_records(self, records: Sequence[PassRecord]) -> None:
+        """Adds what the passes of a run said and counted."""
         self.remarks += remarks_of(records)
+        for record in records:
+            for name, count in record.state.counters.items():
+                self.counters[f"{record.state.pass_name}.{name}"] += count
 
 
 def graph_rows(module: ir.Module) -> list[GraphRow]:
@@ -85,6 +109,17 @@ def launch_rows(module: ir.Module) -> list[LaunchRow]:
         LaunchRow(_symbol(op, "sym_name"), _dispatches(op), calls[_symbol(op, "sym_name")])
         for op in executables
         if op.name == "hipdnn.executable"
+    ]
+
+
+def kernel_rows(module: ir.Module) -> list[KernelRow]:
+    """Returns the launches of a program's executables, with their static figures."""
+    return [
+        KernelRow(_symbol(op.operation, "sym_name"), kernel.target, figures)
+        for op in module.body.operations
+        if op.operation.name == "hipdnn.executable"
+        for kernel in variants(op)
+        for figures in kernel_figures(kernel)
     ]
 
 

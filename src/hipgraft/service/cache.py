@@ -7,11 +7,9 @@ worst that can happen is that two of them compile the same graph and write the s
 from __future__ import annotations
 
 import errno
-import json
 import os
 import tempfile
 import time
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,8 +28,6 @@ _TEMPORARY = ".tmp"
 
 # Of a process that was killed while it wrote.
 _STALE_SECONDS = 3600.0
-
-_UNREADABLE = (DamagedEntryError, zipfile.BadZipFile, json.JSONDecodeError, KeyError, TypeError)
 
 
 def default_cache_directory() -> Path:
@@ -119,10 +115,7 @@ class Cache:
             DamagedEntryError: it is damaged.
             FileNotFoundError: it is gone.
         """
-        try:
-            return Entry.from_bytes(stored.path.read_bytes(), stored.key)
-        except _UNREADABLE as error:
-            raise DamagedEntryError(str(error)) from None
+        return Entry.from_bytes(stored.path.read_bytes(), stored.key)
 
     def prune(self, max_bytes: int | None = None) -> list[StoredEntry]:
         """Evicts entries used longest ago until the rest fits, and returns them.
@@ -149,7 +142,7 @@ class Cache:
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                 self.problems.append(f"cannot read cache entry '{path}': {error.strerror}")
-        except _UNREADABLE as error:
+        except DamagedEntryError as error:
             self.problems.append(f"cache entry '{path}' is damaged: {error}")
             if discard:
                 _unlink(path)

@@ -63,11 +63,15 @@ class Entry:
         """
         if data[-_DIGEST_SIZE:] != _digest(data[:-_DIGEST_SIZE]):
             raise DamagedEntryError("its checksum does not match")
-        files = _read_archive(data)
-        facts = json.loads(files.pop("entry.json"))
-        if facts.get("format") != _FORMAT or facts.get("key") != key:
-            raise DamagedEntryError("it belongs to another key or format")
-        return cls(key=key, facts=facts, outcome=_outcome(facts, files))
+        try:
+            files = _read_archive(data)
+            facts = json.loads(files.pop("entry.json"))
+            if facts["format"] != _FORMAT or facts["key"] != key:
+                raise DamagedEntryError("it belongs to another key or format")
+            return cls(key=key, facts=facts, outcome=_outcome(facts, files))
+        except (zipfile.BadZipFile, ValueError, KeyError, TypeError) as error:
+            # Its checksum is right: somebody else's archive.
+            raise DamagedEntryError(f"it is malformed: {error}") from None
 
     def _files(self) -> dict[str, bytes]:
         files = dict(self.outcome.artifacts)

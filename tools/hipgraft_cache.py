@@ -1,0 +1,189 @@
+"""hipgraft-cache: looks into the cache of kernels, checks it, and moves it between machines."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.tools import cli, service_flags
+
+if TYPE_CHECKING:
+    from hipgraft.service import Cache
+    from hipgraft.service.cache import StoredEntry
+
+_SHOWN_DIGITS = 16
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status: 1 also when `verify` finds damage.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    return cli.run_tool(lambda: _COMMANDS[flags.command](_open(flags), flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hipgraft-cache", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--cache-dir", default="", metavar="DIR", help="by default the user's")
+    parser.add_argument("--version", action="version", version=cli.version_text("hipgraft-cache"))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add = commands.add_parser
+    add("list", help="all entries, used last first")
+    show = add("show", help="what is known of an entry")
+    show.add_argument("key", help="a key, or enough of its start")
+    show.add_argument("--extract", default="", metavar="DIR", help="write its files there")
+    add("verify", help="read every entry; damaged ones are named, and removed")
+    prune = add("prune", help="evict what was used longest ago")
+    prune.add_argument("--max-size", default="0", metavar="SIZE", help="what to keep, such as 512M")
+    export = add("export", help="write entries to an archive")
+    export.add_argument("archive", metavar="OUT.tar")
+    export.add_argument("key", nargs="*", help="starts of keys; by default all entries")
+    add("import", help="add the entries of an archive").add_argument("archive", metavar="IN.tar")
+    return parser
+
+
+def _open(flags: argparse.Namespace) -> Cache:
+    # Only now: `--help` needs no compiler.
+    from hipgraft.service import Cache, default_cache_directory
+
+    directory = Path(flags.cache_dir) if flags.cache_dir else default_cache_directory()
+    if flags.cache_dir and flags.command != "import" and not directory.is_dir():
+        raise HipgraftError(f"cannot open cache '{directory}': no such directory")
+    return Cache(directory)
+
+
+def _list(cache: Cache, flags: argparse.Namespace) -> int:
+    entries = cache.entries()
+    for stored in reversed(entries):
+        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(stored.used))
+        facts = _facts(cache, stored)
+        name = f"{facts['name']} for {facts['target']}" if facts else "damaged"
+        print(f"{stored.key[:_SHOWN_DIGITS]}  {stored.size:>9}  {used}  {name}")
+    total = sum(stored.size for stored in entries)
+    print(f"{len(entries)} entries, {total} bytes in '{cache.directory}'")
+    return 0
+
+
+def _show(cache: Cache, flags: argparse.Namespace) -> int:
+    from hipgraft.service.entry import DamagedEntryError
+
+    stored = cache.find(flags.key)
+    try:
+        entry = cache.load(stored)
+    except DamagedEntryError as error:
+        raise HipgraftError(f"entry '{stored.key}' is damaged: {error}") from None
+    files = {name: len(data) for name, data in sorted(entry.outcome.artifacts.items())}
+    print(json.dumps({**entry.facts, "path": str(stored.path), "files": files}, indent=1))
+    if flags.extract:
+        _extract(entry.outcome.artifacts, Path(flags.extract))
+    return 0
+
+
+def _extract(files: dict[str, bytes], directory: Path) -> None:
+    from hipgraft import ir_io
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HipgraftError(f"cannot make directory '{directory}': {error.strerror}") from None
+    for name, data in files.items():
+        ir_io.write_output(str(directory / name), data)
+
+
+def _verify(cache: Cache, flags: argparse.Namespace) -> int:
+    from hipgraft.service.entry import DamagedEntryError
+
+    entries = cache.entries()
+    damaged = 0
+    for stored in entries:
+        try:
+            cache.load(stored)
+        except DamagedEntryError as error:
+            damaged += 1
+            print(f"removed {stored.key}: {error}")
+            stored.path.unlink(missing_ok=True)
+    print(f"{len(entries)} entries, {damaged} damaged")
+    return 1 if damaged else 0
+
+
+def _prune(cache: Cache, flags: argparse.Namespace) -> int:
+    evicted = cache.prune(service_flags.parse_size(flags.max_size, "--max-size"))
+    print(f"evicted {len(evicted)} entries, {sum(stored.size for stored in evicted)} bytes")
+    return 0
+
+
+def _export(cache: Cache, flags: argparse.Namespace) -> int:
+    from hipgraft import ir_io
+
+    chosen = [cache.find(key) for key in flags.key] or cache.entries()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for stored in sorted(chosen, key=lambda stored: stored.key):
+            archive.add(stored.path, arcname=stored.path.name)
+    ir_io.write_output(flags.archive, buffer.getvalue())
+    print(f"exported {len(chosen)} entries")
+    return 0
+
+
+def _import(cache: Cache, flags: argparse.Namespace) -> int:
+    from hipgraft.service.entry import DamagedEntryError, Entry
+
+    count = 0
+    for name, data in _members(flags.archive):
+        key = Path(name).stem
+        try:
+            cache.put(Entry.from_bytes(data, key))
+        except DamagedEntryError as error:
+            reason = f"entry '{name}' is damaged: {error}"
+            raise HipgraftError(reason, location=flags.archive) from None
+        count += 1
+    if cache.problems:
+        raise HipgraftError(cache.problems[0])
+    print(f"imported {count} entries")
+    return 0
+
+
+def _members(path: str) -> Iterator[tuple[str, bytes]]:
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                file = archive.extractfile(member)
+                if file is not None:
+                    yield member.name, file.read()
+    except OSError as error:
+        raise HipgraftError(f"cannot open archive '{path}': {error.strerror}") from None
+    except tarfile.TarError as error:
+        raise HipgraftError(f"malformed archive: {error}", location=path) from None
+
+
+def _facts(cache: Cache, stored: StoredEntry) -> dict[str, str]:
+    from hipgraft.service.entry import DamagedEntryError
+
+    try:
+        return cache.load(stored).facts
+    except (DamagedEntryError, FileNotFoundError):
+        return {}
+
+
+_COMMANDS: dict[str, Callable[[Cache, argparse.Namespace], int]] = {
+    "list": _list,
+    "show": _show,
+    "verify": _verify,
+    "prune": _prune,
+    "export": _export,
+    "import": _import,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
