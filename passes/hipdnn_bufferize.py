@@ -13,6 +13,7 @@ from hipgraft.buffers import (
     compiled_layouts,
     memref_type,
     ranked,
+    result_layouts,
     same_strides,
     view_of,
     window_memref,
@@ -60,14 +61,24 @@ class _Function:
     constants: GlobalConstants
     storage: dict[ir.Value, Storage] = field(default_factory=dict[ir.Value, Storage])
     returned: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
+    layouts: dict[ir.Value, StridedView] = field(default_factory=dict[ir.Value, StridedView])
     outputs: Sequence[ir.Value] = ()
 
     def build(self) -> None:
         """Creates the function in front of the old one, under the same name."""
         body = self.old.regions[0].blocks[0]
         terminator = list(body.operations)[-1].operation
-        inputs = [memref_type(ranked(argument, self.old)) for argument in body.arguments]
-        outputs = [memref_type(ranked(value, terminator)) for value in terminator.operands]
+        for op in body.operations:
+            if op.operation.name == hipdnn.ExecuteOp.OP_NAME:
+                self._find_layouts(op.operation)
+        inputs = [
+            memref_type(ranked(argument, self.old), self.layouts.get(argument))
+            for argument in body.arguments
+        ]
+        outputs = [
+            memref_type(ranked(value, terminator), self.layouts.get(value))
+            for value in terminator.operands
+        ]
         new = self._declare([*inputs, *outputs], len(outputs))
         block = new.regions[0].blocks.append(
             *inputs, *outputs, arg_locs=self._argument_locations(terminator)
@@ -81,6 +92,14 @@ class _Function:
         with ir.InsertionPoint(block):
             for op in body.operations:
                 self._convert(op.operation)
+
+    def _find_layouts(self, op: ir.Operation) -> None:
+        """Notes how arguments lie that a kernel reads as they are, and what it writes."""
+        executable = self._executable(op)
+        for value, layout in zip(op.operands, compiled_layouts(op, executable), strict=True):
+            if isinstance(value.owner, ir.Block) and layout.offset == 0:
+                self.layouts.setdefault(value, layout)
+        self.layouts.update(zip(op.results, result_layouts(op, executable), strict=True))
 
     def _declare(self, arguments: list[ir.MemRefType], results: int) -> ir.Operation:
         attributes = host_ops.attributes_of(self.old)
@@ -143,7 +162,9 @@ class _Function:
         value = op.operands[position]
         view = view_of(value)
         base = value if view is None else view.base
-        found = StridedView.of_shape(compiled.shape) if view is None else window_of(view)
+        found = self._layout(value) if view is None else window_of(view)
+        if view is not None and not self._layout(base).is_row_major:
+            raise PassFailure("'hipdnn.view' op looks at a tensor that is not row-major", op)
         if compiled.offset not in (0, found.offset) or not same_strides(found, compiled):
             raise PassFailure(
                 f"'hipdnn.execute' op operand #{position} lies at offset {found.offset} with "
@@ -154,20 +175,27 @@ class _Function:
         storage = self.storage[base]
         kernel_adds_offset = compiled.offset != 0
         if kernel_adds_offset:
-            found = StridedView.of_shape(ir.RankedTensorType(base.type).shape)
+            found = self._layout(base)
+        if view is None and not storage.is_bytes:
+            return storage.memref
         return window_memref(storage, found, op.location)
+
+    def _layout(self, base: ir.Value) -> StridedView:
+        dense = StridedView.of_shape(ir.RankedTensorType(base.type).shape)
+        return self.layouts.get(base, dense)
 
     def _result(self, value: ir.Value, op: ir.Operation) -> ir.Value:
         tensor = ranked(value, op)
         if value in self.returned:
             storage = Storage(self.outputs[self.returned[value]], tensor.element_type)
         else:
-            nbytes = byte_size(tensor.shape, tensor.element_type) or 0
+            nbytes = byte_size([self._layout(value).span], tensor.element_type) or 0
             memref = host_ops.alloc(nbytes, op.location)
             storage = Storage(memref, tensor.element_type, is_bytes=True)
         self.storage[value] = storage
-        whole = StridedView.of_shape(tensor.shape)
-        return window_memref(storage, whole, op.location)
+        if not self._layout(value).is_row_major and not storage.is_bytes:
+            return storage.memref
+        return window_memref(storage, self._layout(value), op.location)
 
 
 def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir.ArrayAttr | None:
@@ -228,14 +256,16 @@ class HipdnnBufferizePass(Pass):
         nothing is copied. An operand whose executable adds the offset itself (`arg_offsets`) is
         passed as its whole buffer. Any other points at its first element: in a byte buffer by
         `memref.view` at the byte offset, then `memref.reinterpret_cast` with offset 0 where it
-        is not row-major. An intermediate that is also returned lives in the result's argument;
-        only a view of such a one carries an offset in its type. Equal constants share one
-        `memref.global`.
+        is not row-major. An argument that kernels read as it is, and a result, have the layout
+        that they were compiled for (`strided<...>`). An intermediate that is also returned lives
+        in the result's argument; only a view of such a one carries an offset in its type. Equal
+        constants share one `memref.global`.
 
     Errors:
         An op other than executes, views and constants; dynamic shapes or packed elements (i4);
         a returned value of another origin; a callee that is no executable; an operand that lies
-        in memory otherwise than its executable was compiled for.
+        in memory otherwise than its executable was compiled for; a view of a tensor that is not
+        row-major.
 
     Source:
         own

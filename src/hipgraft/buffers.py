@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft import host_ops
@@ -47,9 +48,11 @@ def ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
     return value.type
 
 
-def memref_type(tensor: ir.RankedTensorType) -> ir.MemRefType:
-    """Returns the memref type of identity layout."""
-    return ir.MemRefType.get(tensor.shape, tensor.element_type)
+def memref_type(tensor: ir.RankedTensorType, layout: StridedView | None = None) -> ir.MemRefType:
+    """Returns the memref type of a tensor, of identity layout where none or row-major is given."""
+    if layout is None or layout.is_row_major:
+        return ir.MemRefType.get(tensor.shape, tensor.element_type)
+    return host_ops.strided_type(layout.shape, layout.strides, layout.offset, tensor.element_type)
 
 
 def window_of(view: hipdnn.ViewOp) -> StridedView:
@@ -67,17 +70,24 @@ def view_of(value: ir.Value) -> hipdnn.ViewOp | None:
 
 
 def compiled_layouts(op: ir.Operation, executable: hipdnn.ExecutableOp) -> list[StridedView]:
-    """Returns how each operand lies relative to its pointer, as the executable was compiled.
-
-    Raises:
-        PassFailure: at `op`, if a result is not row-major.
-    """
-    if any(executable.result_strides or ()):
-        raise PassFailure("'hipdnn.execute' op has results that are not row-major", op)
+    """Returns how each operand lies relative to its pointer, as the executable was compiled."""
     offsets = executable.arg_offsets or [0] * len(op.operands)
-    strides = executable.arg_strides or [None] * len(op.operands)
+    return _layouts(op, op.operands, executable.arg_strides, offsets)
+
+
+def result_layouts(op: ir.Operation, executable: hipdnn.ExecutableOp) -> list[StridedView]:
+    """Returns how each result lies relative to its pointer, as the executable was compiled."""
+    return _layouts(op, op.results, executable.result_strides, [0] * len(op.results))
+
+
+def _layouts(
+    op: ir.Operation,
+    values: Sequence[ir.Value],
+    strides: Sequence[Sequence[int] | None] | None,
+    offsets: Sequence[int],
+) -> list[StridedView]:
     layouts: list[StridedView] = []
-    for value, steps, offset in zip(op.operands, strides, offsets, strict=True):
+    for value, steps, offset in zip(values, strides or [None] * len(values), offsets, strict=True):
         dense = StridedView.of_shape(ranked(value, op).shape)
         layouts.append(StridedView(dense.shape, tuple(steps or dense.strides), offset))
     return layouts
@@ -108,6 +118,6 @@ def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.V
     if window.is_row_major:
         shaped = ir.MemRefType.get(window.shape, element_type)
         return host_ops.view(storage.memref, shift, shaped, loc)
-    extent = 1 + sum((n - 1) * step for n, step in zip(window.shape, window.strides, strict=True))
+    extent = window.span
     flat = host_ops.view(storage.memref, shift, ir.MemRefType.get([extent], element_type), loc)
     return host_ops.reinterpret_cast(flat, window.shape, window.strides, 0, loc)

@@ -10,6 +10,7 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill
 from hipgraft.element_types import byte_size
 from hipgraft.global_constants import GlobalConstants
+from hipgraft.views import StridedView
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Region:
     @property
     def nbytes(self) -> int:
         """Bytes from here to the end of the buffer."""
-        return (byte_size(self.type.shape, self.type.element_type) or 0) - self.offset
+        strides, _ = self.type.get_strides_and_offset()
+        span = StridedView(tuple(self.type.shape), tuple(strides)).span
+        return (byte_size([span], self.type.element_type) or 0) - self.offset
 
     @property
     def is_bytes(self) -> bool:
@@ -189,6 +192,7 @@ def _unit(step: Fill) -> bytes:
 def _common_type(target: Region, source: Region, length: int) -> ir.MemRefType:
     """The type to copy as: a buffer's own where the copy is all of it, else bytes."""
     for region in (target, source):
-        if region.offset == 0 and region.nbytes == length:
+        packed = ir.MemRefType.get(region.type.shape, region.type.element_type)
+        if region.offset == 0 and region.nbytes == length and region.type == packed:
             return region.type
     return host_ops.bytes_type(length)

@@ -41,6 +41,12 @@ class StridedView:
         return math.prod(self.shape)
 
     @property
+    def span(self) -> int:
+        """Elements from the first that the window shows to the last."""
+        steps = zip(self.shape, self.strides, strict=True)
+        return 1 + sum((extent - 1) * stride for extent, stride in steps)
+
+    @property
     def is_row_major(self) -> bool:
         """Whether the window lies densely in row-major order; unit extents are irrelevant."""
         dense = row_major_strides(self.shape)

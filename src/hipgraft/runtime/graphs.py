@@ -54,19 +54,25 @@ class Graph:
 
 
 def _inputs(executable: hipdnn.ExecutableOp) -> Iterator[Packed]:
-    """The operands as the kernel binds them: whole rows of the memory that they lie in."""
     types = executable.operand_types
     offsets = executable.arg_offsets or [0] * len(types)
-    strides = executable.arg_strides or [None] * len(types)
-    for kind, steps, offset in zip(types, strides, offsets, strict=True):
+    return _packed(types, executable.arg_strides, offsets)
+
+
+def _outputs(executable: hipdnn.ExecutableOp) -> Iterator[Packed]:
+    types = executable.result_types
+    return _packed(types, executable.result_strides, [0] * len(types))
+
+
+def _packed(
+    types: Sequence[ir.Type],
+    strides: Sequence[Sequence[int] | None] | None,
+    offsets: Sequence[int],
+) -> Iterator[Packed]:
+    """Tensors as the kernel binds them: whole rows of the memory that they lie in."""
+    for kind, steps, offset in zip(types, strides or [None] * len(types), offsets, strict=True):
         tensor = ir.RankedTensorType(kind)
         shape = tuple(tensor.shape)
         dense = row_major_strides(shape)
         layout = Layout(shape, tuple(steps or dense), offset, str(tensor.element_type))
         yield layout.physical_shape, tensor.element_type
-
-
-def _outputs(executable: hipdnn.ExecutableOp) -> Iterator[Packed]:
-    for kind in executable.result_types:
-        tensor = ir.RankedTensorType(kind)
-        yield tuple(tensor.shape), tensor.element_type

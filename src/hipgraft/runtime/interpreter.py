@@ -129,13 +129,10 @@ class _Frame:
 
     def run(self, arguments: Sequence[ir.Value], inputs: Sequence[Array]) -> list[Array]:
         for argument in arguments:
-            memref = MemRef.packed(0, argument.type)
-            address = self.allocate(memref.nbytes)
-            self.values[argument] = MemRef.packed(address, argument.type)
+            address = self.allocate(MemRef.laid_out(0, argument.type).span)
+            self.values[argument] = MemRef.laid_out(address, argument.type)
         for argument, array in zip(arguments, inputs, strict=False):
-            self.device.copy_to_device(
-                self.values[argument].address, _raw(np.ascontiguousarray(array))
-            )
+            self.upload(self.values[argument], array)
         for op in self.executor.function.regions[0].blocks[0].operations:
             self.execute(op.operation)
         self.device.synchronize()
@@ -155,10 +152,15 @@ class _Frame:
         for address in list(self.allocations):
             self.free(address)
 
+    def upload(self, memref: MemRef, array: Array) -> None:
+        memory, window = _staged(memref)
+        window[...] = array
+        self.device.copy_to_device(memref.address, _raw(memory))
+
     def download(self, memref: MemRef) -> Array:
-        array = np.empty(memref.shape, numpy_dtype(memref.element_type))
-        self.device.copy_to_host(_raw(array), memref.address)
-        return array
+        memory, window = _staged(memref)
+        self.device.copy_to_host(_raw(memory), memref.address)
+        return window if memref.is_packed else window.copy()
 
     def execute(self, op: ir.Operation) -> None:
         if op.name not in _HANDLERS:
@@ -318,6 +320,14 @@ _HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
     "memref.reinterpret_cast": _reinterpret_cast,
     "memref.view": _view,
 }
+
+
+def _staged(memref: MemRef) -> tuple[Array, Array]:
+    """Host memory like a memref's, and its elements in that."""
+    dtype = numpy_dtype(memref.element_type)
+    memory = np.zeros(memref.span // dtype.itemsize, dtype)
+    strides = [stride * dtype.itemsize for stride in memref.strides]
+    return memory, np.ndarray(memref.shape, dtype, memory, memref.offset * dtype.itemsize, strides)
 
 
 def _start(memref: MemRef, op: ir.Operation) -> int:

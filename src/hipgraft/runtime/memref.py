@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hipgraft.bindings import ir
+from hipgraft.codegen.layout import Layout
 from hipgraft.element_types import byte_size, byte_width
 from hipgraft.views import row_major_strides
 
@@ -26,10 +27,28 @@ class MemRef:
         shape = tuple(static.shape)
         return MemRef(address, 0, shape, row_major_strides(shape), static.element_type)
 
+    @staticmethod
+    def laid_out(address: int, memref_type: ir.Type) -> MemRef:
+        """A memref of the layout that its type says."""
+        static = ir.MemRefType(memref_type)
+        strides, offset = static.get_strides_and_offset()
+        return MemRef(address, offset, tuple(static.shape), tuple(strides), static.element_type)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements lie in order without gaps, from the pointer."""
+        return self.offset == 0 and self.strides == row_major_strides(self.shape)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the elements, without gaps."""
         return byte_size(self.shape, self.element_type) or 0
+
+    @property
+    def span(self) -> int:
+        """Bytes from the pointer that a kernel may touch: whole rows, also the last one."""
+        layout = Layout(self.shape, self.strides, self.offset, str(self.element_type))
+        return layout.physical_elements * (byte_width(self.element_type) or 0)
 
     @property
     def first(self) -> int:

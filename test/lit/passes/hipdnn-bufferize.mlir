@@ -96,3 +96,19 @@ func.func @constants() -> tensor<4xf16> {
 }
 "hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf16>, tensor<4xf16>, tensor<4xf16>], result_types = [tensor<4xf16>], variants = []} : () -> ()
 {-# dialect_resources: { builtin: { weights: "0x020000000100020003000400" } } #-}
+
+// -----
+
+// An argument that a kernel reads as it is, and a result, lie as the kernel was compiled for.
+
+// CHECK-LABEL: func.func @layouts
+// CHECK-SAME:    (%[[X:.*]]: memref<2x3x4xf16, strided<[24, 1, 6]>>, %[[Y:.*]]: memref<2x3x4xf16, strided<[16, 4, 1]>>)
+// CHECK-NEXT:    "hipdnn.execute"(%[[X]], %[[Y]]) {callee = @a}
+func.func @layouts(%x: tensor<2x3x4xf16>) -> tensor<2x3x4xf16> {
+  %0 = "hipdnn.execute"(%x) {callee = @a} : (tensor<2x3x4xf16>) -> tensor<2x3x4xf16>
+  return %0 : tensor<2x3x4xf16>
+}
+"hipdnn.executable"() {
+  sym_name = "a", operand_types = [tensor<2x3x4xf16>], result_types = [tensor<2x3x4xf16>],
+  arg_strides = [array<i64: 24, 1, 6>], result_strides = [array<i64: 16, 4, 1>], variants = []
+} : () -> ()

@@ -1,0 +1,162 @@
+"""Imported graphs compute what hipDNN says, whatever the layouts of their tensors in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import open_emulator, requires_emulator
+from hipdnn_graphs import GRAPHS, graph, node, pointwise, tensor, uids
+from oracle import tensors as oracle
+
+from hipgraft import frontends, hipdnn_io
+from hipgraft.program import compile
+from hipgraft.runtime import run_module
+
+INPUTS = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A graph with inputs of its arguments, and the results by definition."""
+
+    name: str
+    source: Any
+    inputs: Sequence[np.ndarray]
+    expected: np.ndarray
+    tolerance: float = 1e-5
+
+    def check(self, results: Sequence[np.ndarray]) -> None:
+        (result,) = results
+        np.testing.assert_allclose(
+            result.astype(np.float64), self.expected, rtol=self.tolerance, atol=self.tolerance
+        )
+
+
+def uniform(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return np.random.default_rng(7).uniform(-1, 1, shape).astype(dtype)
+
+
+def conv_bias_relu() -> Run:
+    """Channels last throughout, f16 with f32 intermediates."""
+    source = json.loads((INPUTS / "conv_bias_relu.json").read_text())
+    x, w, b = (uniform(*s, dtype=np.float16) for s in ([1, 4, 6, 6], [8, 4, 3, 3], [1, 8, 1, 1]))
+    wide = (one.astype(np.float64) for one in (x, w))
+    y = oracle.conv(*wide, pre=[1, 1], post=[1, 1], stride=[1, 1], dilation=[1, 1])
+    return Run("conv_bias_relu", source, [x, w, b], np.maximum(y + b, 0), 2e-3)
+
+
+def padded_sum() -> Run:
+    """Rows with gaps in and out, and an operand that is one row, broadcast by its strides."""
+    gaps = {"strides": [192, 64, 8, 1]}
+    source = graph(
+        [pointwise("sub", 1, 2, out=3)],
+        [
+            tensor(1, [2, 3, 4, 4], **gaps),
+            tensor(2, [2, 3, 4, 4], strides=[0, 0, 0, 1]),
+            tensor(3, [2, 3, 4, 4], **gaps),
+        ],
+    )
+    x, row = uniform(2, 3, 4, 4), np.broadcast_to(uniform(4), (2, 3, 4, 4))
+    return Run("padded_sum", source, [x, row], x.astype(np.float64) - row)
+
+
+def transposed_product() -> Run:
+    """Each matrix by columns, in batches that share the right one."""
+    source = graph(
+        [node("MatmulAttributes", inputs=uids(a=1, b=2), outputs=uids(c=3))],
+        [
+            tensor(1, [3, 4, 5], strides=[20, 1, 4]),
+            tensor(2, [1, 5, 6], strides=[30, 1, 5]),
+            tensor(3, [3, 4, 6], strides=[24, 1, 4]),
+        ],
+    )
+    a, b = uniform(3, 4, 5), uniform(1, 5, 6)
+    return Run("transposed_product", source, [a, b], a.astype(np.float64) @ b)
+
+
+def conv_3d() -> Run:
+    """Three spatial dimensions, padded on one side, rows of the operand with gaps."""
+    parameters = {
+        "conv_mode": "CROSS_CORRELATION",
+        "pre_padding": [1, 1, 1],
+        "post_padding": [0, 0, 0],
+        "stride": [2, 1, 1],
+        "dilation": [1, 1, 1],
+    }
+    source = graph(
+        [
+            node(
+                "ConvolutionFwdAttributes",
+                inputs=uids(x=1, w=2),
+                outputs=uids(y=3),
+                parameters=parameters,
+            )
+        ],
+        [
+            tensor(1, [2, 2, 4, 5, 6], strides=[480, 240, 48, 8, 1]),
+            tensor(2, [3, 2, 2, 2, 2]),
+            tensor(3, [2, 3, 2, 5, 6]),
+        ],
+    )
+    x, w = uniform(2, 2, 4, 5, 6), uniform(3, 2, 2, 2, 2)
+    y = oracle.conv(
+        x.astype(np.float64),
+        w.astype(np.float64),
+        pre=[1, 1, 1],
+        post=[0, 0, 0],
+        stride=[2, 1, 1],
+        dilation=[1, 1, 1],
+    )
+    return Run("conv_3d", source, [x, w], y)
+
+
+def relu_gradient() -> Run:
+    """hipDNN's reference takes the forward op's input first, then the gradient."""
+    x, dy = uniform(3, 4), uniform(4, 3).T.copy()
+    return Run("relu_gradient", GRAPHS["relu_bwd"], [x, dy], np.where(x > 0, dy, 0))
+
+
+def select() -> Run:
+    """The mask comes last."""
+    source = GRAPHS["binary_select"]
+    a, b, mask = uniform(3, 4), uniform(3, 4) + 5, (uniform(3, 4) > 0).astype(np.float32)
+    return Run("select", source, [a, b, mask], np.where(mask != 0, a, b))
+
+
+RUNS = [conv_bias_relu, padded_sum, transposed_product, conv_3d, relu_gradient, select]
+names = [make.__name__ for make in RUNS]
+
+
+def compiled(source: Any, target: str) -> Any:
+    document = hipdnn_io.read_json(json.dumps(source))
+    return compile(hipdnn_io.import_document(document), target)
+
+
+@pytest.mark.parametrize("make", RUNS, ids=names)
+def test_graph_runs_on_the_cpu(make: Any):
+    run = make()
+    run.check(compiled(run.source, "cpu").run(run.inputs))
+
+
+@requires_emulator
+@pytest.mark.parametrize("make", [conv_bias_relu, padded_sum], ids=names[:2])
+def test_graph_runs_as_gfx942_code(make: Any):
+    run = make()
+    module = compiled(run.source, "gfx942").module
+    run.check(run_module(module, run.inputs, open_emulator("gfx942")))
+
+
+def test_files_are_models(tmp_path: Path):
+    module = frontends.read(INPUTS / "conv_bias_relu.json")
+    assert frontends.stage_of(module) == "hipdnn-graphs"
+    assert frontends.argument_names(module) == ["x", "w", "b"]
+    buffer = tmp_path / "graph.fb"
+    document = hipdnn_io.export_graph(hipdnn_io.find_graph(module))
+    buffer.write_bytes(hipdnn_io.write_flatbuffer(document))
+    assert frontends.argument_names(frontends.read(buffer)) == ["x", "w", "b"]
