@@ -33,10 +33,12 @@ PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
 )
 
 # Op by op, so that what does not convert stays and is told, instead of failing the model. Masks
-# and tables that depend on no input are evaluated before, so that they cost no launch.
+# and tables that depend on no input are evaluated before, so that they cost no launch. Whole nodes
+# are recognised afterwards, in one spelling of the arithmetic instead of each frontend's.
 PHASE_CONVERT: tuple[PipelineElement, ...] = (
     "torch-fold-constants",
     "convert-torch-to-hipdnn",
+    "hipdnn-recognize",
 )
 
 # hipDNN's graphs are chosen first; whatever is left then becomes kernels too. Equal graphs are

@@ -106,6 +106,20 @@ class StridedView:
             self.offset,
         )
 
+    def through_copy(self, copied: StridedView) -> list[list[tuple[int, int]]] | None:
+        """Reads a window on a row-major copy of `copied` from what was copied.
+
+        Returns, for each dimension, the runs (extent, stride in the copied storage) that it
+        walks, outermost first; None where a dimension walks no whole runs.
+        """
+        if self.offset:
+            return None
+        runs = [
+            _copied_runs(extent, stride, copied)
+            for extent, stride in zip(self.shape, self.strides, strict=True)
+        ]
+        return [run for run in runs if run is not None] if None not in runs else None
+
     def reshape(self, shape: Sequence[int]) -> StridedView | None:
         """Views the elements, in row-major order, as `shape`; None if that needs a copy."""
         if math.prod(shape) == 0 or self.elements == 0:
@@ -143,3 +157,23 @@ def _take(runs: list[tuple[int, int]], extent: int) -> int | None:
     if size > extent:
         runs.append((size // extent, stride * extent))
     return stride
+
+
+def _copied_runs(extent: int, stride: int, copied: StridedView) -> list[tuple[int, int]] | None:
+    """The runs in the copied storage of `extent` steps of `stride` in the copy."""
+    if extent == 1 or stride == 0:
+        return [(extent, 0)]
+    runs: list[tuple[int, int]] = []
+    dense = row_major_strides(copied.shape)
+    for size, step, source in reversed(list(zip(copied.shape, dense, copied.strides, strict=True))):
+        if extent == 1 or stride >= step * size:
+            continue
+        hop = stride // step
+        if stride % step or size % hop:
+            return None
+        count = min(extent, size // hop)
+        if extent % count:
+            return None
+        runs.insert(0, (count, hop * source))
+        extent, stride = extent // count, step * size
+    return runs if extent == 1 else None

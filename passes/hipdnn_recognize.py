@@ -1,0 +1,91 @@
+"""Recognises hipDNN nodes in the arithmetic that programs spell them with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.recognition import PATTERNS, NearMiss, Rules
+from hipgraft.recognition.values import mode_of
+
+
+def _recognize(op: ir.Operation, rules: Rules, state: PassState) -> None:
+    pattern = PATTERNS.get(mode_of(op) or op.name)
+    if pattern is None or not _is_used(op):
+        return
+    try:
+        made = pattern(op, rules)
+    except NearMiss as reason:
+        state.missed(op, reason.name, f"'{op.name}' op is not recognised: {reason}")
+        return
+    if made is not None:
+        state.count("recognised-nodes")
+        state.passed(op, "recognised", f"recognised {made}")
+
+
+def _is_used(op: ir.Operation) -> bool:
+    return any(True for result in op.results for _ in result.uses)
+
+
+def _erase_unused(block: ir.Block) -> None:
+    """Erases, last first, the arithmetic that nothing reads any more."""
+    for op in reversed([op.operation for op in block.operations]):
+        pure = op.name.startswith("hipdnn.") or op.name == "arith.constant"
+        if pure and op.results and not _is_used(op):
+            op.erase()
+
+
+@dataclass(frozen=True)
+class HipdnnRecognizePass(Pass):
+    """Replaces the arithmetic of normalisations, attention and activations by their nodes.
+
+    Recognised are RMS and layer normalisation with constant epsilon; attention with a constant
+    scale on the queries, the keys or the scores, with masks that are added or select, and a
+    guard against rows that see no key; GELU by the error function or the hyperbolic tangent in
+    any order of its factors; swish with any beta. Keys and values that are copied for each head
+    of a group are read uncopied.
+
+    Before:
+        ```mlir
+        %0 = "hipdnn.pointwise"(%x) {mode = "sigmoid_fwd"} : (tensor<8xf32>) -> tensor<8xf32>
+        %1 = "hipdnn.pointwise"(%x, %0) {mode = "mul"}
+             : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+        ```
+
+    After:
+        ```mlir
+        %1 = "hipdnn.pointwise"(%x) {mode = "swish_fwd"} : (tensor<8xf32>) -> tensor<8xf32>
+        ```
+
+    Requires:
+        Stage `hipdnn-ops`.
+
+    Ensures:
+        Stage `hipdnn-ops`. Results are rounded to their types as before; intermediates of f16 and
+        bf16 are f32, as they are inside a graph, unless `drop-roundings` is false. Arithmetic
+        that nearly is a node is a missed remark that names the reason.
+
+    Errors:
+        None.
+
+    Source:
+        own; the forms are those that PyTorch's decompositions and ONNX exporters write.
+    """
+
+    name: ClassVar[str] = "hipdnn-recognize"
+    requires: ClassVar[str | None] = "hipdnn-ops"
+    ensures: ClassVar[str | None] = "hipdnn-ops"
+
+    drop_roundings: bool = option(True, "compute f16 and bf16 intermediates of a node in f32")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Recognises nodes in every function."""
+        rules = Rules(self.drop_roundings)
+        for function in [op.operation for op in module.body.operations]:
+            if function.name == "func.func" and function.regions[0].blocks:
+                block = function.regions[0].blocks[0]
+                for op in [op.operation for op in block.operations]:
+                    _recognize(op, rules, state)
+                _erase_unused(block)

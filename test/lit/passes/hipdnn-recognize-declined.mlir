@@ -1,0 +1,115 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-recognize | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-recognize --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// What nearly is a node stays, and a remark tells why; what only shares an op with one is passed by.
+
+// REMARK: 'hipdnn.reduction' op is not recognised: the epsilon of a normalisation is not a constant
+// CHECK-LABEL: func.func @epsilon_at_run_time
+// CHECK:         hipdnn.reduction
+// CHECK:         mode = "rsqrt"
+func.func @epsilon_at_run_time(%x: tensor<2x8xf32>, %eps: tensor<1x1xf32>) -> tensor<2x8xf32> {
+  %1 = "hipdnn.pointwise"(%x, %x) {mode = "mul"} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "AVG"} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %3 = "hipdnn.pointwise"(%2, %eps) {mode = "add"} : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %4 = "hipdnn.pointwise"(%3) {mode = "rsqrt"} : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %5 = "hipdnn.pointwise"(%x, %4) {mode = "mul"} : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  return %5 : tensor<2x8xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.reduction' op is not recognised: what is normalised is not what was squared
+// CHECK-LABEL: func.func @other_tensor
+// CHECK:         hipdnn.reduction
+func.func @other_tensor(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %eps = arith.constant dense<1.0e-6> : tensor<1xf32>
+  %1 = "hipdnn.pointwise"(%x, %x) {mode = "mul"} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "AVG"} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %3 = "hipdnn.pointwise"(%2, %eps) {mode = "add"} : (tensor<2x1xf32>, tensor<1xf32>) -> tensor<2x1xf32>
+  %4 = "hipdnn.pointwise"(%3) {mode = "rsqrt"} : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %5 = "hipdnn.pointwise"(%y, %4) {mode = "mul"} : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  return %5 : tensor<2x8xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.matmul' op is not recognised: its intermediate 'div' is read elsewhere
+// CHECK-LABEL: func.func @weights_returned
+// CHECK-NOT:     hipdnn.sdpa
+func.func @weights_returned(%q: tensor<1x2x16x8xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x16x8xf32>) -> (tensor<1x2x16x8xf32>, tensor<1x2x16x16xf32>) {
+  %z = "hipdnn.matmul"(%q, %k) : (tensor<1x2x16x8xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<1x2x16x16xf32>) -> tensor<1x2x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<1x2x16x16xf32>, tensor<1x2x16x1xf32>) -> tensor<1x2x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<1x2x16x16xf32>) -> tensor<1x2x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<1x2x16x16xf32>) -> tensor<1x2x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<1x2x16x16xf32>, tensor<1x2x16x1xf32>) -> tensor<1x2x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<1x2x16x16xf32>, tensor<1x2x16x8xf32>) -> tensor<1x2x16x8xf32>
+  return %5, %4 : tensor<1x2x16x8xf32>, tensor<1x2x16x16xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.matmul' op is not recognised: the scores are masked before they are scaled
+// CHECK-LABEL: func.func @scaled_mask
+// CHECK-NOT:     hipdnn.sdpa
+func.func @scaled_mask(%q: tensor<2x16x8xf32>, %k: tensor<2x8x16xf32>, %v: tensor<2x16x8xf32>, %m: tensor<1x16x16xf32>) -> tensor<2x16x8xf32> {
+  %half = arith.constant dense<0.5> : tensor<1xf32>
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<2x16x8xf32>, tensor<2x8x16xf32>) -> tensor<2x16x16xf32>
+  %t = "hipdnn.pointwise"(%s, %m) {mode = "add"} : (tensor<2x16x16xf32>, tensor<1x16x16xf32>) -> tensor<2x16x16xf32>
+  %z = "hipdnn.pointwise"(%t, %half) {mode = "mul"} : (tensor<2x16x16xf32>, tensor<1xf32>) -> tensor<2x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<2x16x16xf32>) -> tensor<2x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<2x16x16xf32>, tensor<2x16x1xf32>) -> tensor<2x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<2x16x16xf32>) -> tensor<2x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<2x16x16xf32>) -> tensor<2x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<2x16x16xf32>, tensor<2x16x1xf32>) -> tensor<2x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<2x16x16xf32>, tensor<2x16x8xf32>) -> tensor<2x16x8xf32>
+  return %5 : tensor<2x16x8xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.matmul' op is not recognised: hidden scores are -10000, which is not negligible
+// CHECK-LABEL: func.func @finite_mask
+// CHECK-NOT:     hipdnn.sdpa
+func.func @finite_mask(%q: tensor<2x16x8xf32>, %k: tensor<2x8x16xf32>, %v: tensor<2x16x8xf32>, %m: tensor<1x16x16xi1>) -> tensor<2x16x8xf32> {
+  %low = arith.constant dense<-10000.0> : tensor<1xf32>
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<2x16x8xf32>, tensor<2x8x16xf32>) -> tensor<2x16x16xf32>
+  %z = "hipdnn.pointwise"(%m, %s, %low) {mode = "binary_select"} : (tensor<1x16x16xi1>, tensor<2x16x16xf32>, tensor<1xf32>) -> tensor<2x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<2x16x16xf32>) -> tensor<2x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<2x16x16xf32>, tensor<2x16x1xf32>) -> tensor<2x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<2x16x16xf32>) -> tensor<2x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<2x16x16xf32>) -> tensor<2x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<2x16x16xf32>, tensor<2x16x1xf32>) -> tensor<2x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<2x16x16xf32>, tensor<2x16x8xf32>) -> tensor<2x16x8xf32>
+  return %5 : tensor<2x16x8xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.pointwise' op is not recognised: erf(x / √2) is not followed by x / 2 · (1 + erf)
+// CHECK-LABEL: func.func @other_factor
+// CHECK:         mode = "erf"
+func.func @other_factor(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %root = arith.constant dense<1.41421356> : tensor<1xf32>
+  %half = arith.constant dense<0.5> : tensor<8xf32>
+  %0 = "hipdnn.pointwise"(%x, %root) {mode = "div"} : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
+  %1 = "hipdnn.pointwise"(%0) {mode = "erf"} : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = "hipdnn.pointwise"(%1, %half) {mode = "mul"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = "hipdnn.pointwise"(%2, %y) {mode = "mul"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
+
+// -----
+
+// A gate is no swish, and a mean of squares alone no normalisation.
+
+// REMARK-NOT: remark
+// CHECK-LABEL: func.func @gate_and_loss
+// CHECK:         mode = "sigmoid_fwd"
+// CHECK:         hipdnn.reduction
+func.func @gate_and_loss(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> tensor<1x1xf32> {
+  %0 = "hipdnn.pointwise"(%x) {mode = "sigmoid_fwd"} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %1 = "hipdnn.pointwise"(%0, %y) {mode = "mul"} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %2 = "hipdnn.pointwise"(%1, %1) {mode = "mul"} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "AVG"} : (tensor<2x8xf32>) -> tensor<1x1xf32>
+  return %3 : tensor<1x1xf32>
+}

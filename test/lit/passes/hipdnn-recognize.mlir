@@ -1,0 +1,185 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-recognize | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-recognize --hipdnn-recognize | FileCheck %s
+// Arithmetic becomes the node that it spells; nothing of the arithmetic is left.
+
+// CHECK-LABEL: func.func @rmsnorm_f16
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x64xf16>, %[[W:.*]]: tensor<64xf16>)
+// CHECK-DAG:     %[[S:.*]] = "hipdnn.view"(%[[W]]) {{.*}} -> tensor<1x64xf16>
+// CHECK-DAG:     %[[EPS:.*]] = arith.constant dense<9.99999997E-7> : tensor<1xf32>
+// CHECK:         %[[Y:.*]] = "hipdnn.rmsnorm"(%[[X]], %[[S]], %[[EPS]])
+// CHECK-SAME:      -> tensor<2x64xf16>
+// CHECK-NEXT:    return %[[Y]]
+func.func @rmsnorm_f16(%x: tensor<2x64xf16>, %w: tensor<64xf16>) -> tensor<2x64xf16> {
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<2x64xf16>) -> tensor<2x64xf32>
+  %1 = "hipdnn.pointwise"(%0, %0) {mode = "mul"} : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "AVG"} : (tensor<2x64xf32>) -> tensor<2x1xf32>
+  %eps = arith.constant dense<1.0e-6> : tensor<1x1xf32>
+  %3 = "hipdnn.pointwise"(%2, %eps) {mode = "add"} : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %4 = "hipdnn.pointwise"(%3) {mode = "sqrt"} : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %5 = "hipdnn.pointwise"(%4) {mode = "reciprocal"} : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %6 = "hipdnn.pointwise"(%0, %5) {mode = "mul"} : (tensor<2x64xf32>, tensor<2x1xf32>) -> tensor<2x64xf32>
+  %7 = "hipdnn.pointwise"(%6) {mode = "identity"} : (tensor<2x64xf32>) -> tensor<2x64xf16>
+  %8 = "hipdnn.view"(%w) {offset = 0 : i64, strides = array<i64: 0, 1>} : (tensor<64xf16>) -> tensor<1x64xf16>
+  %9 = "hipdnn.pointwise"(%8, %7) {mode = "mul"} : (tensor<1x64xf16>, tensor<2x64xf16>) -> tensor<2x64xf16>
+  return %9 : tensor<2x64xf16>
+}
+
+// -----
+
+// Without a scale the node gets one of ones, which tells it the dimensions.
+
+// CHECK-LABEL: func.func @rmsnorm_of_channels
+// CHECK:         %[[ONES:.*]] = arith.constant dense<1.000000e+00> : tensor<1x8x1xf32>
+// CHECK:         "hipdnn.rmsnorm"(%{{.*}}, %[[ONES]], %{{.*}})
+// CHECK-NOT:     hipdnn.reduction
+func.func @rmsnorm_of_channels(%x: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  %1 = "hipdnn.pointwise"(%x, %x) {mode = "mul"} : (tensor<2x8x4xf32>, tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  %2 = "hipdnn.reduction"(%1) {mode = "AVG"} : (tensor<2x8x4xf32>) -> tensor<2x1x4xf32>
+  %eps = arith.constant dense<1.0e-6> : tensor<1xf32>
+  %3 = "hipdnn.pointwise"(%eps, %2) {mode = "add"} : (tensor<1xf32>, tensor<2x1x4xf32>) -> tensor<2x1x4xf32>
+  %4 = "hipdnn.pointwise"(%3) {mode = "rsqrt"} : (tensor<2x1x4xf32>) -> tensor<2x1x4xf32>
+  %6 = "hipdnn.pointwise"(%4, %x) {mode = "mul"} : (tensor<2x1x4xf32>, tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  return %6 : tensor<2x8x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @layernorm
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3x8xf32>, %[[W:.*]]: tensor<8xf32>, %[[B:.*]]: tensor<8xf32>)
+// CHECK-DAG:     %[[S:.*]] = "hipdnn.view"(%[[W]]) {{.*}} -> tensor<1x1x8xf32>
+// CHECK-DAG:     %[[T:.*]] = "hipdnn.view"(%[[B]]) {{.*}} -> tensor<1x1x8xf32>
+// CHECK:         %[[Y:.*]] = "hipdnn.layernorm"(%[[X]], %[[S]], %[[T]], %{{.*}}) {{.*}}normalized_dim_count = 1
+// CHECK-NEXT:    return %[[Y]]
+func.func @layernorm(%x: tensor<2x3x8xf32>, %w: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
+  %0 = "hipdnn.reduction"(%x) {mode = "AVG"} : (tensor<2x3x8xf32>) -> tensor<2x3x1xf32>
+  %1 = "hipdnn.pointwise"(%x, %0) {mode = "sub"} : (tensor<2x3x8xf32>, tensor<2x3x1xf32>) -> tensor<2x3x8xf32>
+  %2 = "hipdnn.pointwise"(%1, %1) {mode = "mul"} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "AVG"} : (tensor<2x3x8xf32>) -> tensor<2x3x1xf32>
+  %eps = arith.constant dense<1.0e-5> : tensor<1xf32>
+  %4 = "hipdnn.pointwise"(%3, %eps) {mode = "add"} : (tensor<2x3x1xf32>, tensor<1xf32>) -> tensor<2x3x1xf32>
+  %5 = "hipdnn.pointwise"(%4) {mode = "sqrt"} : (tensor<2x3x1xf32>) -> tensor<2x3x1xf32>
+  %6 = "hipdnn.pointwise"(%1, %5) {mode = "div"} : (tensor<2x3x8xf32>, tensor<2x3x1xf32>) -> tensor<2x3x8xf32>
+  %7 = "hipdnn.pointwise"(%6, %w) {mode = "mul"} : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
+  %8 = "hipdnn.pointwise"(%7, %b) {mode = "add"} : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
+  return %8 : tensor<2x3x8xf32>
+}
+
+// -----
+
+// Scales of queries and keys are one scale, keys are read before their transposition, and heads
+// that were copied for each group of queries are read once.
+
+// CHECK-LABEL: func.func @grouped_attention
+// CHECK-SAME:    (%[[Q:.*]]: tensor<1x8x12x8xf16>, %[[K:.*]]: tensor<1x2x12x8xf16>, %[[V:.*]]: tensor<1x2x12x8xf16>, %[[M:.*]]: tensor<1x1x12x12xf16>)
+// CHECK-NEXT:    %[[O:.*]] = "hipdnn.sdpa"(%[[Q]], %[[K]], %[[V]], %[[M]])
+// CHECK-SAME:      attn_scale_value = 2.500000e-01
+// CHECK-NEXT:    return %[[O]]
+func.func @grouped_attention(%q: tensor<1x8x12x8xf16>, %k: tensor<1x2x12x8xf16>, %v: tensor<1x2x12x8xf16>, %m: tensor<1x1x12x12xf16>) -> tensor<1x8x12x8xf16> {
+  %half = arith.constant dense<0.5> : tensor<1x1x1x1xf16>
+  %k0 = "hipdnn.view"(%k) {offset = 0 : i64, strides = array<i64: 0, 96, 0, 8, 1>} : (tensor<1x2x12x8xf16>) -> tensor<1x2x4x12x8xf16>
+  %k1 = "hipdnn.pointwise"(%k0) {mode = "identity"} : (tensor<1x2x4x12x8xf16>) -> tensor<1x2x4x12x8xf16>
+  %k2 = "hipdnn.view"(%k1) {offset = 0 : i64, strides = array<i64: 0, 96, 1, 8>} : (tensor<1x2x4x12x8xf16>) -> tensor<1x8x8x12xf16>
+  %k3 = "hipdnn.pointwise"(%k2, %half) {mode = "mul"} : (tensor<1x8x8x12xf16>, tensor<1x1x1x1xf16>) -> tensor<1x8x8x12xf16>
+  %v0 = "hipdnn.view"(%v) {offset = 0 : i64, strides = array<i64: 0, 96, 0, 8, 1>} : (tensor<1x2x12x8xf16>) -> tensor<1x2x4x12x8xf16>
+  %v1 = "hipdnn.pointwise"(%v0) {mode = "identity"} : (tensor<1x2x4x12x8xf16>) -> tensor<1x2x4x12x8xf16>
+  %v2 = "hipdnn.view"(%v1) {offset = 0 : i64, strides = array<i64: 0, 96, 8, 1>} : (tensor<1x2x4x12x8xf16>) -> tensor<1x8x12x8xf16>
+  %q0 = "hipdnn.pointwise"(%q, %half) {mode = "mul"} : (tensor<1x8x12x8xf16>, tensor<1x1x1x1xf16>) -> tensor<1x8x12x8xf16>
+  %s = "hipdnn.matmul"(%q0, %k3) : (tensor<1x8x12x8xf16>, tensor<1x8x8x12xf16>) -> tensor<1x8x12x12xf16>
+  %z = "hipdnn.pointwise"(%s, %m) {mode = "add"} : (tensor<1x8x12x12xf16>, tensor<1x1x12x12xf16>) -> tensor<1x8x12x12xf16>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<1x8x12x12xf16>) -> tensor<1x8x12x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<1x8x12x12xf16>, tensor<1x8x12x1xf32>) -> tensor<1x8x12x12xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<1x8x12x12xf32>) -> tensor<1x8x12x12xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<1x8x12x12xf32>) -> tensor<1x8x12x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<1x8x12x12xf32>, tensor<1x8x12x1xf32>) -> tensor<1x8x12x12xf16>
+  %5 = "hipdnn.matmul"(%4, %v2) : (tensor<1x8x12x12xf16>, tensor<1x8x12x8xf16>) -> tensor<1x8x12x8xf16>
+  return %5 : tensor<1x8x12x8xf16>
+}
+
+// -----
+
+// Products of rank 3 are attention of one batch. Hidden scores become a summand, and the guard
+// against rows without a visible key goes. A window on the result stays one.
+
+// CHECK-LABEL: func.func @guarded_attention
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// CHECK-DAG:     %[[LOW:.*]] = arith.constant dense<0xFF800000>
+// CHECK:         %[[M:.*]] = "hipdnn.pointwise"(%{{.*}}, %[[LOW]], %[[ZERO]]) {mode = "binary_select"} : (tensor<1x16x16xi1>, tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x16x16xf32>
+// CHECK:         %[[MH:.*]] = "hipdnn.view"(%[[M]]) {{.*}} -> tensor<1x1x16x16xf32>
+// CHECK:         %[[O:.*]] = "hipdnn.sdpa"(%{{.*}}, %{{.*}}, %{{.*}}, %[[MH]]) {attn_scale_value = 5.000000e-01
+// CHECK-SAME:      -> tensor<1x4x16x8xf32>
+// CHECK:         "hipdnn.view"(%[[O]]) {offset = 0 : i64, strides = array<i64: 8, 128, 1>} {{.*}} -> tensor<16x4x8xf32>
+// CHECK-NOT:     cmp_neq
+func.func @guarded_attention(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x16x8xf32>, %m: tensor<1x16x16xi1>) -> tensor<16x4x8xf32> {
+  %two = arith.constant dense<2.0> : tensor<1x1x1xf32>
+  %low = arith.constant dense<0xFF800000> : tensor<1x1x1xf32>
+  %zero = arith.constant dense<0.0> : tensor<1x1x1xf32>
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<4x16x8xf32>, tensor<4x8x16xf32>) -> tensor<4x16x16xf32>
+  %t = "hipdnn.pointwise"(%s, %two) {mode = "div"} : (tensor<4x16x16xf32>, tensor<1x1x1xf32>) -> tensor<4x16x16xf32>
+  %z = "hipdnn.pointwise"(%m, %low, %t) {mode = "binary_select"} : (tensor<1x16x16xi1>, tensor<1x1x1xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %0 = "hipdnn.reduction"(%z) {mode = "MAX"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %1 = "hipdnn.pointwise"(%z, %0) {mode = "sub"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %5 = "hipdnn.pointwise"(%4, %4) {mode = "cmp_neq"} : (tensor<4x16x16xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xi1>
+  %6 = "hipdnn.pointwise"(%5, %zero, %4) {mode = "binary_select"} : (tensor<4x16x16xi1>, tensor<1x1x1xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %7 = "hipdnn.matmul"(%6, %v) : (tensor<4x16x16xf32>, tensor<4x16x8xf32>) -> tensor<4x16x8xf32>
+  %8 = "hipdnn.view"(%7) {offset = 0 : i64, strides = array<i64: 8, 128, 1>} : (tensor<4x16x8xf32>) -> tensor<16x4x8xf32>
+  %9 = "hipdnn.pointwise"(%8) {mode = "identity"} : (tensor<16x4x8xf32>) -> tensor<16x4x8xf32>
+  return %9 : tensor<16x4x8xf32>
+}
+
+// -----
+
+// The factors of a gelu come in any order.
+
+// CHECK-LABEL: func.func @gelu
+// CHECK-SAME:    (%[[X:.*]]: tensor<8xf32>, %[[Y:.*]]: tensor<8xf32>)
+// CHECK-NEXT:    %[[A:.*]] = "hipdnn.pointwise"(%[[X]]) {mode = "gelu_fwd"}
+// CHECK-NEXT:    %[[B:.*]] = "hipdnn.pointwise"(%[[Y]]) {mode = "gelu_fwd"}
+// CHECK-NEXT:    return %[[A]], %[[B]]
+func.func @gelu(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %root = arith.constant dense<1.41421356> : tensor<1xf32>
+  %inverse = arith.constant dense<0.707106781> : tensor<1xf32>
+  %one = arith.constant dense<1.0> : tensor<1xf32>
+  %half = arith.constant dense<0.5> : tensor<1xf32>
+  %0 = "hipdnn.pointwise"(%x, %root) {mode = "div"} : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
+  %1 = "hipdnn.pointwise"(%0) {mode = "erf"} : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = "hipdnn.pointwise"(%1, %one) {mode = "add"} : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
+  %3 = "hipdnn.pointwise"(%x, %2) {mode = "mul"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = "hipdnn.pointwise"(%3, %half) {mode = "mul"} : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
+  %5 = "hipdnn.pointwise"(%y, %half) {mode = "mul"} : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
+  %6 = "hipdnn.pointwise"(%y, %inverse) {mode = "mul"} : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
+  %7 = "hipdnn.pointwise"(%6) {mode = "erf"} : (tensor<8xf32>) -> tensor<8xf32>
+  %8 = "hipdnn.pointwise"(%one, %7) {mode = "add"} : (tensor<1xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %9 = "hipdnn.pointwise"(%5, %8) {mode = "mul"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %4, %9 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @tanh_gelu_and_swish
+// CHECK-SAME:    (%[[X:.*]]: tensor<8xf16>)
+// CHECK-NEXT:    %[[G:.*]] = "hipdnn.pointwise"(%[[X]]) {mode = "gelu_approx_tanh_fwd"} : (tensor<8xf16>) -> tensor<8xf16>
+// CHECK-NEXT:    %[[S:.*]] = "hipdnn.pointwise"(%[[G]]) {mode = "swish_fwd", swish_beta = 1.702
+// CHECK-NEXT:    return %[[S]]
+func.func @tanh_gelu_and_swish(%x: tensor<8xf16>) -> tensor<8xf16> {
+  %slope = arith.constant dense<0.797884583> : tensor<1xf16>
+  %cubic = arith.constant dense<0.044715> : tensor<1xf16>
+  %one = arith.constant dense<1.0> : tensor<1xf16>
+  %half = arith.constant dense<0.5> : tensor<1xf16>
+  %beta = arith.constant dense<1.702> : tensor<1xf16>
+  %0 = "hipdnn.pointwise"(%x, %x) {mode = "mul"} : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %1 = "hipdnn.pointwise"(%0, %cubic) {mode = "mul"} : (tensor<8xf16>, tensor<1xf16>) -> tensor<8xf16>
+  %2 = "hipdnn.pointwise"(%1, %one) {mode = "add"} : (tensor<8xf16>, tensor<1xf16>) -> tensor<8xf16>
+  %3 = "hipdnn.pointwise"(%2, %x) {mode = "mul"} : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %4 = "hipdnn.pointwise"(%3, %slope) {mode = "mul"} : (tensor<8xf16>, tensor<1xf16>) -> tensor<8xf16>
+  %5 = "hipdnn.pointwise"(%4) {mode = "tanh_fwd"} : (tensor<8xf16>) -> tensor<8xf16>
+  %6 = "hipdnn.pointwise"(%5, %one) {mode = "add"} : (tensor<8xf16>, tensor<1xf16>) -> tensor<8xf16>
+  %7 = "hipdnn.pointwise"(%x, %6) {mode = "mul"} : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %8 = "hipdnn.pointwise"(%7, %half) {mode = "mul"} : (tensor<8xf16>, tensor<1xf16>) -> tensor<8xf16>
+  %9 = "hipdnn.pointwise"(%8, %beta) {mode = "mul"} : (tensor<8xf16>, tensor<1xf16>) -> tensor<8xf16>
+  %10 = "hipdnn.pointwise"(%9) {mode = "sigmoid_fwd"} : (tensor<8xf16>) -> tensor<8xf16>
+  %11 = "hipdnn.pointwise"(%8, %10) {mode = "mul"} : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  return %11 : tensor<8xf16>
+}
