@@ -32,14 +32,14 @@ func.func @integers(%x: !torch.vtensor<[4],si64>) -> !torch.vtensor<[4],si64> {
 // CHECK:         %[[W:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 8>}
 // CHECK:         %[[T:.*]] = torch_c.from_builtin_tensor %[[W]]
 // CHECK:         torch.aten.view %[[T]]
-func.func @needs_copy(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[32],f32> {
+func.func @needs_copy(%x: !torch.vtensor<[4,8],si64>) -> !torch.vtensor<[32],si64> {
   %int0 = torch.constant.int 0
   %int1 = torch.constant.int 1
   %int32 = torch.constant.int 32
-  %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8,4],f32>
+  %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,8],si64>, !torch.int, !torch.int -> !torch.vtensor<[8,4],si64>
   %shape = torch.prim.ListConstruct %int32 : (!torch.int) -> !torch.list<int>
-  %v = torch.aten.view %t, %shape : !torch.vtensor<[8,4],f32>, !torch.list<int> -> !torch.vtensor<[32],f32>
-  return %v : !torch.vtensor<[32],f32>
+  %v = torch.aten.view %t, %shape : !torch.vtensor<[8,4],si64>, !torch.list<int> -> !torch.vtensor<[32],si64>
+  return %v : !torch.vtensor<[32],si64>
 }
 
 // -----
