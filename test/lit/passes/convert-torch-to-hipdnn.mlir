@@ -87,3 +87,21 @@ func.func @norms(%x: !torch.vtensor<[2,3,8],f32>, %w: !torch.vtensor<[8],f32>, %
   %r = torch.aten.clamp %y, %int0, %int6 : !torch.vtensor<[2,3,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[2,3,8],f32>
   return %r : !torch.vtensor<[2,3,8],f32>
 }
+
+// -----
+
+// A reshape that strides cannot say copies its operand into row-major order first.
+
+// CHECK-LABEL: func.func @copies
+// CHECK:         %[[W:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 8>}
+// CHECK:         %[[C:.*]] = "hipdnn.pointwise"(%[[W]]) {mode = "identity"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+// CHECK:         "hipdnn.view"(%[[C]]) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<8x4xf32>) -> tensor<32xf32>
+func.func @copies(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[32],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int32 = torch.constant.int 32
+  %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8,4],f32>
+  %shape = torch.prim.ListConstruct %int32 : (!torch.int) -> !torch.list<int>
+  %v = torch.aten.view %t, %shape : !torch.vtensor<[8,4],f32>, !torch.list<int> -> !torch.vtensor<[32],f32>
+  return %v : !torch.vtensor<[32],f32>
+}
