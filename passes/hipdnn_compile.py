@@ -19,17 +19,10 @@ from hipgraft.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.dialects import hipdnn
 from hipgraft.naming import symbol_name
 from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.passes.hipdnn_outline_fallback import HipdnnOutlineFallbackPass
+from hipgraft.service.reproducer import leave_input
 from hipgraft.service.service import Request, current_service
 from hipgraft.service.unit import Outcome
-
-# In a container's body, but no work of their own.
-_NO_COMPUTE = ("arith.constant", "hipdnn.yield", "torch.constant.", "torch.prim.", "torch_c.")
-
-
-def _compute_ops(container: ir.Operation) -> list[ir.Operation]:
-    body = container.regions[0].blocks[0]
-    return [op.operation for op in body.operations if not op.operation.name.startswith(_NO_COMPUTE)]
+from hipgraft.splitting import can_split, compute_ops, split
 
 
 def _inline(container: ir.Operation) -> None:
@@ -72,13 +65,6 @@ def _write_executable(
         )
 
 
-def _failure(target: Target, outcome: Outcome) -> CodegenError:
-    error = outcome.error
-    message = "no message" if error is None else error.message
-    notes = () if error is None else error.notes
-    return CodegenError(f"does not compile for {target.name}: {message}", notes=notes)
-
-
 def _symbols(module: ir.Module) -> Iterator[str]:
     for op in module.body.operations:
         if "sym_name" in op.operation.attributes:
@@ -101,27 +87,19 @@ class _Compiler:
         self._failures: dict[str, CodegenError] = {}
 
     def compile_all(self, containers: Sequence[ir.Operation]) -> None:
-        """Replaces each container by a call, or by its ops in containers of their own."""
+        """Replaces each container by a call, or by containers of its parts."""
         keys = [container_key(op) for op in containers]
         first: dict[str, ir.Operation] = {}
         for op, key in zip(containers, keys, strict=True):
             if key not in self._symbols and key not in self._failures:
                 first.setdefault(key, op)
         self._compile(first)
-        failed = [op for op, key in zip(containers, keys, strict=True) if not self._call(op, key)]
-        for op in failed:
-            _inline(op)
-        if failed:
-            HipdnnOutlineFallbackPass(fuse=False).run(self._module, self._state)
-
-    def _call(self, op: ir.Operation, key: str) -> bool:
-        """Replaces one container by a call, and says whether there is something to call."""
-        if key in self._failures:
-            self._report_failure(op, self._failures[key])
-            return False
-        self._state.count("containers")
-        _replace_by_execute(op, self._symbols[key])
-        return True
+        for op, key in zip(containers, keys, strict=True):
+            if key in self._failures:
+                self._take_apart(op, self._failures[key])
+            else:
+                self._state.count("containers")
+                _replace_by_execute(op, self._symbols[key])
 
     def _compile(self, containers: Mapping[str, ir.Operation]) -> None:
         """Compiles unlike containers for all targets, together."""
@@ -154,7 +132,7 @@ class _Compiler:
         for target, outcome in zip(self._targets, outcomes, strict=True):
             self._save_temps(symbol, target, outcome.artifacts)
             if outcome.kernel is None:
-                self._failures.setdefault(key, _failure(target, outcome))
+                self._failures.setdefault(key, self._failure(op, symbol, target, outcome))
             else:
                 kernels.append(outcome.kernel)
         if key in self._failures:
@@ -165,6 +143,20 @@ class _Compiler:
         self._state.count("executables")
         container = cast(hipdnn.ContainerOp, hipdnn.wrap(op))
         _write_executable(self._module, symbol, container, kernels)
+
+    def _failure(
+        self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome
+    ) -> CodegenError:
+        error = outcome.error or CodegenError("the compiler said nothing")
+        notes = list(error.notes)
+        text = outcome.artifacts.get("input.mlir")
+        # What is taken apart further is no reproducer yet.
+        if text is not None and not can_split(op):
+            flags = (*target.device_flags, *self._flags(target))
+            notes.append(leave_input(f"{symbol}.{target.name}", text, flags))
+        return CodegenError(
+            f"does not compile for {target.name}: {error.message}", notes=tuple(notes)
+        )
 
     def _flags(self, target: Target) -> tuple[str, ...]:
         return (self._options.flags or target.default_flags) + self._options.extra_flags
@@ -186,28 +178,35 @@ class _Compiler:
             op, "compiled", message, **facts, **largest_figures(kernel_figures(kernel))
         )
 
-    def _report_failure(self, op: ir.Operation, error: CodegenError) -> None:
-        """Remarks that a container is split.
+    def _take_apart(self, op: ir.Operation, failure: CodegenError) -> None:
+        """Splits a container that does not compile, or gives its only op back.
 
         Raises:
-            PassFailure: it holds a single op.
+            PassFailure: it holds a single op, which may not stay.
         """
-        ops = _compute_ops(op)
-        if len(ops) <= 1:
-            culprit = ops[0] if ops else op
-            message = f"'{culprit.name}' op {error.message}"
-            raise PassFailure(message, culprit, notes=error.notes)
-        self._state.count("split-containers")
-        reason = f"'{op.name}' op {error.message}; its {len(ops)} ops are compiled one by one"
-        self._state.missed(op, "not-compiled", reason)
+        ops = compute_ops(op)
+        if can_split(op):
+            self._state.count("split-containers")
+            reason = f"'{op.name}' op {failure.message}; its {len(ops)} ops are taken apart"
+            self._state.missed(op, "not-compiled", reason)
+            split(op)
+            return
+        culprit = ops[0] if len(ops) == 1 else op
+        message = f"'{culprit.name}' op {failure.message}"
+        if not self._options.keep_failed:
+            raise PassFailure(message, culprit, notes=failure.notes)
+        self._state.count("kept-ops", len(ops))
+        self._state.missed(culprit, "kept", "; ".join((message, *failure.notes)))
+        _inline(op)
 
 
 @dataclass(frozen=True)
 class HipdnnCompilePass(Pass):
     """Compiles containers with IREE, each unique one once per target.
 
-    A container of several ops that does not compile is taken apart, and its ops are compiled
-    alone; the reason is a remark.
+    A container that does not compile is cut in two where the fewest bytes flow, again and again,
+    until its parts compile or a single op is left; the reasons are remarks. Kernels come from the
+    current `hipgraft.service`: its cache, or its workers.
 
     Before:
         ```mlir
@@ -227,11 +226,11 @@ class HipdnnCompilePass(Pass):
 
     Ensures:
         Stage `hipdnn-executables`: each container is a `hipdnn.execute`; the module ends with
-        the executables.
+        the executables. With `keep-failed`, ops that do not compile stay in the function.
 
     Errors:
-        An unknown target or compiler flag. An op that does not compile even alone, at the op,
-        with the compiler's message.
+        An unknown target or compiler flag. Without `keep-failed`, an op that does not compile even
+        alone, at the op, with the compiler's message and a file that shows it again.
 
     Source:
         own.
@@ -245,6 +244,8 @@ class HipdnnCompilePass(Pass):
     flags: tuple[str, ...] = option((), "compiler flags in place of each target's own")
     extra_flags: tuple[str, ...] = option((), "compiler flags after those; a later one wins")
     save_temps: str = option("", "directory for compiler inputs, schedules and code objects")
+
+    keep_failed: bool = option(False, "leave ops that do not compile where they were")
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Compiles until no container is left; what does not compile is split first."""

@@ -103,7 +103,11 @@ def stage_pipeline(stage: str, config: HipgraftTorchConfig) -> Sequence[Pipeline
     from hipgraft.passes.hipdnn_compile import HipdnnCompilePass
 
     compile_pass = HipdnnCompilePass(
-        target=config.target, extra_flags=config.extra_flags, save_temps=config.save_temps
+        target=config.target,
+        extra_flags=config.extra_flags,
+        save_temps=config.save_temps,
+        # Who stops here may have other means for such an op; a host program has none.
+        keep_failed=config.compile_to == stage,
     )
     return (compile_pass,)
 

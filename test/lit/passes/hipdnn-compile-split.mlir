@@ -1,10 +1,10 @@
-// RUN: hipgraft-opt %s --hipdnn-compile=target=gfx942 | FileCheck %s
-// RUN: hipgraft-opt %s --hipdnn-compile=target=gfx942 --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-compile="target=gfx942 keep-failed" | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-compile="target=gfx942 keep-failed" --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // A container that does not compile is taken apart. This one holds a constant too large for a
 // schedule, which becomes an operand of the op that reads it. Its neighbour that compiles is left alone.
 
 // REMARK: remark: 'hipdnn.graph' op does not compile for gfx942: the graph holds a constant of {{.*}} bytes
-// REMARK-SAME: its 2 ops are compiled one by one
+// REMARK-SAME: its 2 ops are taken apart
 // CHECK-LABEL: func.func @large_constant
 // CHECK-SAME:    (%[[X:.*]]: tensor<300xf32>)
 // CHECK:         %[[P:.*]] = "hipdnn.execute"(%[[X]]) {callee = @neg_0}
@@ -28,4 +28,38 @@ func.func @large_constant(%x: tensor<300xf32>) -> tensor<300xf32> {
     "hipdnn.yield"(%r) : (tensor<300xf32>) -> ()
   }) {name = "add_relu_0"} : (tensor<300xf32>) -> tensor<300xf32>
   return %0 : tensor<300xf32>
+}
+
+// -----
+
+// The half that does not compile is cut again, until an op is left that has no kernel and stays.
+// REMARK: 'hipdnn.fallback' op does not compile for gfx942: {{.*}}; its 4 ops are taken apart
+// REMARK: 'hipdnn.fallback' op does not compile for gfx942: {{.*}}; its 2 ops are taken apart
+// REMARK: 'torch.operator' op does not compile for gfx942: {{.*}}; the compiler's input and its command are in {{.*}}.mlir [missed=hipdnn-compile:kept]
+// CHECK-LABEL: func.func @bisected
+// CHECK-SAME:    (%[[X:[a-z0-9]*]]: tensor<64x64xf32>, %[[Y:[a-z0-9]*]]: tensor<64xf32>)
+// CHECK:         %[[SUM:.*]] = "hipdnn.execute"(%[[X]]) {callee = @[[F:.*]]} : (tensor<64x64xf32>) -> tensor<64xf32>
+// CHECK:         torch.operator "torch.my.op"
+// CHECK:         %[[R:.*]] = "hipdnn.execute"({{.*}}, %[[Y]]) {callee = @[[G:.*]]}
+// CHECK:         return %[[R]]
+// CHECK-NOT:     hipdnn.fallback
+// CHECK-DAG:     sym_name = "[[F]]"
+// CHECK-DAG:     sym_name = "[[G]]"
+func.func @bisected(%x: tensor<64x64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = "hipdnn.fallback"(%x, %y) ({
+  ^bb0(%a: tensor<64x64xf32>, %b: tensor<64xf32>):
+    %one = torch.constant.int 1
+    %false = torch.constant.bool false
+    %none = torch.constant.none
+    %dims = torch.prim.ListConstruct %one : (!torch.int) -> !torch.list<int>
+    %t = torch_c.from_builtin_tensor %a : tensor<64x64xf32> -> !torch.vtensor<[64,64],f32>
+    %v = torch_c.from_builtin_tensor %b : tensor<64xf32> -> !torch.vtensor<[64],f32>
+    %s = torch.aten.sum.dim_IntList %t, %dims, %false, %none : !torch.vtensor<[64,64],f32>, !torch.list<int>, !torch.bool, !torch.none -> !torch.vtensor<[64],f32>
+    %u = torch.operator "torch.my.op"(%s) : (!torch.vtensor<[64],f32>) -> !torch.vtensor<[64],f32>
+    %w = torch.aten.mul.Tensor %u, %v : !torch.vtensor<[64],f32>, !torch.vtensor<[64],f32> -> !torch.vtensor<[64],f32>
+    %z = torch.aten.relu %w : !torch.vtensor<[64],f32> -> !torch.vtensor<[64],f32>
+    %r = torch_c.to_builtin_tensor %z : !torch.vtensor<[64],f32> -> tensor<64xf32>
+    "hipdnn.yield"(%r) : (tensor<64xf32>) -> ()
+  }) {name = "chain"} : (tensor<64x64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
 }
