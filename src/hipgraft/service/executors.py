@@ -50,8 +50,12 @@ class ExecutorWorkers:
             self._close()
 
 
-def connect_executor(address: str) -> ExecutorWorkers:
+def connect_executor(address: str, *, timeout: float = 10.0) -> ExecutorWorkers:
     """Returns the workers of `dask://HOST:PORT`.
+
+    Args:
+        address: of the scheduler.
+        timeout: seconds to wait for it.
 
     Raises:
         HipgraftError: the address has another form, Dask is not installed, or nobody answers.
@@ -64,7 +68,7 @@ def connect_executor(address: str) -> ExecutorWorkers:
         raise HipgraftError("executor 'dask' needs package 'hipgraft[dask]'") from None
     scheduler = "tcp://" + address.removeprefix(_DASK)
     try:
-        client = distributed.Client(scheduler, timeout=10, set_as_default=False)
+        client = distributed.Client(scheduler, timeout=timeout, set_as_default=False)
     except OSError as error:
         raise HipgraftError(f"cannot connect to '{address}': {error}") from None
     # Compiling is pure, but equal units are never submitted twice: no need to hash their text.
