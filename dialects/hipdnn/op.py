@@ -130,6 +130,11 @@ class HipdnnOp:
         self._attributes = attributes
         return self
 
+    @property
+    def has_results(self) -> bool:
+        """Whether the operation exists, so that its results can be read."""
+        return hasattr(self, "operation")
+
     def infer(self) -> dict[str, list[int]]:
         """Returns the shapes of results by name; what is missing cannot be inferred.
 

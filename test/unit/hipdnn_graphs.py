@@ -47,6 +47,19 @@ def uids(**numbers: int | None) -> Json:
     return {f"{name.rstrip('_')}_tensor_uid": uid for name, uid in numbers.items()}
 
 
+def attention_inputs(**numbers: int) -> Json:
+    """Operands of attention with null for each absent one, as hipDNN writes them."""
+    names = "q k v attn_mask scale seq_len_q seq_len_kv seed offset dropout_mask dropout_scale "
+    names += "page_table_k page_table_v block_mask sink_token descale_q descale_k descale_v "
+    names += "descale_s scale_s scale_o"
+    return uids(**dict.fromkeys(names.split()) | numbers)
+
+
+def attention_outputs(**numbers: int) -> Json:
+    names = "o stats max sum_exp rng_dump amax_s amax_o"
+    return uids(**dict.fromkeys(names.split()) | numbers)
+
+
 def pointwise(
     operation: str, *operands: int, out: int, name: str = "node", **attributes: Any
 ) -> Json:
@@ -257,7 +270,7 @@ GRAPHS: dict[str, Json] = {
                 "LayernormBackwardAttributes",
                 inputs=uids(dy=1, x=2, scale=3, mean=4, inv_variance=5, epsilon=None),
                 outputs=uids(dx=6, dscale=7, dbias=8),
-                normalized_dim_count=2,
+                attributes={"normalized_dim_count": 2},
             )
         ],
         [
@@ -288,6 +301,25 @@ GRAPHS: dict[str, Json] = {
             tensor(5, [2, 3, 1]),
         ],
     ),
+    # A scale per channel, statistics per sample and channel.
+    "rmsnorm_channels": graph(
+        [
+            node(
+                "RMSNormAttributes",
+                inputs=uids(x=1, scale=2, epsilon=3, bias=4),
+                outputs=uids(y=5, inv_rms=6),
+                forward_phase="TRAINING",
+            )
+        ],
+        [
+            tensor(1, X),
+            tensor(2, CHANNEL),
+            scalar(3, 1e-5, "Float64Value", data_type="double"),
+            tensor(4, CHANNEL),
+            tensor(5, X),
+            tensor(6, [2, 4, 1, 1]),
+        ],
+    ),
     "rmsnorm_backward": graph(
         [
             node(
@@ -309,8 +341,8 @@ GRAPHS: dict[str, Json] = {
         [
             node(
                 "SdpaAttributes",
-                inputs=uids(q=1, k=2, v=3),
-                outputs=uids(o=4, stats=5),
+                inputs=attention_inputs(q=1, k=2, v=3),
+                outputs=attention_outputs(o=4, stats=5),
                 attributes=SDPA | {"generate_stats": True},
             )
         ],
@@ -326,19 +358,42 @@ GRAPHS: dict[str, Json] = {
         [
             node(
                 "SdpaAttributes",
-                inputs=uids(
+                inputs=attention_inputs(
                     q=1, k=2, v=2, seq_len_q=3, seq_len_kv=3, page_table_k=4, page_table_v=4
                 ),
-                outputs=uids(o=5),
-                attributes=SDPA | {"padding_mask": True, "max_seq_len_kv": 16},
+                outputs=attention_outputs(o=5),
+                attributes=SDPA | {"max_seq_len_kv": 16},
             )
         ],
         [
             tensor(1, Q, "half"),
             tensor(2, [6, 2, 4, 16], "half"),
             tensor(3, [2, 1, 1, 1], "int32"),
-            tensor(4, [2, 1, 4, 1], "int32"),
+            tensor(4, [2, 4], "int32"),
             tensor(5, Q, "half"),
+        ],
+    ),
+    # A window, in both spellings; a score for no key; nulls left out, as some files have them.
+    "sdpa_sink": graph(
+        [
+            node(
+                "SdpaAttributes",
+                inputs=uids(q=1, k=2, v=2, sink_token=3),
+                outputs=uids(o=4),
+                attributes=SDPA
+                | {
+                    "causal_mask": True,
+                    "left_bound": 4,
+                    "mma_core_mode": "unset",
+                    "diagonal_alignment": "TOP_LEFT",
+                },
+            )
+        ],
+        [
+            tensor(1, Q, "bfloat16", strides=[640, 16, 128, 1]),
+            tensor(2, K, "bfloat16"),
+            tensor(3, [8], "bfloat16"),
+            tensor(4, Q, "bfloat16", strides=[640, 16, 128, 1]),
         ],
     ),
     # Batches one after the other in one buffer, and a scale that comes at run time.
@@ -346,8 +401,8 @@ GRAPHS: dict[str, Json] = {
         [
             node(
                 "SdpaAttributes",
-                inputs=uids(q=1, k=2, v=2, scale=8, seq_len_q=3, seq_len_kv=3),
-                outputs=uids(o=5),
+                inputs=attention_inputs(q=1, k=2, v=2, scale=8, seq_len_q=3, seq_len_kv=3),
+                outputs=attention_outputs(o=5),
                 attributes=SDPA | {"padding_mask": True, "attn_scale_value": None},
             )
         ],

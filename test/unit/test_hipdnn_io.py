@@ -55,13 +55,13 @@ def test_flatbuffer_holds_what_the_json_holds(name: str):
 
 
 def single(value: Any) -> Any:
-    """Numbers in the precision of the FlatBuffer's floats."""
+    """As a FlatBuffer has it: floats in single precision, and no nulls."""
     if isinstance(value, float):
         return struct.unpack("<f", struct.pack("<f", value))[0]
     if isinstance(value, list):
         return [single(one) for one in value]
     if isinstance(value, dict):
-        return {key: single(one) for key, one in value.items()}
+        return {key: single(one) for key, one in value.items() if one is not None}
     return value
 
 
@@ -100,6 +100,11 @@ def test_select_takes_its_mask_last():
     op = only_op(module)
     named = [op.operand(name) for name in ("on_true", "on_false", "mask")]
     assert named == list(op.operation.block.arguments)
+
+
+def test_dims_of_a_norm_with_statistics_per_channel():
+    module = imported(GRAPHS["rmsnorm_channels"])
+    assert only_op(module, 1).dims == [2, 3]
 
 
 def test_axis_is_no_tensor():

@@ -25,7 +25,7 @@ class AttentionOp(ComputeOp):
 
     attn_scale_value = optional(FLOAT, "factor of the scores")
     alibi_mask = defaulted(BOOL, False, "whether linear biases by distance are added")
-    padding_mask = defaulted(BOOL, False, "whether `seq_len_q` and `seq_len_kv` hold")
+    padding_mask = defaulted(BOOL, False, "whether there must be `seq_len_q` and `seq_len_kv`")
     causal_mask = defaulted(BOOL, False, "old spelling of `right_bound = 0`")
     causal_mask_bottom_right = defaulted(
         BOOL, False, "old spelling of `right_bound = 0` aligned bottom right"
@@ -103,9 +103,8 @@ class AttentionOp(ComputeOp):
         batch = shape_of(self.q)[0]
         lengths = {"seq_len_q": self.seq_len_q, "seq_len_kv": self.seq_len_kv}
         for name, value in lengths.items():
-            # Pages have lengths of their own, with or without the mask.
-            if self.padding_mask != (value is not None) and not self.is_paged:
-                raise self.error(f"expected '{name}' exactly with 'padding_mask = true'")
+            if self.padding_mask and value is None:
+                raise self.error(f"requires operand '{name}' with 'padding_mask = true'")
             if value is not None and shape_of(value) not in ([batch], [batch, 1, 1, 1]):
                 raise self.error(
                     f"expected shape {batch} or {batch}x1x1x1 of '{name}', "
@@ -115,9 +114,11 @@ class AttentionOp(ComputeOp):
     def _check_causal(self) -> None:
         if self.causal_mask and self.causal_mask_bottom_right:
             raise self.error("expected at most one of the two causal masks")
-        has_bounds = self.left_bound is not None or self.right_bound is not None
-        if has_bounds and (self.causal_mask or self.causal_mask_bottom_right):
-            raise self.error("expected bounds or a causal mask, but found both")
+        is_masked = self.causal_mask or self.causal_mask_bottom_right
+        if is_masked and self.right_bound not in (None, 0):
+            raise self.error(
+                f"expected 'right_bound' 0 with a causal mask, but found {self.right_bound}"
+            )
 
     def _check_dropout(self) -> None:
         probability = self.dropout_probability

@@ -52,6 +52,13 @@ def normalized_dims(x: list[int], scale: list[int]) -> list[int]:
     return [dim for dim, extent in enumerate(aligned) if extent > 1]
 
 
+def _rms_dims(x: list[int], scale: list[int], inv_rms: list[int] | None) -> list[int]:
+    """The dimensions of RMS normalisation: by `scale`, or spatial where statistics are so."""
+    by_scale, spatial = normalized_dims(x, scale), list(range(2, len(x)))
+    is_per_channel = by_scale == [1] and inv_rms == _statistics_shape(x, spatial)
+    return spatial if is_per_channel else by_scale
+
+
 def _statistics_shape(x: list[int], dims: list[int]) -> list[int]:
     return [1 if dim in dims else extent for dim, extent in enumerate(x)]
 
@@ -113,7 +120,9 @@ class LayernormOp(LayernormBaseOp, NormOp, mnemonic="layernorm"):
 class RmsnormOp(NormOp, mnemonic="rmsnorm"):
     """Normalisation by the root mean square: `y = x / sqrt(mean(x²) + epsilon) · scale + bias`.
 
-    The mean is taken over the dimensions in which `scale` has an extent of more than 1.
+    The mean is taken over the dimensions in which `scale` has an extent of more than 1. hipDNN
+    also has a form with a scale per channel, `[1, C, 1...]`, and statistics per sample and channel:
+    with `inv_rms` of shape `[N, C, 1...]` the mean is taken over the spatial dimensions.
     """
 
     x = Operand("activations")
@@ -126,7 +135,10 @@ class RmsnormOp(NormOp, mnemonic="rmsnorm"):
     @property
     def dims(self) -> list[int]:
         """The normalised dimensions of `x`."""
-        return normalized_dims(shape_of(self.x), shape_of(self.scale))
+        # A builder asks for types before there are results.
+        inv_rms = self.inv_rms if self.has_results else None
+        statistics = None if inv_rms is None else shape_of(inv_rms)
+        return _rms_dims(shape_of(self.x), shape_of(self.scale), statistics)
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
         x = shape_of(self.x)
@@ -177,9 +189,9 @@ class LayernormBackwardOp(LayernormBaseOp, mnemonic="layernorm_backward"):
 class RmsnormBackwardOp(NormBaseOp, mnemonic="rmsnorm_backward"):
     """Gradients of RMS normalisation.
 
-    With `z = x · inv_rms`, `g = dy · scale` and means over the normalised dimensions, those in
-    which `scale` has an extent of more than 1: `dbias = Σ dy`, `dscale = Σ dy · z` over the
-    others, `dx = inv_rms · (g - z · mean(g · z))`.
+    With `z = x · inv_rms`, `g = dy · scale` and means over the normalised dimensions, which are
+    those of `rmsnorm`: `dbias = Σ dy` and `dscale = Σ dy · z` over the dimensions in which `scale`
+    has an extent of 1, `dx = inv_rms · (g - z · mean(g · z))`.
     """
 
     dy = Operand("gradient of `y`, shaped like `x`")
@@ -193,7 +205,7 @@ class RmsnormBackwardOp(NormBaseOp, mnemonic="rmsnorm_backward"):
     @property
     def dims(self) -> list[int]:
         """The normalised dimensions of `x`."""
-        return normalized_dims(shape_of(self.x), shape_of(self.scale))
+        return _rms_dims(shape_of(self.x), shape_of(self.scale), shape_of(self.inv_rms))
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
         scale = shape_of(self.scale)

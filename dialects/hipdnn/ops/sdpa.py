@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import AttentionImplementation
 from hipgraft.dialects.hipdnn.fields import (
@@ -40,10 +42,10 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
     offset = OptionalOperand("offset of the dropout's random numbers", Form.SCALAR)
     dropout_mask = OptionalOperand("factor of the weights, broadcasts to `[B, Hq, Sq, Skv]`")
     dropout_scale = OptionalOperand("factor of what the dropout keeps", Form.SCALAR)
-    page_table_k = OptionalOperand("pages of the keys, `i32`, `[B, 1, pages per batch, 1]`")
-    page_table_v = OptionalOperand("pages of the values, `i32`, `[B, 1, pages per batch, 1]`")
+    page_table_k = OptionalOperand("pages of the keys, `i32`, `[B, P]` or `[B, 1, P, 1]`")
+    page_table_v = OptionalOperand("pages of the values, `i32`, `[B, P]` or `[B, 1, P, 1]`")
     block_mask = OptionalOperand("which blocks of the scores count")
-    sink_token = OptionalOperand("score of a key without value, per head, `[1, Hq, 1, 1]`")
+    sink_token = OptionalOperand("score of a key without value, `[Hq]` or `[1, Hq, 1, 1]`")
     descale_q = OptionalOperand("factor of `q`, for 8-bit floats", Form.SCALAR)
     descale_k = OptionalOperand("factor of `k`", Form.SCALAR)
     descale_v = OptionalOperand("factor of `v`", Form.SCALAR)
@@ -73,7 +75,8 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
         if self.is_paged and self.max_seq_len_kv is not None:
             return self.max_seq_len_kv
         if self.page_table_k is not None:
-            return shape_of(self.page_table_k)[2] * shape_of(self.k)[2]
+            pages = prod(shape_of(self.page_table_k)) // shape_of(self.q)[0]
+            return pages * shape_of(self.k)[2]
         return shape_of(self.k)[2]
 
     def infer(self) -> dict[str, list[int]]:  # noqa: D102
@@ -94,7 +97,9 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
         self.check_operands()
         super().verify()
         self._check_pages()
-        self.check_shape("sink_token", self.sink_token, [1, shape_of(self.q)[1], 1, 1])
+        heads = shape_of(self.q)[1]
+        if self.sink_token is not None and shape_of(self.sink_token) != [heads]:
+            self.check_shape("sink_token", self.sink_token, [1, heads, 1, 1])
         if self.generate_stats is not None and self.generate_stats != (self.stats is not None):
             raise self.error("expected result 'stats' exactly with 'generate_stats = true'")
 
@@ -103,9 +108,11 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
         tables = {"page_table_k": self.page_table_k, "page_table_v": self.page_table_v}
         for name, value in tables.items():
             shape = [] if value is None else shape_of(value)
-            if shape and (len(shape) != 4 or shape != [batch, 1, shape[2], 1]):
+            pages = prod(shape) // batch
+            if shape and shape not in ([batch, pages], [batch, 1, pages, 1]):
                 raise self.error(
-                    f"expected shape {batch}x1xPx1 of '{name}', but found {shape_text(shape)}"
+                    f"expected shape {batch}xP or {batch}x1xPx1 of '{name}', "
+                    f"but found {shape_text(shape)}"
                 )
         if (self.page_table_k is None) != (self.page_table_v is None):
             raise self.error("expected both or none of 'page_table_k' and 'page_table_v'")
@@ -125,7 +132,7 @@ class SdpaBackwardOp(AttentionOp, mnemonic="sdpa_backward"):
     v = Operand("values `[B, Hv, Skv, Dv]`")
     o = Operand("attention `[B, Hq, Sq, Dv]`")
     do = Operand("gradient of `o`")
-    stats = Operand("logarithm of the sum of exponentials, `[B, Hq, Sq, 1]`")
+    stats = Operand("logarithm of the sum of exponentials, `[B, Hq, Sq, 1]` or `[B, Hq, Sq]`")
     scale = OptionalOperand("factor of the scores", Form.SCALAR)
     attn_mask = OptionalOperand("summand of the scores, broadcasts to `[B, Hq, Sq, Skv]`")
     seq_len_q = OptionalOperand("queries in use per batch, `i32`, `[B]` or `[B, 1, 1, 1]`")
@@ -157,6 +164,7 @@ class SdpaBackwardOp(AttentionOp, mnemonic="sdpa_backward"):
         super().verify()
         self.check_shape("o", self.o, [*q[:3], v[3]])
         self.check_shape("do", self.do, [*q[:3], v[3]])
-        self.check_shape("stats", self.stats, [*q[:3], 1])
+        if shape_of(self.stats) != q[:3]:
+            self.check_shape("stats", self.stats, [*q[:3], 1])
         if self.dbias is not None and self.attn_mask is None:
             raise self.error("yields 'dbias', but takes no 'attn_mask'")

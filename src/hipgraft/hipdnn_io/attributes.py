@@ -8,7 +8,7 @@ from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import Attribute
 from hipgraft.dialects.hipdnn.kinds import BOOL, BYTES, FLOAT, INT, INTS, STRING, TYPE, Kind
 from hipgraft.hipdnn_io.data_types import data_type_name, mlir_type
-from hipgraft.hipdnn_io.document import Json
+from hipgraft.hipdnn_io.document import UNSET, Json
 from hipgraft.hipdnn_io.schema import SCHEMA
 
 _UNSET = ("unset", "not_set")
@@ -48,8 +48,8 @@ def read_attribute(field: Attribute[Any], value: Json) -> Any:
 
 def write_attribute(field: Attribute[Any], value: Any) -> Json:
     """Returns the JSON value of what an op's field reads as."""
-    if isinstance(value, ir.Type):
-        return data_type_name(value)
+    if field.kind is TYPE:
+        return UNSET if value is None else data_type_name(value)
     if isinstance(value, bytes):
         return list(value)
     return str(value) if field.kind.values and value is not None else value

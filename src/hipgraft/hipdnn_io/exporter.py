@@ -145,7 +145,7 @@ class _Exporter:
             type=kind,
             name=name,
             compute_data_type=self._compute_type(op),
-            fields=self._fields(op, FORMS[kind]) | record.get("extra", {}),
+            fields=self._fields(op, FORMS[kind], record) | record.get("extra", {}),
             sections=record.get("sections", {}),
         )
         return node
@@ -204,17 +204,20 @@ class _Exporter:
         self.tensors[value] = tensor
         return tensor
 
-    def _fields(self, op: ComputeOp, form: NodeForm) -> dict[str, Json]:
+    def _fields(self, op: ComputeOp, form: NodeForm, record: dict[str, Json]) -> dict[str, Json]:
         fields: dict[str, Json] = {}
+        # A node that was read from JSON keeps its nulls; others have those that hipDNN's reader
+        # asks for.
+        nulls: list[str] = record.get("nulls", form.null_keys)
         for field in (*form.op.operand_fields, *form.op.result_fields):
             uids = self._uids(op, field)
             if field.arity is Arity.VARIADIC:
                 fields[form.key(field)] = uids
-            elif uids or form.null_uids:
+            elif uids or form.key(field) in nulls:
                 fields[form.key(field)] = uids[0] if uids else None
         for field in form.written_attributes:
             value = write_attribute(field, getattr(op, field.name))
-            if value is not None or form.null_attributes:
+            if value is not None or form.key(field) in nulls:
                 fields[form.key(field)] = value
         return fields | _implied_fields(op)
 

@@ -10,7 +10,7 @@ from hipgraft.hipdnn_io.flatbuffer_reader import read_flatbuffer
 from hipgraft.hipdnn_io.json_reader import document_of, parse
 from hipgraft.hipdnn_io.templates import expand_template, is_template, sweep_cases
 
-_TEMPLATE = ".graph.template.json"
+_TEMPLATE = "graph.template.json"
 
 
 def read_file(path: str | Path) -> GraphDocument:
@@ -40,7 +40,7 @@ def read_json_file(
     source = str(path)
     graph = parse(_text(path), source)
     if sweep_case is not None:
-        sweep = sweep or source.removesuffix(_TEMPLATE) + ".sweep.json"
+        sweep = sweep or source.removesuffix(_TEMPLATE) + "sweep.json"
         cases = sweep_cases(parse(_text(sweep), sweep), sweep)
         if sweep_case not in cases:
             names = ", ".join(f"'{name}'" for name in cases)

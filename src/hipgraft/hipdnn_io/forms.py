@@ -61,6 +61,13 @@ class NodeForm:
         }
 
     @property
+    def null_keys(self) -> list[str]:
+        """The fields that are written as null where they are absent."""
+        values = (*self.op.operand_fields, *self.op.result_fields) if self.null_uids else ()
+        attributes = self.written_attributes if self.null_attributes else ()
+        return [self.key(one) for one in (*values, *attributes)]
+
+    @property
     def written_attributes(self) -> tuple[Attribute[Any], ...]:
         """The op's attributes without the compute type, which every node has."""
         return tuple(one for one in self.op.attribute_fields if one.name != "compute_type")
@@ -91,7 +98,9 @@ FORMS: dict[str, NodeForm] = {
     "MatmulAttributes": NodeForm(hipdnn.MatmulOp),
     "RMSNormAttributes": NodeForm(hipdnn.RmsnormOp),
     "LayernormAttributes": NodeForm(hipdnn.LayernormOp, attributes="attributes", null_uids=True),
-    "SdpaAttributes": NodeForm(hipdnn.SdpaOp, attributes="attributes", null_attributes=True),
+    "SdpaAttributes": NodeForm(
+        hipdnn.SdpaOp, attributes="attributes", null_uids=True, null_attributes=True
+    ),
     "BlockScaleDequantizeAttributes": NodeForm(hipdnn.BlockScaleDequantizeOp),
     "BlockScaleQuantizeAttributes": NodeForm(hipdnn.BlockScaleQuantizeOp),
     "SdpaBackwardAttributes": NodeForm(
@@ -103,7 +112,9 @@ FORMS: dict[str, NodeForm] = {
     "RMSNormBackwardAttributes": NodeForm(hipdnn.RmsnormBackwardOp),
     "ReductionAttributes": _flat(hipdnn.ReductionOp),
     "ResampleFwdAttributes": _flat(hipdnn.ResampleFwdOp),
-    "LayernormBackwardAttributes": NodeForm(hipdnn.LayernormBackwardOp, null_uids=True),
+    "LayernormBackwardAttributes": NodeForm(
+        hipdnn.LayernormBackwardOp, attributes="attributes", null_uids=True
+    ),
     "ResampleBwdAttributes": _flat(hipdnn.ResampleBwdOp),
     "MoeGroupedMatmulAttributes": NodeForm(hipdnn.MoeGroupedMatmulOp),
     "MoeGroupedMatmulBwdAttributes": NodeForm(hipdnn.MoeGroupedMatmulBwdOp),

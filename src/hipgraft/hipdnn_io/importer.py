@@ -281,6 +281,11 @@ def _node_record(wired: WiredNode) -> dict[str, Json]:
     record: dict[str, Json] = {"name": node.name}
     if node.compute_data_type == UNSET:
         record["compute_data_type"] = UNSET
+    nulls = {key for key, value in node.fields.items() if value is None}
+    needed = {key for key in wired.form.null_keys if node.fields.get(key) is None}
+    # Only JSON has sections, and nulls.
+    if node.sections and nulls != needed:
+        record["nulls"] = sorted(nulls)
     if wired.notes:
         sections = {key: node.sections[key] for key in wired.notes if node.sections.get(key)}
         record |= {"extra": wired.notes, "sections": sections}

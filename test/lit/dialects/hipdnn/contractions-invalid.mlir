@@ -190,7 +190,7 @@ func.func @sdpa_scale(%a: tensor<2x8x5x16xf16>, %b: tensor<2x2x7x16xf16>, %c: te
 }
 
 func.func @sdpa_lengths(%a: tensor<2x8x5x16xf16>, %b: tensor<2x2x7x16xf16>, %c: tensor<2x2x7x32xf16>) {
-  // expected-error @below {{'hipdnn.sdpa' op expected 'seq_len_q' exactly with 'padding_mask = true'}}
+  // expected-error @below {{'hipdnn.sdpa' op requires operand 'seq_len_q' with 'padding_mask = true'}}
   %0 = "hipdnn.sdpa"(%a, %b, %c) {padding_mask = true}
     : (tensor<2x8x5x16xf16>, tensor<2x2x7x16xf16>, tensor<2x2x7x32xf16>) -> tensor<2x8x5x32xf16>
   return
@@ -211,8 +211,8 @@ func.func @sdpa_stats(%a: tensor<2x8x5x16xf16>, %b: tensor<2x2x7x16xf16>, %c: te
 }
 
 func.func @sdpa_causal(%a: tensor<2x8x5x16xf16>, %b: tensor<2x2x7x16xf16>, %c: tensor<2x2x7x32xf16>) {
-  // expected-error @below {{'hipdnn.sdpa' op expected bounds or a causal mask, but found both}}
-  %0 = "hipdnn.sdpa"(%a, %b, %c) {causal_mask = true, right_bound = 0 : i64}
+  // expected-error @below {{'hipdnn.sdpa' op expected 'right_bound' 0 with a causal mask, but found 3}}
+  %0 = "hipdnn.sdpa"(%a, %b, %c) {causal_mask = true, right_bound = 3 : i64}
     : (tensor<2x8x5x16xf16>, tensor<2x2x7x16xf16>, tensor<2x2x7x32xf16>) -> tensor<2x8x5x32xf16>
   return
 }

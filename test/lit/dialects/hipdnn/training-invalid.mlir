@@ -41,11 +41,11 @@ func.func @rmsnorm_statistics(%x: tensor<2x5x8xf16>, %s: tensor<1x1x8xf16>) {
   return
 }
 
-func.func @attention_stats(%q: tensor<2x8x5x16xf16>, %s: tensor<2x8x5xf32>) {
-  // expected-error @below {{'hipdnn.sdpa_backward' op expected shape 2x8x5x1 of 'stats', but found 2x8x5}}
+func.func @attention_stats(%q: tensor<2x8x5x16xf16>, %s: tensor<2x8x4xf32>) {
+  // expected-error @below {{'hipdnn.sdpa_backward' op expected shape 2x8x5x1 of 'stats', but found 2x8x4}}
   %0:3 = "hipdnn.sdpa_backward"(%q, %q, %q, %q, %q, %s)
     : (tensor<2x8x5x16xf16>, tensor<2x8x5x16xf16>, tensor<2x8x5x16xf16>, tensor<2x8x5x16xf16>,
-       tensor<2x8x5x16xf16>, tensor<2x8x5xf32>)
+       tensor<2x8x5x16xf16>, tensor<2x8x4xf32>)
     -> (tensor<2x8x5x16xf16>, tensor<2x8x5x16xf16>, tensor<2x8x5x16xf16>)
   return
 }
@@ -66,12 +66,12 @@ func.func @attention_dropout(%q: tensor<2x8x5x16xf16>) {
   return
 }
 
-func.func @attention_pages(%q: tensor<2x8x5x16xf16>, %k: tensor<6x2x4x16xf16>, %table: tensor<2x4xi32>) {
-  // expected-error @below {{'hipdnn.sdpa' op expected shape 2x1xPx1 of 'page_table_k', but found 2x4}}
+func.func @attention_pages(%q: tensor<2x8x5x16xf16>, %k: tensor<6x2x4x16xf16>, %table: tensor<4x2xi32>) {
+  // expected-error @below {{'hipdnn.sdpa' op expected shape 2xP or 2x1xPx1 of 'page_table_k', but found 4x2}}
   %0 = "hipdnn.sdpa"(%q, %k, %k, %table, %table) {
     max_seq_len_kv = 16 : i64,
     operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>
-  } : (tensor<2x8x5x16xf16>, tensor<6x2x4x16xf16>, tensor<6x2x4x16xf16>, tensor<2x4xi32>, tensor<2x4xi32>)
+  } : (tensor<2x8x5x16xf16>, tensor<6x2x4x16xf16>, tensor<6x2x4x16xf16>, tensor<4x2xi32>, tensor<4x2xi32>)
     -> tensor<2x8x5x16xf16>
   return
 }
