@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     add = commands.add_parser
     add("list", help="all entries, used last first")
     show = add("show", help="what is known of an entry")
-    show.add_argument("key", help="a key, or enough of its start")
+    show.add_argument("key", help="enough of the start of a key, or a name")
     show.add_argument("--extract", default="", metavar="DIR", help="write its files there")
     add("verify", help="read every entry; damaged ones are named, and removed")
     prune = add("prune", help="evict what was used longest ago")
@@ -77,7 +77,7 @@ def _list(cache: Cache, flags: argparse.Namespace) -> int:
 def _show(cache: Cache, flags: argparse.Namespace) -> int:
     from hipgraft.service.entry import DamagedEntryError
 
-    stored = cache.find(flags.key)
+    stored = _find(cache, flags.key)
     try:
         entry = cache.load(stored)
     except DamagedEntryError as error:
@@ -87,6 +87,11 @@ def _show(cache: Cache, flags: argparse.Namespace) -> int:
     if flags.extract:
         _extract(entry.outcome.artifacts, Path(flags.extract))
     return 0
+
+
+def _find(cache: Cache, text: str) -> StoredEntry:
+    named = [each for each in cache.entries() if _facts(cache, each).get("name") == text]
+    return named[0] if len(named) == 1 else cache.find(text)
 
 
 def _extract(files: dict[str, bytes], directory: Path) -> None:

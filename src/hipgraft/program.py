@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,16 @@ from hipgraft.pipelines.hipgraft_torch import (
     stage_pipeline,
     stages_between,
 )
+from hipgraft.program_cache import CachedProgram, find_program, keep_program, program_key
 from hipgraft.report import Report
 from hipgraft.runner import Runner
-
-if TYPE_CHECKING:
-    from hipgraft.service import CompileService
+from hipgraft.service import (
+    CompileService,
+    current_service,
+    default_service,
+    is_service_used,
+    use_service,
+)
 
 StageObserver = Callable[[str, ir.Module], None]
 
@@ -115,7 +120,8 @@ def compile(
         save_temps: directory for compiler inputs, schedules and code objects.
         shapes: extents of ONNX graph inputs by name, for dynamic ones.
         dims: extents of ONNX symbolic dimensions by name.
-        on_stage: is called with each stage and the module when it is reached.
+        on_stage: is called with each stage and the module when it is reached; with the last one
+            only where the whole program is in the cache.
         service: compiles the graphs; by default the one that `use_service` set, or else a
             process per core, with the user's cache.
 
@@ -129,12 +135,23 @@ def compile(
     )
     last = last_stage(config)
     _check_targets(config)
-    module = model
-    if not isinstance(module, ir.Module):
-        module = frontends.read(module, shapes=shapes, dims=dims)
-    compilation = _Compilation(module, config, on_stage or _ignore)
-    with _service(service):
-        return compilation.run(last)
+    observer = on_stage or _ignore
+    with _service(service) as active:
+        if isinstance(model, ir.Module):
+            return _Compilation(model, config, observer).run(last)
+        key = program_key(Path(model), config, shapes or {}, dims or {}, active)
+        found = None if key is None else find_program(key, active)
+        if found is not None:
+            observer(last, found.module)
+            return Program(found.module, config, found.report, found.outlined)
+        module = frontends.read(model, shapes=shapes, dims=dims)
+        lost = active.statistics.lost
+        program = _Compilation(module, config, observer).run(last)
+        # What a crash or a timeout took apart may come out whole another time.
+        if key is not None and active.statistics.lost == lost:
+            kept = CachedProgram(program.module, program.outlined, program.report)
+            keep_program(key, Path(model).name, kept, active)
+        return program
 
 
 def module_bytes(
@@ -165,17 +182,15 @@ def _check_targets(config: HipgraftTorchConfig) -> None:
 
 
 @contextmanager
-def _service(given: CompileService | None) -> Generator[None, None, None]:
-    from hipgraft.service import default_service, is_service_used, use_service
-
+def _service(given: CompileService | None) -> Generator[CompileService, None, None]:
     if given is not None:
         with use_service(given):
-            yield
+            yield given
     elif is_service_used():
-        yield
+        yield current_service()
     else:
         with default_service() as service, use_service(service):
-            yield
+            yield service
 
 
 def _ignore(stage: str, module: ir.Module) -> None:

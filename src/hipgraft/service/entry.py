@@ -32,12 +32,12 @@ class DamagedEntryError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel, or the compiler's error, under a key.
+    """A kernel, the compiler's error, or a whole program, under a key.
 
     Attributes:
         key: what it is found by.
         facts: for readers: name, target, flags, versions, seconds, static figures.
-        outcome: what compiling gave.
+        outcome: what compiling gave; of a program, only artifacts.
     """
 
     key: str
@@ -89,7 +89,7 @@ def _outcome(facts: dict[str, Any], files: dict[str, bytes]) -> Outcome:
     if "error" in facts:
         error = facts["error"]
         return replace(outcome, error=CodegenError(error["message"], notes=tuple(error["notes"])))
-    return replace(outcome, kernel=_kernel(files))
+    return replace(outcome, kernel=_kernel(files)) if "kernel.json" in files else outcome
 
 
 def _kernel(files: dict[str, bytes]) -> Kernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -31,12 +31,17 @@ def cache_key(container: str, target: Target, flags: Sequence[str]) -> str:
         container,
         *target.device_flags,
         "",
-        *map(_flag_identity, flags),
+        *map(flag_identity, flags),
         "",
         compiler_version(),
         generator_version(),
         host_identity() if target.kind is TargetKind.CPU else "",
     ]
+    return digest(*parts)
+
+
+def digest(*parts: str) -> str:
+    """Returns the SHA-256 of texts that hold no zero bytes."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -49,11 +54,14 @@ def compiler_version() -> str:
 @cache
 def generator_version() -> str:
     """Returns a digest of the sources of hipgraft's own code generator."""
-    digest = hashlib.sha256()
-    for path in _generator_sources():
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return _digest_of_sources(_GENERATORS)
+
+
+@cache
+def package_version() -> str:
+    """Returns a digest of all of hipgraft's sources, and the versions of what lowers models."""
+    sources = _digest_of_sources((".", "dialects", "passes", "pipelines"))
+    return digest(sources, compiler_version(), version("torch-mlir"), version("onnx"))
 
 
 @cache
@@ -67,12 +75,17 @@ def host_identity() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(names)}))
 
 
-def _generator_sources() -> Iterator[Path]:
-    for folder in _GENERATORS:
-        yield from sorted((_PACKAGE / folder).rglob("*.py"))
+def _digest_of_sources(folders: Sequence[str]) -> str:
+    found = hashlib.sha256()
+    for folder in folders:
+        for path in sorted((_PACKAGE / folder).rglob("*.py")):
+            found.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
+            found.update(path.read_bytes() + b"\0")
+    return found.hexdigest()
 
 
-def _flag_identity(flag: str) -> str:
+def flag_identity(flag: str) -> str:
+    """Returns a flag with the content of the file that it names, if it names one."""
     name, _, value = flag.partition("=")
     path = Path(value)
     if not value or len(value) > 4096 or not path.is_file():

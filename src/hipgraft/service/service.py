@@ -53,6 +53,7 @@ class Statistics:
         hits: kernels from the cache.
         compiled: kernels that were compiled.
         failed: compilations that gave none, cached failures included.
+        lost: those of them that may work another time: crashes, timeouts.
         compile_seconds: of compilations, added up over workers.
         lookup_seconds: of making keys and reading the cache.
         peak_memory: most resident bytes of each process that compiled.
@@ -61,6 +62,7 @@ class Statistics:
     hits: int = 0
     compiled: int = 0
     failed: int = 0
+    lost: int = 0
     compile_seconds: float = 0.0
     lookup_seconds: float = 0.0
     peak_memory: dict[int, int] = field(default_factory=dict[int, int])
@@ -69,6 +71,7 @@ class Statistics:
         """Counts one outcome."""
         self.hits += outcome.cached
         self.failed += outcome.kernel is None
+        self.lost += not outcome.permanent
         if outcome.cached:
             return
         self.compiled += outcome.kernel is not None

@@ -1,0 +1,102 @@
+"""Whole programs in the cache: when an unchanged model is not compiled again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_service import graph
+
+from hipgraft.diagnostics import CodegenError
+from hipgraft.program import Program, compile, module_bytes
+from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, unit
+
+
+class Counting:
+    """Workers that count the programs that got as far as code generation."""
+
+    def __init__(self, cache: Cache):
+        self.cache = cache
+        self.stages: list[str] = []
+
+    def compile(self, model: Path, **options: object) -> Program:
+        overrides = options.pop("overrides", ())
+        self.stages = []
+        return compile(
+            model,
+            **options,
+            on_stage=lambda stage, module: self.stages.append(stage),
+            service=CompileService(cache=self.cache, overrides=overrides),
+        )
+
+    @property
+    def was_found(self) -> bool:
+        return len(self.stages) == 1
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text(graph("one", 8))
+    return path
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Counting:
+    return Counting(Cache(tmp_path / "cache"))
+
+
+def test_found_program_is_the_compiled_one(model: Path, counting: Counting) -> None:
+    cold = counting.compile(model)
+    assert not counting.was_found
+    warm = counting.compile(model)
+    assert counting.stages == ["host"]
+    assert module_bytes(warm.module) == module_bytes(cold.module)
+    assert warm.report == cold.report
+    assert warm.outlined is not None
+
+
+def test_each_ingredient_counts(model: Path, counting: Counting) -> None:
+    variations: list[dict[str, object]] = [
+        {},
+        {"target": "gfx1100"},
+        {"target": "gfx942,gfx1100"},
+        {"compile_to": "hipdnn-buffers"},
+        {"extra_flags": ["--iree-opt-level=O2"]},
+        {"dims": {"N": 1}},
+        {"shapes": {"x": [1]}},
+        {"overrides": [Override("one", "", ("--iree-opt-level=O1",))]},
+        {"overrides": [Override("two", "", ("--iree-opt-level=O1",))]},
+    ]
+    for options in variations:
+        counting.compile(model, **options)
+        assert not counting.was_found, options
+    for options in variations:
+        counting.compile(model, **options)
+        assert counting.was_found, options
+    model.write_text(graph("one", 16))
+    counting.compile(model)
+    assert not counting.was_found
+
+
+def test_intermediate_files_are_made_each_time(model: Path, counting: Counting) -> None:
+    for name in ("a", "b"):
+        counting.compile(model, save_temps=str(model.with_name(name)))
+        assert not counting.was_found
+        assert list(model.with_name(name).glob("*.hsaco"))
+
+
+def test_what_a_crash_spoiled_is_not_kept(
+    model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = unit.compile_unit
+
+    def crash(work: Unit) -> Outcome:
+        return Outcome(error=CodegenError("crashed"), permanent=False)
+
+    monkeypatch.setattr(unit, "compile_unit", crash)
+    counting.compile(model, compile_to="hipdnn-executables")
+    monkeypatch.setattr(unit, "compile_unit", real)
+    program = counting.compile(model, compile_to="hipdnn-executables")
+    assert not counting.was_found
+    assert len(program.report.executables) == 1
