@@ -15,10 +15,16 @@ PIPELINE_NAME = "hipgraft-torch"
 # form, for each.
 _KEPT_WHOLE = (
     "aten.batch_norm",
+    "aten.convolution_backward",
+    "aten.elu",
     "aten.embedding",
     "aten.gelu",
+    "aten.leaky_relu",
+    "aten.log_sigmoid",
     "aten.mean.dim",
+    "aten.native_batch_norm",
     "aten.native_layer_norm",
+    "aten.prelu",
     "aten.scaled_dot_product_attention",
     "aten.silu",
     "aten.softmax.int",

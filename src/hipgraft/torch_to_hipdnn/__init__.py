@@ -1,20 +1,26 @@
 """Conversion of torch programs to hipDNN ops: one small function per ATen op."""
 
 from hipgraft.torch_to_hipdnn.attention import ATTENTION
+from hipgraft.torch_to_hipdnn.compositions import COMPOSITIONS
 from hipgraft.torch_to_hipdnn.contractions import CONTRACTIONS
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch
+from hipgraft.torch_to_hipdnn.gradients import GRADIENTS
 from hipgraft.torch_to_hipdnn.norms import NORMS
 from hipgraft.torch_to_hipdnn.pointwise import POINTWISE
+from hipgraft.torch_to_hipdnn.pooling import POOLING
 from hipgraft.torch_to_hipdnn.reductions import REDUCTIONS
 from hipgraft.torch_to_hipdnn.views import VIEWS
 
 CONVERSIONS: dict[str, Conversion] = {
     **VIEWS,
     **POINTWISE,
+    **COMPOSITIONS,
     **CONTRACTIONS,
     **REDUCTIONS,
     **NORMS,
     **ATTENTION,
+    **POOLING,
+    **GRADIENTS,
 }
 """Every conversion, by the name of the torch op it reads."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, Tensor, TorchOp
 from hipgraft.torch_to_hipdnn.pointwise import scaled
 
 
@@ -16,11 +16,11 @@ def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
     Groups need no attribute: hipDNN reads them from the channels of x and w.
     """
-    if op.constant(6):
-        raise NoMatch("transposed-convolution", "it is a data gradient, not a forward convolution")
     x, w = op.float_tensor(0), op.float_tensor(1)
     padding = op.constant(4)
-    y = hipdnn.conv_fprop(
+    # A transposed convolution is a data gradient: its operand is the gradient of the output.
+    build = hipdnn.conv_dgrad if op.constant(6) else hipdnn.conv_fprop
+    y = build(
         converter.materialize(x),
         converter.materialize(w),
         pre_padding=padding,

@@ -16,6 +16,7 @@ from typing import Any
 from hipgraft.bindings import arith_d, ir
 from hipgraft.dialects import hipdnn
 from hipgraft.pass_base import PassState
+from hipgraft.torch_builder import aten_name
 from hipgraft.torch_to_hipdnn.constants import constant_value, is_constant, literal_attribute
 from hipgraft.views import StridedView
 
@@ -165,7 +166,8 @@ class Converter:
         if operation.name.startswith("torch.constant.") or operation.name in _LAZY_OPS:
             return
         self.location = operation.location
-        conversion = self._conversions.get(operation.name)
+        name = f"torch.{aten_name(operation)}"
+        conversion = self._conversions.get(name)
         if conversion is None:
             reason = NoMatch("no-hipdnn-op", "hipDNN has no op for it")
         else:
@@ -174,7 +176,7 @@ class Converter:
             self._state.count("converted-ops")
             return
         self._state.count("kept-ops")
-        self._state.missed(operation, reason.name, f"'{operation.name}' stays: {reason}")
+        self._state.missed(operation, reason.name, f"'{name}' stays: {reason}")
         self._keep(operation)
 
     def _try(self, conversion: Conversion, operation: ir.Operation) -> NoMatch | None:

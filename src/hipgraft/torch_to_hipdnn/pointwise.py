@@ -65,8 +65,6 @@ def _unary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _binary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    if len(op) > 2 and op.constant(2) is not None:
-        raise NoMatch("rounding-mode", f"rounding mode '{op.constant(2)}' is not hipDNN's")
     first = op.float_tensor(0)
     second = _operand(converter, op, 1, first)
     return [converter.pointwise(mode, [first, second], op.result_element())]
@@ -197,10 +195,11 @@ def _leaky_relu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _elu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     alpha, scale, input_scale = (float(op.constant(i)) for i in (1, 2, 3))
-    if scale != 1 or input_scale != 1:
-        raise NoMatch("elu-scale", "hipDNN's ELU has no output or input scale")
+    if input_scale != 1:
+        raise NoMatch("elu-scale", "hipDNN's ELU has no input scale")
     tensor = op.float_tensor(0)
-    return [converter.pointwise("elu_fwd", [tensor], op.result_element(), elu_alpha=alpha)]
+    elu = converter.pointwise("elu_fwd", [tensor], op.result_element(), elu_alpha=alpha)
+    return [scaled(converter, elu, scale)]
 
 
 def _softplus(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
@@ -235,8 +234,10 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
         raise NoMatch("unknown-dtype", f"dtype number {wanted} is not supported")
     if tensor.element_type == element:
         return [tensor]
-    if not (tensor.is_float and isinstance(element, ir.FloatType)):
+    if not isinstance(element, ir.FloatType):
         raise NoMatch("integer-cast", f"casts {tensor.element_type} to {element}")
+    if ",ui" in str(op.operation.operands[0].type):
+        raise NoMatch("unsigned-cast", "hipDNN's integers are signed")
     return [converter.pointwise("identity", [tensor], element)]
 
 
@@ -249,7 +250,7 @@ def _table() -> dict[str, Conversion]:
                 table[f"torch.aten.{name}{suffix}"] = partial(make, mode)
 
     add(_UNARY, ["", ".default"], _unary)
-    add(_BINARY, ["", ".Tensor", ".Scalar", ".Tensor_mode"], _binary)
+    add(_BINARY, ["", ".Tensor", ".Scalar"], _binary)
     add({"add": "add", "sub": "sub"}, [".Tensor", ".Scalar"], _add)
     add(_COMPARE, [".Tensor", ".Scalar"], _compare)
     add(_LOGICAL, ["", ".Tensor"], _logical)

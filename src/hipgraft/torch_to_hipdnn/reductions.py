@@ -17,6 +17,9 @@ from hipgraft.torch_to_hipdnn.converter import (
     with_trailing,
 )
 
+_TOTAL = (".sum", ".mean", ".prod", ".max", ".min")
+"""Ops whose name without a suffix reduces all dimensions."""
+
 
 def reduce(
     converter: Converter, mode: str, tensor: Tensor, dims: Sequence[int], element: ir.Type
@@ -49,7 +52,7 @@ def _dims(given: int | Sequence[int] | None, rank: int) -> list[int]:
 def _reduction(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`op(x, dims, keepdim, ...)` and `op(x)`."""
     tensor = op.float_tensor(0)
-    has_dims = len(op) > 1 and not op.operation.name.endswith((".sum", ".mean"))
+    has_dims = len(op) > 1 and not op.operation.name.endswith(_TOTAL)
     dims = _dims(op.constant(1) if has_dims else None, len(tensor.shape))
     if math.prod(tensor.shape[dim] for dim in dims) == 1:
         return [_cast(converter, tensor, op).reshape(op.result_shape())]
@@ -104,11 +107,58 @@ def _log_softmax(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     return [converter.pointwise("sub", [shifted, log], op.result_element())]
 
 
+def _norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`norm(x, order, dims, keepdim, ...)` of order 1, 2 or infinity."""
+    order = op.constant(1)
+    mode = {1: "NORM1", 2: "NORM2", None: "NORM2", math.inf: "AMAX"}.get(order)
+    if mode is None:
+        raise NoMatch("norm-order", f"hipDNN has no norm of order {order}")
+    return _reduced(converter, op, mode, op.constant(2) if len(op) > 2 else None)
+
+
+def _frobenius(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`frobenius_norm(x, dims, keepdim)`."""
+    return _reduced(converter, op, "NORM2", op.constant(1))
+
+
+def _reduced(
+    converter: Converter, op: TorchOp, mode: str, given: int | Sequence[int] | None
+) -> Sequence[Tensor]:
+    tensor = op.float_tensor(0)
+    dims = _dims(given, len(tensor.shape))
+    if math.prod(tensor.shape[dim] for dim in dims) == 1:
+        raise NoMatch("no-reduction", "the reduced dimensions hold one element")
+    return [reduce(converter, mode, tensor, dims, op.result_element()).reshape(op.result_shape())]
+
+
+def _log_sum_exp(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`logsumexp(x, dims, keepdim)` of one dimension: `max + log(sum(exp(x - max)))`."""
+    tensor, wide = op.float_tensor(0), _wide(op.float_tensor(0))
+    dims = _dims(op.constant(1), len(tensor.shape))
+    if len(dims) != 1:
+        raise NoMatch("several-dimensions", "more than one dimension is reduced")
+    largest = reduce(converter, "MAX", tensor, dims, wide)
+    total = _exponentials(converter, tensor, dims[0], wide)[2]
+    log = converter.pointwise("log", [total], wide)
+    return [
+        converter.pointwise("add", [largest, log], op.result_element()).reshape(op.result_shape())
+    ]
+
+
 REDUCTIONS: dict[str, Conversion] = {
     "torch.aten.sum": partial(_reduction, "ADD"),
     "torch.aten.sum.dim_IntList": partial(_reduction, "ADD"),
     "torch.aten.mean": partial(_reduction, "AVG"),
     "torch.aten.mean.dim": partial(_reduction, "AVG"),
+    "torch.aten.prod": partial(_reduction, "MUL"),
+    "torch.aten.prod.dim_int": partial(_reduction, "MUL"),
+    "torch.aten.max": partial(_reduction, "MAX"),
+    "torch.aten.min": partial(_reduction, "MIN"),
+    "torch.aten.linalg_vector_norm": _norm,
+    "torch.aten.norm.Scalar": _norm,
+    "torch.aten.norm.ScalarOpt_dim": _norm,
+    "torch.aten.frobenius_norm.dim": _frobenius,
+    "torch.aten.logsumexp": _log_sum_exp,
     "torch.aten.amax": partial(_reduction, "MAX"),
     "torch.aten.amin": partial(_reduction, "MIN"),
     "torch.aten.max.dim": partial(_extremum_with_index, "MAX"),

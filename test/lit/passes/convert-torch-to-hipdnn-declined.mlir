@@ -53,3 +53,30 @@ func.func @index_used(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4],si64>
   %v, %i = torch.aten.max.dim %x, %int1, %false : !torch.vtensor<[4,8],f32>, !torch.int, !torch.bool -> !torch.vtensor<[4],f32>, !torch.vtensor<[4],si64>
   return %i : !torch.vtensor<[4],si64>
 }
+
+// -----
+
+// REMARK: 'torch.aten.atan' stays: hipDNN has no mode for it
+// REMARK: 'torch.aten.log1p' stays: hipDNN's exponential and logarithm lose all digits near 0
+// CHECK-LABEL: func.func @no_mode
+func.func @no_mode(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4,8],f32> {
+  %y = torch.aten.atan %x : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
+  %z = torch.aten.log1p %y : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
+  return %z : !torch.vtensor<[4,8],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.max_pool2d' stays: hipDNN's windows have no dilation
+// CHECK-LABEL: func.func @dilated_pooling
+func.func @dilated_pooling(%x: !torch.vtensor<[1,4,6,6],f32>) -> !torch.vtensor<[1,4,4,4],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %false = torch.constant.bool false
+  %zero = torch.prim.ListConstruct %int0, %int0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %one = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %two = torch.prim.ListConstruct %int2, %int2 : (!torch.int, !torch.int) -> !torch.list<int>
+  %y = torch.aten.max_pool2d %x, %two, %one, %zero, %two, %false : !torch.vtensor<[1,4,6,6],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool -> !torch.vtensor<[1,4,4,4],f32>
+  return %y : !torch.vtensor<[1,4,4,4],f32>
+}

@@ -1,0 +1,135 @@
+"""Maximum and average pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from hipgraft.bindings import ir
+from hipgraft.dialects import hipdnn
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.torch_to_hipdnn.reductions import reduce
+
+
+def _per_dim(values: Sequence[int], rank: int) -> list[int]:
+    return list(values) * rank if len(values) == 1 else list(values)
+
+
+def _batched(tensor: Tensor, rank: int) -> Tensor:
+    """`[C, spatial...]` as `[1, C, spatial...]`."""
+    return tensor if len(tensor.shape) == rank + 2 else tensor.through(tensor.view.insert(0))
+
+
+def _resample(
+    converter: Converter,
+    op: TorchOp,
+    mode: str,
+    *,
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> Tensor:
+    """Emits a pooling whose windows start `padding` before the tensor and reach its results."""
+    rank = len(window)
+    x = _batched(op.float_tensor(0), rank)
+    post = _post_padding(op, x.shape[2:], window, stride, padding)
+    y = hipdnn.resample_fwd(
+        converter.materialize(x),
+        resample_mode=mode,
+        padding_mode="NEG_INF_PAD" if mode == "MAXPOOL" else "ZERO_PAD",
+        window=window,
+        stride=stride,
+        pre_padding=padding,
+        post_padding=post,
+        result_type=ir.RankedTensorType.get(
+            [*x.shape[:2], *op.result_shape()[-rank:]], op.result_element()
+        ),
+        loc=converter.location,
+    )
+    return converter.whole(y).reshape(op.result_shape())
+
+
+def _post_padding(
+    op: TorchOp,
+    extents: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> list[int]:
+    """What the last window reads past the end, at least `padding`: more in ceil mode."""
+    counts = op.result_shape()[-len(window) :]
+    return [
+        max(pad, (count - 1) * step + size - extent - pad)
+        for count, step, size, extent, pad in zip(
+            counts, stride, window, extents, padding, strict=True
+        )
+    ]
+
+
+def _max_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
+    """`max_pool(x, window, stride, padding, dilation, ceil_mode)`, with positions or without."""
+    others = range(1, len(op.operation.results))
+    if any(op.is_used(index) for index in others):
+        raise NoMatch("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")
+    window, stride, padding, dilation = (_per_dim(op.constant(i), rank) for i in range(1, 5))
+    if any(step != 1 for step in dilation):
+        raise NoMatch("dilated-pooling", "hipDNN's windows have no dilation")
+    y = _resample(converter, op, "MAXPOOL", window=window, stride=stride or window, padding=padding)
+    return [y, *(None for _ in others)]
+
+
+def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`avg_pool(x, window, stride, padding, ceil_mode, count_include_pad, divisor)`."""
+    window, stride, padding = (_per_dim(op.constant(i), rank) for i in range(1, 4))
+    if len(op) > 6 and op.constant(6) is not None:
+        raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
+    x = op.float_tensor(0)
+    if list(x.shape[-rank:]) == window and not any(padding):
+        dims = range(len(x.shape) - rank, len(x.shape))
+        return [reduce(converter, "AVG", x, dims, op.result_element()).reshape(op.result_shape())]
+    includes = op.constant(5) and any(padding)
+    if includes and op.constant(4):
+        raise NoMatch("ceil-mode", "torch counts only some of the padding of the last windows")
+    mode = "AVGPOOL_INCLUDE_PADDING" if includes else "AVGPOOL_EXCLUDE_PADDING"
+    return [_resample(converter, op, mode, window=window, stride=stride or window, padding=padding)]
+
+
+def _adaptive_pool(
+    mode: str, reduction: str, rank: int, converter: Converter, op: TorchOp
+) -> Sequence[Tensor | None]:
+    """Pooling to given extents: equal windows, or a reduction where there is one window."""
+    others = range(1, len(op.operation.results))
+    if any(op.is_used(index) for index in others):
+        raise NoMatch("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")
+    x = op.float_tensor(0)
+    extents, counts = x.shape[-rank:], op.result_shape()[-rank:]
+    if any(extent % count for extent, count in zip(extents, counts, strict=True)):
+        raise NoMatch("uneven-windows", "the windows have different extents")
+    window = [extent // count for extent, count in zip(extents, counts, strict=True)]
+    if math.prod(counts) == 1 < math.prod(extents):
+        dims = range(len(x.shape) - rank, len(x.shape))
+        y = reduce(converter, reduction, x, dims, op.result_element())
+    else:
+        y = _resample(converter, op, mode, window=window, stride=window, padding=[0] * rank)
+    return [y, *(None for _ in others)]
+
+
+def _table() -> dict[str, Conversion]:
+    table: dict[str, Conversion] = {}
+    for rank in (1, 2, 3):
+        table[f"torch.aten.max_pool{rank}d"] = partial(_max_pool, rank)
+        table[f"torch.aten.max_pool{rank}d_with_indices"] = partial(_max_pool, rank)
+        table[f"torch.aten.avg_pool{rank}d"] = partial(_avg_pool, rank)
+        for prefix in ("", "_"):
+            table[f"torch.aten.{prefix}adaptive_avg_pool{rank}d"] = partial(
+                _adaptive_pool, "AVGPOOL_EXCLUDE_PADDING", "AVG", rank
+            )
+        table[f"torch.aten.adaptive_max_pool{rank}d"] = partial(
+            _adaptive_pool, "MAXPOOL", "MAX", rank
+        )
+    return table
+
+
+POOLING: dict[str, Conversion] = _table()
+"""Conversions by torch op name."""

@@ -1,0 +1,262 @@
+"""Converted ATen ops, run on the CPU, against numpy's definitions.
+
+All ops are in one program, because a compilation costs more than what it compiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import run_passes
+
+from hipgraft import runtime
+from hipgraft.bindings import ir, make_context
+from hipgraft.runner import Runner
+from hipgraft.runtime.devices import open_device
+
+Array = np.ndarray[Any, Any]
+
+PIPELINE = (
+    "builtin.module(hipdnn-outline,hipdnn-outline-fallback,"
+    "hipdnn-compile{target=cpu},hipdnn-bufferize)"
+)
+
+random = np.random.default_rng(7)
+INPUTS: dict[str, Array] = {
+    "x": random.normal(size=(2, 4, 6, 6)).astype(np.float32),
+    "dy": random.normal(size=(2, 4, 6, 6)).astype(np.float32),
+    "y": random.uniform(0.05, 0.95, (2, 4, 6, 6)).astype(np.float32),
+    "w": random.normal(size=(4, 2, 3, 3)).astype(np.float32),
+    "b": random.normal(size=(4,)).astype(np.float32),
+    "v": random.uniform(0.5, 2, (4,)).astype(np.float32),
+    "i": random.integers(-3, 4, (4, 6)).astype(np.int64),
+    "t": random.integers(0, 2, (4, 6)).astype(np.bool_),
+}
+X, DY, Y, W, B, V = (INPUTS[name].astype(np.float64) for name in ("x", "dy", "y", "w", "b", "v"))
+ELEMENTS = {"float32": "f32", "int64": "si64", "bool": "i1"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An op, its operands (a name of an input or a Python constant), and what its results are."""
+
+    op: str
+    operands: Sequence[Any]
+    expected: Sequence[Array]
+
+
+def windows(x: Array, size: int, step: int, pad: int, fill: float) -> Array:
+    """Windows `[N, C, H, W, size, size]` of a padded tensor."""
+    edges = [(0, 0), (0, 0), (pad, pad), (pad, pad)]
+    padded = np.pad(x, edges, constant_values=fill)
+    found = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(2, 3))
+    return found[:, :, ::step, ::step]
+
+
+def convolution(x: Array, w: Array, pad: int, groups: int) -> Array:
+    """Convolution of stride 1 from its sums."""
+    seen = windows(x, w.shape[2], 1, pad, 0.0)
+    seen = seen.reshape(x.shape[0], groups, -1, *seen.shape[2:])
+    filters = w.reshape(groups, -1, *w.shape[1:])
+    y = np.einsum("ngchwrs,gkcrs->ngkhw", seen, filters)
+    return y.reshape(x.shape[0], -1, *y.shape[3:])
+
+
+def adjoint(function: Callable[[Array], Array], shape: Sequence[int], dy: Array) -> Array:
+    """The gradient of a linear function at any point, from its values on the unit vectors."""
+    size = math.prod(shape)
+    units = np.eye(size).reshape(size, *shape)
+    return np.array([np.vdot(function(unit), dy) for unit in units]).reshape(shape)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def batch_norm() -> tuple[Array, Array, Array]:
+    mean = X.mean((0, 2, 3))
+    deviation = 1 / np.sqrt(X.var((0, 2, 3)) + 1e-3)
+    channel = (1, 4, 1, 1)
+    y = (X - mean.reshape(channel)) * (deviation * V).reshape(channel) + B.reshape(channel)
+    return y, mean, deviation
+
+
+def layer_norm() -> tuple[Array, Array, Array]:
+    mean = X.mean(3, keepdims=True)
+    deviation = 1 / np.sqrt(X.var(3, keepdims=True) + 1e-3)
+    return (X - mean) * deviation, mean, deviation
+
+
+def central(function: Callable[[Array], Array]) -> Array:
+    """`dy · function'(x)` by a central difference."""
+    step = 1e-5
+    return DY * (function(X + step) - function(X - step)) / (2 * step)
+
+
+def gelu(x: Array) -> Array:
+    return x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+ONES, TWOS, ZEROS = [1, 1], [2, 2], [0, 0]
+SOFTMAX = np.exp(X) / np.exp(X).sum(3, keepdims=True)
+CONV = ["w", [4], ONES, ONES, ONES, False, ZEROS, 2, [True, True, True]]
+
+UNKNOWN = ("aten.silu_backward", "aten.softplus_backward", "aten.mish")
+
+CASES = [
+    Case("aten.max_pool2d", ["x", [3, 3], TWOS, ONES, ONES, False],
+         [windows(X, 3, 2, 1, -np.inf).max((4, 5))]),
+    Case("aten.max_pool2d", ["x", [3, 3], TWOS, ZEROS, ONES, True],
+         [windows(np.pad(X, [(0, 0), (0, 0), (0, 1), (0, 1)], constant_values=-np.inf),
+                  3, 2, 0, 0).max((4, 5))]),
+    Case("aten.avg_pool2d", ["x", [3, 3], TWOS, ONES, False, True, None],
+         [windows(X, 3, 2, 1, 0.0).mean((4, 5))]),
+    Case("aten.avg_pool2d", ["x", [3, 3], TWOS, ONES, False, False, None],
+         [np.nanmean(windows(X, 3, 2, 1, np.nan), (4, 5))]),
+    Case("aten.adaptive_avg_pool2d", ["x", [3, 2]],
+         [X.reshape(2, 4, 3, 2, 2, 3).mean((3, 5))]),
+    Case("aten.adaptive_avg_pool2d", ["x", ONES], [X.mean((2, 3), keepdims=True)]),
+    Case("aten.convolution", ["x", "w", None, ONES, ONES, ONES, True, ZEROS, 2],
+         [np.stack([adjoint(lambda u: convolution(u[None], W, 1, 2), (4, 6, 6), x[None])
+                    for x in X])]),
+    Case("aten.convolution_backward", ["dy", "x", *CONV],
+         [np.stack([adjoint(lambda u: convolution(u[None], W, 1, 2), (4, 6, 6), dy[None])
+                    for dy in DY]),
+          adjoint(lambda u: convolution(X, u, 1, 2), (4, 2, 3, 3), DY),
+          DY.sum((0, 2, 3))]),
+    Case("aten.native_batch_norm", ["x", "v", "b", None, None, True, 0.1, 1e-3],
+         list(batch_norm())),
+    Case("aten.native_layer_norm", ["x", [6], None, None, 1e-3], list(layer_norm())),
+    Case("aten.threshold_backward", ["dy", "x", 0.25], [np.where(X > 0.25, DY, 0)]),
+    Case("aten.leaky_relu_backward", ["dy", "x", 0.1, False], [np.where(X > 0, DY, DY * 0.1)]),
+    Case("aten.hardtanh_backward", ["dy", "x", -0.5, 0.5], [np.where(abs(X) < 0.5, DY, 0)]),
+    Case("aten.gelu_backward", ["dy", "x", "'none"], [central(gelu)]),
+    Case("aten.silu_backward", ["dy", "x"], [central(lambda x: x * sigmoid(x))]),
+    Case("aten.softplus_backward", ["dy", "x", 2.0, 20.0],
+         [central(lambda x: np.log1p(np.exp(2 * x)) / 2)]),
+    Case("aten.sigmoid_backward", ["dy", "y"], [DY * Y * (1 - Y)]),
+    Case("aten.tanh_backward", ["dy", "y"], [DY * (1 - Y**2)]),
+    Case("aten._softmax_backward_data", ["dy", "y", -1, 6],
+         [Y * (DY - (DY * Y).sum(3, keepdims=True))]),
+    Case("aten._log_softmax_backward_data", ["dy", "y", 3, 6],
+         [DY - np.exp(Y) * DY.sum(3, keepdims=True)]),
+    Case("aten.prod.dim_int", ["y", 3, True, None], [Y.prod(3, keepdims=True)]),
+    Case("aten.linalg_vector_norm", ["x", 2.0, [1], False, None], [np.sqrt((X**2).sum(1))]),
+    Case("aten.linalg_vector_norm", ["x", math.inf, [2, 3], False, None], [abs(X).max((2, 3))]),
+    Case("aten.logsumexp", ["x", [3], False], [np.log(np.exp(X).sum(3))]),
+    Case("aten.pow.Tensor_Tensor", ["y", "x"], [Y**X]),
+    Case("aten.pow.Scalar", [3, "x"], [3**X]),
+    Case("aten.fmod.Tensor", ["x", "y"], [np.fmod(INPUTS["x"], INPUTS["y"]).astype(np.float64)]),
+    Case("aten.exp2", ["x"], [2**X]),
+    Case("aten.log2", ["y"], [np.log2(Y)]),
+    Case("aten.sign", ["x"], [np.sign(X)]),
+    Case("aten.div.Tensor_mode", ["x", "y", "'trunc"], [np.trunc(X / Y)]),
+    Case("aten.mish", ["x"], [X * np.tanh(np.log1p(np.exp(X)))]),
+    Case("aten.log_sigmoid", ["x"], [np.log(sigmoid(X))]),
+    Case("aten.prelu", ["x", "b"], [np.where(X > 0, X, X * B.reshape(1, 4, 1, 1))]),
+    Case("aten.to.dtype", ["i", 6, False, False, None], [INPUTS["i"].astype(np.float64)]),
+    Case("aten.to.dtype", ["t", 6, False, False, None], [INPUTS["t"].astype(np.float64)]),
+    Case("aten.elu", ["x", 1.5, 2.0, 1],
+         [2 * np.where(X > 0, X, 1.5 * np.expm1(X))]),
+]  # fmt: skip
+
+
+def spelling(op: str) -> str:
+    """Ops that torch-mlir does not know come as `torch.operator`."""
+    return f'torch.operator "torch.{op}"' if op in UNKNOWN else f'"torch.{op}"'
+
+
+class Program:
+    """Text of a torch function that computes all cases."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.results: list[str] = []
+        self.types: list[str] = []
+
+    def constant(self, value: Any) -> tuple[str, str]:
+        """Writes a constant or a list of them; returns its name and type."""
+        name = f"%c{len(self.lines)}"
+        if isinstance(value, list):
+            parts = [self.constant(part) for part in value]
+            name = f"%c{len(self.lines)}"
+            element = parts[0][1].removeprefix("!torch.")
+            types = ", ".join(kind for _, kind in parts)
+            names = ", ".join(part for part, _ in parts)
+            self.lines.append(
+                f"{name} = torch.prim.ListConstruct {names} : ({types}) -> !torch.list<{element}>"
+            )
+            return name, f"!torch.list<{element}>"
+        kind, text = _constant_text(value)
+        self.lines.append(f"{name} = torch.constant.{kind} {text}")
+        return name, f"!torch.{kind}"
+
+    def operand(self, value: Any) -> tuple[str, str]:
+        """An input by its name, or a constant; a string constant begins with a quote."""
+        if isinstance(value, str) and value in INPUTS:
+            return f"%{value}", vtensor(INPUTS[value].shape, str(INPUTS[value].dtype))
+        return self.constant(value)
+
+    def add(self, case: Case) -> None:
+        """Writes a case and returns its results from the function."""
+        operands = [self.operand(value) for value in case.operands]
+        names = [f"%r{len(self.results)}_{index}" for index in range(len(case.expected))]
+        kinds = [vtensor(np.shape(value), "float32") for value in case.expected]
+        self.lines.append(
+            f"{', '.join(names)} = {spelling(case.op)}({', '.join(name for name, _ in operands)})"
+            f" : ({', '.join(kind for _, kind in operands)}) -> ({', '.join(kinds)})"
+        )
+        self.results += names
+        self.types += kinds
+
+    def text(self) -> str:
+        """The whole function."""
+        arguments = ", ".join(
+            f"%{name}: {vtensor(value.shape, str(value.dtype))}" for name, value in INPUTS.items()
+        )
+        types = ", ".join(self.types)
+        body = "\n".join([*self.lines, f"return {', '.join(self.results)} : {types}"])
+        return f"func.func @main({arguments}) -> ({types}) {{\n{body}\n}}"
+
+
+def _constant_text(value: Any) -> tuple[str, str]:
+    if value is None:
+        return "none", ""
+    if isinstance(value, bool):
+        return "bool", str(value).lower()
+    if isinstance(value, int):
+        return "int", str(value)
+    if isinstance(value, float):
+        return "float", "0x7FF0000000000000" if math.isinf(value) else f"{value:e}"
+    return "str", f'"{value[1:]}"'
+
+
+def vtensor(shape: Sequence[int], dtype: str) -> str:
+    return f"!torch.vtensor<[{','.join(map(str, shape))}],{ELEMENTS[dtype]}>"
+
+
+@cache
+def results() -> list[list[Array]]:
+    """Runs the program; results by case."""
+    program = Program()
+    for case in CASES:
+        program.add(case)
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(program.text())
+        (state,) = run_passes(module, "convert-torch-to-hipdnn")
+        assert state.counters["kept-ops"] == 0, [remark.message for remark in state.remarks]
+        Runner(keep_reproducer=False).run(module, PIPELINE)
+        flat = iter(runtime.run_module(module, list(INPUTS.values()), open_device("cpu")))
+    return [[next(flat) for _ in case.expected] for case in CASES]
+
+
+@pytest.mark.parametrize("index", range(len(CASES)), ids=lambda i: f"{CASES[i].op}-{i}")
+def test_results_are_those_of_the_definition(index: int):
+    for result, expected in zip(results()[index], CASES[index].expected, strict=True):
+        np.testing.assert_allclose(result, expected, rtol=2e-4, atol=2e-5)
