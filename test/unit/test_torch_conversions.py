@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -184,7 +184,7 @@ class Program:
         """Writes a constant or a list of them; returns its name and type."""
         name = f"%c{len(self.lines)}"
         if isinstance(value, list):
-            parts = [self.constant(part) for part in value]
+            parts = [self.constant(part) for part in cast("list[Any]", value)]
             name = f"%c{len(self.lines)}"
             element = parts[0][1].removeprefix("!torch.")
             types = ", ".join(kind for _, kind in parts)
