@@ -11,8 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hipgraft import ir_io
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.outputs import replacing
 
 Array = np.ndarray[Any, Any]
 
@@ -148,7 +148,7 @@ def write_arrays(flag: str, outputs: Sequence[Array]) -> None:
     if not path.endswith(".npz"):
         raise HipgraftError(f"expected '@FILE.npz', found '{flag}'")
     arrays = {f"out_{index}": array for index, array in enumerate(outputs)}
-    with ir_io.replacing(path) as temporary, temporary.open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 

@@ -9,7 +9,8 @@ from hipgraft.bindings import gpu_d, ir
 from hipgraft.codegen.kernel import Dispatch, Kernel, variants
 from hipgraft.diagnostics import PassFailure
 
-_BINARY_FORMAT = 3  # gpu.object's `bin`
+# By a kernel's format: `gpu.object`'s own format (`assembly`, `bin`) and target attribute.
+_OBJECT_FORMATS = {"hsaco": (3, "rocdl"), "ptx": (2, "nvvm")}
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ class CompiledGraph:
                 f"it has {have}",
                 self.op,
             )
-        if kernel.format != "hsaco":
+        if kernel.format not in _OBJECT_FORMATS:
             raise PassFailure(
                 f"'hipdnn.executable' op '@{self.name}' has a variant of format "
-                f"'{kernel.format}' for '{target}', which cannot be merged; expected 'hsaco'",
+                f"'{kernel.format}' for '{target}', which cannot be merged; expected 'hsaco' or 'ptx'",
                 self.op,
             )
         return kernel
@@ -114,9 +115,10 @@ def _create_binary(graph: CompiledGraph, name: str, index: int, targets: Sequenc
 
 
 def _object(kernel: Kernel, target: str, index: int) -> ir.Attribute:
-    chip = ir.Attribute.parse(f'#rocdl.target<chip = "{target}">')
+    object_format, dialect = _OBJECT_FORMATS[kernel.format]
+    chip = ir.Attribute.parse(f'#{dialect}.target<chip = "{target}">')
     return gpu_d.ObjectAttr.get(
-        chip, _BINARY_FORMAT, kernel.objects[index], kernels=_kernel_table(kernel, index)
+        chip, object_format, kernel.objects[index], kernels=_kernel_table(kernel, index)
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, VerifyError
+from hipgraft.outputs import replacing
 
 STDIN_NAME = "<stdin>"
 # What the bindings call the source of a module that was parsed from memory.
@@ -116,40 +115,6 @@ def walk(op: ir.Operation) -> Iterator[ir.Operation]:
         for block in region.blocks:
             for nested in block.operations:
                 yield from walk(nested.operation)
-
-
-@contextmanager
-def output_errors(path: str | Path) -> Generator[None, None, None]:
-    """Makes failures to write below `path` the user's errors.
-
-    Raises:
-        HipgraftError: the output cannot be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise HipgraftError(f"cannot open output file '{path}': {error.strerror}") from None
-
-
-@contextmanager
-def replacing(path: str) -> Generator[Path, None, None]:
-    """Gives a temporary path that becomes `path` if the body succeeds, and vanishes if not.
-
-    Raises:
-        HipgraftError: the output cannot be written.
-    """
-    target = Path(path)
-    with output_errors(path):
-        if target.exists() and not target.is_file():
-            # A device or pipe cannot be replaced.
-            yield target
-            return
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            yield temporary
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def write_output(path: str, data: bytes) -> None:

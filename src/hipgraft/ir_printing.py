@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from hipgraft.bindings import ir, passmanager
-from hipgraft.ir_io import output_errors
+from hipgraft.outputs import output_errors
 from hipgraft.pipeline import NativeStep, Step, step_node
 from hipgraft.runner import Instrument
 

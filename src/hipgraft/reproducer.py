@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hipgraft.bindings import asm, ir
 from hipgraft.diagnostics import HipgraftError, diagnostics_to
-from hipgraft.ir_io import output_errors
+from hipgraft.outputs import output_errors
 from hipgraft.pipeline import NativeStep, Step, native_manager, to_text
 
 _RUN_LINE = re.compile(r"^// RUN: (?P<command>.*--pass-pipeline=.*)$", re.MULTILINE)

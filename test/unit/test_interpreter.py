@@ -14,8 +14,8 @@ from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.code_object import KernelArgument, KernelInfo
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime import run_module
-from hipgraft.runtime.cpu import CpuDevice, TypedMemory
-from hipgraft.runtime.devices import Device, open_device
+from hipgraft.runtime.cpu import CpuDevice
+from hipgraft.runtime.devices import Device, TypedMemory, open_device
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.interpreter import Executor
 from hipgraft.runtime.kernels import pack_kernarg
@@ -295,10 +295,9 @@ def test_cpu_reports_the_runtime_s_errors() -> None:
 
     device = CpuDevice()
     module = device.load_module(compiled(ABS, "cpu").objects[0])
-    with make_context():
-        wrong = TypedMemory(device.allocate(20), (5,), ir.F32Type.get())
-        with pytest.raises(HipgraftError, match="IREE's runtime failed"):
-            device.call(module, [wrong], [wrong])
+    wrong = TypedMemory(device.allocate(20), (5,), "f32")
+    with pytest.raises(HipgraftError, match="IREE's runtime failed"):
+        device.call(module, [wrong], [wrong])
 
 
 FACTORY = """

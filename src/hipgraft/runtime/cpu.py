@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import iree.runtime as iree_runtime
 import numpy as np
 
-from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.element_types import byte_size
+from hipgraft.runtime.host_memory import HostMemory
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-_ALIGNMENT = 256
+    from hipgraft.runtime.protocols import TypedMemory
 
 _HAL_TYPES = {
     "i1": "BOOL_8",
@@ -37,58 +33,14 @@ _HAL_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class TypedMemory:
-    """A packed tensor in device memory."""
-
-    address: int
-    shape: tuple[int, ...]
-    element_type: ir.Type
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tensor."""
-        size = byte_size(self.shape, self.element_type)
-        if size is None:
-            raise HipgraftError(f"elements of type '{self.element_type}' are no whole bytes")
-        return size
-
-
-class CpuDevice:
+class CpuDevice(HostMemory):
     """Runs graphs compiled for the target `cpu`."""
 
     architecture = "cpu"
 
     def __init__(self) -> None:
-        self._allocations: dict[int, np.ndarray[Any, Any]] = {}
+        super().__init__()
         self._config = iree_runtime.Config("local-task")
-
-    def allocate(self, nbytes: int) -> int:
-        """Returns the address of new memory, aligned to 256 bytes."""
-        raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
-        start = -raw.ctypes.data % _ALIGNMENT
-        address = int(raw.ctypes.data) + start
-        self._allocations[address] = raw[start : start + nbytes]
-        return address
-
-    def free(self, address: int) -> None:
-        """Frees what `allocate` returned."""
-        del self._allocations[address]
-
-    def copy_to_device(self, address: int, buffer: Buffer) -> None:
-        """Copies host memory to `address`."""
-        data = np.frombuffer(memoryview(buffer), np.uint8)
-        self._memory(address, data.nbytes)[:] = data
-
-    def copy_to_host(self, buffer: Buffer, address: int) -> None:
-        """Copies from `address` into writable host memory."""
-        target = np.frombuffer(memoryview(buffer), np.uint8)
-        target[:] = self._memory(address, target.nbytes)
-
-    def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
-        """Repeats `pattern` over `nbytes`, a multiple of its length."""
-        times = nbytes // len(pattern)
-        self._memory(address, nbytes)[:] = np.tile(np.frombuffer(pattern, np.uint8), times)
 
     def load_code_object(self, data: bytes) -> Any:
         """Refuses: the CPU runs whole graphs."""
@@ -136,15 +88,8 @@ class CpuDevice:
         for position, tensor in enumerate(outputs):
             self._store(results.get_as_object(position, iree_runtime.HalBufferView), tensor)
 
-    def synchronize(self) -> None:
-        """Does nothing: every call has finished when it returns."""
-
-    def close(self) -> None:
-        """Releases all memory."""
-        self._allocations.clear()
-
     def _buffer_view(self, tensor: TypedMemory) -> Any:
-        name = str(tensor.element_type)
+        name = tensor.element_type
         if name not in _HAL_TYPES:
             raise HipgraftError(f"IREE's runtime has no element type for '{name}'")
         device = self._config.device
@@ -159,30 +104,15 @@ class CpuDevice:
 
     def _store(self, view: Any, tensor: TypedMemory) -> None:
         data = view.map().asarray([view.byte_length], np.dtype(np.uint8))
-        self._memory(tensor.address, tensor.nbytes)[:] = data[: tensor.nbytes]
+        self.memory(tensor.address, tensor.nbytes)[:] = data[: tensor.nbytes]
 
     def _padded(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
         """Memory from `address`, continued by zeros where the allocation ends before `nbytes`.
 
         A strided operand is bound as whole rows, the last of which may end after the memory.
         """
-        base = self._base(address)
+        base = self.base_of(address)
         have = self._allocations[base][address - base :][:nbytes]
         if have.nbytes == nbytes:
             return have
         return np.concatenate([have, np.zeros(nbytes - have.nbytes, np.uint8)])
-
-    def _memory(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        base = self._base(address)
-        memory = self._allocations[base][address - base :][:nbytes]
-        if memory.nbytes != nbytes:
-            raise HipgraftError(f"access of {nbytes} bytes at 0x{address:x} leaves its allocation")
-        return memory
-
-    def _base(self, address: int) -> int:
-        if address in self._allocations:
-            return address
-        for base, memory in self._allocations.items():
-            if base <= address < base + memory.nbytes:
-                return base
-        raise HipgraftError(f"address 0x{address:x} is outside every allocation")

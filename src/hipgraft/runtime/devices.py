@@ -1,124 +1,93 @@
-"""What a host program runs on: the device protocol, and how devices are named and opened."""
+"""How devices are named and opened."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime.protocols import Device, GraphDevice, TypedMemory, copy_on_device
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+__all__ = [
+    "Device",
+    "GraphDevice",
+    "TypedMemory",
+    "copy_on_device",
+    "default_device_name",
+    "open_device",
+]
 
-    from hipgraft.runtime.cpu import TypedMemory
+ENTRY_POINT_GROUP = "hipgraft.devices"
 
-
-@runtime_checkable
-class Device(Protocol):
-    """A device that runs code objects. Addresses are integers, sizes are in bytes.
-
-    Operations run in the order of the calls; `synchronize` waits for all of them.
-    """
-
-    architecture: str
-
-    def allocate(self, nbytes: int) -> int:
-        """Returns the address of new memory, aligned to 256 bytes."""
-        ...
-
-    def free(self, address: int) -> None:
-        """Frees what `allocate` returned."""
-        ...
-
-    def copy_to_device(self, address: int, buffer: Buffer) -> None:
-        """Copies host memory to `address`."""
-        ...
-
-    def copy_to_host(self, buffer: Buffer, address: int) -> None:
-        """Copies from `address` into writable host memory."""
-        ...
-
-    def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
-        """Repeats `pattern` over `nbytes`, a multiple of its length."""
-        ...
-
-    def load_code_object(self, data: bytes) -> Any:
-        """Loads an executable for this device and returns a handle."""
-        ...
-
-    def get_kernel(self, code_object: Any, name: str) -> Any:
-        """Returns a handle of a kernel of a loaded code object."""
-        ...
-
-    def launch(
-        self,
-        kernel: Any,
-        grid: Sequence[int],
-        block: Sequence[int],
-        dynamic_shared_bytes: int,
-        kernarg: bytes,
-    ) -> None:
-        """Launches `grid` workgroups of `block` work items with a packed argument segment."""
-        ...
-
-    def synchronize(self) -> None:
-        """Waits for everything launched."""
-        ...
-
-    def close(self) -> None:
-        """Releases the device."""
-        ...
-
-
-@runtime_checkable
-class GraphDevice(Protocol):
-    """A device that runs whole compiled graphs instead of code objects."""
-
-    def load_module(self, data: bytes) -> Any:
-        """Loads a compiled module and returns a handle of its `main`."""
-        ...
-
-    def call(
-        self, module: Any, inputs: Sequence[TypedMemory], outputs: Sequence[TypedMemory]
-    ) -> None:
-        """Calls `main` on packed tensors in device memory."""
-        ...
+_OWN = {
+    "cpu": "hipgraft.runtime.cpu:CpuDevice",
+    "cuda": "hipgraft.runtime.cuda:open_cuda",
+    "hip": "hipgraft.runtime.hip:open_hip",
+    "trace": "hipgraft.runtime.trace:open_trace",
+}
 
 
 def open_device(spec: str) -> Any:
     """Opens a device by name.
 
     Args:
-        spec: `cpu`, `path/to/file.py:factory` or `package.module:factory`; the factory takes no
-            arguments and returns a `Device`.
+        spec: the name of a registered device (`cpu`, `cuda`, `hip`, `trace`, or one of the entry
+            point group `hipgraft.devices`), perhaps with what its factory takes (`cuda:1`,
+            `trace:gfx942`); or `path/to/file.py:factory` or `package.module:factory`, whose
+            factory takes nothing.
 
     Raises:
         HipgraftError: there is no such device, or it cannot be opened.
     """
-    if spec == "cpu":
-        from hipgraft.runtime.cpu import CpuDevice
-
-        return CpuDevice()
-    factory = _factory(spec)
-    device = factory()
+    device = _factory(spec)()
     if not isinstance(device, Device):
         missing = sorted(name for name in _protocol_names() if not hasattr(device, name))
         raise HipgraftError(f"device '{spec}' is no device: it lacks {', '.join(missing)}")
     return device
 
 
+def default_device_name() -> str:
+    """Returns `hip` or `cuda` where such a GPU is found, else `cpu`."""
+    for name in ("hip", "cuda"):
+        try:
+            open_device(name).close()
+        except HipgraftError:
+            continue
+        return name
+    return "cpu"
+
+
+def registered_devices() -> dict[str, str]:
+    """Returns the `module:factory` of each registered device by its name."""
+    plugins = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {**plugins, **_OWN}
+
+
 def _factory(spec: str) -> Callable[[], Any]:
-    where, separator, name = spec.rpartition(":")
-    if not separator or not where or not name:
+    name, separator, argument = spec.partition(":")
+    registered = registered_devices()
+    if name in registered:
+        factory = _named_factory(spec, registered[name])
+        return partial(factory, argument) if separator else factory
+    if not separator:
         raise HipgraftError(
-            f"unknown device '{spec}'; expected 'cpu', 'path/to/file.py:factory' or "
-            "'package.module:factory'"
+            f"unknown device '{spec}'; expected {', '.join(sorted(registered))}, "
+            "'path/to/file.py:factory' or 'package.module:factory'"
         )
+    return _named_factory(spec, spec)
+
+
+def _named_factory(spec: str, place: str) -> Callable[..., Any]:
+    where, _, name = place.rpartition(":")
+    if not where or not name:
+        raise HipgraftError(f"device '{spec}' names no factory")
     module = _load_file(Path(where)) if where.endswith(".py") else _import(where)
     factory = getattr(module, name, None)
     if not callable(factory):

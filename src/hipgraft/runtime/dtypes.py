@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
-from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from hipgraft.bindings import ir
 
 _FLOATS: dict[str, Any] = {
     "f16": np.float16,
@@ -31,8 +33,8 @@ _INTEGERS: dict[str, Any] = {
 _DTYPES: dict[str, Any] = {"i1": np.bool_} | _FLOATS | _INTEGERS
 
 
-def numpy_dtype(element_type: ir.Type) -> np.dtype[Any]:
-    """Returns the dtype that holds elements of `element_type`.
+def numpy_dtype(element_type: ir.Type | str) -> np.dtype[Any]:
+    """Returns the dtype that holds elements of `element_type`, a type or its text.
 
     Raises:
         HipgraftError: there is none.
@@ -41,3 +43,17 @@ def numpy_dtype(element_type: ir.Type) -> np.dtype[Any]:
     if name not in _DTYPES:
         raise HipgraftError(f"no numpy dtype holds elements of type '{name}'")
     return np.dtype(_DTYPES[name])
+
+
+def element_type_name(dtype: np.dtype[Any]) -> str:
+    """Returns the MLIR element type, as text, that `dtype` holds; integers are signless.
+
+    Raises:
+        HipgraftError: there is none.
+    """
+    if dtype.kind in "iu":
+        return f"i{8 * dtype.itemsize}"
+    for name, known in _DTYPES.items():
+        if dtype == np.dtype(known):
+            return name
+    raise HipgraftError(f"no element type is held by numpy dtype '{dtype}'")

@@ -9,6 +9,7 @@ import numpy as np
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, OpError
+from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.dtypes import numpy_dtype
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -32,12 +33,18 @@ def find_function(module: ir.Module, architecture: str) -> ir.Operation:
         for op in module.body.operations
         if op.operation.name == "func.func" and _is_entry(op.operation)
     ]
-    fitting = [op for op in functions if architecture in (_targets(op) or (architecture,))]
-    if fitting:
-        return fitting[0]
-    have = sorted({target for op in functions for target in _targets(op)})
+    targets = {op: _targets(op) or (architecture,) for op in functions}
+    best = fitting(architecture, [name for names in targets.values() for name in names])
+    if best is not None:
+        return next(op for op in functions if best in targets[op])
+    have = sorted({target for names in targets.values() for target in names})
     known = f"; the program is for {', '.join(have)}" if have else ""
     raise HipgraftError(f"the program has no public function for '{architecture}'{known}")
+
+
+def entry_target(function: ir.Operation, architecture: str) -> str:
+    """Returns which of a function's targets a device of `architecture` runs."""
+    return fitting(architecture, _targets(function)) or architecture
 
 
 def _is_entry(function: ir.Operation) -> bool:

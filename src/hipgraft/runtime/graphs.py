@@ -11,10 +11,9 @@ from hipgraft.codegen.kernel import variants
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.diagnostics import OpError
 from hipgraft.dialects import hipdnn
-from hipgraft.runtime.cpu import TypedMemory
-from hipgraft.runtime.devices import GraphDevice
+from hipgraft.runtime.devices import GraphDevice, TypedMemory
 
-Packed = tuple[tuple[int, ...], ir.Type]
+Packed = tuple[tuple[int, ...], str]
 
 
 @dataclass(frozen=True)
@@ -75,4 +74,4 @@ def _packed(
         shape = tuple(tensor.shape)
         dense = row_major_strides(shape)
         layout = Layout(shape, tuple(steps or dense), offset, str(tensor.element_type))
-        yield layout.physical_shape, tensor.element_type
+        yield layout.physical_shape, str(tensor.element_type)

@@ -17,7 +17,7 @@ import numpy as np
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, OpError, location_text
 from hipgraft.element_types import byte_width
-from hipgraft.runtime.devices import Device, GraphDevice
+from hipgraft.runtime.devices import Device, GraphDevice, copy_on_device
 from hipgraft.runtime.dtypes import numpy_dtype
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import Array, check_inputs, find_function, result_count, symbols
@@ -41,7 +41,7 @@ class Executor:
         self.device = device
         self.function = find_function(module, device.architecture)
         self._symbols = symbols(module)
-        self._globals: dict[str, int] = {}
+        self.globals: dict[str, int] = {}
         self._binaries: dict[str, Binary] = {}
         self._graphs: dict[str, Graph] = {}
 
@@ -58,8 +58,8 @@ class Executor:
 
     def close(self) -> None:
         """Frees the constants on the device."""
-        while self._globals:
-            self.device.free(self._globals.popitem()[1])
+        while self.globals:
+            self.device.free(self.globals.popitem()[1])
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Runs the program.
@@ -82,6 +82,21 @@ class Executor:
         finally:
             frame.free_all()
 
+    def execute(self, addresses: Sequence[int]) -> None:
+        """Runs the program on memory of the device and waits for it.
+
+        Args:
+            addresses: of each argument, results included.
+
+        Raises:
+            HipgraftError: an op cannot be executed.
+        """
+        frame = _Frame(self)
+        try:
+            frame.execute_body(addresses)
+        finally:
+            frame.free_all()
+
     def symbol(self, name: str, user: ir.Operation) -> ir.Operation:
         """The op that a symbol names."""
         if name not in self._symbols:
@@ -90,11 +105,11 @@ class Executor:
 
     def global_address(self, name: str, user: ir.Operation) -> int:
         """Where a constant lies on the device; uploaded at its first use."""
-        if name not in self._globals:
+        if name not in self.globals:
             data = global_bytes(self.symbol(name, user))
-            self._globals[name] = self.device.allocate(len(data))
-            self.device.copy_to_device(self._globals[name], data)
-        return self._globals[name]
+            self.globals[name] = self.device.allocate(len(data))
+            self.device.copy_to_device(self.globals[name], data)
+        return self.globals[name]
 
     def binary(self, name: str, user: ir.Operation) -> Binary:
         """A loaded `gpu.binary`."""
@@ -128,15 +143,23 @@ class _Frame:
         return self.executor.device
 
     def run(self, arguments: Sequence[ir.Value], inputs: Sequence[Array]) -> list[Array]:
-        for argument in arguments:
-            address = self.allocate(MemRef.laid_out(0, argument.type).span)
+        addresses = [self.allocate(MemRef.laid_out(0, one.type).span) for one in arguments]
+        memrefs = [
+            MemRef.laid_out(address, one.type)
+            for address, one in zip(addresses, arguments, strict=True)
+        ]
+        for memref, array in zip(memrefs, inputs, strict=False):
+            self.upload(memref, array)
+        self.execute_body(addresses)
+        return [self.download(memref) for memref in memrefs[len(inputs) :]]
+
+    def execute_body(self, addresses: Sequence[int]) -> None:
+        block = self.executor.function.regions[0].blocks[0]
+        for argument, address in zip(block.arguments, addresses, strict=True):
             self.values[argument] = MemRef.laid_out(address, argument.type)
-        for argument, array in zip(arguments, inputs, strict=False):
-            self.upload(self.values[argument], array)
-        for op in self.executor.function.regions[0].blocks[0].operations:
+        for op in block.operations:
             self.execute(op.operation)
         self.device.synchronize()
-        return [self.download(self.values[result]) for result in arguments[len(inputs) :]]
 
     def allocate(self, nbytes: int) -> int:
         # A device need not support empty allocations.
@@ -266,10 +289,7 @@ def _memset(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 def _memcpy(frame: _Frame, op: ir.Operation) -> list[Any]:
     target, source = frame.operands(op)[-2:]
-    staging = bytearray(source.nbytes)
-    frame.device.synchronize()
-    frame.device.copy_to_host(staging, _start(source, op))
-    frame.device.copy_to_device(_start(target, op), staging)
+    copy_on_device(frame.device, _start(target, op), _start(source, op), source.nbytes)
     return [_TOKEN] * len(op.results)
 
 

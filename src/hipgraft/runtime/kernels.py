@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hipgraft.bindings import gpu_d, ir
-from hipgraft.codegen.code_object import CodeObject, KernelInfo
+from hipgraft.codegen.code_object import KernelInfo
+from hipgraft.codegen.objects import read_object
 from hipgraft.diagnostics import OpError
+from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.devices import Device
 
 
@@ -42,15 +44,15 @@ class Binary:
             _chip(attribute): gpu_d.ObjectAttr(attribute).object
             for attribute in ir.ArrayAttr(op.attributes["objects"])
         }
-        if device.architecture not in objects:
+        chip = fitting(device.architecture, objects)
+        if chip is None:
             raise OpError(
                 f"'gpu.binary' op '@{name}' has no object for '{device.architecture}'; it has "
                 f"{', '.join(objects)}",
                 op,
             )
-        data = objects[device.architecture]
-        handle = device.load_code_object(data)
-        return Binary(name, device, handle, CodeObject.parse(data).kernels)
+        handle = device.load_code_object(objects[chip])
+        return Binary(name, device, handle, read_object(objects[chip]).kernels)
 
     def kernel(self, name: str, user: ir.Operation) -> LoadedKernel:
         """Returns a kernel by its symbol.

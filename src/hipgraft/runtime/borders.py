@@ -1,0 +1,161 @@
+"""Arrays that go into programs and come out of them: NumPy's, DLPack's, and those on a device."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime import dlpack
+from hipgraft.runtime.dtypes import element_type_name, numpy_dtype
+from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.recording import Tensor
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+@dataclass(eq=False)
+class DeviceArray:
+    """A row-major array in a device's memory.
+
+    Attributes:
+        device: where it is.
+        address: of its first element.
+        tensor: its shape and element type.
+        owner: kept as long as the array: whose memory it is.
+    """
+
+    device: Device
+    address: int
+    tensor: Tensor
+    owner: Any = None
+    _release: Any = field(default=None, repr=False)
+
+    @classmethod
+    def allocate(cls, device: Device, tensor: Tensor) -> Self:
+        """Makes an array that frees its memory when it is closed or dropped."""
+        # A device need not support empty allocations.
+        address = device.allocate(max(tensor.nbytes, 1))
+        array = cls(device, address, tensor)
+        array._release = weakref.finalize(array, device.free, address)
+        array._release.atexit = False
+        return array
+
+    @classmethod
+    def upload(cls, device: Device, values: Any) -> Self:
+        """Copies an array, NumPy's or any with DLPack in host memory, to the device."""
+        host = values if isinstance(values, np.ndarray) else dlpack.read_host(values)
+        array = cls.allocate(device, Tensor("", host.shape, element_type_name(host.dtype)))
+        device.copy_to_device(array.address, raw(host))
+        device.synchronize()
+        return array
+
+    def numpy(self) -> Array:
+        """Copies the array to the host."""
+        array = empty(self.tensor)
+        self.device.copy_to_host(raw(array), self.address)
+        self.device.synchronize()
+        return array
+
+    def close(self) -> None:
+        """Frees the memory, if it is the array's own."""
+        if self._release is not None:
+            self._release()
+
+    def __dlpack__(self, **_: Any) -> Any:
+        self.device.synchronize()
+        return dlpack.export(self, self.address, self.tensor, self.__dlpack_device__())
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return getattr(self.device, "dlpack_device", (dlpack.CPU, 0))
+
+
+def match(
+    values: Sequence[Any], tensors: Sequence[Tensor], device: Device, what: str
+) -> list[Array | DeviceArray]:
+    """Returns an array for each tensor, on the host or on `device`.
+
+    Args:
+        values: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
+        tensors: what is expected.
+        device: where the program runs.
+        what: `input` or `output`, for messages.
+
+    Raises:
+        HipgraftError: one is missing, of another shape or element type, on another device, or
+            not row-major on the device.
+    """
+    if len(values) != len(tensors):
+        raise HipgraftError(f"the program has {len(tensors)} {what}s, but {len(values)} were given")
+    return [
+        _matched(value, tensor, device, f"{what} #{position}")
+        for position, (value, tensor) in enumerate(zip(values, tensors, strict=True))
+    ]
+
+
+def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | DeviceArray:
+    array = _imported(value, device, what)
+    shape = array.tensor.shape if isinstance(array, DeviceArray) else array.shape
+    dtype = (
+        numpy_dtype(array.tensor.element_type) if isinstance(array, DeviceArray) else array.dtype
+    )
+    expected = numpy_dtype(tensor.element_type)
+    if shape != tensor.shape or dtype != expected:
+        raise HipgraftError(
+            f"{what} has shape {list(shape)} and dtype {dtype}; "
+            f"expected {list(tensor.shape)} and {expected}"
+        )
+    return array
+
+
+def _imported(value: Any, device: Device, what: str) -> Array | DeviceArray:
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, DeviceArray):
+        if value.device is not device:
+            raise HipgraftError(f"{what} is on another device than the program")
+        return value
+    if not hasattr(value, "__dlpack__"):
+        raise HipgraftError(f"{what} is a '{type(value).__name__}'; expected an array")
+    place = value.__dlpack_device__()
+    if place[0] == dlpack.CPU:
+        return dlpack.read_host(value)
+    if tuple(place) != getattr(device, "dlpack_device", None):
+        raise HipgraftError(f"{what} is on another device than the program")
+    foreign = dlpack.read(value)
+    if not foreign.is_row_major:
+        raise HipgraftError(f"{what} has strides {list(foreign.strides)}; expected row-major")
+    tensor = Tensor("", foreign.shape, element_type_name(foreign.dtype))
+    return DeviceArray(device, foreign.address, tensor, owner=foreign)
+
+
+def check_writable(outputs: Sequence[Array | DeviceArray]) -> None:
+    """Checks that results can be written to host arrays as they lie.
+
+    Raises:
+        HipgraftError: one is read-only or not row-major.
+    """
+    for position, output in enumerate(outputs):
+        if isinstance(output, DeviceArray):
+            continue
+        if not output.flags.writeable:
+            raise HipgraftError(f"output #{position} is read-only")
+        if not output.flags.c_contiguous:
+            raise HipgraftError(
+                f"output #{position} has strides {list(output.strides)} in bytes; "
+                "expected row-major"
+            )
+
+
+def empty(tensor: Tensor) -> Array:
+    """Returns a new host array."""
+    return np.empty(tensor.shape, numpy_dtype(tensor.element_type))
+
+
+def raw(array: Array) -> Any:
+    """Returns the bytes of an array of any dtype; a copy if it is not row-major."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

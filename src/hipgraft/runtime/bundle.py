@@ -1,0 +1,233 @@
+"""Bundles: a compiled program as one file, which runs without the compiler.
+
+Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
+multiples of 4096 bytes, so that constants can be mapped. The header holds a recording for each
+architecture, and the place of each object and constant; equal data is stored once.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.outputs import replacing
+from hipgraft.runtime.architectures import fitting
+from hipgraft.runtime.recording import Buffer, Recording, Tensor
+from hipgraft.runtime.recording_json import command_from_json, command_to_json
+
+MAGIC = b"\x93HIPGRFT"
+_VERSION = 1
+_PREFIX = struct.Struct("<8sIIQ")  # magic, version, checksum and length of the header
+_ALIGNMENT = 4096
+
+
+def is_bundle(path: str | Path) -> bool:
+    """Returns whether a file begins like a bundle."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def write_bundle(
+    path: str | Path, recordings: Sequence[Recording], metadata: Mapping[str, Any] | None = None
+) -> None:
+    """Writes a bundle.
+
+    Args:
+        path: of the file, which is replaced only as a whole.
+        recordings: one for each architecture, of one module: equal names are one constant.
+        metadata: what else to tell readers, as JSON.
+
+    Raises:
+        HipgraftError: the file cannot be written.
+    """
+    sections = _Sections()
+    programs = [_program_to_json(recording, sections) for recording in recordings]
+    header = json.dumps(
+        {
+            "metadata": dict(metadata or {}),
+            "programs": programs,
+            "data_size": sections.size,
+        },
+        separators=(",", ":"),
+    ).encode()
+    with replacing(str(path)) as temporary, temporary.open("wb") as file:
+        file.write(_PREFIX.pack(MAGIC, _VERSION, zlib.crc32(header), len(header)))
+        file.write(header)
+        sections.write(file)
+
+
+class _Sections:
+    """Data to be written, each piece at a multiple of the alignment."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._places: dict[Any, tuple[int, int]] = {}
+        self._readers: list[Any] = []
+
+    def place(self, key: Any, nbytes: int, read: Any) -> tuple[int, int]:
+        """Returns offset and size of a piece; one with the same key is stored once."""
+        if key not in self._places:
+            self._places[key] = (self.size, nbytes)
+            self._readers.append(read)
+            self.size = _aligned(self.size + nbytes)
+        return self._places[key]
+
+    def write(self, file: BinaryIO) -> None:
+        """Writes all; constants are read one at a time."""
+        start = _aligned(file.tell())
+        for (offset, _), read in zip(self._places.values(), self._readers, strict=True):
+            file.seek(start + offset)
+            file.write(read())
+        file.truncate(start + self.size)
+
+
+class Bundle:
+    """An open bundle; its constants are mapped, not read.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        HipgraftError: the file cannot be read, is no bundle, or is truncated; located.
+    """
+
+    def __init__(self, path: str | Path):
+        self._path = str(path)
+        try:
+            with Path(path).open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:  # an empty file cannot be mapped
+            raise HipgraftError(f"cannot open bundle: {error}", location=self._path) from None
+        self._header = self._read_header()
+        self._data = memoryview(self._map)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """What the bundle was compiled for."""
+        return tuple(program["architecture"] for program in self._header["programs"])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What its writer tells."""
+        return self._header["metadata"]
+
+    def recording(self, architecture: str) -> Recording:
+        """Returns the program for a device; its constants are read from the open bundle.
+
+        Raises:
+            HipgraftError: there is none.
+        """
+        best = fitting(architecture, self.architectures)
+        if best is None:
+            raise HipgraftError(
+                f"the bundle has no program for '{architecture}'; it is for "
+                f"{', '.join(self.architectures)}",
+                location=self._path,
+            )
+        program = self._header["programs"][self.architectures.index(best)]
+        return Recording(
+            architecture=best,
+            inputs=tuple(map(_tensor_from_json, program["inputs"])),
+            results=tuple(map(_tensor_from_json, program["results"])),
+            buffers=tuple(map(self._buffer, program["buffers"])),
+            objects=tuple(bytes(self._piece(*place)) for place in program["objects"]),
+            kernels=tuple((index, name) for index, name in program["kernels"]),
+            commands=tuple(map(command_from_json, program["commands"])),
+        )
+
+    def close(self) -> None:
+        """Unmaps the file; recordings from it can no longer be loaded."""
+        self._data.release()
+        self._map.close()
+
+    def _read_header(self) -> dict[str, Any]:
+        if not self._map[: len(MAGIC)] == MAGIC:
+            raise self._broken("the file is no bundle")
+        if len(self._map) < _PREFIX.size:
+            raise self._broken("the bundle is truncated")
+        _, version, checksum, length = _PREFIX.unpack_from(self._map)
+        if version != _VERSION:
+            raise self._broken(f"the bundle has version {version}; expected {_VERSION}")
+        text = self._map[_PREFIX.size : _PREFIX.size + length]
+        if len(text) != length:
+            raise self._broken("the bundle is truncated")
+        if zlib.crc32(text) != checksum:
+            raise self._broken("the bundle's header is damaged")
+        header: dict[str, Any] = json.loads(text)
+        self._start = _aligned(_PREFIX.size + length)
+        expected = self._start + header["data_size"]
+        if len(self._map) != expected:
+            raise self._broken(
+                f"the bundle is truncated: it has {len(self._map)} of {expected} bytes"
+            )
+        return header
+
+    def _broken(self, message: str) -> HipgraftError:
+        self._map.close()
+        return HipgraftError(message, location=self._path)
+
+    def _piece(self, offset: int, nbytes: int) -> memoryview:
+        start = self._start + offset
+        return self._data[start : start + nbytes]
+
+    def _buffer(self, fields: dict[str, Any]) -> Buffer:
+        if fields["offset"] is None:
+            return Buffer(fields["nbytes"])
+        read = partial(self._piece, fields["offset"], fields["nbytes"])
+        return Buffer(fields["nbytes"], fields["name"], read)
+
+
+def _program_to_json(recording: Recording, sections: _Sections) -> dict[str, Any]:
+    return {
+        "architecture": recording.architecture,
+        "inputs": [_tensor_to_json(tensor) for tensor in recording.inputs],
+        "results": [_tensor_to_json(tensor) for tensor in recording.results],
+        "buffers": [_buffer_to_json(buffer, sections) for buffer in recording.buffers],
+        "objects": [
+            sections.place(data, len(data), lambda d=data: d) for data in recording.objects
+        ],
+        "kernels": list(recording.kernels),
+        "commands": [command_to_json(command) for command in recording.commands],
+    }
+
+
+def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
+    offset = None
+    if buffer.read is not None:
+        offset, _ = sections.place(buffer.name, buffer.nbytes, buffer.read)
+    return {"nbytes": buffer.nbytes, "name": buffer.name, "offset": offset}
+
+
+def _tensor_to_json(tensor: Tensor) -> list[Any]:
+    return [tensor.name, tensor.shape, tensor.element_type]
+
+
+def _tensor_from_json(fields: list[Any]) -> Tensor:
+    name, shape, element_type = fields
+    return Tensor(name, tuple(shape), element_type)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

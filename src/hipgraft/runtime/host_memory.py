@@ -1,0 +1,80 @@
+"""Memory of the host, handed out as a device's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hipgraft.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_ALIGNMENT = 256
+
+
+class HostMemory:
+    """The part of a device that allocates, copies and fills."""
+
+    def __init__(self) -> None:
+        self._allocations: dict[int, np.ndarray[Any, Any]] = {}
+
+    def allocate(self, nbytes: int) -> int:
+        """Returns the address of new memory, aligned to 256 bytes."""
+        raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
+        start = -raw.ctypes.data % _ALIGNMENT
+        address = int(raw.ctypes.data) + start
+        self._allocations[address] = raw[start : start + nbytes]
+        return address
+
+    def free(self, address: int) -> None:
+        """Frees what `allocate` returned."""
+        del self._allocations[address]
+
+    def copy_to_device(self, address: int, buffer: Buffer) -> None:
+        """Copies host memory to `address`."""
+        data = np.frombuffer(memoryview(buffer), np.uint8)
+        self.memory(address, data.nbytes)[:] = data
+
+    def copy_to_host(self, buffer: Buffer, address: int) -> None:
+        """Copies from `address` into writable host memory."""
+        target = np.frombuffer(memoryview(buffer), np.uint8)
+        target[:] = self.memory(address, target.nbytes)
+
+    def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
+        """Repeats `pattern` over `nbytes`, a multiple of its length."""
+        times = nbytes // len(pattern)
+        self.memory(address, nbytes)[:] = np.tile(np.frombuffer(pattern, np.uint8), times)
+
+    def synchronize(self) -> None:
+        """Does nothing: every call has finished when it returns."""
+
+    def close(self) -> None:
+        """Releases all memory."""
+        self._allocations.clear()
+
+    def memory(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """Returns the bytes from `address` on.
+
+        Raises:
+            HipgraftError: they are not all in one allocation.
+        """
+        base = self.base_of(address)
+        memory = self._allocations[base][address - base :][:nbytes]
+        if memory.nbytes != nbytes:
+            raise HipgraftError(f"access of {nbytes} bytes at 0x{address:x} leaves its allocation")
+        return memory
+
+    def base_of(self, address: int) -> int:
+        """Returns where the allocation starts that `address` is in.
+
+        Raises:
+            HipgraftError: it is in none.
+        """
+        if address in self._allocations:
+            return address
+        for base, memory in self._allocations.items():
+            if base <= address < base + memory.nbytes:
+                return base
+        raise HipgraftError(f"address 0x{address:x} is outside every allocation")

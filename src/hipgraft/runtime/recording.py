@@ -1,0 +1,141 @@
+"""A program as a flat list of device calls: what a bundle stores and a session replays.
+
+Nothing here needs MLIR: whoever holds a recording can run it without the compiler.
+
+Buffers are numbered: inputs, then results, then the program's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from hipgraft.runtime.dtypes import numpy_dtype
+
+Triple: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A packed tensor at the program's border.
+
+    Attributes:
+        name: as the model calls it, or empty.
+        shape: extents.
+        element_type: as MLIR spells it, e.g. `f16`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element_type: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor."""
+        return numpy_dtype(self.element_type).itemsize * math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory of the program's own: a constant, or scratch memory such as the arena.
+
+    Attributes:
+        nbytes: its size.
+        name: of a constant.
+        read: gives a constant's bytes, which are mapped or made only when it is called; None
+            for scratch memory.
+    """
+
+    nbytes: int
+    name: str = ""
+    read: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A place `offset` bytes into a buffer."""
+
+    buffer: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel launch.
+
+    Attributes:
+        kernel: index of the kernel.
+        grid: workgroups.
+        block: work items of a workgroup.
+        shared_bytes: dynamic shared memory.
+        kernarg: the argument segment, zero where pointers belong.
+        pointers: by byte offset in the segment, what is pointed at.
+    """
+
+    kernel: int
+    grid: Triple
+    block: Triple
+    shared_bytes: int
+    kernarg: bytes
+    pointers: tuple[tuple[int, Pointer], ...]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Repeats `pattern` over `nbytes` bytes."""
+
+    target: Pointer
+    pattern: bytes
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies `nbytes` bytes on the device."""
+
+    target: Pointer
+    source: Pointer
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a whole compiled graph, on a device that runs such.
+
+    Attributes:
+        module: index of the object.
+        inputs: where each operand lies, and its packed form.
+        outputs: the same of each result.
+    """
+
+    module: int
+    inputs: tuple[tuple[Pointer, Tensor], ...]
+    outputs: tuple[tuple[Pointer, Tensor], ...]
+
+
+Command: TypeAlias = Launch | Fill | Copy | Call
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A program for one architecture.
+
+    Attributes:
+        architecture: what its objects were compiled for.
+        inputs: in the order of the arguments.
+        results: likewise.
+        buffers: what it needs besides.
+        objects: code objects, or modules of whole graphs.
+        kernels: index of the object and symbol of each kernel.
+        commands: in the order of their execution.
+    """
+
+    architecture: str
+    inputs: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    buffers: tuple[Buffer, ...]
+    objects: tuple[bytes, ...]
+    kernels: tuple[tuple[int, str], ...]
+    commands: tuple[Command, ...]

@@ -1,0 +1,173 @@
+"""A recorded program loaded on a device: constants uploaded, memory allocated, kernels found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime import borders
+from hipgraft.runtime.architectures import fitting
+from hipgraft.runtime.borders import Array, DeviceArray
+from hipgraft.runtime.calls import PreparedCalls
+from hipgraft.runtime.protocols import Device, GraphDevice
+from hipgraft.runtime.recording import Recording
+from hipgraft.runtime.timing import Timing
+
+
+class Session:
+    """A program on a device; several may share one.
+
+    Args:
+        recording: the program.
+        device: what to run it on; stays open when the session closes.
+        replay: whether the calls of repeated runs are captured and replayed, where the device
+            can; results are the same.
+
+    Raises:
+        HipgraftError: the program is not for the device, or does not fit on it. Nothing stays
+            allocated then.
+    """
+
+    def __init__(self, recording: Recording, device: Device, *, replay: bool = True):
+        if fitting(device.architecture, [recording.architecture]) is None:
+            raise HipgraftError(
+                f"the program is for '{recording.architecture}', but the device is "
+                f"'{device.architecture}'"
+            )
+        self.recording = recording
+        self.device = device
+        with ExitStack() as resources:
+            self._load(resources, replay)
+            self._resources = resources.pop_all()
+
+    def _load(self, resources: ExitStack, replay: bool) -> None:
+        recording = self.recording
+        modules = [self._load_object(data, resources) for data in recording.objects]
+        kernels = [self.device.get_kernel(modules[i], name) for i, name in recording.kernels]
+        self._own = [self._allocate(buffer.nbytes, resources) for buffer in recording.buffers]
+        for address, buffer in zip(self._own, recording.buffers, strict=True):
+            if buffer.read is not None:
+                self.device.copy_to_device(address, buffer.read())
+        tensors = (*recording.inputs, *recording.results)
+        self._staging = [self._allocate(tensor.nbytes, resources) for tensor in tensors]
+        self.device.synchronize()
+        self._calls = PreparedCalls(
+            recording.commands, self.device, modules, kernels, replay=replay
+        )
+        resources.callback(self._calls.clear)
+
+    def _load_object(self, data: bytes, resources: ExitStack) -> Any:
+        if isinstance(self.device, GraphDevice):
+            return self.device.load_module(data)
+        handle = self.device.load_code_object(data)
+        unload = getattr(self.device, "unload_code_object", None)
+        if unload is not None:
+            resources.callback(unload, handle)
+        return handle
+
+    def _allocate(self, nbytes: int, resources: ExitStack) -> int:
+        # A device need not support empty allocations.
+        address = self.device.allocate(max(nbytes, 1))
+        resources.callback(self.device.free, address)
+        return address
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees all that the session holds on the device."""
+        self._resources.close()
+
+    def run(
+        self, inputs: Sequence[Any], outputs: Sequence[Array | DeviceArray] | None = None
+    ) -> list[Any]:
+        """Runs the program and waits for it.
+
+        Args:
+            inputs: one for each input: a NumPy array, any array with DLPack, or a `DeviceArray`.
+                What is on the device is used where it is.
+            outputs: where to put the results: writable row-major arrays, or arrays on the device.
+                By default new NumPy arrays.
+
+        Returns:
+            The results; `outputs`, if given.
+
+        Raises:
+            HipgraftError: an input or output has another shape, element type or layout, is
+                read-only, or on another device.
+        """
+        recording = self.recording
+        given = borders.match(inputs, recording.inputs, self.device, "input")
+        if outputs is None:
+            wanted: list[Array | DeviceArray] = [borders.empty(one) for one in recording.results]
+        else:
+            wanted = borders.match(outputs, recording.results, self.device, "output")
+            borders.check_writable(wanted)
+        addresses = self._addresses([*given, *wanted])
+        for array, address in zip(given, addresses, strict=False):
+            if not isinstance(array, DeviceArray):
+                self.device.copy_to_device(address, borders.raw(array))
+        self.enqueue(addresses)
+        for array, address in zip(wanted, addresses[len(given) :], strict=True):
+            if not isinstance(array, DeviceArray):
+                self.device.copy_to_host(borders.raw(array), address)
+        self.device.synchronize()
+        return wanted if outputs is None else list(outputs)
+
+    def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
+        """Runs the program and leaves the results, new arrays, on the device."""
+        outputs = [DeviceArray.allocate(self.device, one) for one in self.recording.results]
+        self.run(inputs, outputs)
+        return outputs
+
+    def upload(self, array: Any) -> DeviceArray:
+        """Copies an array to the device, for use in many runs."""
+        return DeviceArray.upload(self.device, array)
+
+    def enqueue(self, addresses: Sequence[int]) -> None:
+        """Starts a run; `device.synchronize` waits for it.
+
+        Args:
+            addresses: on the device, of each input, then of each result.
+        """
+        self._calls.run((*addresses, *self._own))
+
+    def benchmark(self, inputs: Sequence[Any], *, iterations: int = 100, warmup: int = 3) -> Timing:
+        """Times runs on inputs that are already on the device, without copies from or to it.
+
+        Args:
+            inputs: as for `run`.
+            iterations: runs that are timed, each with its wait.
+            warmup: runs before these.
+        """
+        given = borders.match(inputs, self.recording.inputs, self.device, "input")
+        resident = [a if isinstance(a, DeviceArray) else self.upload(a) for a in given]
+        addresses = [*(one.address for one in resident), *self._staging[len(resident) :]]
+        seconds: list[float] = []
+        for _ in range(warmup + iterations):
+            start = time.perf_counter()
+            self.enqueue(addresses)
+            self.device.synchronize()
+            seconds.append(time.perf_counter() - start)
+        for one, original in zip(resident, given, strict=True):
+            if one is not original:
+                one.close()
+        return Timing(tuple(1e6 * second for second in seconds[warmup:]))
+
+    def _addresses(self, arrays: Sequence[Array | DeviceArray]) -> list[int]:
+        return [
+            array.address if isinstance(array, DeviceArray) else staged
+            for array, staged in zip(arrays, self._staging, strict=True)
+        ]

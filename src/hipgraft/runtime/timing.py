@@ -1,0 +1,29 @@
+"""Times of repeated runs."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of runs in microseconds, in order."""
+
+    microseconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median in microseconds."""
+        return statistics.median(self.microseconds)
+
+    @property
+    def minimum(self) -> float:
+        """The shortest in microseconds."""
+        return min(self.microseconds)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.median:.1f} us median, {self.minimum:.1f} us minimum "
+            f"of {len(self.microseconds)} runs"
+        )
