@@ -165,7 +165,7 @@ class HipdnnMergePass(Pass):
         ```
 
     Requires:
-        Stage `hipdnn-buffers`, executables with AMDGPU code objects.
+        Stage `hipdnn-buffers`, executables with AMDGPU code objects or PTX.
 
     Ensures:
         Upstream ops only. All device ops of a function form one chain of async tokens, so

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hipgraft.bindings import ir
     from hipgraft.program import Program
 
+_FORMS = ("mlir", "bytecode", "bundle")
 _STAGES = "torch, hipdnn-ops, hipdnn-graphs, hipdnn-executables, hipdnn-buffers, host"
 
 
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
-    add("--emit", choices=("mlir", "bytecode"), default="mlir", help="form of the output")
+    add("--emit", choices=_FORMS, default=_FORMS[0], help="form of the output")
     add("--compile-to", default="", metavar="STAGE", help=f"last stage: {_STAGES}")
     add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")
     add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
+    _check_form(flags)
     _check_output(flags.output)
     if flags.stats_json:
         _check_output(flags.stats_json)
@@ -87,6 +89,13 @@ def _run(flags: argparse.Namespace) -> int:
 
         ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
     return 0
+
+
+def _check_form(flags: argparse.Namespace) -> None:
+    if flags.emit == "bundle" and flags.output == "-":
+        raise HipgraftError("--emit=bundle needs an output file (-o)")
+    if flags.emit == "bundle" and flags.compile_to:
+        raise HipgraftError("--emit=bundle needs a program of the last stage, not --compile-to")
 
 
 def _check_output(path: str) -> None:
@@ -130,13 +139,10 @@ def _make_directory(path: Path) -> None:
 
 
 def _write(compiled: Program, flags: argparse.Namespace) -> None:
-    from hipgraft import ir_io
-    from hipgraft.program import module_bytes
-
-    elide_above = 64 if flags.elide_resources else None
-    bytecode = flags.emit == "bytecode"
-    data = module_bytes(compiled.module, bytecode=bytecode, elide_above=elide_above)
-    ir_io.write_output(flags.output, data)
+    if flags.emit == "bundle":
+        compiled.save_bundle(flags.output)
+    else:
+        _write_module(compiled, flags)
     if flags.remarks:
         _print_remarks(compiled)
     if flags.report:
@@ -155,6 +161,16 @@ def _warn_of_spills(compiled: Program) -> None:
                 f"on {row.target}"
             )
             printer.print(Diagnostic(Severity.WARNING, message))
+
+
+def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
+    from hipgraft import ir_io
+    from hipgraft.program import module_bytes
+
+    elide_above = 64 if flags.elide_resources else None
+    bytecode = flags.emit == "bytecode"
+    data = module_bytes(compiled.module, bytecode=bytecode, elide_above=elide_above)
+    ir_io.write_output(flags.output, data)
 
 
 def _print_remarks(compiled: Program) -> None:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
+from hipgraft.tools.runtimes import RUNTIMES, open_runtime
 
 if TYPE_CHECKING:
     from hipgraft.bindings import ir
-    from hipgraft.tools.arrays import Array, Comparison, Signature
+    from hipgraft.runtime.recording import Recording
+    from hipgraft.tools.arrays import Array, Comparison
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,10 +39,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add(
         "--device",
-        default="cpu",
+        default="",
         metavar="DEVICE",
-        help="cpu, PATH.py:FACTORY or MODULE:FACTORY",
+        help="cpu, cuda[:N], hip[:N], trace:ARCH, trace:DEVICE, PATH.py:FACTORY or "
+        "MODULE:FACTORY; by default a GPU if there is one that the program is for, else cpu",
     )
+    add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
+    add("--benchmark", type=int, default=0, metavar="N", help="time N runs on the device")
     add("--target", default="", metavar="ARCH", help="by default the device's architecture")
     add("--input", default="", metavar="@IN.npz", help="inputs: in_0, ... or by argument name")
     add("--seed", type=int, default=0, help="of the inputs that are made without --input")
@@ -54,11 +59,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
-    from hipgraft.runtime.devices import open_device
+    from hipgraft.runtime.devices import default_device_name, open_device
     from hipgraft.tools import arrays
 
     expected = arrays.read_arrays(flags.expected, "out") if flags.expected else None
     given = arrays.read_arrays(flags.input, "in") if flags.input else None
+    _check_runtime(flags)
+    flags.device = flags.device or default_device_name()
     device = open_device(flags.device)
     try:
         outputs = _execute(flags, device, given)
@@ -72,50 +79,89 @@ def _run(flags: argparse.Namespace) -> int:
 def _execute(
     flags: argparse.Namespace, device: Any, given: Mapping[str, Array] | None
 ) -> list[Array]:
-    from hipgraft.runtime.interpreter import Executor
+    from hipgraft.runtime.bundle import is_bundle, load
+
+    if is_bundle(flags.model):
+        with load(flags.model) as bundle:
+            return _run_recorded(flags, bundle.recording(device.architecture), device, given)
+    module = _compiled(flags, device)
+    # Only now: bundles run without the compiler's bindings.
+    from hipgraft.runtime.recorder import record
+
+    recording = record(module, device.architecture)
+    if flags.runtime == RUNTIMES[0]:
+        return _run_recorded(flags, recording, device, given)
+    with open_runtime(flags.runtime, module, device) as program:
+        return program.run(_inputs(flags, recording, given))
+
+
+def _run_recorded(
+    flags: argparse.Namespace,
+    recording: Recording,
+    device: Any,
+    given: Mapping[str, Array] | None,
+) -> list[Array]:
+    from hipgraft.runtime.session import Session
+
+    with Session(recording, device) as session:
+        inputs = _inputs(flags, recording, given)
+        outputs = session.run(inputs)
+        if flags.benchmark:
+            timing = session.benchmark(inputs, iterations=flags.benchmark)
+            sys.stdout.write(f"{timing}\n")
+        return outputs
+
+
+def _check_runtime(flags: argparse.Namespace) -> None:
+    from hipgraft.runtime.bundle import is_bundle
+
+    if flags.runtime != RUNTIMES[0] and flags.benchmark:
+        raise HipgraftError(f"--benchmark times --runtime={RUNTIMES[0]} only")
+    if flags.runtime != RUNTIMES[0] and is_bundle(flags.model):
+        raise HipgraftError(f"a bundle runs by --runtime={RUNTIMES[0]} only")
+
+
+def _inputs(
+    flags: argparse.Namespace, recording: Recording, given: Mapping[str, Array] | None
+) -> list[Array]:
+    from hipgraft.runtime.dtypes import numpy_dtype
     from hipgraft.tools import arrays
 
-    module, names = _compiled(flags, device)
-    with Executor(module, device) as executor:
-        signatures = _signatures(executor.function, names)
-        if given is None:
-            return executor.run(arrays.generate_inputs(signatures, flags.seed))
-        return executor.run(arrays.match_inputs(given, signatures))
+    signatures = [
+        arrays.Signature(tensor.name, tensor.shape, numpy_dtype(tensor.element_type))
+        for tensor in recording.inputs
+    ]
+    if given is None:
+        return arrays.generate_inputs(signatures, flags.seed)
+    return arrays.match_inputs(given, signatures)
 
 
-def _compiled(flags: argparse.Namespace, device: Any) -> tuple[ir.Module, list[str]]:
-    """Returns the program for the device, and the names that the model gives its inputs."""
+def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
+    """Returns the program for the device."""
     from hipgraft import frontends
     from hipgraft.program import compile
 
-    target = flags.target or ("cpu" if flags.device == "cpu" else device.architecture)
     module = frontends.read(
         flags.model, shapes=cli.parse_shapes(flags.shape), dims=cli.parse_dims(flags.dim)
     )
     _check_runnable(frontends.stage_of(module), flags)
-    names = frontends.argument_names(module)
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
         compiled = compile(
             module,
-            target,
+            flags.target or _default_target(device),
             extra_flags=service_flags.extra_flags(flags),
             on_stage=lambda stage, _: show(f"reached {stage}"),
             service=service,
         )
-    return compiled.module, names
+    return compiled.module
 
 
-def _signatures(function: ir.Operation, names: Sequence[str]) -> list[Signature]:
-    from hipgraft.bindings import ir
-    from hipgraft.runtime.dtypes import numpy_dtype
-    from hipgraft.tools.arrays import Signature
+def _default_target(device: Any) -> str:
+    """The newest target that the device runs; its own name if there is none, for the error."""
+    from hipgraft.codegen.target import known_targets
+    from hipgraft.runtime.architectures import fitting
 
-    types = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
-    results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
-    return [
-        Signature(name, tuple(memref.shape), numpy_dtype(memref.element_type))
-        for name, memref in zip(names, types[: len(types) - results], strict=False)
-    ]
+    return fitting(device.architecture, known_targets()) or device.architecture
 
 
 def _check_runnable(stage: str, flags: argparse.Namespace) -> None:

@@ -3,6 +3,8 @@
 program = hipgraft.compile("model.onnx", target="gfx942")
 program.save("model.mlir")
 outputs = program.run(inputs, device="cpu")
+program.save_bundle("model.hgb")
+outputs = hipgraft.load("model.hgb").run(inputs, device="hip")
 """
 
 from __future__ import annotations
@@ -12,10 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hipgraft.diagnostics import HipgraftError
     from hipgraft.program import Program, compile
+    from hipgraft.runtime.bundle import Bundle, load
 
-__all__ = ["HipgraftError", "Program", "compile"]
+__all__ = ["Bundle", "HipgraftError", "Program", "compile", "load"]
 
-_HOMES = {"HipgraftError": "diagnostics", "Program": "program", "compile": "program"}
+_HOMES = {
+    "Bundle": "runtime.bundle",
+    "HipgraftError": "diagnostics",
+    "Program": "program",
+    "compile": "program",
+    "load": "runtime.bundle",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,8 @@ from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError
 from hipgraft.element_types import byte_size
-from hipgraft.runtime.cpu import CpuDevice, TypedMemory
+from hipgraft.runtime.cpu import CpuDevice
+from hipgraft.runtime.protocols import TypedMemory
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
 
 _RESOURCE_ALIGNMENT = 64
@@ -35,7 +36,7 @@ def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir
     kernel = compile_text(text, Target.parse("cpu"))
     device = CpuDevice()
     tensors = [
-        TypedMemory(device.allocate(_nbytes(kind)), tuple(kind.shape), kind.element_type)
+        TypedMemory(device.allocate(_nbytes(kind)), tuple(kind.shape), str(kind.element_type))
         for kind in kinds
     ]
     try:

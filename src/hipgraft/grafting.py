@@ -57,7 +57,8 @@ class CompiledGraph:
         if kernel.format not in _OBJECT_FORMATS:
             raise PassFailure(
                 f"'hipdnn.executable' op '@{self.name}' has a variant of format "
-                f"'{kernel.format}' for '{target}', which cannot be merged; expected 'hsaco' or 'ptx'",
+                f"'{kernel.format}' for '{target}', which cannot be merged; "
+                "expected 'hsaco' or 'ptx'",
                 self.op,
             )
         return kernel

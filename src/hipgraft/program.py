@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from hipgraft import frontends, ir_io, report
 from hipgraft.bindings import ir
@@ -24,6 +21,9 @@ from hipgraft.pipelines.hipgraft_torch import (
 from hipgraft.program_cache import CachedProgram, find_program, keep_program, program_key
 from hipgraft.report import Report
 from hipgraft.runner import Runner
+from hipgraft.runtime.bundle import write_bundle
+from hipgraft.runtime.recording import Recording
+from hipgraft.runtime.runnable import Runnable
 from hipgraft.service import (
     CompileService,
     current_service,
@@ -35,8 +35,8 @@ from hipgraft.service import (
 StageObserver = Callable[[str, ir.Module], None]
 
 
-@dataclass
-class Program:
+@dataclass(eq=False)
+class Program(Runnable):
     """A compiled program.
 
     Attributes:
@@ -51,6 +51,7 @@ class Program:
     config: HipgraftTorchConfig
     report: Report
     outlined: ir.Module | None = None
+    _recordings: dict[str, Recording] = field(default_factory=dict[str, Recording], repr=False)
 
     def save(self, path: str | Path, *, bytecode: bool = False) -> None:
         """Writes the module, text with all of its constants or bytecode.
@@ -60,35 +61,31 @@ class Program:
         """
         ir_io.write_output(str(path), module_bytes(self.module, bytecode=bytecode))
 
-    def run(
-        self, inputs: Sequence[np.ndarray[Any, Any]], device: Any = "cpu"
-    ) -> list[np.ndarray[Any, Any]]:
-        """Runs the program.
+    def save_bundle(self, path: str | Path) -> None:
+        """Writes the program with its constants as one file, which runs without the compiler.
+
+        Raises:
+            HipgraftError: the file cannot be written, or the program is not compiled to its end.
+        """
+        recordings = [self.recording(target) for target in self.config.target]
+        write_bundle(path, recordings, {"extra_flags": self.config.extra_flags})
+
+    def recording(self, architecture: str) -> Recording:
+        """Returns the calls that the program makes on a device.
 
         On the CPU the same outlined graphs run, compiled for it.
 
-        Args:
-            inputs: one array per function argument, in order.
-            device: a device, or its name as `hipgraft.runtime.devices.open_device` takes it.
-
-        Returns:
-            The function's results.
-
         Raises:
-            HipgraftError: inputs do not match, or the program is not for this device.
+            HipgraftError: the program is not for this device, or not compiled to its end.
         """
-        from hipgraft.runtime import run_module
-        from hipgraft.runtime.devices import open_device
+        from hipgraft.runtime.recorder import record
 
-        opened = open_device(device) if isinstance(device, str) else device
-        try:
-            return run_module(self._module_for(device), inputs, opened)
-        finally:
-            if opened is not device:
-                opened.close()
+        if architecture not in self._recordings:
+            self._recordings[architecture] = record(self._module_for(architecture), architecture)
+        return self._recordings[architecture]
 
-    def _module_for(self, device: Any) -> ir.Module:
-        if device != "cpu" or self.config.target == ("cpu",):
+    def _module_for(self, architecture: str) -> ir.Module:
+        if architecture != "cpu" or self.config.target == ("cpu",):
             return self.module
         if self.outlined is None:
             raise HipgraftError(

@@ -322,7 +322,7 @@ def test_devices_are_opened_by_file_and_by_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gpu", "unknown device 'gpu'; expected 'cpu'"),
+        ("gpu", "unknown device 'gpu'; expected cpu"),
         ("missing.py:make", "device file 'missing.py' does not exist"),
         ("no.such.module:make", "device module 'no.such.module' cannot be imported"),
         ("hipgraft.runtime.cpu:nothing", "has no function 'nothing'"),

@@ -20,12 +20,12 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 @dataclass(eq=False)
 class DeviceArray:
-    """A row-major array in a device's memory.
+    """An array in a device's memory.
 
     Attributes:
         device: where it is.
-        address: of its first element.
-        tensor: its shape and element type.
+        address: of the memory.
+        tensor: its shape, element type and layout.
         owner: kept as long as the array: whose memory it is.
     """
 
@@ -46,19 +46,25 @@ class DeviceArray:
         return array
 
     @classmethod
-    def upload(cls, device: Device, values: Any) -> Self:
-        """Copies an array, NumPy's or any with DLPack in host memory, to the device."""
-        host = values if isinstance(values, np.ndarray) else dlpack.read_host(values)
-        array = cls.allocate(device, Tensor("", host.shape, element_type_name(host.dtype)))
-        device.copy_to_device(array.address, raw(host))
+    def upload(cls, device: Device, values: Any, tensor: Tensor | None = None) -> Self:
+        """Copies an array, NumPy's or any with DLPack in host memory, to the device.
+
+        Args:
+            device: where to.
+            values: the array.
+            tensor: how it is to lie there; packed by default.
+        """
+        host = _as_array(values) if isinstance(values, np.ndarray) else dlpack.read_host(values)
+        kind = tensor or Tensor("", host.shape, element_type_name(host.dtype))
+        array = cls.allocate(device, kind)
+        device.copy_to_device(array.address, raw(host, kind))
         device.synchronize()
         return array
 
     def numpy(self) -> Array:
         """Copies the array to the host."""
         array = empty(self.tensor)
-        self.device.copy_to_host(raw(array), self.address)
-        self.device.synchronize()
+        download(self.device, self.address, self.tensor, array)
         return array
 
     def close(self) -> None:
@@ -68,7 +74,9 @@ class DeviceArray:
 
     def __dlpack__(self, **_: Any) -> Any:
         self.device.synchronize()
-        return dlpack.export(self, self.address, self.tensor, self.__dlpack_device__())
+        width = numpy_dtype(self.tensor.element_type).itemsize
+        first = self.address + width * self.tensor.offset
+        return dlpack.export(self, first, self.tensor, self.__dlpack_device__())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return getattr(self.device, "dlpack_device", (dlpack.CPU, 0))
@@ -109,12 +117,23 @@ def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | D
             f"{what} has shape {list(shape)} and dtype {dtype}; "
             f"expected {list(tensor.shape)} and {expected}"
         )
+    if isinstance(array, DeviceArray) and not _lies_alike(array.tensor, tensor):
+        raise HipgraftError(
+            f"{what} has strides {list(array.tensor.dense_strides)} on the device; "
+            f"expected {list(tensor.dense_strides)}"
+        )
     return array
+
+
+def _lies_alike(one: Tensor, other: Tensor) -> bool:
+    """Whether elements lie at the same places; extents of 1 have no stride."""
+    pairs = zip(one.shape, one.dense_strides, other.dense_strides, strict=True)
+    return one.offset == other.offset and all(n == 1 or s == t for n, s, t in pairs)
 
 
 def _imported(value: Any, device: Device, what: str) -> Array | DeviceArray:
     if isinstance(value, np.ndarray):
-        return value
+        return _as_array(value)
     if isinstance(value, DeviceArray):
         if value.device is not device:
             raise HipgraftError(f"{what} is on another device than the program")
@@ -127,10 +146,14 @@ def _imported(value: Any, device: Device, what: str) -> Array | DeviceArray:
     if tuple(place) != getattr(device, "dlpack_device", None):
         raise HipgraftError(f"{what} is on another device than the program")
     foreign = dlpack.read(value)
-    if not foreign.is_row_major:
-        raise HipgraftError(f"{what} has strides {list(foreign.strides)}; expected row-major")
-    tensor = Tensor("", foreign.shape, element_type_name(foreign.dtype))
+    kind = element_type_name(foreign.dtype)
+    strides = None if foreign.is_row_major else foreign.strides
+    tensor = Tensor("", foreign.shape, kind, strides)
     return DeviceArray(device, foreign.address, tensor, owner=foreign)
+
+
+def _as_array(value: Any) -> Array:
+    return value
 
 
 def check_writable(outputs: Sequence[Array | DeviceArray]) -> None:
@@ -156,6 +179,32 @@ def empty(tensor: Tensor) -> Array:
     return np.empty(tensor.shape, numpy_dtype(tensor.element_type))
 
 
-def raw(array: Array) -> Any:
-    """Returns the bytes of an array of any dtype; a copy if it is not row-major."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+def raw(array: Array, tensor: Tensor) -> memoryview:
+    """Returns the bytes of an array as they lie in memory."""
+    if tensor.is_packed:
+        return _bytes(np.ascontiguousarray(array))
+    memory, window = _staged(tensor)
+    window[...] = array
+    return _bytes(memory)
+
+
+def download(device: Device, address: int, tensor: Tensor, array: Array) -> None:
+    """Copies a tensor from a device into a row-major array."""
+    if tensor.is_packed:
+        device.copy_to_host(_bytes(array), address)
+        return
+    memory, window = _staged(tensor)
+    device.copy_to_host(_bytes(memory), address)
+    array[...] = window
+
+
+def _staged(tensor: Tensor) -> tuple[Array, Array]:
+    """Host memory as a tensor spans it, and its elements in that."""
+    dtype = numpy_dtype(tensor.element_type)
+    memory = np.zeros(tensor.nbytes // dtype.itemsize, dtype)
+    steps = [step * dtype.itemsize for step in tensor.dense_strides]
+    return memory, np.ndarray(tensor.shape, dtype, memory, tensor.offset * dtype.itemsize, steps)
+
+
+def _bytes(array: Array) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data

@@ -14,14 +14,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.outputs import replacing
 from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.recording import Buffer, Recording, Tensor
 from hipgraft.runtime.recording_json import command_from_json, command_to_json
+from hipgraft.runtime.runnable import Runnable
 
 MAGIC = b"\x93HIPGRFT"
 _VERSION = 1
@@ -92,7 +92,7 @@ class _Sections:
         file.truncate(start + self.size)
 
 
-class Bundle:
+class Bundle(Runnable):
     """An open bundle; its constants are mapped, not read.
 
     Args:
@@ -111,17 +111,6 @@ class Bundle:
             raise HipgraftError(f"cannot open bundle: {error}", location=self._path) from None
         self._header = self._read_header()
         self._data = memoryview(self._map)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def architectures(self) -> tuple[str, ...]:
@@ -158,7 +147,8 @@ class Bundle:
         )
 
     def close(self) -> None:
-        """Unmaps the file; recordings from it can no longer be loaded."""
+        """Frees what the program holds on devices, and unmaps the file."""
+        super().close()
         self._data.release()
         self._map.close()
 
@@ -199,6 +189,15 @@ class Bundle:
         return Buffer(fields["nbytes"], fields["name"], read)
 
 
+def load(path: str | Path) -> Bundle:
+    """Opens a bundle, to be run without the compiler.
+
+    Raises:
+        HipgraftError: the file cannot be read, is no bundle, or is truncated; located.
+    """
+    return Bundle(path)
+
+
 def _program_to_json(recording: Recording, sections: _Sections) -> dict[str, Any]:
     return {
         "architecture": recording.architecture,
@@ -221,12 +220,13 @@ def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
 
 
 def _tensor_to_json(tensor: Tensor) -> list[Any]:
-    return [tensor.name, tensor.shape, tensor.element_type]
+    return [tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset]
 
 
 def _tensor_from_json(fields: list[Any]) -> Tensor:
-    name, shape, element_type = fields
-    return Tensor(name, tuple(shape), element_type)
+    name, shape, element_type, strides, offset = fields
+    steps = None if strides is None else tuple(strides)
+    return Tensor(name, tuple(shape), element_type, steps, offset)
 
 
 def _aligned(size: int) -> int:

@@ -7,13 +7,13 @@ NumPy's own reader knows neither bfloat16 nor memory of a device. Source: DLPack
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
+from hipgraft.codegen.layout import row_major_strides
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.dtypes import numpy_dtype
 
@@ -80,9 +80,9 @@ class ForeignArray:
     capsule: Any
 
     @property
-    def is_row_major(self) -> bool:
+    def isrow_major_strides(self) -> bool:
         """Whether the elements lie without gaps in row-major order."""
-        dense = _row_major(self.shape)
+        dense = row_major_strides(self.shape)
         pairs = zip(self.shape, self.strides, dense, strict=True)
         return all(extent == 1 or step == want for extent, step, want in pairs)
 
@@ -93,7 +93,7 @@ def read(array: Any) -> ForeignArray:
     managed = _ManagedTensor.from_address(_pointer(capsule, _CAPSULE))
     tensor = managed.tensor
     shape = tuple(tensor.shape[: tensor.rank])
-    strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else _row_major(shape)
+    strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else row_major_strides(shape)
     address = (tensor.data or 0) + tensor.byte_offset
     # The producer frees its part when a capsule dies that nobody has consumed: keeping it suffices.
     return ForeignArray(address, shape, strides, _dtype(tensor.dtype), capsule)
@@ -106,21 +106,34 @@ def read_host(array: Any) -> np.ndarray[Any, Any]:
     extent = 1 + sum((n - 1) * s for n, s in zip(foreign.shape, foreign.strides, strict=True))
     if 0 in foreign.shape:
         return np.empty(foreign.shape, foreign.dtype)
-    memory = (ctypes.c_uint8 * (extent * width)).from_address(foreign.address)
-    memory.owner = foreign  # the view keeps the memory, and so the capsule
-    flat = np.frombuffer(memory, foreign.dtype)
+    memory = _Memory(foreign, extent * width)
+    flat: np.ndarray[Any, Any] = np.asarray(memory).view(foreign.dtype)
     steps = [width * stride for stride in foreign.strides]
     return np.lib.stride_tricks.as_strided(flat, foreign.shape, steps)
+
+
+class _Memory:
+    """Bytes of a foreign array, which they keep."""
+
+    def __init__(self, owner: ForeignArray, nbytes: int):
+        self._owner = owner
+        # NumPy's array interface, version 3; memory that is another's is not written to.
+        self.__array_interface__ = {
+            "data": (owner.address, True),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def export(owner: Any, address: int, tensor: Tensor, device: tuple[int, int]) -> Any:
-    """Returns a capsule with a row-major array, whose `owner` lives until it is released."""
+    """Returns a capsule with an array, whose `owner` lives until it is released."""
     rank = len(tensor.shape)
     shape = (ctypes.c_int64 * rank)(*tensor.shape)
-    strides = (ctypes.c_int64 * rank)(*_row_major(tensor.shape))
+    strides = (ctypes.c_int64 * rank)(*tensor.dense_strides)
     managed = _ManagedTensor()
     managed.tensor = _Tensor(
         address,
@@ -152,15 +165,6 @@ def _drop_capsule(capsule: int) -> None:
 _raw_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    strides: list[int] = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
 
 
 def _dtype(kind: _DataType) -> np.dtype[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,3 +79,29 @@ class HostMemory:
             if base <= address < base + memory.nbytes:
                 return base
         raise HipgraftError(f"address 0x{address:x} is outside every allocation")
+
+
+class NullDevice(HostMemory):
+    """Host memory, and launches that do nothing."""
+
+    def __init__(self, architecture: str):
+        super().__init__()
+        self.architecture = architecture
+
+    def load_code_object(self, data: bytes) -> bytes:
+        """Returns the code object itself."""
+        return data
+
+    def get_kernel(self, code_object: bytes, name: str) -> str:
+        """Returns the name."""
+        return name
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        dynamic_shared_bytes: int,
+        kernarg: bytes,
+    ) -> None:
+        """Does nothing."""

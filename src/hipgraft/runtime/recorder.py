@@ -8,9 +8,9 @@ kernel's arguments is traced back to its buffer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import KernelInfo
@@ -19,6 +19,7 @@ from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import entry_target, find_function
 from hipgraft.runtime.interpreter import Executor
+from hipgraft.runtime.memref import MemRef
 from hipgraft.runtime.recording import (
     Buffer,
     Call,
@@ -40,14 +41,13 @@ _BUFFER_SHIFT = 40  # a buffer may have a terabyte
 _Kernel: TypeAlias = tuple[int, KernelInfo]
 
 
-def record(module: ir.Module, architecture: str, names: Sequence[str] = ()) -> Recording:
+def record(module: ir.Module, architecture: str) -> Recording:
     """Records a program.
 
     Args:
         module: stage `host`, or `hipdnn-buffers` for the CPU; the recording refers to its
             constants, so it must not be changed afterwards.
         architecture: of the device that it is to run on.
-        names: what the model calls its inputs.
 
     Raises:
         HipgraftError: the program is not for this architecture, or an op cannot be executed.
@@ -55,18 +55,14 @@ def record(module: ir.Module, architecture: str, names: Sequence[str] = ()) -> R
     function = find_function(module, architecture)
     if "hipgraft.results" not in function.attributes:
         raise HipgraftError("the program does not say which of its arguments are results")
-    tensors = [_tensor(argument.type) for argument in function.regions[0].blocks[0].arguments]
+    tensors = [_tensor(argument) for argument in function.regions[0].blocks[0].arguments]
     count = len(tensors) - ir.IntegerAttr(function.attributes["hipgraft.results"]).value
-    inputs = [
-        replace(tensor, name=name)
-        for tensor, name in zip(tensors[:count], [*names, *[""] * count], strict=False)
-    ]
     device = _RecordingDevice(entry_target(function, architecture))
     arguments = [device.allocate(tensor.nbytes) for tensor in tensors]
     _Recorder(module, device).execute(arguments)
     return Recording(
         architecture=device.architecture,
-        inputs=tuple(inputs),
+        inputs=tuple(tensors[:count]),
         results=tuple(tensors[count:]),
         buffers=tuple(device.buffers[len(tensors) :]),
         objects=tuple(device.objects),
@@ -75,20 +71,26 @@ def record(module: ir.Module, architecture: str, names: Sequence[str] = ()) -> R
     )
 
 
-def _tensor(kind: ir.Type) -> Tensor:
-    memref = ir.MemRefType(kind)
-    return Tensor("", tuple(memref.shape), str(memref.element_type))
+def _tensor(value: ir.Value) -> Tensor:
+    """A memref, with the name that its location gives it."""
+    memref = MemRef.laid_out(0, value.type)
+    strides = None if memref.is_packed else memref.strides
+    name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
+    return Tensor(name, memref.shape, str(memref.element_type), strides, memref.offset)
 
 
 class _Recorder(Executor):
     """Leaves constants where they are."""
 
+    def __init__(self, module: ir.Module, device: _RecordingDevice):
+        super().__init__(module, device)
+        self._recording = device
+
     def global_address(self, name: str, user: ir.Operation) -> int:
         if name not in self.globals:
             read = partial(global_bytes, self.symbol(name, user))
-            memref = ir.MemRefType(user.results[0].type)
-            nbytes = Tensor("", tuple(memref.shape), str(memref.element_type)).nbytes
-            self.globals[name] = self.device.reserve(Buffer(nbytes, name, read))
+            nbytes = _tensor(user.results[0]).nbytes
+            self.globals[name] = self._recording.reserve(Buffer(nbytes, name, read))
         return self.globals[name]
 
 

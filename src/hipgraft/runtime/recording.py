@@ -7,11 +7,11 @@ Buffers are numbered: inputs, then results, then the program's own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.runtime.dtypes import numpy_dtype
 
 Triple: TypeAlias = tuple[int, int, int]
@@ -19,22 +19,37 @@ Triple: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Tensor:
-    """A packed tensor at the program's border.
+    """A tensor at the border of a program or of a graph.
 
     Attributes:
         name: as the model calls it, or empty.
         shape: extents.
         element_type: as MLIR spells it, e.g. `f16`.
+        strides: in elements; None for a packed row-major tensor.
+        offset: of the first element, in elements.
     """
 
     name: str
     shape: tuple[int, ...]
     element_type: str
+    strides: tuple[int, ...] | None = None
+    offset: int = 0
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return self.strides is None and self.offset == 0
+
+    @property
+    def dense_strides(self) -> tuple[int, ...]:
+        """The strides in elements, also of a packed tensor."""
+        return row_major_strides(self.shape) if self.strides is None else self.strides
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensor."""
-        return numpy_dtype(self.element_type).itemsize * math.prod(self.shape)
+        """Bytes that it spans: whole rows, also the last one."""
+        layout = Layout(self.shape, self.dense_strides, self.offset, self.element_type)
+        return numpy_dtype(self.element_type).itemsize * layout.physical_elements
 
 
 @dataclass(frozen=True)

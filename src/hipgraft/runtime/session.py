@@ -14,7 +14,7 @@ from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.calls import PreparedCalls
 from hipgraft.runtime.protocols import Device, GraphDevice
-from hipgraft.runtime.recording import Recording
+from hipgraft.runtime.recording import Recording, Tensor
 from hipgraft.runtime.timing import Timing
 
 
@@ -116,13 +116,14 @@ class Session:
             wanted = borders.match(outputs, recording.results, self.device, "output")
             borders.check_writable(wanted)
         addresses = self._addresses([*given, *wanted])
-        for array, address in zip(given, addresses, strict=False):
+        for array, address, tensor in zip(given, addresses, recording.inputs, strict=False):
             if not isinstance(array, DeviceArray):
-                self.device.copy_to_device(address, borders.raw(array))
+                self.device.copy_to_device(address, borders.raw(array, tensor))
         self.enqueue(addresses)
-        for array, address in zip(wanted, addresses[len(given) :], strict=True):
+        results = zip(wanted, addresses[len(given) :], recording.results, strict=True)
+        for array, address, tensor in results:
             if not isinstance(array, DeviceArray):
-                self.device.copy_to_host(borders.raw(array), address)
+                borders.download(self.device, address, tensor, array)
         self.device.synchronize()
         return wanted if outputs is None else list(outputs)
 
@@ -132,9 +133,14 @@ class Session:
         self.run(inputs, outputs)
         return outputs
 
-    def upload(self, array: Any) -> DeviceArray:
-        """Copies an array to the device, for use in many runs."""
-        return DeviceArray.upload(self.device, array)
+    def upload(self, array: Any, tensor: Tensor | None = None) -> DeviceArray:
+        """Copies an array to the device, for use in many runs.
+
+        Args:
+            array: a NumPy array, or any with DLPack in host memory.
+            tensor: which of `recording.inputs` it is for; that may be other than packed.
+        """
+        return DeviceArray.upload(self.device, array, tensor)
 
     def enqueue(self, addresses: Sequence[int]) -> None:
         """Starts a run; `device.synchronize` waits for it.
@@ -153,7 +159,10 @@ class Session:
             warmup: runs before these.
         """
         given = borders.match(inputs, self.recording.inputs, self.device, "input")
-        resident = [a if isinstance(a, DeviceArray) else self.upload(a) for a in given]
+        resident = [
+            array if isinstance(array, DeviceArray) else self.upload(array, tensor)
+            for array, tensor in zip(given, self.recording.inputs, strict=True)
+        ]
         addresses = [*(one.address for one in resident), *self._staging[len(resident) :]]
         seconds: list[float] = []
         for _ in range(warmup + iterations):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hipgraft.codegen.code_object import CodeObject, KernelArgument, KernelInfo
 from hipgraft.codegen.objects import read_object
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.host_memory import HostMemory
+from hipgraft.runtime.host_memory import NullDevice
 from hipgraft.runtime.protocols import Device, copy_on_device
 
 if TYPE_CHECKING:
@@ -25,32 +25,6 @@ if TYPE_CHECKING:
 # Bytes of LDS that a workgroup can have.
 _LDS = 64 * 1024
 _LDS_OF = {"gfx950": 160 * 1024}
-
-
-class NullDevice(HostMemory):
-    """Host memory, and launches that do nothing."""
-
-    def __init__(self, architecture: str):
-        super().__init__()
-        self.architecture = architecture
-
-    def load_code_object(self, data: bytes) -> bytes:
-        """Returns the code object itself."""
-        return data
-
-    def get_kernel(self, code_object: bytes, name: str) -> str:
-        """Returns the name."""
-        return name
-
-    def launch(
-        self,
-        kernel: str,
-        grid: Sequence[int],
-        block: Sequence[int],
-        dynamic_shared_bytes: int,
-        kernarg: bytes,
-    ) -> None:
-        """Does nothing."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +47,7 @@ class TraceDevice:
     def __init__(self, inner: Device, tell: Callable[[str], None] | None = None):
         self.architecture = inner.architecture
         self._inner = inner
-        self._tell = tell or (lambda line: print(line, file=sys.stderr))
+        self._tell = tell or _write_line
         self._sizes: dict[int, int] = {}
         self._names: dict[int, str] = {}
         self._count = 0
@@ -229,6 +203,10 @@ def open_trace(inner: str = "") -> TraceDevice:
         raise HipgraftError("expected 'trace:ARCHITECTURE' or 'trace:DEVICE'")
     is_architecture = inner.startswith(("gfx", "sm_")) and ":" not in inner
     return TraceDevice(NullDevice(inner) if is_architecture else open_device(inner))
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def _extents(extents: Sequence[int] | None) -> str:

@@ -15,9 +15,9 @@ func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.resul
   "hipdnn.execute"(%x, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>) -> ()
   return
 }
-// expected-error @below {{'hipdnn.executable' op '@a' has a variant of format 'ptx' for 'gfx942', which cannot be merged; expected 'hsaco'}}
+// expected-error @below {{'hipdnn.executable' op '@a' has a variant of format 'vmfb' for 'gfx942', which cannot be merged; expected 'hsaco' or 'ptx'}}
 "hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [
-  {target = "gfx942", format = "ptx", objects = ["x"], workspace_size = 0 : i64, steps = []}]} : () -> ()
+  {target = "gfx942", format = "vmfb", objects = ["x"], workspace_size = 0 : i64, steps = []}]} : () -> ()
 
 // -----
 

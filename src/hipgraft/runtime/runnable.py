@@ -1,0 +1,102 @@
+"""What programs and bundles have in common: being loaded on devices and run there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+
+from hipgraft.runtime.borders import Array, DeviceArray
+from hipgraft.runtime.devices import open_device
+from hipgraft.runtime.recording import Recording
+from hipgraft.runtime.session import Session
+from hipgraft.runtime.timing import Timing
+
+
+class Runnable(ABC):
+    """Something that has a recording for each of some architectures.
+
+    It stays loaded on each device that it ran on, with its constants, until it is closed. Close
+    it before a device that was given to it.
+    """
+
+    @abstractmethod
+    def recording(self, architecture: str) -> Recording:
+        """Returns the program for a device.
+
+        Raises:
+            HipgraftError: there is none.
+        """
+
+    def load(self, device: Any = "cpu") -> Session:
+        """Loads the program on a device; at the second time, returns what is loaded there.
+
+        Args:
+            device: a device, or its name as `hipgraft.runtime.devices.open_device` takes it.
+
+        Raises:
+            HipgraftError: the device cannot be opened, the program is not for it, or does not
+                fit on it.
+        """
+        key = device if isinstance(device, str) else id(device)
+        if key not in self._sessions:
+            with ExitStack() as resources:
+                opened = open_device(device) if isinstance(device, str) else device
+                if isinstance(device, str):
+                    resources.callback(opened.close)
+                session = Session(self.recording(opened.architecture), opened)
+                resources.callback(session.close)
+                self._sessions[key] = session
+                self._resources.push(resources.pop_all())
+        return self._sessions[key]
+
+    def run(
+        self,
+        inputs: Sequence[Any],
+        device: Any = "cpu",
+        outputs: Sequence[Array | DeviceArray] | None = None,
+    ) -> list[Any]:
+        """Runs the program and waits for it; see `Session.run`.
+
+        Args:
+            inputs: one for each input: a NumPy array, any array with DLPack, or a `DeviceArray`.
+            device: see `load`.
+            outputs: where to put the results; by default new NumPy arrays.
+
+        Raises:
+            HipgraftError: inputs or outputs do not match, or the program is not for this device.
+        """
+        return self.load(device).run(inputs, outputs)
+
+    def benchmark(
+        self, inputs: Sequence[Any], device: Any = "cpu", *, iterations: int = 100
+    ) -> Timing:
+        """Times runs on inputs that are already on the device; see `Session.benchmark`."""
+        return self.load(device).benchmark(inputs, iterations=iterations)
+
+    def close(self) -> None:
+        """Frees what the program holds on devices, and closes those that it opened itself."""
+        self._sessions.clear()
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def _sessions(self) -> dict[str | int, Session]:
+        return {}
+
+    @cached_property
+    def _resources(self) -> ExitStack:
+        return ExitStack()

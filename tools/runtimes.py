@@ -1,0 +1,35 @@
+"""The ways in which `hipgraft-run` runs a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from hipgraft.bindings import ir
+    from hipgraft.tools.arrays import Array
+
+RUNTIMES = ("recorded", "interpreter")
+"""The recorded calls, as bundles hold them, are what is meant to be fast."""
+
+
+class Runs(Protocol):
+    """A program on a device."""
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Runs the program and waits for it."""
+        ...
+
+
+def open_runtime(name: str, module: ir.Module, device: Any) -> AbstractContextManager[Runs]:
+    """Loads a host program on a device.
+
+    Args:
+        name: one of `RUNTIMES` that runs the program itself.
+        module: the program.
+        device: what to run it on.
+    """
+    from hipgraft.runtime.interpreter import Executor
+
+    return Executor(module, device)
