@@ -181,3 +181,26 @@ def test_benchmark_frees_its_inputs() -> None:
         assert len(timing.microseconds) == 7
         assert 0 < timing.minimum <= timing.median
         assert len(device._allocations) == live
+
+
+def test_channels_last_at_the_border() -> None:
+    """Arrays keep their logical shape; memory is as the program's types say."""
+    device = open_null()
+    last = Tensor("x", (2, 3), "i16", strides=(1, 2))
+    packed = Tensor("", (3, 2), "i16")
+    commands = (
+        Copy(Pointer(1, 0), Pointer(0, 0), 12),
+        Copy(Pointer(2, 0), Pointer(0, 0), 12),
+    )
+    recording = Recording(device.architecture, (last,), (last, packed), (), (), (), commands)
+    x = np.arange(6, dtype=np.int16).reshape(2, 3)
+    with Session(recording, device) as session:
+        y, memory = session.run([x])
+        np.testing.assert_array_equal(y, x)
+        np.testing.assert_array_equal(memory, x.T)
+        resident = session.upload(x, recording.inputs[0])
+        np.testing.assert_array_equal(resident.numpy(), x)
+        np.testing.assert_array_equal(np.from_dlpack(resident), x)
+        np.testing.assert_array_equal(session.run([resident])[1], x.T)
+        with pytest.raises(HipgraftError, match=r"input #0 has strides \[3, 1\] on the device"):
+            session.run([session.upload(x)])

@@ -80,7 +80,7 @@ class ForeignArray:
     capsule: Any
 
     @property
-    def isrow_major_strides(self) -> bool:
+    def is_row_major(self) -> bool:
         """Whether the elements lie without gaps in row-major order."""
         dense = row_major_strides(self.shape)
         pairs = zip(self.shape, self.strides, dense, strict=True)
