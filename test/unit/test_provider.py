@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 from emulator import requires_emulator, run_kernel
 
 from hipgraft.bindings import make_context
+from hipgraft.codegen.code_object import CodeObject, check_dispatch
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel
 from hipgraft.codegen.provider import SaveTemps, compile_text
 from hipgraft.codegen.target import Target
@@ -29,6 +33,20 @@ func.func @main(%unused: tensor<3xf32>, %b: tensor<128x96xf16>, %a: tensor<64x12
                      outs(%init : tensor<64x96xf32>) -> tensor<64x96xf32>
   %r = arith.truncf %c : tensor<64x96xf32> to tensor<64x96xf16>
   return %r : tensor<64x96xf16>
+}"""
+
+# Its pipeline depends on the optimisation level.
+MATVEC = """
+func.func @main(%a: tensor<1x48xf32>, %b: tensor<48x48xf32>) -> tensor<1x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x48xf32>) -> tensor<1x48xf32>
+  %c = linalg.matmul
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
+                       affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : tensor<1x48xf32>, tensor<48x48xf32>)
+      outs(%init : tensor<1x48xf32>) -> tensor<1x48xf32>
+  return %c : tensor<1x48xf32>
 }"""
 
 PADDING = """
@@ -290,6 +308,30 @@ def test_copies_round_trip() -> None:
 
 def test_compilation_is_repeatable() -> None:
     assert compile_for(CONV, "gfx942") == compile_for(CONV, "gfx942")
+
+
+def test_compiling_without_threads_makes_the_same_code() -> None:
+    """In a process of its own, because sessions of this one have started with threads."""
+    script = (
+        "import sys; from hipgraft.codegen.iree_session import disable_threads; disable_threads()\n"
+        "from hipgraft.codegen.provider import compile_text\n"
+        "from hipgraft.codegen.target import Target\n"
+        "kernel = compile_text(sys.stdin.read(), Target.parse('gfx942'))\n"
+        "sys.stdout.buffer.write(kernel.objects[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=MATVEC.encode(), capture_output=True, check=True
+    )
+    assert done.stdout == compile_for(MATVEC, "gfx942").objects[0]
+
+
+def test_kernel_without_vector_registers_is_refused() -> None:
+    kernel = compile_for(MATVEC, "gfx942")
+    (info,) = CodeObject.parse(kernel.objects[0]).kernels.values()
+    (dispatch,) = kernel.dispatches
+    check_dispatch(dispatch, info, info.wavefront_size)
+    with pytest.raises(CodegenError, match="stores nothing"):
+        check_dispatch(dispatch, replace(info, vgprs=0), info.wavefront_size)
 
 
 def test_invalid_input_is_a_codegen_error() -> None:

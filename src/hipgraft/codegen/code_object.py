@@ -122,7 +122,7 @@ def check_dispatch(dispatch: Dispatch, kernel: KernelInfo, subgroup_size: int) -
         subgroup_size: lanes of a wavefront that the schedule was made for.
 
     Raises:
-        CodegenError: arguments, workgroup size or wavefront size differ.
+        CodegenError: arguments, workgroup size or wavefront size differ, or the kernel is empty.
     """
     expected = _expected_arguments(dispatch)
     if kernel.arguments != expected:
@@ -134,6 +134,12 @@ def check_dispatch(dispatch: Dispatch, kernel: KernelInfo, subgroup_size: int) -
         raise CodegenError(
             f"kernel '{kernel.name}' requires workgroups of {kernel.workgroup_size} but is "
             f"launched with {dispatch.block}"
+        )
+    # PTX names no registers of either kind.
+    if kernel.vgprs == 0 < kernel.sgprs:
+        raise CodegenError(
+            f"kernel '{kernel.name}' uses no vector register, so it stores nothing: the compiler "
+            "found its behaviour undefined"
         )
     if subgroup_size not in (0, kernel.wavefront_size):
         raise CodegenError(

@@ -56,6 +56,8 @@ class IreeSession:
             reason = str(error).strip().splitlines()[-1].strip()
             raise HipgraftError(f"invalid compiler flags: {reason}") from None
         self.context: ir.Context = self._session.context
+        if not _threads:
+            self.context.enable_multithreading(False)
 
     def parse(self, text: str) -> ir.Module:
         """Parses a module into the session's context.
@@ -109,14 +111,17 @@ class IreeSession:
         return invocation
 
 
+_threads = True
+
+
 def disable_threads() -> None:
     """Makes sessions that start later compile in one thread; for processes that share a machine.
 
-    The compiler takes this as a global option, once, before the first session.
+    By way of each session's context: the compiler's global option of that effect would also
+    freeze `--iree-opt-level` at its default for every session.
     """
-    words = (ctypes.c_char_p * 2)(b"hipgraft", b"--mlir-disable-threading")
-    library: Any = ctypes_dl._dylib  # pyright: ignore[reportPrivateUsage]
-    library.ireeCompilerSetupGlobalCL(len(words), words, b"hipgraft", False)
+    global _threads
+    _threads = False
 
 
 @cache

@@ -1,4 +1,5 @@
 // RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=64 | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=64 --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: hipgraft-opt %s --split-input-file --torch-fold-constants=max-bytes=16 | FileCheck %s --check-prefix=SMALL
 
 // A view of a weight costs no launch: it stays a view, and the weight is stored once.
@@ -24,4 +25,17 @@ func.func @large() -> !torch.vtensor<[8],f32> {
   %w = torch.vtensor.literal(dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : tensor<8xf32>) : !torch.vtensor<[8],f32>
   %y = torch.aten.neg %w : !torch.vtensor<[8],f32> -> !torch.vtensor<[8],f32>
   return %y : !torch.vtensor<[8],f32>
+}
+
+// -----
+
+// What IREE has no lowering for stays, and a remark tells why.
+
+// REMARK: remark: constants are not folded: {{.*}}torch.my.op
+// CHECK-LABEL: func.func @no_lowering
+// CHECK:         torch.operator "torch.my.op"
+func.func @no_lowering() -> !torch.vtensor<[2],f32> {
+  %w = torch.vtensor.literal(dense<[0.0, 1.0]> : tensor<2xf32>) : !torch.vtensor<[2],f32>
+  %y = torch.operator "torch.my.op"(%w) : (!torch.vtensor<[2],f32>) -> !torch.vtensor<[2],f32>
+  return %y : !torch.vtensor<[2],f32>
 }

@@ -1,0 +1,116 @@
+"""Whole models against onnxruntime's and PyTorch's outputs: on the CPU and on the emulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import open_emulator, requires_emulator
+from host_jit import lower
+
+import hipgraft
+from hipgraft.bindings import ir
+from hipgraft.codegen.code_object import CodeObject
+from hipgraft.runtime import run_module
+
+MODELS = Path(__file__).resolve().parents[1] / "models"
+NAMES = (
+    "train_cnn_tiny.onnx",
+    "llama_f16_tiny.onnx",
+    "t5_f16_tiny.onnx",
+    "vit_f16_tiny.onnx",
+    "bert_tiny.mlir",
+    "whisper_tiny.mlir",
+)
+
+# Relative to the largest output; hipDNN's end-to-end tolerances.
+TOLERANCE = {"float32": 1e-4, "float16": 2e-2}
+
+
+def arrays(name: str, prefix: str) -> list[np.ndarray]:
+    stored = np.load((MODELS / name).with_suffix(".npz"))
+    return [stored[f"{prefix}_{i}"] for i in range(sum(key.startswith(prefix) for key in stored))]
+
+
+def assert_matches(name: str, results: list[np.ndarray]) -> None:
+    expected = arrays(name, "out")
+    assert len(results) == len(expected)
+    for result, want in zip(results, expected, strict=True):
+        assert result.dtype == want.dtype
+        assert result.shape == want.shape
+        limit = TOLERANCE[want.dtype.name] * np.abs(want.astype(np.float64)).max()
+        np.testing.assert_allclose(result, want, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_cpu(name: str) -> None:
+    program = hipgraft.compile(MODELS / name, target="cpu")
+    assert_matches(name, program.run(arrays(name, "in")))
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_emulator(name: str, architecture: str) -> None:
+    program = hipgraft.compile(MODELS / name, target=architecture)
+    check_binaries(program.module, architecture)
+    lower(str(program.module))
+    device = open_emulator(architecture)
+    assert_matches(name, run_module(program.module, arrays(name, "in"), device))
+
+
+@requires_emulator
+def test_several_targets_in_one_program() -> None:
+    name = "train_cnn_tiny.onnx"
+    program = hipgraft.compile(MODELS / name, target=["gfx942", "gfx950", "gfx1201"])
+    for architecture in ("gfx942", "gfx950", "gfx1201"):
+        device = open_emulator(architecture)
+        assert_matches(name, run_module(program.module, arrays(name, "in"), device))
+
+
+def check_binaries(module: ir.Module, architecture: str) -> None:
+    """Every binary holds exactly the kernels that are launched, with the blocks they require."""
+    ops = [op.operation for op in module.body.operations]
+    code = {symbol(op): code_object(op) for op in ops if op.name == "gpu.binary"}
+    launched: dict[str, set[str]] = {name: set() for name in code}
+    for function in (op for op in ops if op.name == "func.func"):
+        for op in function.regions[0].blocks[0].operations:
+            if op.operation.name == "gpu.launch_func":
+                check_launch(op.operation, code, launched)
+    for name, binary in code.items():
+        assert binary.architecture == architecture
+        assert set(binary.kernels) == launched[name]
+
+
+def check_launch(
+    op: ir.Operation, code: dict[str, CodeObject], launched: dict[str, set[str]]
+) -> None:
+    binary, kernel = str(op.attributes["kernel"]).replace('"', "").split("::@")
+    binary = binary.removeprefix("@")
+    launched[binary].add(kernel)
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    first = sizes[0] + 3
+    block = [constant(operand) for operand in list(op.operands)[first : first + 3]]
+    assert tuple(block) == code[binary].kernels[kernel].workgroup_size
+
+
+def constant(value: ir.Value) -> int:
+    return ir.IntegerAttr(ir.OpResult(value).owner.attributes["value"]).value
+
+
+def symbol(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value
+
+
+def code_object(op: ir.Operation) -> CodeObject:
+    (attribute,) = list(ir.ArrayAttr(op.attributes["objects"]))
+    data: Any = gpu_object(attribute)
+    return CodeObject.parse(data)
+
+
+def gpu_object(attribute: ir.Attribute) -> bytes:
+    from hipgraft.bindings import gpu_d
+
+    return gpu_d.ObjectAttr(attribute).object
