@@ -12,22 +12,20 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     float_compute_type,
     lowers,
+    unsupported,
 )
 from hipgraft.codegen.lowering.norms import (
-    divided,
     inverse_root,
     scale_and_shift,
-    squared_deviations,
+    statistics,
 )
-from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import (
+    BatchnormBackwardOp,
     BatchnormInferenceOp,
     BatchnormInferenceVarianceExtOp,
     BatchnormOp,
-    ReductionMode,
 )
 
 
@@ -57,18 +55,12 @@ def lower_batchnorm_inference_variance_ext(
 @lowers(BatchnormOp)
 def lower_batchnorm(op: BatchnormOp, lowering: Lowering) -> Sequence[Tensor]:
     """Normalises by the batch's statistics, and updates the running ones."""
-    if op.peer_stats:
-        where = location_text(op.operation.location)
-        raise CodegenError(
-            "'hipdnn.batchnorm' op with peer statistics has no lowering", location=where
-        )
+    refuse_peer_stats(op)
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     compute = float_compute_type(op, x.element)
     dims = [0, *range(2, x.rank)]
     count = math.prod(x.shape[dim] for dim in dims)
-    mean = divided(emitter, reduce_dims(emitter, ReductionMode.ADD, x, dims, compute), count)
-    squares = squared_deviations(emitter, x, mean, dims)
-    inverse = inverse_root(emitter, squares, count, lowering.tensor(op.epsilon))
+    mean, squares, inverse = statistics(emitter, x, dims, lowering.tensor(op.epsilon), compute)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
@@ -83,6 +75,16 @@ def lower_batchnorm(op: BatchnormOp, lowering: Lowering) -> Sequence[Tensor]:
             operands = [lowering.tensor(previous), current, lowering.tensor(op.momentum)]
             results.append(_running(lowering, operands, divisor, value))
     return results
+
+
+def refuse_peer_stats(op: BatchnormOp | BatchnormBackwardOp) -> None:
+    """Raises if the statistics of other devices are needed.
+
+    Raises:
+        CodegenError: the op has peer statistics.
+    """
+    if op.peer_stats:
+        raise unsupported(op, "with peer statistics")
 
 
 def _running(

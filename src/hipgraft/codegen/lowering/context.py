@@ -11,6 +11,7 @@ from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ComputeOp, HipdnnOp
 
 OpT = TypeVar("OpT", bound=HipdnnOp)
@@ -59,6 +60,12 @@ def lowers(
         return function
 
     return register
+
+
+def unsupported(op: HipdnnOp, what: str) -> CodegenError:
+    """Returns the error that `op`, as `what` says ("with a mask"), has no lowering."""
+    where = location_text(op.operation.location)
+    return CodegenError(f"'{op.OP_NAME}' op {what} has no lowering", location=where)
 
 
 def element_of(value: ir.Value) -> str:

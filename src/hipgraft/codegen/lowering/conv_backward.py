@@ -11,12 +11,12 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     lowers,
     shape_of,
+    unsupported,
 )
 from hipgraft.codegen.lowering.convolution import Sliding, convolve, padded
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvolutionOp, ConvWgradOp
 
 
@@ -34,7 +34,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
         x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, spread, strict=True)
     ]
     if min(low) < 0 or min(high) < 0:
-        raise _error(op, "with a padding beyond the filter has no lowering")
+        raise unsupported(op, "with a padding beyond the filter")
     ones = [1] * len(spread)
     filters = _turned(emitter, w, groups=shape[1] // w.shape[1])
     accumulator = accumulator_type(op, dy.element, w.element)
@@ -131,9 +131,4 @@ def _turned(emitter: Emitter, w: Tensor, groups: int) -> Tensor:
 
 def _check_mode(op: ConvolutionOp) -> None:
     if op.conv_mode is ConvMode.CONVOLUTION:
-        raise _error(op, "in mode CONVOLUTION has no lowering")
-
-
-def _error(op: ConvolutionOp, what: str) -> CodegenError:
-    where = location_text(op.operation.location)
-    return CodegenError(f"'{op.OP_NAME}' op {what}", location=where)
+        raise unsupported(op, "in mode CONVOLUTION")

@@ -32,10 +32,7 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns y, and the statistics that the op has as results."""
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     compute = float_compute_type(op, x.element)
-    count = math.prod(x.shape[dim] for dim in op.dims)
-    mean = divided(emitter, reduce_dims(emitter, ReductionMode.ADD, x, op.dims, compute), count)
-    squares = squared_deviations(emitter, x, mean, op.dims)
-    inverse = inverse_root(emitter, squares, count, lowering.tensor(op.epsilon))
+    mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
@@ -65,7 +62,17 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
 
 
-def squared_deviations(emitter: Emitter, x: Tensor, mean: Tensor, dims: Sequence[int]) -> Tensor:
+def statistics(
+    emitter: Emitter, x: Tensor, dims: Sequence[int], epsilon: Tensor, compute: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Emits mean, sum of squared deviations and inverse standard deviation over `dims`."""
+    count = math.prod(x.shape[dim] for dim in dims)
+    mean = _divided(emitter, reduce_dims(emitter, ReductionMode.ADD, x, dims, compute), count)
+    squares = _squared_deviations(emitter, x, mean, dims)
+    return mean, squares, inverse_root(emitter, squares, count, epsilon)
+
+
+def _squared_deviations(emitter: Emitter, x: Tensor, mean: Tensor, dims: Sequence[int]) -> Tensor:
     """Emits the sum of `(x - mean)²` over `dims`."""
 
     def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
@@ -102,7 +109,7 @@ def scale_and_shift(
     return emitter.pointwise("normalized", [x, *factors], x.shape, element, body)
 
 
-def divided(emitter: Emitter, total: Tensor, count: int) -> Tensor:
+def _divided(emitter: Emitter, total: Tensor, count: int) -> Tensor:
     """Emits `total / count`."""
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:

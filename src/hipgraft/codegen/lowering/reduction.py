@@ -150,10 +150,17 @@ def _is_total(x: Tensor, dims: Sequence[int]) -> bool:
 
 def _flattened(emitter: Emitter, operands: Sequence[Tensor]) -> list[Tensor]:
     """Makes one dim of all: IREE does not distribute a total reduction over several loops."""
-    x, *others = operands
-    # The others hold one element each; without dims they broadcast to any shape.
-    rest = [emitter.without_unit_dims(other) for other in others]
-    return [emitter.reshape(x, [math.prod(x.shape)]), *rest]
+    shape = operands[0].shape
+    flat: list[Tensor] = []
+    for operand in operands:
+        value = emitter.without_unit_dims(operand)  # without dims it broadcasts to any shape
+        if value.dims:
+            shift = len(shape) - value.rank
+            dims = tuple(dim + shift for dim in value.dims)
+            full = replace(value, shape=shape, dims=dims)
+            value = emitter.reshape(full, [math.prod(shape)])
+        flat.append(value)
+    return flat
 
 
 def _reduced_form(x: Tensor, dims: Sequence[int], element: str) -> Tensor:
