@@ -30,6 +30,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
     "i32": np.dtype(np.int32),
     "i64": np.dtype(np.int64),
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8E8M0FNU": np.dtype(ml_dtypes.float8_e8m0fnu),
 }
 ELEMENTS = {dtype: element for element, dtype in DTYPES.items()}
 _HAL = {
@@ -41,6 +44,9 @@ _HAL = {
     "i8": iree_runtime.HalElementType.SINT_8,
     "i32": iree_runtime.HalElementType.SINT_32,
     "i64": iree_runtime.HalElementType.SINT_64,
+    "f8E4M3FN": iree_runtime.HalElementType.FLOAT_8_E4M3_FN,
+    "f8E5M2": iree_runtime.HalElementType.FLOAT_8_E5M2,
+    "f8E8M0FNU": iree_runtime.HalElementType.FLOAT_8_E8M0_FNU,
 }
 
 

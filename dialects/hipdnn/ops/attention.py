@@ -16,6 +16,7 @@ class AttentionOp(ComputeOp):
     q: Operand
     k: Operand
     v: Operand
+    scale: OptionalOperand
     attn_mask: OptionalOperand
     seq_len_q: OptionalOperand
     seq_len_kv: OptionalOperand
@@ -24,7 +25,11 @@ class AttentionOp(ComputeOp):
     dropout_mask: OptionalOperand
 
     attn_scale_value = optional(FLOAT, "factor of the scores")
-    alibi_mask = defaulted(BOOL, False, "whether linear biases by distance are added")
+    alibi_mask = defaulted(
+        BOOL,
+        False,
+        "whether ALiBi's `(key - query) · slope` of the head is added to the scores",
+    )
     padding_mask = defaulted(BOOL, False, "whether there must be `seq_len_q` and `seq_len_kv`")
     causal_mask = defaulted(BOOL, False, "old spelling of `right_bound = 0`")
     causal_mask_bottom_right = defaulted(

@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering import (
     reduction,
     resample,
     sdpa,
+    sdpa_backward,
 )
 from hipgraft.codegen.lowering.container import lower_container, operand_layouts, result_layouts
 
@@ -31,4 +32,5 @@ _ = (
     reduction,
     resample,
     sdpa,
+    sdpa_backward,
 )

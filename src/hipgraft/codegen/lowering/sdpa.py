@@ -8,127 +8,147 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    lowers,
-)
+from hipgraft.codegen.lowering.context import Lowering, element_of, lowers, shape_of, unsupported
+from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.matmul import multiply
 from hipgraft.codegen.lowering.reduction import reduce_dims
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.scalars import Scalar
 from hipgraft.codegen.lowering.sdpa_fused import fused_attention, is_fast_fused
-from hipgraft.codegen.lowering.sdpa_mask import KEYS, Mask
+from hipgraft.codegen.lowering.sdpa_mask import KEYS
+from hipgraft.codegen.lowering.sdpa_pages import keys_and_values
+from hipgraft.codegen.lowering.sdpa_scores import masked_scores, product_of_heads
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.diagnostics import CodegenError, location_text
-from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
+from hipgraft.dialects.hipdnn import AttentionOp, ReductionMode, SdpaOp
 
-_LOWERED = {"q", "k", "v", "attn_mask", "scale", "seq_len_q", "seq_len_kv", "o", "stats"}
 _LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
 
 
 @lowers(SdpaOp)
 def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Returns the attention, and the log-sum-exp of the scores if the op has it as a result."""
-    _check_lowered(op)
+    """Returns the attention, and the statistics that the op has as results."""
+    refuse_random_dropout(op)
+    if op.block_mask is not None:
+        raise unsupported(op, "with 'block_mask'")
+    if op.rng_dump is not None:
+        raise unsupported(op, "with 'rng_dump'")
     if is_fast_fused(op, lowering):
         return [fused_attention(op, lowering)]
     return _decomposed(op, lowering)
 
 
-def _check_lowered(op: SdpaOp) -> None:
-    where = location_text(op.operation.location)
-    if op.alibi_mask:
-        raise CodegenError("'hipdnn.sdpa' op with an alibi mask has no lowering", location=where)
-    present = [field.name for field in op.operand_fields if op.operand_values(field)]
-    present += [field.name for field in op.result_fields if op.result_values(field)]
-    for name in present:
-        if name not in _LOWERED:
-            raise CodegenError(f"'hipdnn.sdpa' op with '{name}' has no lowering", location=where)
+def refuse_random_dropout(op: AttentionOp) -> None:
+    """Raises if the op wants random numbers, whose generator hipDNN leaves to the engine.
+
+    Raises:
+        CodegenError: what is dropped is not given by a mask.
+    """
+    if op.dropout_mask is None and op.dropout_probability:
+        raise unsupported(op, "with dropout but no 'dropout_mask'")
 
 
 def _decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
-    emitter = lowering.emitter
-    q, k, v = (lowering.tensor(value) for value in (op.q, op.k, op.v))
-    compute = "f64" if q.element == "f64" else "f32"
-    scores = _product_of_heads(emitter, q, k.permuted((0, 1, 3, 2)), compute)
-    scores = _masked(emitter, op, lowering, scores)
-    highest = _highest(emitter, scores)
-    powers = _exponentials(emitter, scores, highest)
-    total = reduce_dims(emitter, ReductionMode.ADD, powers, [KEYS], compute)
-    weights = _normalized(emitter, powers, total, v.element)
-    attention = _product_of_heads(emitter, weights, v, compute)
-    results = [emitter.cast(attention, element_of(op.o))]
-    if op.stats is not None:
-        results.append(_log_sum(emitter, highest, total, element_of(op.stats)))
+    emitter, q = lowering.emitter, lowering.tensor(op.q)
+    k, v = keys_and_values(op, lowering)
+    scores = masked_scores(op, lowering, q, k, op.scale, op.descale_q, op.descale_k)
+    softmax = _Softmax.of(emitter, scores, lowering.optional(op.sink_token))
+    weights = softmax.weights()
+    read = _scaled(lowering, weights, v.element, op.dropout_mask, op.dropout_scale, op.scale_s)
+    product = product_of_heads(emitter, read, v, scores.element)
+    attention = _scaled(lowering, product, scores.element, op.descale_s, op.descale_v)
+    results = [_scaled(lowering, attention, element_of(op.o), op.scale_o)]
+    for value, statistic in (
+        (op.stats, softmax.log_sum),
+        (op.max, lambda: softmax.highest),
+        (op.sum_exp, lambda: softmax.total),
+        (op.amax_s, lambda: _largest(emitter, weights)),
+        (op.amax_o, lambda: _largest(emitter, attention)),
+    ):
+        if value is not None:
+            result = emitter.cast(statistic(), element_of(value))
+            results.append(emitter.reshape(result, shape_of(value)))
     return results
 
 
-def _product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor:
-    """Multiplies per head; groups of heads of `a` share one of `b` without copying it."""
-    batch, heads, rows, _ = a.shape
-    columns = b.shape[3]
-    if heads == b.shape[1]:
-        return multiply(emitter, a, b, (batch, heads, rows, columns), accumulator)
-    shared = b.shape[1]
-    split = emitter.split_dim(a, 1, shared)
-    shape = (batch, shared, heads // shared, rows, columns)
-    product = multiply(emitter, split, b.with_unit_dim(2), shape, accumulator)
-    return emitter.reshape(product, (batch, heads, rows, columns))
-
-
-def _masked(emitter: Emitter, op: SdpaOp, lowering: Lowering, scores: Tensor) -> Tensor:
-    """Scales the scores and hides the keys that a query must not see."""
-    mask, scale = Mask.of(op, lowering), lowering.optional(op.scale)
-    factor = op.attn_scale_value
-    if mask.is_empty and scale is None and factor in (None, 1.0):
-        return scores
-    operands = [scores, *mask.tensors.values(), *([] if scale is None else [scale])]
-
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, scores.element)
-        score, *masks = arguments[: 1 + len(mask.tensors)]
-        if scale is not None:
-            score = m.mul(score, scalars.cast(arguments[len(operands) - 1], m.type))
-        elif factor is not None:
-            score = m.mul(score, m.constant(factor))
-        return [mask.apply(m, score, masks)]
-
-    return emitter.pointwise("masked", operands, scores.shape, scores.element, body)
-
-
-def _highest(emitter: Emitter, scores: Tensor) -> Tensor:
-    # Starting from the lowest finite number keeps rows without any visible key finite: their
-    # exponentials are 0, not NaN.
-    return reduce_dims(
-        emitter, ReductionMode.MAX, scores, [KEYS], scores.element, start=_LOWEST[scores.element]
+def _scaled(lowering: Lowering, value: Tensor, element: str, *factors: ir.Value | None) -> Tensor:
+    """Emits the product with those factors that are present, rounded to `element`."""
+    operands = [value, *(lowering.tensor(factor) for factor in factors if factor is not None)]
+    return elementwise(
+        lowering.emitter,
+        "scaled",
+        operands,
+        lambda m, values: m.mul(*values),
+        value.element,
+        element=element,
     )
 
 
-def _exponentials(emitter: Emitter, scores: Tensor, highest: Tensor) -> Tensor:
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, scores.element)
-        return [m.math("exp", m.sub(arguments[0], arguments[1]))]
-
-    return emitter.pointwise("powers", [scores, highest], scores.shape, scores.element, body)
+def _largest(emitter: Emitter, value: Tensor) -> Tensor:
+    dims = range(value.rank)
+    return reduce_dims(emitter, ReductionMode.AMAX, value, dims, value.element)
 
 
-def _normalized(emitter: Emitter, powers: Tensor, total: Tensor, element: str) -> Tensor:
-    """Divides by the row's sum; a row without any visible key becomes 0."""
+@dataclass(frozen=True)
+class _Softmax:
+    """The softmax of each row of scores.
 
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, powers.element)
-        divisor = m.select("eq", arguments[1], 0, m.constant(1), arguments[1])
-        return [scalars.cast(m.div(arguments[0], divisor), element)]
+    Attributes:
+        emitter: where the ops go.
+        highest: largest score of each row.
+        powers: exponentials of the scores, relative to the largest.
+        total: their sum, with that of the sink.
+    """
 
-    return emitter.pointwise("weights", [powers, total], powers.shape, element, body)
+    emitter: Emitter
+    highest: Tensor
+    powers: Tensor
+    total: Tensor
+
+    @classmethod
+    def of(cls, emitter: Emitter, scores: Tensor, sink: Tensor | None) -> _Softmax:
+        """Emits the softmax; `sink` is the score of one more key per head, without a value."""
+        compute = scores.element
+        # Starting from the lowest finite number keeps rows without any visible key finite: their
+        # exponentials are 0, not NaN.
+        start = _LOWEST[compute]
+        highest = reduce_dims(emitter, ReductionMode.MAX, scores, [KEYS], compute, start)
+        if sink is not None:
+            highest = elementwise(
+                emitter, "highest", [highest, sink], lambda m, v: m.maximum(*v), compute
+            )
+        powers = elementwise(emitter, "powers", [scores, highest], _power, compute)
+        total = reduce_dims(emitter, ReductionMode.ADD, powers, [KEYS], compute)
+        if sink is not None:
+            total = elementwise(emitter, "total", [total, sink, highest], _with_power, compute)
+        return cls(emitter, highest, powers, total)
+
+    def weights(self) -> Tensor:
+        """Divides by the row's sum; a row without any visible key becomes 0."""
+
+        def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+            power, total = values
+            return m.div(power, m.select("eq", total, 0, m.constant(1), total))
+
+        operands = [self.powers, self.total]
+        return elementwise(self.emitter, "weights", operands, formula, self.powers.element)
+
+    def log_sum(self) -> Tensor:
+        """Emits the logarithm of the sum of the scores' exponentials."""
+
+        def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+            return m.add(values[0], m.math("log", values[1]))
+
+        operands = [self.highest, self.total]
+        return elementwise(self.emitter, "stats", operands, formula, self.total.element)
 
 
-def _log_sum(emitter: Emitter, highest: Tensor, total: Tensor, element: str) -> Tensor:
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, total.element)
-        return [scalars.cast(m.add(arguments[0], m.math("log", arguments[1])), element)]
+def _power(m: Arithmetic, values: list[Scalar]) -> Scalar:
+    return m.math("exp", m.sub(*values))
 
-    return emitter.pointwise("stats", [highest, total], total.shape, element, body)
+
+def _with_power(m: Arithmetic, values: list[Scalar]) -> Scalar:
+    total, score, highest = values
+    return m.add(total, _power(m, [score, highest]))

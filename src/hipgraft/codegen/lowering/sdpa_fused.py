@@ -10,6 +10,7 @@ from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.sdpa_mask import Mask
+from hipgraft.codegen.lowering.sdpa_scores import present
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import SdpaOp
@@ -19,17 +20,19 @@ from hipgraft.dialects.hipdnn import SdpaOp
 _SEQUENCE_MULTIPLE = 16
 _HEAD_SIZES = (16, 32, 64, 128)
 
+# The operands and results that the fused op has.
+_FUSED = {"q", "k", "v", "attn_mask", "o"}
+
 _LOOPS = ("b", "h", "g", "m", "n", "k1", "k2")
 
 
 def is_fast_fused(op: SdpaOp, lowering: Lowering) -> bool:
     """Returns whether IREE's fused attention runs on matrix instructions here."""
     q, k, v = (shape_of(value) for value in (op.q, op.k, op.v))
-    if op.stats is not None or op.scale is not None or k[1] != v[1]:
+    if present(op) - _FUSED or op.alibi_mask or k[1] != v[1]:
         return False
-    mask = Mask.of(op, lowering)
     # A query that sees no key is NaN in the fused op and 0 in the decomposed form.
-    if mask.tensors.keys() - {"attn_mask"} or (not mask.bounds.is_open and q[2] > k[2]):
+    if not Mask.of(op, lowering).bounds.is_open and q[2] > k[2]:
         return False
     tiled = q[2] % _SEQUENCE_MULTIPLE == 0 and k[2] % _SEQUENCE_MULTIPLE == 0
     heads = q[3] in _HEAD_SIZES and v[3] in _HEAD_SIZES

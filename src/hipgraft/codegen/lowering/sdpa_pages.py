@@ -1,0 +1,55 @@
+"""Keys and values that lie in pages, gathered into one sequence per batch."""
+
+from __future__ import annotations
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import SdpaOp
+
+
+def keys_and_values(op: SdpaOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
+    """Returns the keys and the values as [B, H, Skv, D]."""
+    if op.page_table_k is None or op.page_table_v is None:
+        return lowering.tensor(op.k), lowering.tensor(op.v)
+    return (
+        _gather(op, lowering, op.k, op.page_table_k),
+        _gather(op, lowering, op.v, op.page_table_v),
+    )
+
+
+def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) -> Tensor:
+    """Emits the sequence of each batch; row `j` is row `j % size` of page `table[j / size]`."""
+    emitter = lowering.emitter
+    pool, entries = (emitter.logical(lowering.tensor(value)) for value in (pages, table))
+    lengths = lowering.optional(op.seq_len_kv)
+    lengths = None if lengths is None else emitter.reshape(lengths, [lengths.shape[0]])
+    count, heads, size, width = pool.shape
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        batch, head, key, column = (scalars.index(dim) for dim in range(4))
+        rows = scalars.constant(size, "index")
+        zero = scalars.constant(0, "index")
+        slot = scalars.op("arith.divui", key, rows)
+        page = _element(scalars, entries, batch, zero, slot, zero)
+        # The entries of pages that are not in use may be anything.
+        last = scalars.constant(count - 1, "index")
+        page = scalars.op("arith.minui", scalars.cast(page, "index"), last)
+        row = scalars.op("arith.remui", key, rows)
+        value = _element(scalars, pool, page, head, row, column)
+        if lengths is None:
+            return [value]
+        # So may be their elements, and NaN stays NaN where its weight is 0.
+        length = scalars.cast(_element(scalars, lengths, batch), "index")
+        used = scalars.compare("lt", key, length)
+        return [scalars.select(used, value, scalars.constant(0, pool.element))]
+
+    shape = (lowering.tensor(op.q).shape[0], heads, op.keys, width)
+    init = emitter.empty(Tensor.logical("", shape, pool.element))
+    return emitter.generic("gathered", [], [init], body, shape=shape)[0]
+
+
+def _element(scalars: ScalarEmitter, tensor: Tensor, *places: Scalar) -> Scalar:
+    at = ", ".join(place.name for place in places)
+    return scalars.line(f"tensor.extract {tensor.name}[{at}] : {tensor.type}", tensor.element)

@@ -1,0 +1,70 @@
+"""The scores of attention and products per head, which attention and its gradient share."""
+
+from __future__ import annotations
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.matmul import multiply
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.sdpa_mask import Mask
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import AttentionOp
+
+
+def compute_type(op: AttentionOp, lowering: Lowering) -> str:
+    """Returns the type of scores and sums."""
+    return "f64" if lowering.tensor(op.q).element == "f64" else "f32"
+
+
+def present(op: AttentionOp) -> set[str]:
+    """Returns the names of the operands and results that `op` has."""
+    names = {field.name for field in op.operand_fields if op.operand_values(field)}
+    return names | {field.name for field in op.result_fields if op.result_values(field)}
+
+
+def masked_scores(
+    op: AttentionOp, lowering: Lowering, q: Tensor, k: Tensor, *factors: ir.Value | None
+) -> Tensor:
+    """Emits `q · kᵀ`, scaled, and minus infinity where a query must not see a key.
+
+    Args:
+        op: attention or its gradient.
+        lowering: the lowering of its container.
+        q: queries [B, Hq, Sq, D].
+        k: keys [B, Hk, Skv, D].
+        factors: scalars that the product is multiplied by, those that are present.
+    """
+    emitter = lowering.emitter
+    product = product_of_heads(emitter, q, k.permuted((0, 1, 3, 2)), compute_type(op, lowering))
+    mask = Mask.of(op, lowering)
+    scales = [lowering.tensor(value) for value in factors if value is not None]
+    constant = op.attn_scale_value if op.scale is None else None
+    if mask.is_empty and not scales and constant in (None, 1.0):
+        return product
+    operands = [product, *mask.tensors.values(), *scales]
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, product.element)
+        score, *given = arguments[: len(operands)]
+        masks, factors = given[: len(mask.tensors)], given[len(mask.tensors) :]
+        score = m.mul(score, *(scalars.cast(factor, m.type) for factor in factors))
+        if constant is not None:
+            score = m.mul(score, m.constant(constant))
+        return [mask.apply(m, score, masks)]
+
+    return emitter.pointwise("masked", operands, product.shape, product.element, body)
+
+
+def product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor:
+    """Multiplies per head; groups of heads of `a` share one of `b` without copying it."""
+    batch, heads, rows, _ = a.shape
+    columns = b.shape[3]
+    if heads == b.shape[1]:
+        return multiply(emitter, a, b, (batch, heads, rows, columns), accumulator)
+    shared = b.shape[1]
+    split = emitter.split_dim(a, 1, shared)
+    shape = (batch, shared, heads // shared, rows, columns)
+    product = multiply(emitter, split, b.with_unit_dim(2), shape, accumulator)
+    return emitter.reshape(product, (batch, heads, rows, columns))

@@ -1,0 +1,270 @@
+"""Attention with its options, and its gradient, against definitions in double precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from lowering_cases import DTYPES, Array, Case, run_cases
+from op_cases import op_case, uniform, wide
+from oracle.attention import alibi, attend
+from oracle.gradients import gradient
+from oracle.tensors import visible
+
+from hipgraft.dialects import hipdnn
+
+SDPA = {"f32": 1e-5, "f16": 4e-3, "bf16": 2e-2}
+BACKWARD = {"f32": 1e-5, "f16": 8e-3, "bf16": 6e-2}
+
+Q = (2, 4, 6, 8)
+SHARED = (2, 2, 7, 8)  # two heads of queries per head of keys
+SCALE = 1 / math.sqrt(8)
+
+random = np.random.default_rng(23)
+
+
+def inputs(q: Sequence[int], k: Sequence[int], element: str) -> dict[str, Array]:
+    return {
+        "q": uniform(random, q, element, -2, 2),
+        "k": uniform(random, k, element, -2, 2),
+        "v": uniform(random, k, element),
+    }
+
+
+def forward_case(
+    name: str,
+    element: str = "f32",
+    *,
+    q: Sequence[int] = Q,
+    k: Sequence[int] = Q,
+    extra: dict[str, Array] | None = None,
+    oracle: dict[str, Any] | None = None,
+    results: Sequence[str] = ("o",),
+    **attributes: Any,
+) -> Case:
+    """`extra` are more operands, `oracle` what they and the attributes mean."""
+    values = inputs(q, k, element)
+    expected = attend(**wide(values), scale=SCALE, **(oracle or {}))
+    types = {"o": element, "stats": "f32", "max": "f32", "sum_exp": "f32"}
+    return op_case(
+        f"{name}_{element}",
+        hipdnn.SdpaOp,
+        values | (extra or {}),
+        {result: expected[result] for result in results},
+        types,
+        SDPA[element],
+        attn_scale_value=SCALE,
+        **attributes,
+    )
+
+
+def padding(queries: Sequence[int], keys: Sequence[int], shape: tuple[int, int]) -> Array:
+    seen = np.zeros((len(queries), 1, *shape), np.bool_)
+    for batch, (rows, columns) in enumerate(zip(queries, keys, strict=True)):
+        seen[batch, :, :rows, :columns] = True
+    return seen
+
+
+def dropout_case(element: str) -> Case:
+    kept = random.integers(0, 2, (2, 4, 6, 6)).astype(DTYPES[element])
+    extra = {"dropout_mask": kept, "dropout_scale": np.array([2], np.float32)}
+    oracle = {"kept": 2 * kept.astype(np.float64)}
+    return forward_case("dropout", element, extra=extra, oracle=oracle, dropout_probability=0.5)
+
+
+def sink_case(element: str) -> Case:
+    sink = uniform(random, (1, 4, 1, 1), "f32", 0, 3)
+    return forward_case(
+        "sink",
+        element,
+        extra={"sink_token": sink},
+        oracle={"sink": sink.astype(np.float64)},
+        results=("o", "stats", "max", "sum_exp"),
+    )
+
+
+def paged_case(name: str, element: str, *, most: int | None = None) -> Case:
+    """Pages of 3 keys in any order; entries that are not in use point nowhere."""
+    pool = {name: uniform(random, (5, 2, 3, 8), element) for name in ("k", "v")}
+    pool["k"][2] = pool["v"][2] = np.nan  # the page of no sequence
+    table = np.array([[3, 0, 99], [4, 1, -1]], np.int32)
+    lengths, keys = [5, 6], most or 9
+    values = {"q": uniform(random, Q, element), **pool}
+    exact = wide(values)
+    for side in ("k", "v"):
+        rows = np.zeros((2, 2, keys, 8))
+        for batch, length in enumerate(lengths):
+            for key in range(length):
+                rows[batch, :, key] = exact[side][table[batch, key // 3], :, key % 3]
+        exact[side] = rows
+    expected = attend(**exact, seen=padding([6, 6], lengths, (6, keys)))
+    tables = {f"page_table_{side}": table.reshape(2, 1, 3, 1) for side in ("k", "v")}
+    extra = {
+        "seq_len_q": np.array([6, 6], np.int32),
+        "seq_len_kv": np.array(lengths, np.int32).reshape(2, 1, 1, 1),
+        **tables,
+    }
+    return op_case(
+        f"{name}_{element}",
+        hipdnn.SdpaOp,
+        values | extra,
+        {"o": expected["o"]},
+        element,
+        SDPA[element],
+        padding_mask=True,
+        max_seq_len_kv=most,
+    )
+
+
+def fp8_case(element: str) -> Case:
+    """The weights are rounded to the type of the values too."""
+    values = {key: value.astype(DTYPES[element]) for key, value in inputs(Q, Q, "f32").items()}
+    factors = {"descale_q": 0.5, "descale_k": 0.75, "descale_v": 1.5}
+    rounding = {"descale_s": 1 / 64, "scale_s": 64, "scale_o": 3}
+    exact = wide(values)
+    scaled = {key: exact[key] * factors[f"descale_{key}"] for key in exact}
+    weights = attend(**scaled, scale=SCALE)["p"]
+    read = (weights * 64).astype(np.float32).astype(DTYPES[element]).astype(np.float64) / 64
+    attention = np.einsum("bhij,bhjd->bhid", read, scaled["v"])
+    expected = {
+        "o": 3 * attention,
+        "amax_s": weights.max().reshape(1),
+        "amax_o": np.abs(attention).max().reshape(1),
+    }
+    scalars = {k: np.array([v], np.float32) for k, v in (factors | rounding).items()}
+    # A weight next to a rounding boundary may fall on the other side of it.
+    step = 2.0 ** -(3 if element.startswith("f8E4") else 2)
+    return op_case(
+        f"fp8_{element}",
+        hipdnn.SdpaOp,
+        values | scalars,
+        expected,
+        "f32",
+        (step / 4, step / 4),
+        attn_scale_value=SCALE,
+    )
+
+
+def backward_case(
+    name: str,
+    element: str = "f32",
+    *,
+    q: Sequence[int] = (1, 2, 4, 5),
+    k: Sequence[int] = (1, 2, 4, 5),
+    extra: dict[str, Array] | None = None,
+    oracle: dict[str, Any] | None = None,
+    **attributes: Any,
+) -> Case:
+    values = inputs(q, k, element)
+    do = uniform(random, q, element)
+    exact, options = wide(values), {"scale": SCALE, **(oracle or {})}
+    forward = attend(**exact, **options)
+    expected = {
+        f"d{key}": gradient(
+            lambda x, key=key: attend(**(exact | {key: x}), **options)["o"],
+            exact[key],
+            do.astype(np.float64),
+        )
+        for key in values
+    }
+    mask = (extra or {}).get("attn_mask")
+    if mask is not None:
+        expected["dbias"] = gradient(
+            lambda bias: attend(**exact, **(options | {"bias": bias}))["o"],
+            mask.astype(np.float64),
+            do.astype(np.float64),
+        )
+    values["o"] = forward["o"].astype(DTYPES[element])
+    values |= {"do": do, "stats": forward["stats"].astype(np.float32)}
+    return op_case(
+        f"backward_{name}_{element}",
+        hipdnn.SdpaBackwardOp,
+        values | (extra or {}),
+        expected,
+        element,
+        BACKWARD[element],
+        attn_scale_value=SCALE,
+        **attributes,
+    )
+
+
+def backward_mask_case(shape: Sequence[int]) -> Case:
+    mask = uniform(random, shape, "f32")
+    name = "mask_" + "x".join(map(str, shape))
+    return backward_case(name, extra={"attn_mask": mask}, oracle={"bias": mask.astype(np.float64)})
+
+
+def backward_padding_case() -> Case:
+    lengths = {"seq_len_q": np.array([3], np.int32), "seq_len_kv": np.array([2], np.int32)}
+    oracle = {"seen": padding([3], [2], (4, 4))}
+    return backward_case("padding", extra=lengths, oracle=oracle, padding_mask=True)
+
+
+def backward_dropout_case() -> Case:
+    kept = random.integers(0, 2, (1, 2, 4, 4)).astype(np.float32)
+    extra = {"dropout_mask": kept, "dropout_scale": np.array([2], np.float32)}
+    return backward_case("dropout", extra=extra, oracle={"kept": 2 * kept.astype(np.float64)})
+
+
+CAUSAL = visible(6, 6, left=None, right=0, bottom_right=False)
+BOTTOM = visible(4, 2, left=None, right=0, bottom_right=True)  # two queries see no key
+WINDOW = visible(4, 4, left=2, right=1, bottom_right=False)
+
+CASES = [
+    *(
+        forward_case("statistics", element, results=("o", "stats", "max", "sum_exp"))
+        for element in SDPA
+    ),
+    *(
+        forward_case("alibi", element, oracle={"bias": alibi(4, 6, 6)}, alibi_mask=True)
+        for element in SDPA
+    ),
+    forward_case(
+        "alibi_6_heads",
+        q=(1, 6, 5, 8),
+        k=(1, 3, 7, 8),
+        oracle={
+            "bias": alibi(6, 5, 7),
+            "seen": visible(5, 7, left=None, right=0, bottom_right=False),
+        },
+        alibi_mask=True,
+        right_bound=0,
+        results=("o", "stats"),
+    ),
+    forward_case("causal", oracle={"seen": CAUSAL}, right_bound=0, results=("o", "max")),
+    *(dropout_case(element) for element in SDPA),
+    *(sink_case(element) for element in SDPA),
+    *(paged_case("paged", element) for element in SDPA),
+    paged_case("paged_shorter", "f32", most=7),
+    fp8_case("f8E4M3FN"),
+    fp8_case("f8E5M2"),
+    *(backward_case("plain", element) for element in BACKWARD),
+    backward_case("shared", q=(1, 4, 3, 5), k=(1, 2, 4, 5)),
+    backward_case("causal", oracle={"seen": CAUSAL[:4, :4]}, causal_mask=True),
+    backward_case("window", oracle={"seen": WINDOW}, left_bound=2, right_bound=1),
+    backward_case(
+        "rows_without_keys",
+        k=(1, 2, 2, 5),
+        oracle={"seen": BOTTOM},
+        right_bound=0,
+        diagonal_alignment="BOTTOM_RIGHT",
+    ),
+    backward_case("alibi", oracle={"bias": alibi(2, 4, 4)}, alibi_mask=True),
+    backward_mask_case((1, 2, 4, 4)),
+    backward_mask_case((1, 1, 1, 4)),
+    backward_padding_case(),
+    backward_dropout_case(),
+]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, list[Array]]:
+    return run_cases(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_attention(case: Case, results: dict[str, list[Array]]) -> None:
+    case.check(results[case.name])
