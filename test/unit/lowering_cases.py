@@ -33,6 +33,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
     "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
     "f8E8M0FNU": np.dtype(ml_dtypes.float8_e8m0fnu),
+    "f4E2M1FN": np.dtype(ml_dtypes.float4_e2m1fn),
 }
 ELEMENTS = {dtype: element for element, dtype in DTYPES.items()}
 _HAL = {
@@ -47,6 +48,7 @@ _HAL = {
     "f8E4M3FN": iree_runtime.HalElementType.FLOAT_8_E4M3_FN,
     "f8E5M2": iree_runtime.HalElementType.FLOAT_8_E5M2,
     "f8E8M0FNU": iree_runtime.HalElementType.FLOAT_8_E8M0_FNU,
+    "f4E2M1FN": iree_runtime.HalElementType.INT_4,
 }
 
 
@@ -173,6 +175,8 @@ def physical_shapes(case: Case) -> list[tuple[int, ...]]:
 
 def _buffer_view(device: Any, value: Array) -> Any:
     raw = np.ascontiguousarray(value).view(np.uint8).reshape(-1)
+    if ELEMENTS[value.dtype] == "f4E2M1FN":
+        raw = raw[::2] | raw[1::2] << 4  # numpy has a byte for each, memory half a byte
     buffer = device.allocator.allocate_buffer_copy(
         iree_runtime.MemoryType.DEVICE_LOCAL,
         iree_runtime.BufferUsage.DEFAULT | iree_runtime.BufferUsage.MAPPING,
@@ -185,4 +189,6 @@ def _buffer_view(device: Any, value: Array) -> Any:
 
 def _read(view: Any, element: str) -> Array:
     data = view.map().asarray([view.byte_length], np.dtype(np.uint8))
+    if element == "f4E2M1FN":
+        data = np.stack([data & 15, data >> 4], axis=-1)
     return np.array(data).view(DTYPES[element]).reshape(view.shape)

@@ -19,6 +19,14 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
+def memory_element(element_type: str) -> str:
+    """Returns the type that holds elements of `element_type` in memory.
+
+    IREE packs integers of 4 bits, two to a byte, but has no buffers of 4-bit floats.
+    """
+    return "i4" if element_type == "f4E2M1FN" else element_type
+
+
 @dataclass(frozen=True)
 class Window:
     """A box inside a packed tensor.
@@ -129,7 +137,8 @@ class Layout:
     @property
     def physical_type(self) -> str:
         """MLIR text of the packed tensor's type."""
-        return f"tensor<{''.join(f'{size}x' for size in self.physical_shape)}{self.element_type}>"
+        extents = "".join(f"{size}x" for size in self.physical_shape)
+        return f"tensor<{extents}{memory_element(self.element_type)}>"
 
     def _outermost_first(self, dim: int) -> tuple[int, int]:
         return (-self.strides[dim], dim)

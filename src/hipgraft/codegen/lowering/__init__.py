@@ -5,6 +5,7 @@ One file per family of ops; each registers its lowering functions by op class.
 
 from hipgraft.codegen.lowering import (
     batchnorm,
+    block_scale,
     conv_backward,
     convolution,
     matmul,
@@ -23,6 +24,7 @@ __all__ = ["lower_container", "operand_layouts", "result_layouts"]
 # Imported for their registration.
 _ = (
     batchnorm,
+    block_scale,
     conv_backward,
     convolution,
     matmul,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from hipgraft.codegen.layout import memory_element
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float, literal
 from hipgraft.codegen.lowering.tensor import (
     Tensor,
@@ -148,9 +149,13 @@ class Emitter:
     def _region(self, inputs: Sequence[Tensor], inits: Sequence[Tensor], body: Body) -> list[str]:
         names = [f"%in_{i}" for i in range(len(inputs))] + [f"%out_{i}" for i in range(len(inits))]
         operands = zip(names, [*inputs, *inits], strict=True)
-        arguments = [Scalar(name, operand.element) for name, operand in operands]
+        arguments = [Scalar(name, memory_element(operand.element)) for name, operand in operands]
         scalars = ScalarEmitter(self.constant)
-        results = body(scalars, arguments)
+        elements = [operand.element for operand in (*inputs, *inits)]
+        values = [scalars.bitcast(*pair) for pair in zip(arguments, elements, strict=True)]
+        results = [
+            scalars.bitcast(value, memory_element(value.type)) for value in body(scalars, values)
+        ]
         values = ", ".join(scalar.name for scalar in results)
         types = ", ".join(scalar.type for scalar in results)
         return [
@@ -244,6 +249,21 @@ class Emitter:
         for stored in value.dims:
             dims += [dim, dim + 1] if stored == dim else [stored + (stored > dim)]
         result = Tensor("", shape, value.element, tuple(dims))
+        plain = Tensor.logical(value.name, value.extents, value.element)
+        return replace(result, name=self.reshape(plain, result.extents).name)
+
+    def merge_dims(self, value: Tensor, dim: int) -> Tensor:
+        """Makes one logical dim of `dim` and the one after it: the inverse of `split_dim`."""
+        shape = (
+            *value.shape[:dim],
+            value.shape[dim] * value.shape[dim + 1],
+            *value.shape[dim + 2 :],
+        )
+        place = value.dims.index(dim) if dim in value.dims else value.rank
+        if value.dims[place + 1 : place + 2] != (dim + 1,):
+            return self.reshape(value, shape)
+        dims = tuple(stored - (stored > dim) for stored in value.dims if stored != dim + 1)
+        result = Tensor("", shape, value.element, dims)
         plain = Tensor.logical(value.name, value.extents, value.element)
         return replace(result, name=self.reshape(plain, result.extents).name)
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hipgraft.codegen.lowering.small_floats import is_small, rounded
+
 _FLOAT_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 _INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
 _MINUS_INFINITY = {
@@ -107,10 +109,16 @@ class ScalarEmitter:
             return value
         if element == "i1":
             return self.compare("ne", value, self.constant(0, value.type))
+        if is_small(element):
+            value = rounded(self, self.cast(value, "f32"), element)
         floats = is_float(value.type) and is_float(element)
         if floats and bit_width(value.type) == bit_width(element):
             value = self._convert("arith.extf", value, "f32")  # f16 and bf16 have no direct op
         return self._convert(_conversion(value.type, element), value, element)
+
+    def bitcast(self, value: Scalar, element: str) -> Scalar:
+        """Reads the bits of `value` as `element`, of the same width."""
+        return value if value.type == element else self._convert("arith.bitcast", value, element)
 
     def _convert(self, op: str, value: Scalar, element: str) -> Scalar:
         return self.line(f"{op} {value.name} : {value.type} to {element}", element)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hipgraft.codegen.layout import memory_element
+
 
 def tensor_type(extents: Sequence[int], element: str) -> str:
-    """Returns the text of a ranked tensor type."""
-    return f"tensor<{''.join(f'{extent}x' for extent in extents)}{element}>"
+    """Returns the text of the type of a ranked tensor in memory."""
+    return f"tensor<{''.join(f'{extent}x' for extent in extents)}{memory_element(element)}>"
 
 
 @dataclass(frozen=True)

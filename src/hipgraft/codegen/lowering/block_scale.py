@@ -1,0 +1,157 @@
+"""Block scaling: low-precision elements that share a scale per block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    float_compute_type,
+    lowers,
+    shape_of,
+    unsupported,
+)
+from hipgraft.codegen.lowering.elementwise import elementwise
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.reduction import reduce_dims
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float
+from hipgraft.codegen.lowering.small_floats import rounded
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.dialects.hipdnn import (
+    BlockScaleDequantizeOp,
+    BlockScaleQuantizeOp,
+    ReductionMode,
+)
+
+_EXPONENT_ONLY = "f8E8M0FNU"
+
+# The largest finite number of each type.
+_LARGEST = {
+    "f8E4M3FN": 448.0,
+    "f8E5M2": 57344.0,
+    "f8E4M3FNUZ": 240.0,
+    "f8E5M2FNUZ": 57344.0,
+    "f4E2M1FN": 6.0,
+    "f16": 65504.0,
+    "bf16": 3.3895313892515355e38,
+    "f32": 3.4028234663852886e38,
+    "i8": 127.0,
+}
+
+
+@lowers(BlockScaleDequantizeOp)
+def lower_block_scale_dequantize(
+    op: BlockScaleDequantizeOp, lowering: Lowering
+) -> Sequence[Tensor]:
+    """Multiplies each element by the scale of its block."""
+    emitter, x, scale = lowering.emitter, lowering.tensor(op.x), lowering.tensor(op.scale)
+    compute = float_compute_type(op, x.element)
+    split = _split_dims(x.shape, scale.shape, op.blocks)
+    if split is None:
+        scale = _repeated(emitter, scale, op.blocks, x.shape)
+    for dim in split or ():
+        x = emitter.split_dim(x, dim, scale.shape[dim])
+        scale = scale.with_unit_dim(dim + 1)
+
+    def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+        element, factor = values
+        return m.mul(element, m.math("exp2", m.negate(factor)) if op.is_negative_scale else factor)
+
+    y = elementwise(emitter, "scaled", [x, scale], formula, compute, element=element_of(op.y))
+    for dim in reversed(split or ()):
+        y = emitter.merge_dims(y, dim)
+    return [y]
+
+
+def _split_dims(x: Sequence[int], scale: Sequence[int], blocks: Sequence[int]) -> list[int] | None:
+    """Returns the dims to split into blocks, counted with those that are split before.
+
+    None if the last block of a dim is not whole.
+    """
+    dims: list[int] = []
+    for dim, block in enumerate(blocks):
+        if scale[dim] in (1, x[dim]):
+            continue  # broadcasts
+        if x[dim] % block:
+            return None
+        dims.append(dim + len(dims))
+    return dims
+
+
+def _repeated(
+    emitter: Emitter, scale: Tensor, blocks: Sequence[int], shape: Sequence[int]
+) -> Tensor:
+    """Emits the scale of each element."""
+    source = emitter.logical(scale)
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        places = [
+            scalars.op("arith.divui", scalars.index(dim), scalars.constant(block, "index"))
+            for dim, block in enumerate(blocks)
+        ]
+        at = ", ".join(place.name for place in places)
+        return [scalars.line(f"tensor.extract {source.name}[{at}] : {source.type}", scale.element)]
+
+    init = emitter.empty(Tensor.logical("", shape, scale.element))
+    return emitter.generic("repeated", [], [init], body, shape=shape)[0]
+
+
+@lowers(BlockScaleQuantizeOp)
+def lower_block_scale_quantize(op: BlockScaleQuantizeOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Returns the elements over their block's scale, and the scales."""
+    emitter, x = lowering.emitter, lowering.tensor(op.x)
+    element, kind = element_of(op.y), element_of(op.scale)
+    if element not in _LARGEST or kind not in (*_LARGEST, _EXPONENT_ONLY):
+        raise unsupported(op, f"to {element} with scales of {kind}")
+    axis, shape = op.blocked_axis, shape_of(op.scale)
+    compute = float_compute_type(op, x.element)
+    blocks = emitter.split_dim(x, axis, shape[axis])
+    largest = reduce_dims(emitter, ReductionMode.AMAX, blocks, [axis + 1], compute)
+    scale = elementwise(
+        emitter,
+        "scale",
+        [largest],
+        lambda m, values: _scale(m, values[0], element, kind),
+        compute,
+        element=kind,
+    )
+    y = elementwise(
+        emitter,
+        "quantized",
+        [blocks, scale],
+        lambda m, values: _quotient(m, *values, element),
+        compute,
+        element=element,
+    )
+    return [emitter.merge_dims(y, axis), emitter.reshape(scale, shape)]
+
+
+def _scale(m: Arithmetic, largest: Scalar, element: str, kind: str) -> Scalar:
+    """Emits the scale with which `largest` becomes the largest `element`, rounded up to `kind`."""
+    exact = m.div(largest, m.constant(_LARGEST[element]))
+    if kind == _EXPONENT_ONLY:
+        return _power_of_two(m.scalars, exact)
+    limit = _LARGEST[kind]
+    exact = m.select("gt", exact, limit, m.constant(limit), exact)
+    return (
+        exact if kind == "f32" else rounded(m.scalars, m.scalars.cast(exact, "f32"), kind, "ceil")
+    )
+
+
+def _power_of_two(scalars: ScalarEmitter, value: Scalar) -> Scalar:
+    """Emits the exponent of the next power of two, which is what the type holds."""
+    bits = scalars.bitcast(scalars.cast(value, "f32"), "i32")
+    up = scalars.op("arith.addi", bits, scalars.constant(0x7FFFFF, "i32"))
+    exponent = scalars.op("arith.shrui", up, scalars.constant(23, "i32"))
+    exponent = scalars.op("arith.minui", exponent, scalars.constant(255, "i32"))  # NaN
+    return scalars.bitcast(scalars.cast(exponent, "i8"), _EXPONENT_ONLY)
+
+
+def _quotient(m: Arithmetic, x: Scalar, scale: Scalar, element: str) -> Scalar:
+    limit = _LARGEST[element]
+    ratio = m.select("eq", scale, 0, m.constant(0), m.div(x, scale))
+    ratio = m.select("gt", ratio, limit, m.constant(limit), ratio)
+    ratio = m.select("lt", ratio, -limit, m.constant(-limit), ratio)
+    return ratio if is_float(element) else m.math("roundeven", ratio)
