@@ -38,7 +38,7 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
         _lower_op(lowering, copier, body_op.operation)
     results = _write_results(lowering, container, terminator.operation)
     signature = f"func.func @main({', '.join(parameters)})"
-    text = _module_text(signature, lowering.emitter.text(), results)
+    text = _module_text(signature, lowering.emitter.text(), results, lowering.functions)
     return text + copier.resources() if "dense_resource<" in text else text
 
 
@@ -116,9 +116,12 @@ def _write_results(
     return [(name, layout.physical_type) for name, layout in zip(names, layouts, strict=True)]
 
 
-def _module_text(signature: str, body: str, results: Sequence[tuple[str, str]]) -> str:
+def _module_text(
+    signature: str, body: str, results: Sequence[tuple[str, str]], functions: Sequence[str]
+) -> str:
     names = ", ".join(name for name, _ in results)
     types = ", ".join(type_ for _, type_ in results)
     lines = f"{body}\nreturn {names} : {types}"
     function = f"{signature} -> ({types}) {{\n{textwrap.indent(lines, '  ')}\n}}"
-    return f"module {{\n{textwrap.indent(function, '  ')}\n}}\n"
+    body = "\n".join([function, *functions])
+    return f"module {{\n{textwrap.indent(body, '  ')}\n}}\n"

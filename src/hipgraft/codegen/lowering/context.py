@@ -25,11 +25,13 @@ class Lowering:
         target: what the kernel is for.
         emitter: where the text goes.
         tensors: what has been lowered, by the value in the container.
+        functions: text of the functions that the lowered ops call.
     """
 
     target: Target
     emitter: Emitter = field(default_factory=Emitter)
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
+    functions: list[str] = field(default_factory=list[str])
 
     def tensor(self, value: ir.Value) -> Tensor:
         """Returns the lowered form of a value of the container."""
