@@ -1,0 +1,125 @@
+"""Products of experts against loops over the groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lowering_cases import Array, Case, run_cases
+from op_cases import op_case, uniform
+from oracle.moe import grouped_matmul, weight_gradient
+
+from hipgraft.dialects import hipdnn
+
+TOLERANCE = {"f32": 1e-5, "f16": 1e-2, "bf16": 1e-2}
+
+random = np.random.default_rng(37)
+
+
+def offsets(*starts: int) -> Array:
+    return np.array(starts, np.int32)
+
+
+def routed(values: list[int]) -> Array:
+    return np.array(values, np.int32).reshape(1, -1, 1)
+
+
+def forward_case(
+    name: str,
+    element: str,
+    starts: Array,
+    *,
+    tokens: int = 7,
+    index: list[int] | None = None,
+    choice: list[int] | None = None,
+    rows: int | None = None,
+    **attributes: Any,
+) -> Case:
+    token = uniform(random, (1, tokens, 9), element)
+    weight = uniform(random, (3, 9, 5), element)
+    given = {
+        name: np.array(values)
+        for name, values in (("index", index), ("choice", choice))
+        if values is not None
+    }
+    expected = grouped_matmul(
+        token[0].astype(np.float64),
+        weight.astype(np.float64),
+        starts,
+        **given,
+        top_k=attributes.get("top_k", 0),
+        rows=rows,
+    )
+    operands = {
+        "token": token,
+        "weight": weight,
+        "first_token_offset": starts.reshape(-1, 1, 1),
+    }
+    names = {"index": "token_index", "choice": "token_ks"}
+    operands |= {names[key]: routed(list(value)) for key, value in given.items()}
+    return op_case(
+        f"{name}_{element}",
+        hipdnn.MoeGroupedMatmulOp,
+        operands,
+        {"output": expected[None]},
+        element,
+        TOLERANCE[element],
+        **attributes,
+    )
+
+
+def backward_case(element: str) -> Case:
+    token, doutput = uniform(random, (1, 8, 6), element), uniform(random, (1, 8, 5), element)
+    starts = offsets(0, 3, 3, 6)
+    wide = [value[0].astype(np.float64) for value in (token, doutput)]
+    return op_case(
+        f"backward_{element}",
+        hipdnn.MoeGroupedMatmulBwdOp,
+        {"doutput": doutput, "token": token, "first_token_offset": starts.reshape(-1, 1, 1)},
+        {"dweight": weight_gradient(*wide, starts)},
+        element,
+        TOLERANCE[element],
+    )
+
+
+CASES = [
+    *(forward_case("plain", element, offsets(0, 2, 5)) for element in TOLERANCE),
+    forward_case("empty_group", "f32", offsets(0, 4, 4)),
+    forward_case("rows_before_the_first", "f32", offsets(2, 4, 6)),
+    forward_case("batches", "f32", offsets(0, 1, 2, 4, 4, 6)),
+    *(
+        forward_case(
+            "gather", element, offsets(0, 2, 4), tokens=4, index=[3, 0, 1, 3, 2], mode="gather"
+        )
+        for element in TOLERANCE
+    ),
+    forward_case(
+        "gather_nowhere", "f32", offsets(1, 2, 3), tokens=4, index=[0, 2, 1, 3], mode="gather"
+    ),
+    *(
+        forward_case(
+            "scatter",
+            element,
+            offsets(0, 2, 5),
+            tokens=6,
+            index=[2, 0, 1, 2, 0, 1],
+            choice=[0, 1, 0, 1, 0, 1],
+            rows=8,
+            mode="scatter",
+            top_k=2,
+        )
+        for element in TOLERANCE
+    ),
+    *(backward_case(element) for element in TOLERANCE),
+]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, list[Array]]:
+    return run_cases(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_experts(case: Case, results: dict[str, list[Array]]) -> None:
+    case.check(results[case.name])
