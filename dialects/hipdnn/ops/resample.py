@@ -40,7 +40,10 @@ class ResampleOp(WindowOp):
 class ResampleFwdOp(ResampleOp, mnemonic="resample_fwd"):
     """Combines the elements of a sliding window, per channel.
 
-    An index counts the spatial positions of `x` in row-major order, per channel.
+    Interpolation takes what is at the centre of the window: of an even extent, whose centre lies
+    between two elements, `NEAREST` takes the first and `BILINEAR` the mean of both. Means that
+    include padding include its values. An index counts the spatial positions of `x` in row-major
+    order, per channel; it is the first of several, and -1 where only padding holds the maximum.
     """
 
     x = Operand("activations `[N, C, spatial...]`")

@@ -54,6 +54,13 @@ class Arithmetic:
         """Emits the smaller one; of NaN and a number as `maximum`."""
         return self._either("arith.minimumf", "arith.minsi", a, b)
 
+    def pick(self, predicate: str, a: Scalar, b: Scalar) -> Scalar:
+        """Emits `a <predicate> b ? a : b`, and NaN if either is, on every target."""
+        picked = self.scalars.select(self.scalars.compare(predicate, a, b), a, b)
+        if not is_float(self.type):
+            return picked
+        return self.scalars.select(self.scalars.compare("ne", a, a), a, picked)
+
     def power(self, a: Scalar, b: Scalar) -> Scalar:
         """Emits a to the b."""
         return self._either("math.powf", "math.ipowi", a, b)

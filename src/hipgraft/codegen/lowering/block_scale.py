@@ -17,7 +17,7 @@ from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float
-from hipgraft.codegen.lowering.small_floats import rounded
+from hipgraft.codegen.lowering.small_floats import rounded as round_to_spacing
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import (
     BlockScaleDequantizeOp,
@@ -91,8 +91,7 @@ def _repeated(
             scalars.op("arith.divui", scalars.index(dim), scalars.constant(block, "index"))
             for dim, block in enumerate(blocks)
         ]
-        at = ", ".join(place.name for place in places)
-        return [scalars.line(f"tensor.extract {source.name}[{at}] : {source.type}", scale.element)]
+        return [scalars.element(source, *places)]
 
     init = emitter.empty(Tensor.logical("", shape, scale.element))
     return emitter.generic("repeated", [], [init], body, shape=shape)[0]
@@ -121,7 +120,7 @@ def lower_block_scale_quantize(op: BlockScaleQuantizeOp, lowering: Lowering) -> 
         emitter,
         "quantized",
         [blocks, scale],
-        lambda m, values: _quotient(m, *values, element),
+        lambda m, values: _quotient(m, values, element),
         compute,
         element=element,
     )
@@ -136,7 +135,9 @@ def _scale(m: Arithmetic, largest: Scalar, element: str, kind: str) -> Scalar:
     limit = _LARGEST[kind]
     exact = m.select("gt", exact, limit, m.constant(limit), exact)
     return (
-        exact if kind == "f32" else rounded(m.scalars, m.scalars.cast(exact, "f32"), kind, "ceil")
+        exact
+        if kind == "f32"
+        else round_to_spacing(m.scalars, m.scalars.cast(exact, "f32"), kind, "ceil")
     )
 
 
@@ -149,7 +150,8 @@ def _power_of_two(scalars: ScalarEmitter, value: Scalar) -> Scalar:
     return scalars.bitcast(scalars.cast(exponent, "i8"), _EXPONENT_ONLY)
 
 
-def _quotient(m: Arithmetic, x: Scalar, scale: Scalar, element: str) -> Scalar:
+def _quotient(m: Arithmetic, values: list[Scalar], element: str) -> Scalar:
+    x, scale = values
     limit = _LARGEST[element]
     ratio = m.select("eq", scale, 0, m.constant(0), m.div(x, scale))
     ratio = m.select("gt", ratio, limit, m.constant(limit), ratio)

@@ -73,8 +73,7 @@ def _gather(emitter: Emitter, memory: Tensor, layout: Layout) -> Tensor:
                 step = scalars.constant(stride, "index")
                 distance = scalars.op("arith.muli", scalars.index(dim), step)
                 place = scalars.op("arith.addi", place, distance)
-        text = f"tensor.extract {memory.name}[{place.name}] : {memory.type}"
-        return [scalars.line(text, memory.element)]
+        return [scalars.element(memory, place)]
 
     init = emitter.empty(Tensor.logical("", layout.shape, layout.element_type))
     return emitter.generic("gathered", [], [init], body, shape=layout.shape)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import (
     Lowering,
@@ -11,38 +10,34 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     lowers,
     shape_of,
-    unsupported,
 )
-from hipgraft.codegen.lowering.convolution import Sliding, convolve, padded
+from hipgraft.codegen.lowering.convolution import Sliding, convolve, flipped, padded
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvolutionOp, ConvWgradOp
+from hipgraft.codegen.lowering.windows import spread
+from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
 
 
 @lowers(ConvDgradOp)
 def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     """Convolves `dy`, with zeros between its elements, with the turned filters."""
-    _check_mode(op)
     emitter, sliding = lowering.emitter, Sliding.of(op)
     dy, w = emitter.logical(lowering.tensor(op.dy)), emitter.logical(lowering.tensor(op.w))
+    if op.conv_mode is ConvMode.CONVOLUTION:
+        w = flipped(emitter, w)
     shape = shape_of(op.dx)
     before = _reach(w, sliding)
-    spread = [(extent - 1) * step + 1 for extent, step in zip(dy.shape[2:], op.stride, strict=True)]
+    span = [(extent - 1) * step + 1 for extent, step in zip(dy.shape[2:], op.stride, strict=True)]
     low = [reach - pad for reach, pad in zip(before, op.pre_padding, strict=True)]
     high = [
-        x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, spread, strict=True)
+        x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, span, strict=True)
     ]
-    if min(low) < 0 or min(high) < 0:
-        raise unsupported(op, "with a padding beyond the filter")
-    ones = [1] * len(spread)
+    ones = [1] * len(span)
     filters = _turned(emitter, w, groups=shape[1] // w.shape[1])
     accumulator = accumulator_type(op, dy.element, w.element)
-    if max(op.stride) == 1:
-        moves = Sliding(low, high, ones, op.dilation)
-    else:
-        dy = _spread(emitter, dy, op.stride, low, high)
-        moves = Sliding([0] * len(ones), [0] * len(ones), ones, op.dilation)
+    dy = spread(emitter, dy, op.stride, low, high)
+    moves = Sliding([0] * len(ones), [0] * len(ones), ones, op.dilation)
     result = Tensor.logical("", shape, accumulator)
     return [emitter.cast(convolve(emitter, moves, dy, filters, result), element_of(op.dx))]
 
@@ -50,7 +45,6 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
 @lowers(ConvWgradOp)
 def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     """Slides `dy` over `x`: a convolution whose channels are the batch."""
-    _check_mode(op)
     emitter = lowering.emitter
     x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
     shape = shape_of(op.dw)
@@ -63,7 +57,10 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
         init = emitter.split_dim(init, 0, groups)
     maps, kinds = _wgrad_loops(Sliding.of(op), grouped=groups > 1)
     dw = emitter.contraction("dw", x, dy, init, maps, kinds)
-    return [emitter.cast(emitter.reshape(dw, shape), element_of(op.dw))]
+    dw = emitter.reshape(dw, shape)
+    if op.conv_mode is ConvMode.CONVOLUTION:
+        dw = flipped(emitter, dw)
+    return [emitter.cast(dw, element_of(op.dw))]
 
 
 def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[str]]:
@@ -88,23 +85,6 @@ def _reach(w: Tensor, sliding: Sliding) -> list[int]:
     return [(extent - 1) * step for extent, step in extents]
 
 
-def _spread(
-    emitter: Emitter, dy: Tensor, stride: Sequence[int], low: Sequence[int], high: Sequence[int]
-) -> Tensor:
-    """Puts `dy` between zeros, `stride` apart."""
-    extents = [
-        before + (extent - 1) * step + 1 + after
-        for before, extent, step, after in zip(low, dy.shape[2:], stride, high, strict=True)
-    ]
-    zeros = emitter.filled(replace(dy, shape=(*dy.shape[:2], *extents)), 0)
-    offsets, steps = [0, 0, *low], [1, 1, *stride]
-    text = (
-        f"tensor.insert_slice {dy.name} into {zeros.name}{offsets} {list(dy.shape)} {steps} : "
-        f"{dy.type} into {zeros.type}"
-    )
-    return replace(zeros, name=emitter.op("spread", text))
-
-
 def _turned(emitter: Emitter, w: Tensor, groups: int) -> Tensor:
     """Swaps output and input channels in each group, and reverses the window."""
     per_group = w.shape[0] // groups
@@ -122,13 +102,7 @@ def _turned(emitter: Emitter, w: Tensor, groups: int) -> Tensor:
         for dim in range(2, w.rank):
             last = scalars.constant(w.shape[dim] - 1, "index")
             places.append(scalars.op("arith.subi", last, scalars.index(dim)))
-        at = ", ".join(place.name for place in places)
-        return [scalars.line(f"tensor.extract {w.name}[{at}] : {w.type}", w.element)]
+        return [scalars.element(w, *places)]
 
     init = emitter.empty(Tensor.logical("", shape, w.element))
     return emitter.generic("turned", [], [init], body, shape=shape)[0]
-
-
-def _check_mode(op: ConvolutionOp) -> None:
-    if op.conv_mode is ConvMode.CONVOLUTION:
-        raise unsupported(op, "in mode CONVOLUTION")

@@ -127,8 +127,7 @@ def flipped(emitter: Emitter, w: Tensor) -> Tensor:
         for dim in range(2, source.rank):
             last = scalars.constant(source.shape[dim] - 1, "index")
             places[dim] = scalars.op("arith.subi", last, places[dim])
-        at = ", ".join(place.name for place in places)
-        return [scalars.line(f"tensor.extract {source.name}[{at}] : {source.type}", w.element)]
+        return [scalars.element(source, *places)]
 
     init = emitter.empty(source)
     return emitter.generic("flipped", [], [init], body, shape=source.shape)[0]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.scalars import Scalar, is_float
+from hipgraft.codegen.lowering.scalars import Scalar
 from hipgraft.dialects.hipdnn import PointwiseMode as Mode
 from hipgraft.dialects.hipdnn import PointwiseOp
 
@@ -75,22 +75,6 @@ def _relu(m: Arithmetic, op: PointwiseOp, x: Scalar) -> Scalar:
     if op.relu_upper_clip is None or math.isinf(op.relu_upper_clip):
         return result
     return m.select("ge", x, op.relu_upper_clip, m.constant(op.relu_upper_clip), result)
-
-
-def _larger(m: Arithmetic, op: PointwiseOp, a: Scalar, b: Scalar) -> Scalar:
-    return _pick(m, "gt", a, b)
-
-
-def _smaller(m: Arithmetic, op: PointwiseOp, a: Scalar, b: Scalar) -> Scalar:
-    return _pick(m, "lt", a, b)
-
-
-def _pick(m: Arithmetic, predicate: str, a: Scalar, b: Scalar) -> Scalar:
-    """Emits `a <predicate> b ? a : b`, or NaN if either is: IREE's AMDGPU maximum drops NaN."""
-    picked = m.scalars.select(m.scalars.compare(predicate, a, b), a, b)
-    if not is_float(m.type):
-        return picked
-    return m.scalars.select(m.scalars.compare("ne", a, a), a, picked)
 
 
 def _relu_bwd(m: Arithmetic, op: PointwiseOp, dy: Scalar, x: Scalar) -> Scalar:
@@ -179,8 +163,8 @@ BINARY: dict[Mode, Binary] = {
     Mode.ELU_BWD: _elu_bwd,
     Mode.GELU_APPROX_TANH_BWD: _gelu_tanh_bwd,
     Mode.GELU_BWD: _gelu_bwd,
-    Mode.MAX_OP: _larger,
-    Mode.MIN_OP: _smaller,
+    Mode.MAX_OP: _binary(lambda m, a, b: m.pick("gt", a, b)),
+    Mode.MIN_OP: _binary(lambda m, a, b: m.pick("lt", a, b)),
     Mode.MOD: _binary(Arithmetic.mod),
     Mode.MUL: _binary(lambda m, a, b: m.mul(a, b)),
     Mode.POW: _binary(Arithmetic.power),

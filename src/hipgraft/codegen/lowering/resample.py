@@ -1,4 +1,4 @@
-"""Pooling: windows reduced to their maximum or their mean."""
+"""Pooling and interpolation: windows reduced to a maximum, a mean, or what is at their centre."""
 
 from __future__ import annotations
 
@@ -13,100 +13,163 @@ from hipgraft.codegen.lowering.context import (
     lowers,
     shape_of,
 )
-from hipgraft.codegen.lowering.convolution import padded
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.diagnostics import CodegenError, location_text
-from hipgraft.dialects.hipdnn import PaddingMode, ResampleFwdOp, ResampleMode
-
-_POOLING = (
-    ResampleMode.MAXPOOL,
-    ResampleMode.AVGPOOL_INCLUDE_PADDING,
-    ResampleMode.AVGPOOL_EXCLUDE_PADDING,
+from hipgraft.codegen.lowering.windows import (
+    Combine,
+    Window,
+    extended,
+    reduce_windows,
+    surrounded,
 )
+from hipgraft.dialects.hipdnn import PaddingMode, ResampleBwdOp, ResampleFwdOp, ResampleMode
+
+# How many elements around the centre of a window count, per dim.
+_INTERPOLATED = {ResampleMode.NEAREST: 1, ResampleMode.BILINEAR: 2}
+
+_PADDING = -1  # instead of a position
 
 
 @lowers(ResampleFwdOp)
 def lower_resample_fwd(op: ResampleFwdOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Reduces each window; a mean divides by the number of elements that count."""
-    _check(op)
-    emitter, x = lowering.emitter, lowering.tensor(op.x)
-    compute = float_compute_type(op, x.element)
-    pooled = _pool(emitter, op, emitter.logical(x), compute)
-    if op.resample_mode is ResampleMode.MAXPOOL:
-        return [emitter.cast(pooled, element_of(op.y))]
-    return [_mean(emitter, op, pooled, x.shape, element_of(op.y))]
+    """Returns y, and the positions of the maxima if the op has them as a result."""
+    emitter, window = lowering.emitter, window_of(op)
+    x = emitter.logical(lowering.tensor(op.x))
+    compute, shape = float_compute_type(op, x.element), shape_of(op.y)
+    source = _with_padding(emitter, op, x, window)
+    if op.resample_mode is not ResampleMode.MAXPOOL:
+        init = emitter.filled(Tensor.logical("", shape, compute), 0)
+        total = reduce_windows(emitter, [source], window, [init], compute, add_up)[0]
+        return [mean(emitter, op, total, x.shape, element_of(op.y))]
+    inits = [emitter.filled(Tensor.logical("", shape, compute), -math.inf)]
+    combine = _larger
+    if op.index is not None:
+        inits.append(emitter.filled(Tensor.logical("", shape, "i32"), _PADDING))
+        combine = _larger_and_its_position(window, x.shape)
+    results = reduce_windows(emitter, [source], window, inits, compute, combine)
+    types = [element_of(value) for value in (op.y, op.index) if value is not None]
+    return [emitter.cast(value, type_) for value, type_ in zip(results, types, strict=True)]
 
 
-def _pool(emitter: Emitter, op: ResampleFwdOp, x: Tensor, compute: str) -> Tensor:
-    is_max = op.resample_mode is ResampleMode.MAXPOOL
-    outside = -math.inf if op.padding_mode is PaddingMode.NEG_INF_PAD else 0
-    # Padding adds nothing to a sum, whether or not it counts.
-    x = padded(emitter, x, op.pre_padding, op.post_padding, outside if is_max else 0)
-    init = emitter.filled(Tensor.logical("", shape_of(op.y), compute), -math.inf if is_max else 0)
-    # Only the extents of this operand matter: they bound the loops over the window.
-    window = emitter.empty(Tensor.logical("", op.window, compute))
-
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        m = Arithmetic(scalars, compute)
-        value, total = scalars.cast(arguments[0], compute), arguments[2]
-        return [m.maximum(total, value) if is_max else m.add(total, value)]
-
-    maps, kinds = _window_loops(op.stride)
-    return emitter.mapped("pool", [x, window], [init], body, maps, kinds)[0]
+def window_of(op: ResampleFwdOp | ResampleBwdOp) -> Window:
+    """Returns the window of those elements that count."""
+    fields = (op.window, op.stride, op.pre_padding, op.post_padding)
+    window = Window(*(tuple(values) for values in fields))
+    widest = _INTERPOLATED.get(op.resample_mode)
+    return window if widest is None else window.middle(widest)
 
 
-def _window_loops(stride: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Maps of loops (n, c, out..., window...) to x, the window and y; their kinds."""
-    out = [f"o{dim}" for dim in range(len(stride))]
-    window = [f"r{dim}" for dim in range(len(stride))]
-    read = [f"{o} * {step} + {r}" for o, r, step in zip(out, window, stride, strict=True)]
-    loops = ", ".join(["n", "c", *out, *window])
-    results = (["n", "c", *read], window, ["n", "c", *out])
-    maps = [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
-    return maps, ["parallel"] * (2 + len(out)) + ["reduction"] * len(window)
+def _with_padding(emitter: Emitter, op: ResampleFwdOp, x: Tensor, window: Window) -> Tensor:
+    excluded = op.resample_mode is ResampleMode.AVGPOOL_EXCLUDE_PADDING
+    if op.padding_mode is PaddingMode.EDGE_VAL_PAD and not excluded:
+        return extended(emitter, x, window)
+    lowest = op.padding_mode is PaddingMode.NEG_INF_PAD and not excluded
+    return surrounded(emitter, x, window, -math.inf if lowest else 0)
 
 
-def _mean(
-    emitter: Emitter, op: ResampleFwdOp, total: Tensor, x: Sequence[int], element: str
+def mean(
+    emitter: Emitter,
+    op: ResampleFwdOp | ResampleBwdOp,
+    total: Tensor,
+    x: Sequence[int],
+    element: str,
 ) -> Tensor:
+    """Divides by the number of elements of each window that count.
+
+    Args:
+        emitter: where the ops go.
+        op: says which elements count.
+        total: one element for each window.
+        x: shape of what the windows slide over.
+        element: type of the result.
+    """
+    window = window_of(op)
+
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, total.element)
-        if op.resample_mode is ResampleMode.AVGPOOL_INCLUDE_PADDING:
-            count = m.constant(math.prod(op.window))
+        if op.resample_mode is ResampleMode.AVGPOOL_EXCLUDE_PADDING:
+            count = scalars.cast(scalars.cast(_count(scalars, window, x), "i64"), m.type)
         else:
-            count = scalars.cast(scalars.cast(_count(scalars, op, x), "i64"), m.type)
-        return [scalars.cast(m.div(arguments[0], count), element)]
+            count = m.constant(math.prod(window.size))
+        return [scalars.cast(m.div(scalars.cast(arguments[0], m.type), count), element)]
 
     return emitter.pointwise("mean", [total], total.shape, element, body)
 
 
-def _count(scalars: ScalarEmitter, op: ResampleFwdOp, x: Sequence[int]) -> Scalar:
+def _count(scalars: ScalarEmitter, window: Window, x: Sequence[int]) -> Scalar:
     """Emits the number of elements of the window at hand that are not padding."""
     count = scalars.constant(1, "index")
     zero = scalars.constant(0, "index")
     for dim, extent in enumerate(x[2:]):
-        step = scalars.constant(op.stride[dim], "index")
-        place = scalars.op("arith.muli", scalars.index(dim + 2), step)
-        pad = scalars.constant(op.pre_padding[dim], "index")
-        first = scalars.op("arith.subi", place, pad)
-        last = scalars.op("arith.addi", first, scalars.constant(op.window[dim], "index"))
+        first = _place(scalars, window, dim)
+        last = scalars.op("arith.addi", first, scalars.constant(window.size[dim], "index"))
         end = scalars.op("arith.minsi", last, scalars.constant(extent, "index"))
         start = scalars.op("arith.maxsi", first, zero)
         count = scalars.op("arith.muli", count, scalars.op("arith.subi", end, start))
     return count
 
 
-def _check(op: ResampleFwdOp) -> None:
-    """Raises what has no lowering."""
-    reason = None
-    if op.resample_mode not in _POOLING:
-        reason = f"in mode '{op.resample_mode}'"
-    elif op.generate_index:
-        reason = "with positions of the maxima"
-    elif op.padding_mode is PaddingMode.EDGE_VAL_PAD:
-        reason = f"with padding '{op.padding_mode}'"
-    if reason is not None:
-        where = location_text(op.operation.location)
-        raise CodegenError(f"'{op.OP_NAME}' op {reason} has no lowering", location=where)
+def row_major_position(
+    scalars: ScalarEmitter, places: Sequence[Scalar], extents: Sequence[int]
+) -> Scalar:
+    """Emits the position of an element, as `i32`, from its place in each dim."""
+    position = scalars.constant(0, "index")
+    for place, extent in zip(places, extents, strict=True):
+        position = scalars.op("arith.muli", position, scalars.constant(extent, "index"))
+        position = scalars.op("arith.addi", position, place)
+    return scalars.cast(position, "i32")
+
+
+def _place(scalars: ScalarEmitter, window: Window, dim: int) -> Scalar:
+    """Emits where in the unpadded dim the window at hand starts."""
+    step = scalars.constant(window.stride[dim], "index")
+    place = scalars.op("arith.muli", scalars.index(dim + 2), step)
+    return scalars.op("arith.subi", place, scalars.constant(window.before[dim], "index"))
+
+
+def add_up(m: Arithmetic, totals: list[Scalar], values: list[Scalar]) -> list[Scalar]:
+    """Emits the total with the element of the first operand."""
+    return [m.add(totals[0], m.scalars.cast(values[0], m.type))]
+
+
+def _larger(m: Arithmetic, totals: list[Scalar], values: list[Scalar]) -> list[Scalar]:
+    return [m.pick("gt", totals[0], m.scalars.cast(values[0], m.type))]
+
+
+def _larger_and_its_position(window: Window, shape: Sequence[int]) -> Combine:
+    """Returns what finds the first maximum, preferring those that are not padding."""
+
+    def combine(m: Arithmetic, totals: list[Scalar], values: list[Scalar]) -> list[Scalar]:
+        scalars, (largest, found) = m.scalars, totals
+        value = scalars.cast(values[0], m.type)
+        position, inside = _position(scalars, window, shape)
+        padding = scalars.constant(_PADDING, "i32")
+        # Greater or NaN, unless the largest is NaN already.
+        greater = scalars.op("arith.cmpf ugt,", value, largest, result="i1")
+        is_number = scalars.compare("eq", largest, largest)
+        greater = scalars.op("arith.andi", greater, is_number)
+        instead = scalars.op("arith.andi", scalars.compare("eq", found, padding), inside)
+        instead = scalars.op("arith.andi", instead, scalars.compare("eq", value, largest))
+        taken = scalars.op("arith.ori", greater, instead)
+        place = scalars.select(inside, position, padding)
+        return [scalars.select(taken, value, largest), scalars.select(taken, place, found)]
+
+    return combine
+
+
+def _position(
+    scalars: ScalarEmitter, window: Window, shape: Sequence[int]
+) -> tuple[Scalar, Scalar]:
+    """Emits the row-major position of the element at hand, and whether it is not padding."""
+    spatial = len(window.size)
+    places: list[Scalar] = []
+    inside = scalars.constant(1, "i1")
+    for dim, extent in enumerate(shape[2:]):
+        step = scalars.index(2 + spatial + dim)
+        places.append(scalars.op("arith.addi", _place(scalars, window, dim), step))
+        size = scalars.constant(extent, "index")
+        # As unsigned numbers, those below 0 are large.
+        fits = scalars.op("arith.cmpi ult,", places[-1], size, result="i1")
+        inside = scalars.op("arith.andi", inside, fits)
+    return row_major_position(scalars, places, shape[2:]), inside

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hipgraft.codegen.layout import memory_element
 from hipgraft.codegen.lowering.small_floats import is_small, rounded
+from hipgraft.codegen.lowering.tensor import Tensor
 
 _FLOAT_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 _INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
@@ -102,6 +104,13 @@ class ScalarEmitter:
     def index(self, loop: int) -> Scalar:
         """Returns the induction variable of a loop of the enclosing generic."""
         return self.line(f"linalg.index {loop} : index", "index")
+
+    def element(self, tensor: Tensor, *places: Scalar) -> Scalar:
+        """Reads the element of a tensor, stored as its logical type says, at `places`."""
+        at = ", ".join(place.name for place in places)
+        text = f"tensor.extract {tensor.name}[{at}] : {tensor.type}"
+        value = self.line(text, memory_element(tensor.element))
+        return self.bitcast(value, tensor.element)
 
     def cast(self, value: Scalar, element: str) -> Scalar:
         """Converts to `element` as C does; to i1 by comparison with zero."""

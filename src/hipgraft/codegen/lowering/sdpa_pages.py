@@ -32,24 +32,19 @@ def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) ->
         rows = scalars.constant(size, "index")
         zero = scalars.constant(0, "index")
         slot = scalars.op("arith.divui", key, rows)
-        page = _element(scalars, entries, batch, zero, slot, zero)
+        page = scalars.element(entries, batch, zero, slot, zero)
         # The entries of pages that are not in use may be anything.
         last = scalars.constant(count - 1, "index")
         page = scalars.op("arith.minui", scalars.cast(page, "index"), last)
         row = scalars.op("arith.remui", key, rows)
-        value = _element(scalars, pool, page, head, row, column)
+        value = scalars.element(pool, page, head, row, column)
         if lengths is None:
             return [value]
         # So may be their elements, and NaN stays NaN where its weight is 0.
-        length = scalars.cast(_element(scalars, lengths, batch), "index")
+        length = scalars.cast(scalars.element(lengths, batch), "index")
         used = scalars.compare("lt", key, length)
         return [scalars.select(used, value, scalars.constant(0, pool.element))]
 
     shape = (lowering.tensor(op.q).shape[0], heads, op.keys, width)
     init = emitter.empty(Tensor.logical("", shape, pool.element))
     return emitter.generic("gathered", [], [init], body, shape=shape)[0]
-
-
-def _element(scalars: ScalarEmitter, tensor: Tensor, *places: Scalar) -> Scalar:
-    at = ", ".join(place.name for place in places)
-    return scalars.line(f"tensor.extract {tensor.name}[{at}] : {tensor.type}", tensor.element)

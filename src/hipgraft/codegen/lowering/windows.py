@@ -1,0 +1,178 @@
+"""Windows that slide over `[N, C, spatial...]`: reducing them, and spreading gradients back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.convolution import padded
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+
+Combine = Callable[[Arithmetic, list[Scalar], list[Scalar]], Sequence[Scalar]]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window and how it moves, per spatial dim.
+
+    Attributes:
+        size: extents of the window.
+        stride: step of the window.
+        before: padding before the first element; negative where the first elements are not read.
+        after: padding after the last element; likewise.
+    """
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def middle(self, widest: int) -> Window:
+        """Returns the window of the elements around the centre, `widest` of them at most.
+
+        Of an odd extent that is one element; of an even one the two in the middle, or the first
+        of them.
+        """
+        sizes = [min(widest, 2 - size % 2) for size in self.size]
+        first = [(size - 1) // 2 for size in self.size]
+        dims = range(len(sizes))
+        return Window(
+            tuple(sizes),
+            self.stride,
+            tuple(self.before[dim] - first[dim] for dim in dims),
+            tuple(self.after[dim] - (self.size[dim] - first[dim] - sizes[dim]) for dim in dims),
+        )
+
+
+def reduce_windows(
+    emitter: Emitter,
+    operands: Sequence[Tensor],
+    window: Window,
+    inits: Sequence[Tensor],
+    compute: str,
+    combine: Combine,
+) -> list[Tensor]:
+    """Emits the reduction of each window of the operands, which are padded already.
+
+    Args:
+        emitter: where the ops go.
+        operands: the tensors that the window slides over, stored as their logical type says.
+        window: sizes and strides.
+        inits: initial values, [N, C, positions...]; each gives a result's form.
+        compute: type of the arithmetic.
+        combine: emits the new totals from the totals and an element of each operand, in the
+            operands' types. Loops are n, c, positions, window.
+    """
+    extents = emitter.empty(Tensor.logical("", window.size, compute))
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> Sequence[Scalar]:
+        totals = arguments[len(operands) + 1 :]
+        return combine(Arithmetic(scalars, compute), totals, arguments[: len(operands)])
+
+    read, bounds, written, kinds = _loops(window.stride)
+    # Only the extents of the last operand matter: they bound the loops over the window.
+    maps = [*[read] * len(operands), bounds, *[written] * len(inits)]
+    return emitter.mapped("pool", [*operands, extents], inits, body, maps, kinds)
+
+
+def _loops(stride: Sequence[int]) -> tuple[str, str, str, list[str]]:
+    """Maps of loops (n, c, positions..., window...) to operands, window and result; kinds."""
+    out = [f"o{dim}" for dim in range(len(stride))]
+    window = [f"r{dim}" for dim in range(len(stride))]
+    read = [f"{o} * {step} + {r}" for o, r, step in zip(out, window, stride, strict=True)]
+    loops = ", ".join(["n", "c", *out, *window])
+    maps = [
+        f"affine_map<({loops}) -> ({', '.join(result)})>"
+        for result in (["n", "c", *read], window, ["n", "c", *out])
+    ]
+    kinds = ["parallel"] * (2 + len(out)) + ["reduction"] * len(window)
+    return maps[0], maps[1], maps[2], kinds
+
+
+def surrounded(emitter: Emitter, x: Tensor, window: Window, value: float) -> Tensor:
+    """Returns `x` with its padding, which holds `value`."""
+    wide = padded(emitter, x, _positive(window.before), _positive(window.after), value)
+    return cropped(emitter, wide, window.before, window.after)
+
+
+def extended(emitter: Emitter, x: Tensor, window: Window) -> Tensor:
+    """Returns `x` with its padding, which repeats the elements at the edge."""
+    shape = list(x.shape)
+    for dim, pads in enumerate(zip(window.before, window.after, strict=True)):
+        shape[dim + 2] += sum(pads)
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        places = [scalars.index(0), scalars.index(1)]
+        for dim, before in enumerate(window.before):
+            shift = scalars.constant(before, "index")
+            place = scalars.op("arith.subi", scalars.index(dim + 2), shift)
+            place = scalars.op("arith.maxsi", place, scalars.constant(0, "index"))
+            last = scalars.constant(x.shape[dim + 2] - 1, "index")
+            places.append(scalars.op("arith.minsi", place, last))
+        return [scalars.element(x, *places)]
+
+    init = emitter.empty(Tensor.logical("", shape, x.element))
+    return emitter.generic("extended", [], [init], body, shape=shape)[0]
+
+
+def spread(
+    emitter: Emitter,
+    dy: Tensor,
+    stride: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+    value: float = 0,
+) -> Tensor:
+    """Puts elements `stride` apart, with `value` between and around them.
+
+    Args:
+        emitter: where the ops go.
+        dy: elements [N, C, spatial...].
+        stride: distance of two elements, per spatial dim.
+        low: elements of `value` before the first one; negative to leave elements out.
+        high: elements of `value` after the last one; likewise.
+        value: what is put between.
+    """
+    if max(stride) == 1:
+        wide = padded(emitter, dy, _positive(low), _positive(high), value)
+        return cropped(emitter, wide, low, high)
+    before = _positive(low)
+    extents = [
+        first + (extent - 1) * step + 1 + last
+        for first, extent, step, last in zip(
+            before, dy.shape[2:], stride, _positive(high), strict=True
+        )
+    ]
+    between = emitter.filled(replace(dy, shape=(*dy.shape[:2], *extents)), value)
+    offsets, steps = [0, 0, *before], [1, 1, *stride]
+    text = (
+        f"tensor.insert_slice {dy.name} into {between.name}{offsets} {list(dy.shape)} {steps} : "
+        f"{dy.type} into {between.type}"
+    )
+    wide = replace(between, name=emitter.op("spread", text))
+    return cropped(emitter, wide, low, high)
+
+
+def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
+    """Leaves out as many elements at either side as `low` and `high` are negative."""
+    offsets = [0, 0, *(max(-pad, 0) for pad in low)]
+    ends = [0, 0, *(max(-pad, 0) for pad in high)]
+    if not any(offsets) and not any(ends):
+        return x
+    shape = tuple(
+        extent - first - last for extent, first, last in zip(x.shape, offsets, ends, strict=True)
+    )
+    result = replace(x, shape=shape)
+    steps = [1] * x.rank
+    text = (
+        f"tensor.extract_slice {x.name}{[offsets[dim] for dim in x.dims]} "
+        f"{list(result.extents)} {steps} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("cropped", text))
+
+
+def _positive(pads: Sequence[int]) -> list[int]:
+    return [max(pad, 0) for pad in pads]
