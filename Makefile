@@ -11,7 +11,7 @@ MODEL := examples/resnet50_bn_tiny
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types lit unit format docs stubs lock clean
+.PHONY: help venv demo test lint types lit unit cases format docs stubs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ lit: venv ## run the tests of IR
 
 unit: venv ## run the tests in Python
 	$(BIN)/pytest -n 2
+
+cases: venv ## count the (op, mode, element type) that compute what their oracles say
+	$(BIN)/pytest -n 2 $(wildcard test/unit/test_lowering_*.py)
 
 format: venv ## format the code and sort imports
 	$(BIN)/ruff check --select I --fix .

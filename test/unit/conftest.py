@@ -1,8 +1,45 @@
-"""What all tests share: a cache of kernels that is theirs alone."""
+"""What all tests share: a cache of kernels that is theirs alone, and a count of cases.
+
+After the tests of the lowering, the summary says how many (op, mode, element type) were computed
+as their oracles say.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 os.environ["HIPGRAFT_CACHE_DIR"] = str(Path(__file__).resolve().parents[2] / "build/test-cache")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Tells what a case that has just been compared with its oracle covers."""
+    report = yield
+    case = getattr(item, "callspec", None) and item.callspec.params.get("case")
+    if report.when == "call" and "results" in getattr(item, "fixturenames", ()) and case:
+        from lowering_cases import COVERED
+
+        report.user_properties.append(("covers", COVERED.get(case.name, [])))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints how many cases pass, by op."""
+    covered: dict[str, set[tuple[str, ...]]] = {"passed": set(), "failed": set()}
+    for outcome, cases in covered.items():
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in getattr(report, "user_properties", []):
+                if name == "covers":
+                    cases.update(map(tuple, value))
+    passed = covered["passed"] - covered["failed"]
+    if not passed:
+        return
+    terminalreporter.section("(op, mode, element type) that agree with their oracles")
+    for op, count in sorted(Counter(op for op, _, _ in passed).items()):
+        terminalreporter.write_line(f"{count:5} {op}")
+    terminalreporter.write_line(f"{len(passed):5} in all, {len(covered['failed'])} that do not")

@@ -51,6 +51,9 @@ _HAL = {
     "f4E2M1FN": iree_runtime.HalElementType.INT_4,
 }
 
+COVERED: dict[str, list[tuple[str, str, str]]] = {}
+"""By the names of the cases that were lowered, each op in it with its mode and element type."""
+
 
 @dataclass
 class Case:
@@ -128,7 +131,19 @@ def lower_case(case: Case) -> str:
         errors = hipdnn.verify(module)
         if errors:
             raise errors[0]
+        computing = [one for one in op.body.operations if op.computes(one.operation.name)]
+        COVERED[case.name] = [covered(one) for one in computing]
         return lower_container(op.operation, Target.parse(case.target))
+
+
+def covered(op: ir.OpView) -> tuple[str, str, str]:
+    """Returns op, mode and element type: what a case that passes shows to work."""
+    wrapped = hipdnn.wrap(op)
+    names = ("mode", "resample_mode", "forward_phase")
+    modes = [str(getattr(wrapped, name)) for name in names if hasattr(wrapped, name)]
+    values = [*op.operation.operands, *op.operation.results]
+    element = str(ir.RankedTensorType(values[0].type).element_type)
+    return wrapped.OP_NAME, modes[0] if modes else "", element
 
 
 def run_cases(cases: Sequence[Case]) -> dict[str, list[Array]]:

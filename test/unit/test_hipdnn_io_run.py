@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from emulator import open_emulator, requires_emulator
 from hipdnn_graphs import GRAPHS, graph, node, pointwise, tensor, uids
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import tensors as oracle
 
 from hipgraft import frontends, hipdnn_io
@@ -142,6 +144,43 @@ def compiled(source: Any, target: str) -> Any:
 def test_graph_runs_on_the_cpu(make: Any):
     run = make()
     run.check(compiled(run.source, "cpu").run(run.inputs))
+
+
+@st.composite
+def layouts(draw: st.DrawFn, dims: list[int], *, written: bool = False) -> list[int]:
+    """Strides of any order of the dimensions, with gaps; of operands, also any step or none.
+
+    What is written lies in rows within rows: each stride is a multiple of the next smaller one.
+    """
+    strides, step = [0] * len(dims), 1
+    for dim in draw(st.permutations(range(len(dims)))):
+        strides[dim] = step
+        gap = draw(st.integers(0, 3))
+        step = step * (dims[dim] + gap) if written else step * dims[dim] + gap
+    shared = st.just([]) if written else st.lists(st.sampled_from(range(len(dims))), max_size=1)
+    for dim in draw(shared):
+        strides[dim] = 0
+    return strides
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_layout(data: st.DataObject):
+    dims = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    a, b = (data.draw(layouts(dims)) for _ in range(2))
+    c = data.draw(layouts(dims, written=True))
+    tensors = [tensor(1, dims, strides=a), tensor(2, dims, strides=b), tensor(3, dims, strides=c)]
+    source = graph([pointwise("sub", 1, 2, out=3)], tensors)
+    x, y = (broadcast(uniform(*dims), strides) for strides in (a, b))
+    Run("any_layout", source, [x, y], x.astype(np.float64) - y).check(
+        compiled(source, "cpu").run([x, y])
+    )
+
+
+def broadcast(values: np.ndarray, strides: Sequence[int]) -> np.ndarray:
+    """Values that are the same along the dimensions of stride 0."""
+    first = tuple(slice(0, 1 if stride == 0 else None) for stride in strides)
+    return np.broadcast_to(values[first], values.shape)
 
 
 @requires_emulator
