@@ -19,16 +19,22 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that `open_service` reads."""
-    add = parser.add_argument_group("compilation of graphs").add_argument
-    add("-j", "--jobs", type=int, metavar="N", help="worker processes; by default one per core")
-    add("--timeout", type=float, default=600.0, metavar="SECONDS", help="for one graph")
-    add("--memory-limit", default="0", metavar="SIZE", help="of a worker: 2G; by default none")
-    add("--executor", default="", metavar="dask://HOST:PORT", help="compile on a Dask cluster")
+    add_worker_arguments(parser)
+    add = parser.add_argument_group("kernels").add_argument
     add("--cache-dir", default="", metavar="DIR", help="by default hipgraft's, of the user")
     add("--cache-from", action="append", default=[], metavar="DIR", help="a cache to read only")
     add("--no-cache", action="store_true", help="compile every graph")
     add("--overrides", default="", metavar="FILE.yaml", help="compiler flags of single graphs")
     add("--tuning-spec", default="", metavar="FILE.mlir", help="a transform-dialect library")
+
+
+def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags that `open_workers` reads."""
+    add = parser.add_argument_group("workers").add_argument
+    add("-j", "--jobs", type=int, metavar="N", help="worker processes; by default one per core")
+    add("--timeout", type=float, default=600.0, metavar="SECONDS", help="for one graph")
+    add("--memory-limit", default="0", metavar="SIZE", help="of a worker: 2G; by default none")
+    add("--executor", default="", metavar="dask://HOST:PORT", help="compile on a Dask cluster")
 
 
 def extra_flags(flags: argparse.Namespace) -> list[str]:
@@ -50,7 +56,7 @@ def open_service(flags: argparse.Namespace) -> Generator[CompileService, None, N
 
     overrides = read_overrides(flags.overrides) if flags.overrides else []
     cache = None if flags.no_cache else _cache(flags)
-    with CompileService(_workers(flags), cache, overrides) as service:
+    with CompileService(open_workers(flags), cache, overrides) as service:
         try:
             yield service
         finally:
@@ -69,7 +75,12 @@ def parse_size(text: str, flag: str) -> int:
     return int(number) * _UNITS[unit]
 
 
-def _workers(flags: argparse.Namespace) -> Workers:
+def open_workers(flags: argparse.Namespace) -> Workers:
+    """Returns the workers that the flags describe.
+
+    Raises:
+        HipgraftError: a flag has a wrong value, or an executor cannot be reached.
+    """
     from hipgraft.service import ProcessWorkers, connect_executor
 
     if flags.executor:

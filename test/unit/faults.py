@@ -41,6 +41,10 @@ def _abort(unit: Unit) -> Outcome:
     os.abort()
 
 
+def _exhaust(unit: Unit) -> Outcome:
+    raise MemoryError("cannot allocate 9 GiB")
+
+
 def _hang(unit: Unit) -> Outcome:
     time.sleep(600)
     return _fine(unit)
@@ -59,6 +63,7 @@ _FAULTS = {
     "reject": _reject,
     "kill": _kill,
     "abort": _abort,
+    "exhaust": _exhaust,
     "hang": _hang,
     "swallow": _swallow,
 }

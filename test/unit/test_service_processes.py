@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ def outcomes(workers: ProcessWorkers, units: list[Unit]) -> dict[str, Outcome]:
 
 
 def test_faults_of_200_units(tmp_path: Path) -> None:
-    faults = ["reject", "kill", "abort", "kill once", "abort once", "reject", "kill once"]
+    faults = ["reject", "kill", "abort", "exhaust", "kill once", "abort once", "kill once"]
     generator = random.Random(6)
     units: list[Unit] = []
     for number in range(200):
@@ -42,14 +41,18 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
     workers.close()
     for each in units:
         outcome = found[each.name]
-        if each.text in ("reject", "kill", "abort", "hang"):
+        if each.text in ("reject", "kill", "abort", "exhaust", "hang"):
             assert outcome.kernel is None
             assert outcome.error is not None
             assert outcome.permanent == (each.text == "reject")
         else:
             assert outcome.kernel is not None
             assert outcome.kernel.objects == (each.name.encode(),)
-    assert Counter(each.text.split()[0] for each in units)["kill"] > 3
+    assert {each.text.split()[0] for each in units} == {
+        *(f.split()[0] for f in faults),
+        "fine",
+        "hang",
+    }
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,10 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
     [
         ("kill", "the compiler was ended by SIGKILL (twice)"),
         ("abort", "the compiler was ended by SIGABRT: LLVM ERROR: cannot select (twice)"),
+        (
+            "exhaust",
+            "the compiler was ended with status 1: MemoryError: cannot allocate 9 GiB (twice)",
+        ),
         ("hang", "the compiler took longer than 1 s (twice)"),
         ("swallow", "the compiler took more than 400 MiB of memory (twice)"),
     ],

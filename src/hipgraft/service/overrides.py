@@ -59,20 +59,35 @@ def read_overrides(path: str | Path) -> list[Override]:
     Raises:
         HipgraftError: the file cannot be read or is malformed; located.
     """
+    items = read_list(path, "overrides", _FIELDS)
+    return [_override(fields, index, Path(path)) for index, fields in enumerate(items)]
+
+
+def read_list(path: str | Path, what: str, names: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Reads a YAML list of mappings, each with a list `flags` if any.
+
+    Args:
+        path: the file.
+        what: what it holds, for messages.
+        names: the fields that a mapping may have.
+
+    Raises:
+        HipgraftError: the file cannot be read or is malformed; located.
+    """
     # Only now: every tool imports this module, and few have a file to read.
     import yaml
 
     try:
         document: Any = yaml.safe_load(Path(path).read_text())
     except OSError as error:
-        raise HipgraftError(f"cannot open overrides '{path}': {error.strerror}") from None
+        raise HipgraftError(f"cannot open {what} '{path}': {error.strerror}") from None
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
-        raise HipgraftError(f"malformed overrides: {reason}", location=str(path)) from None
+        raise HipgraftError(f"malformed {what}: {reason}", location=str(path)) from None
     if not isinstance(document, list):
-        raise HipgraftError("expected a list of overrides", location=str(path))
+        raise HipgraftError(f"expected a list of {what}", location=str(path))
     items = cast("list[Any]", document)
-    return [_override(item, index, Path(path)) for index, item in enumerate(items)]
+    return [_mapping(item, f"#{index}", names, str(path)) for index, item in enumerate(items)]
 
 
 def flags_for(
@@ -83,23 +98,33 @@ def flags_for(
     return tuple(flag for override in matching for flag in override.flags)
 
 
-def _override(item: Any, index: int, path: Path) -> Override:
-    where = f"override #{index}"
+def _mapping(item: Any, where: str, names: Sequence[str], path: str) -> Mapping[str, Any]:
     if not isinstance(item, Mapping):
-        raise HipgraftError(f"{where}: expected a mapping", location=str(path))
+        raise HipgraftError(f"{where}: expected a mapping", location=path)
     fields = cast("Mapping[str, Any]", item)
-    unknown = [name for name in fields if name not in _FIELDS]
-    if unknown:
-        expected = ", ".join(_FIELDS)
-        raise HipgraftError(
-            f"{where}: unknown field '{unknown[0]}'; expected one of {expected}", location=str(path)
-        )
-    flags = fields.get("flags", [])
-    if not isinstance(fields.get("graph"), str) or not isinstance(flags, list):
-        raise HipgraftError(
-            f"{where}: expected a text 'graph' and a list 'flags'", location=str(path)
-        )
-    chosen = [str(flag) for flag in cast("list[Any]", flags)]
+    for name in fields:
+        if name not in names:
+            reason = f"{where}: unknown field '{name}'; expected one of {', '.join(names)}"
+            raise HipgraftError(reason, location=path)
+    if not isinstance(fields.get("flags", []), list):
+        raise HipgraftError(f"{where}: expected a list 'flags'", location=path)
+    return fields
+
+
+def own_flags(fields: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+    """Returns `flags` and `tuning_spec` of one mapping as flags.
+
+    Raises:
+        HipgraftError: there is no such tuning spec.
+    """
+    flags = [str(flag) for flag in cast("list[Any]", fields.get("flags", []))]
     if "tuning_spec" in fields:
-        chosen.append(tuning_spec_flag(path.parent / str(fields["tuning_spec"])))
-    return Override(fields["graph"], str(fields.get("target", "")), tuple(chosen))
+        flags.append(tuning_spec_flag(path.parent / str(fields["tuning_spec"])))
+    return tuple(flags)
+
+
+def _override(fields: Mapping[str, Any], index: int, path: Path) -> Override:
+    if not isinstance(fields.get("graph"), str):
+        raise HipgraftError(f"#{index}: expected a text 'graph'", location=str(path))
+    target = str(fields.get("target", ""))
+    return Override(fields["graph"], target, own_flags(fields, path))

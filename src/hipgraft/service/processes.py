@@ -81,7 +81,9 @@ class _Worker:
         how = f"with status {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
-        words = next((line.strip() for line in lines if line.strip().startswith(_LAST_WORDS)), "")
+        found = [line.strip() for line in lines if line.strip().startswith(_LAST_WORDS)]
+        # Python says what was raised last.
+        words = found[0] if found else lines[-1].strip() if lines and code > 0 else ""
         return f"the compiler was ended {how}" + (f": {words}" if words else "")
 
     def kill(self) -> None:

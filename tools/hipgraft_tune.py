@@ -1,0 +1,97 @@
+"""hipgraft-tune: tries compiler flags for each graph of a model and keeps the best."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.tools import cli, service_flags
+from hipgraft.tools.progress import progress
+
+if TYPE_CHECKING:
+    from hipgraft.service.tuning import Ranking, Score
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    return cli.run_tool(lambda: _run(flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hipgraft-tune",
+        description="Compiles each graph of a model in several ways, ranks them by the static "
+        "figures of their kernels, and writes overrides for hipgraft-compile --overrides.",
+        allow_abbrev=False,
+    )
+    cli.add_model_arguments(parser)
+    service_flags.add_worker_arguments(parser)
+    add = parser.add_argument
+    add("--target", default="gfx942", metavar="ARCH", help="one AMDGPU architecture")
+    add("--graph", default="*", metavar="GLOB", help="names of the graphs to tune")
+    add("--candidates", default="", metavar="FILE.yaml", help="a list of name, flags, tuning_spec")
+    add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
+    add("--version", action="version", version=cli.version_text("hipgraft-tune"))
+    return parser
+
+
+def _run(flags: argparse.Namespace) -> int:
+    # Only now: `--help` and wrong flags need no compiler.
+    from hipgraft import ir_io
+    from hipgraft.codegen.target import Target, TargetKind
+    from hipgraft.program import compile
+    from hipgraft.service import CompileService
+    from hipgraft.service.tuning import DEFAULT_CANDIDATES, overrides_yaml, read_candidates, tune
+
+    target = Target.parse(flags.target)
+    if target.kind is not TargetKind.AMDGPU:
+        raise HipgraftError(f"target '{target.name}' has no static figures: expected an AMDGPU")
+    candidates = read_candidates(flags.candidates) if flags.candidates else DEFAULT_CANDIDATES
+    workers = service_flags.open_workers(flags)
+    with progress(flags.quiet), CompileService(workers) as service:
+        outlined = compile(
+            flags.model,
+            target.name,
+            compile_to="hipdnn-graphs",
+            shapes=cli.parse_shapes(flags.shape),
+            dims=cli.parse_dims(flags.dim),
+            service=service,
+        )
+        rankings = tune(
+            outlined.module,
+            target,
+            candidates,
+            service,
+            pattern=flags.graph,
+            extra_flags=shlex.split(flags.iree_flags),
+        )
+    for ranking in rankings:
+        _print_ranking(ranking)
+    ir_io.write_output(flags.output, overrides_yaml(rankings, target).encode())
+    return 0
+
+
+def _print_ranking(ranking: Ranking) -> None:
+    print(f"{ranking.name} ({ranking.digest[:12]})", file=sys.stderr)
+    for score in ranking.scores:
+        print(f"  {score.candidate.name:20} {_describe(score)}", file=sys.stderr)
+
+
+def _describe(score: Score) -> str:
+    if score.error or score.figures is None:
+        return score.error
+    counts = {"launches": score.launches, "matrix instructions": score.matrix, **score.figures}
+    return ", ".join(f"{name} {value}" for name, value in counts.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
