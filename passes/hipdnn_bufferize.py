@@ -163,8 +163,8 @@ class _Function:
         view = view_of(value)
         base = value if view is None else view.base
         found = self._layout(value) if view is None else window_of(view)
-        if view is not None and not self._layout(base).is_row_major:
-            raise PassFailure("'hipdnn.view' op looks at a tensor that is not row-major", op)
+        if view is not None and not self._layout(base).is_dense:
+            raise PassFailure("'hipdnn.view' op looks at a tensor with gaps", op)
         if compiled.offset not in (0, found.offset) or not same_strides(found, compiled):
             raise PassFailure(
                 f"'hipdnn.execute' op operand #{position} lies at offset {found.offset} with "
@@ -176,7 +176,7 @@ class _Function:
         kernel_adds_offset = compiled.offset != 0
         if kernel_adds_offset:
             found = self._layout(base)
-        if view is None and not storage.is_bytes:
+        if view is None and storage.memref.type == memref_type(ranked(value, op), found):
             return storage.memref
         return window_memref(storage, found, op.location)
 
@@ -193,7 +193,7 @@ class _Function:
             memref = host_ops.alloc(nbytes, op.location)
             storage = Storage(memref, tensor.element_type, is_bytes=True)
         self.storage[value] = storage
-        if not self._layout(value).is_row_major and not storage.is_bytes:
+        if storage.memref.type == memref_type(tensor, self._layout(value)):
             return storage.memref
         return window_memref(storage, self._layout(value), op.location)
 
@@ -264,8 +264,7 @@ class HipdnnBufferizePass(Pass):
     Errors:
         An op other than executes, views and constants; dynamic shapes or packed elements (i4);
         a returned value of another origin; a callee that is no executable; an operand that lies
-        in memory otherwise than its executable was compiled for; a view of a tensor that is not
-        row-major.
+        in memory otherwise than its executable was compiled for; a view of a tensor with gaps.
 
     Source:
         own

@@ -47,11 +47,13 @@ PHASE_CONVERT: tuple[PipelineElement, ...] = (
     "hipdnn-recognize",
 )
 
-# hipDNN's graphs are chosen first; whatever is left then becomes kernels too. Equal graphs are
-# merged before code generation, which is the expensive part.
+# hipDNN's graphs are chosen first; whatever is left then becomes kernels too. Copies that only
+# reorder go where a graph can write the other order. Equal graphs are merged before code
+# generation, which is the expensive part.
 PHASE_OUTLINE: tuple[PipelineElement, ...] = (
     "hipdnn-outline",
     "hipdnn-outline-fallback",
+    "hipdnn-fold-copies",
     "hipdnn-deduplicate",
 )
 

@@ -7,6 +7,7 @@ say the result, which is where a copy (a kernel) is needed.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +46,11 @@ class StridedView:
         """Elements from the first that the window shows to the last."""
         steps = zip(self.shape, self.strides, strict=True)
         return 1 + sum((extent - 1) * stride for extent, stride in steps)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the window shows every element from its first to its last, each once."""
+        return self.span == self.elements
 
     @property
     def is_row_major(self) -> bool:
@@ -177,3 +183,13 @@ def _copied_runs(extent: int, stride: int, copied: StridedView) -> list[tuple[in
         runs.insert(0, (count, hop * source))
         extent, stride = extent // count, step * size
     return runs if extent == 1 else None
+
+
+def joined_run(runs: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Joins runs (extent, stride), outermost first, that step evenly; None if they do not."""
+    moving = [run for run in runs if run[0] > 1]
+    for outer, inner in itertools.pairwise(moving):
+        if outer[1] != inner[0] * inner[1]:
+            return None
+    extent = math.prod(extent for extent, _ in moving)
+    return (extent, moving[-1][1]) if moving else (1, 1)

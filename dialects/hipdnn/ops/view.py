@@ -22,7 +22,8 @@ class ViewOp(HipdnnOp, mnemonic="view"):
     """A strided window on a tensor, which costs no kernel.
 
     Element `[i, j, ...]` of the result is element `offset + i·strides[0] + j·strides[1] + ...`
-    of the operand's own row-major storage. Stride 0 is a broadcast.
+    of the operand's own storage. That is row-major, unless the graph that yields the operand
+    says otherwise by `result_strides`. Stride 0 is a broadcast.
     """
 
     base = Operand("tensor that is looked at; not itself a view")

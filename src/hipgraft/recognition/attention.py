@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +24,7 @@ from hipgraft.recognition.values import (
     through_casts,
     window,
 )
-from hipgraft.views import StridedView
+from hipgraft.views import StridedView, joined_run
 
 _HIDDEN = -1e30
 """Scores at or below this weigh nothing beside any score that a program computes."""
@@ -226,19 +224,11 @@ def _composed(runs: Sequence[list[tuple[int, int]]], offset: int) -> StridedView
         moving = [run for run in walked if run[0] > 1]
         if dim == _HEADS and len(moving) == 2 and moving[1][1] == 0:
             moving = moving[:1]
-        joined = _joined(moving)
+        joined = joined_run(moving)
         if joined is None:
             return None
         dims.append(joined)
     return StridedView(tuple(n for n, _ in dims), tuple(step for _, step in dims), offset)
-
-
-def _joined(runs: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Runs that step evenly as one."""
-    for outer, inner in itertools.pairwise(runs):
-        if outer[1] != inner[0] * inner[1]:
-            return None
-    return (math.prod(extent for extent, _ in runs), runs[-1][1]) if runs else (1, 0)
 
 
 def _check_shapes(shapes: Sequence[tuple[int, ...]]) -> None:

@@ -1,0 +1,158 @@
+"""Lets graphs write the order that their results are read in, instead of copying them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from hipgraft.bindings import ir
+from hipgraft.buffers import view_of, window_of
+from hipgraft.dialects import hipdnn
+from hipgraft.pass_base import Pass, PassState
+from hipgraft.rewriting import NoMatch, collect
+from hipgraft.views import StridedView, joined_run, row_major_strides
+
+
+def _is_copy(graph: hipdnn.GraphOp) -> bool:
+    """Whether a graph does nothing but copy its operand."""
+    ops = [op.operation for op in graph.body.operations]
+    if len(ops) != 2 or ops[0].name != "hipdnn.pointwise":
+        return False
+    mode = ir.StringAttr(ops[0].attributes["mode"]).value
+    types = [ir.RankedTensorType(value.type) for value in (*graph.inputs, *graph.outputs)]
+    return mode == "identity" and types[0].element_type == types[1].element_type
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return tuple(ir.RankedTensorType(value.type).shape)
+
+
+def written_strides(shape: tuple[int, ...], window: StridedView) -> list[int] | None:
+    """Strides at which a tensor of `shape` lies so that `window` on it would be row-major.
+
+    Args:
+        shape: of the tensor, row-major so far.
+        window: on all of the tensor, each element once.
+
+    Returns:
+        A stride for each dimension; None where the window is no such thing or splits a dimension.
+    """
+    steps = zip(window.strides, window.shape, row_major_strides(window.shape), strict=True)
+    digits = sorted([step for step in steps if step[1] > 1], reverse=True)
+    extents = tuple(extent for _, extent, _ in digits)
+    is_permutation = row_major_strides(extents) == tuple(step for step, _, _ in digits)
+    if (
+        window.offset
+        or not is_permutation
+        or window.elements != StridedView.of_shape(shape).elements
+    ):
+        return None
+    order = StridedView(extents, tuple(target for _, _, target in digits))
+    runs = StridedView.of_shape(shape).through_copy(order)
+    joined = None if runs is None else [joined_run(run) for run in runs]
+    if joined is None or None in joined:
+        return None
+    return [run[1] for run in joined if run is not None]
+
+
+def _readers(value: ir.Value) -> list[ir.Operation]:
+    return list(dict.fromkeys(use.owner.operation for use in value.uses))
+
+
+def _fold(op: ir.Operation) -> NoMatch | None:
+    """Folds the copy `op` into the graph that makes what it copies."""
+    copy = hipdnn.GraphOp(op)
+    view = view_of(copy.inputs[0])
+    if view is None:
+        return NoMatch("no-window", "'hipdnn.graph' op copies a whole tensor")
+    owner = view.base.owner
+    if isinstance(owner, ir.Block) or owner.name != hipdnn.GraphOp.OP_NAME:
+        return NoMatch("no-graph", "'hipdnn.graph' op copies what no graph yields")
+    strides = written_strides(_shape(view.base), window_of(view))
+    if strides is None:
+        return NoMatch("no-permutation", "'hipdnn.graph' op copies no permutation of a tensor")
+    if len(_readers(view.base)) > 1 or len(_readers(view.window)) > 1:
+        return NoMatch("read-elsewhere", "'hipdnn.graph' op copies a tensor that others read")
+    _write_in_order(hipdnn.GraphOp(owner.operation), view.base, strides)
+    _read_storage(copy.outputs[0], view.base, op)
+    return None
+
+
+def _write_in_order(producer: hipdnn.GraphOp, result: ir.Value, strides: list[int]) -> None:
+    """Sets the strides of one result of a graph."""
+    layouts = list(producer.result_strides or [None] * len(producer.outputs))
+    layouts[ir.OpResult(result).result_number] = strides
+    attributes = [
+        ir.UnitAttr.get() if layout is None else ir.DenseI64ArrayAttr.get(layout)
+        for layout in layouts
+    ]
+    producer.operation.attributes["result_strides"] = ir.ArrayAttr.get(attributes)
+
+
+def _read_storage(copied: ir.Value, base: ir.Value, copy: ir.Operation) -> None:
+    """Lets readers of the copy look at the storage of `base`, and erases copy and window."""
+    old_view = cast(ir.OpView, copy.operands[0].owner).operation
+    for reader in _readers(copied):
+        if reader.name == hipdnn.ViewOp.OP_NAME:
+            reader.operands[0] = base
+    if next(iter(copied.uses), None) is not None:
+        with ir.InsertionPoint(copy):
+            whole = hipdnn.view(base, ir.RankedTensorType(copied.type), loc=copy.location)
+        copied.replace_all_uses_with(whole)
+    copy.erase()
+    old_view.erase()
+
+
+@dataclass(frozen=True)
+class HipdnnFoldCopiesPass(Pass):
+    """Folds copies into another order into the graphs that make what they copy.
+
+    A graph that only copies a permuted window of another graph's result goes; the other graph
+    writes the result in that order (`result_strides`), and readers look at its storage.
+
+    Before:
+        ```mlir
+        %0 = "hipdnn.graph"(%q, %k, %v) ({...})
+             : (...) -> tensor<1x4x16x8xf32>
+        %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 512, 8, 128, 1>}
+             : (tensor<1x4x16x8xf32>) -> tensor<1x16x4x8xf32>
+        %2 = "hipdnn.graph"(%1) ({... identity ...}) {arg_strides = ...}
+             : (tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32>
+        %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 32, 1>}
+             : (tensor<1x16x4x8xf32>) -> tensor<16x32xf32>
+        ```
+
+    After:
+        ```mlir
+        %0 = "hipdnn.graph"(%q, %k, %v) ({...}) {result_strides = [array<i64: 512, 8, 32, 1>]}
+             : (...) -> tensor<1x4x16x8xf32>
+        %3 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 32, 1>}
+             : (tensor<1x4x16x8xf32>) -> tensor<16x32xf32>
+        ```
+
+    Requires:
+        Stage `hipdnn-graphs`.
+
+    Ensures:
+        Stage `hipdnn-graphs`. A copy that stays is a missed remark that names the reason.
+
+    Errors:
+        None.
+
+    Source:
+        own.
+    """
+
+    name: ClassVar[str] = "hipdnn-fold-copies"
+    requires: ClassVar[str | None] = "hipdnn-graphs"
+    ensures: ClassVar[str | None] = "hipdnn-graphs"
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Folds the copies of every function."""
+        graphs = collect(module, [hipdnn.GraphOp.OP_NAME])
+        for op in [op for op in graphs if _is_copy(hipdnn.GraphOp(op))]:
+            reason = _fold(op)
+            if reason is None:
+                state.count("folded-copies")
+            else:
+                state.missed(op, reason.name, reason.reason)

@@ -1,0 +1,85 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-fold-copies | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-fold-copies --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// Copies that no graph can write in their order stay, and a remark tells why.
+
+// REMARK: 'hipdnn.graph' op copies no permutation of a tensor
+// CHECK-LABEL: func.func @part
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @part(%x: tensor<2x4xf32>) -> (tensor<3x2xf32>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<2x4xf32>) -> tensor<3x2xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<3x2xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<3x2xf32>) -> tensor<3x2xf32>
+    "hipdnn.yield"(%r) : (tensor<3x2xf32>) -> ()
+  }) {name = "copy"} : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  return %2 : tensor<3x2xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.graph' op copies no permutation of a tensor
+// CHECK-LABEL: func.func @broadcast
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @broadcast(%x: tensor<2x4xf32>) -> (tensor<2x8xf32>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 0, 1>} : (tensor<2x4xf32>) -> tensor<2x8xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<2x8xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+    "hipdnn.yield"(%r) : (tensor<2x8xf32>) -> ()
+  }) {name = "copy"} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  return %2 : tensor<2x8xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.graph' op copies what no graph yields
+// CHECK-LABEL: func.func @argument
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @argument(%x: tensor<2x4xf32>) -> (tensor<4x2xf32>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = "hipdnn.view"(%x) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<4x2xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<4x2xf32>) -> tensor<4x2xf32>
+    "hipdnn.yield"(%r) : (tensor<4x2xf32>) -> ()
+  }) {name = "copy"} : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  return %2 : tensor<4x2xf32>
+}
+
+// -----
+
+// REMARK: 'hipdnn.graph' op copies a tensor that others read
+// CHECK-LABEL: func.func @read_elsewhere
+// CHECK-NOT:     result_strides
+// CHECK:         mode = "identity"
+func.func @read_elsewhere(%x: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<2x4xf32>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %2 = "hipdnn.graph"(%1) ({
+  ^bb0(%a: tensor<4x2xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "identity"} : (tensor<4x2xf32>) -> tensor<4x2xf32>
+    "hipdnn.yield"(%r) : (tensor<4x2xf32>) -> ()
+  }) {name = "copy"} : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  return %2, %0 : tensor<4x2xf32>, tensor<2x4xf32>
+}
