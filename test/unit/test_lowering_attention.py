@@ -75,18 +75,20 @@ def dropout_case(element: str) -> Case:
     return forward_case("dropout", element, extra=extra, oracle=oracle, dropout_probability=0.5)
 
 
-def sink_case(element: str) -> Case:
+def sink_case(element: str, name: str = "sink", shape: tuple[int, ...] = (1, 4, 1, 1)) -> Case:
     sink = uniform(random, (1, 4, 1, 1), "f32", 0, 3)
     return forward_case(
-        "sink",
+        name,
         element,
-        extra={"sink_token": sink},
+        extra={"sink_token": sink.reshape(shape)},
         oracle={"sink": sink.astype(np.float64)},
         results=("o", "stats", "max", "sum_exp"),
     )
 
 
-def paged_case(name: str, element: str, *, most: int | None = None) -> Case:
+def paged_case(
+    name: str, element: str, *, most: int | None = None, shape: tuple[int, ...] = (2, 1, 3, 1)
+) -> Case:
     """Pages of 3 keys in any order; entries that are not in use point nowhere."""
     pool = {name: uniform(random, (5, 2, 3, 8), element) for name in ("k", "v")}
     pool["k"][2] = pool["v"][2] = np.nan  # the page of no sequence
@@ -101,7 +103,7 @@ def paged_case(name: str, element: str, *, most: int | None = None) -> Case:
                 rows[batch, :, key] = exact[side][table[batch, key // 3], :, key % 3]
         exact[side] = rows
     expected = attend(**exact, seen=padding([6, 6], lengths, (6, keys)))
-    tables = {f"page_table_{side}": table.reshape(2, 1, 3, 1) for side in ("k", "v")}
+    tables = {f"page_table_{side}": table.reshape(shape) for side in ("k", "v")}
     extra = {
         "seq_len_q": np.array([6, 6], np.int32),
         "seq_len_kv": np.array(lengths, np.int32).reshape(2, 1, 1, 1),
@@ -156,6 +158,7 @@ def backward_case(
     k: Sequence[int] = (1, 2, 4, 5),
     extra: dict[str, Array] | None = None,
     oracle: dict[str, Any] | None = None,
+    stats_rank: int = 4,
     **attributes: Any,
 ) -> Case:
     values = inputs(q, k, element)
@@ -178,7 +181,8 @@ def backward_case(
             do.astype(np.float64),
         )
     values["o"] = forward["o"].astype(DTYPES[element])
-    values |= {"do": do, "stats": forward["stats"].astype(np.float32)}
+    stats = forward["stats"].astype(np.float32).reshape([*q[:3], 1][:stats_rank])
+    values |= {"do": do, "stats": stats}
     return op_case(
         f"backward_{name}_{element}",
         hipdnn.SdpaBackwardOp,
@@ -237,12 +241,14 @@ CASES = [
     forward_case("causal", oracle={"seen": CAUSAL}, right_bound=0, results=("o", "max")),
     *(dropout_case(element) for element in SDPA),
     *(sink_case(element) for element in SDPA),
+    sink_case("f32", "sink_per_head", (4,)),
     *(paged_case("paged", element) for element in SDPA),
+    paged_case("paged_by_rows", "f32", shape=(2, 3)),
     paged_case("paged_shorter", "f32", most=7),
     fp8_case("f8E4M3FN"),
     fp8_case("f8E5M2"),
     *(backward_case("plain", element) for element in BACKWARD),
-    backward_case("shared", q=(1, 4, 3, 5), k=(1, 2, 4, 5)),
+    backward_case("shared", q=(1, 4, 3, 5), k=(1, 2, 4, 5), stats_rank=3),
     backward_case("causal", oracle={"seen": CAUSAL[:4, :4]}, causal_mask=True),
     backward_case("window", oracle={"seen": WINDOW}, left_bound=2, right_bound=1),
     backward_case(

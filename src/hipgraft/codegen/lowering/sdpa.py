@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
@@ -54,7 +55,7 @@ def _decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     emitter, q = lowering.emitter, lowering.tensor(op.q)
     k, v = keys_and_values(op, lowering)
     scores = masked_scores(op, lowering, q, k, op.scale, op.descale_q, op.descale_k)
-    softmax = _Softmax.of(emitter, scores, lowering.optional(op.sink_token))
+    softmax = _Softmax.of(emitter, scores, _sink(op, lowering))
     weights = softmax.weights()
     read = _scaled(lowering, weights, v.element, op.dropout_mask, op.dropout_scale, op.scale_s)
     product = product_of_heads(emitter, read, v, scores.element)
@@ -71,6 +72,11 @@ def _decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
             result = emitter.cast(statistic(), element_of(value))
             results.append(emitter.reshape(result, shape_of(value)))
     return results
+
+
+def _sink(op: SdpaOp, lowering: Lowering) -> Tensor | None:
+    sink = lowering.optional(op.sink_token)
+    return None if sink is None else lowering.emitter.reshape(sink, [1, prod(sink.shape), 1, 1])
 
 
 def _scaled(lowering: Lowering, value: Tensor, element: str, *factors: ir.Value | None) -> Tensor:

@@ -53,8 +53,8 @@ def _weights(op: SdpaBackwardOp, lowering: Lowering, scores: Tensor) -> Tensor:
         # In a row without any visible key the difference is NaN.
         return m.select("eq", score, -math.inf, m.constant(0), power)
 
-    operands = [scores, lowering.tensor(op.stats)]
-    return elementwise(lowering.emitter, "weights", operands, formula, scores.element)
+    stats = lowering.emitter.reshape(lowering.tensor(op.stats), [*scores.shape[:3], 1])
+    return elementwise(lowering.emitter, "weights", [scores, stats], formula, scores.element)
 
 
 def _dropped(op: SdpaBackwardOp, lowering: Lowering, value: Tensor) -> Tensor:

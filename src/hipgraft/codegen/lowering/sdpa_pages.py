@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
@@ -22,7 +24,10 @@ def keys_and_values(op: SdpaOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
 def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) -> Tensor:
     """Emits the sequence of each batch; row `j` is row `j % size` of page `table[j / size]`."""
     emitter = lowering.emitter
-    pool, entries = (emitter.logical(lowering.tensor(value)) for value in (pages, table))
+    pool = emitter.logical(lowering.tensor(pages))
+    batches = lowering.tensor(op.q).shape[0]
+    entries = lowering.tensor(table)
+    entries = emitter.reshape(entries, [batches, prod(entries.shape) // batches])
     lengths = lowering.optional(op.seq_len_kv)
     lengths = None if lengths is None else emitter.reshape(lengths, [lengths.shape[0]])
     count, heads, size, width = pool.shape
@@ -30,9 +35,8 @@ def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) ->
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
         batch, head, key, column = (scalars.index(dim) for dim in range(4))
         rows = scalars.constant(size, "index")
-        zero = scalars.constant(0, "index")
         slot = scalars.op("arith.divui", key, rows)
-        page = scalars.element(entries, batch, zero, slot, zero)
+        page = scalars.element(entries, batch, slot)
         # The entries of pages that are not in use may be anything.
         last = scalars.constant(count - 1, "index")
         page = scalars.op("arith.minui", scalars.cast(page, "index"), last)
@@ -45,6 +49,6 @@ def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) ->
         used = scalars.compare("lt", key, length)
         return [scalars.select(used, value, scalars.constant(0, pool.element))]
 
-    shape = (lowering.tensor(op.q).shape[0], heads, op.keys, width)
+    shape = (batches, heads, op.keys, width)
     init = emitter.empty(Tensor.logical("", shape, pool.element))
     return emitter.generic("gathered", [], [init], body, shape=shape)[0]
