@@ -10,7 +10,8 @@ from hipgraft.bindings import ir
 from hipgraft.diagnostics import CodegenError
 from hipgraft.element_types import byte_size
 from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.torch_to_hipdnn.converter import NoMatch, builtin_tensor_type, is_tensor
+from hipgraft.tensor_builder import NoMatch
+from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
 from hipgraft.torch_to_hipdnn.views import VIEWS
 
 _LITERAL = "torch.vtensor.literal"

@@ -1,9 +1,10 @@
 """Conversion of torch programs to hipDNN ops: one small function per ATen op."""
 
+from hipgraft.tensor_builder import NoMatch
 from hipgraft.torch_to_hipdnn.attention import ATTENTION
 from hipgraft.torch_to_hipdnn.compositions import COMPOSITIONS
 from hipgraft.torch_to_hipdnn.contractions import CONTRACTIONS
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter
 from hipgraft.torch_to_hipdnn.gradients import GRADIENTS
 from hipgraft.torch_to_hipdnn.norms import NORMS
 from hipgraft.torch_to_hipdnn.pointwise import POINTWISE

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
 def _sdpa(converter: Converter, op: TorchOp) -> Sequence[Tensor]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from hipgraft.bindings import ir
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
 def _boolean() -> ir.Type:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, Tensor, TorchOp
+from hipgraft.tensor_builder import Tensor
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.torch_to_hipdnn.pointwise import scaled
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.tensor_reductions import reduce
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.torch_to_hipdnn.norms import (
     channel_shape,
     parameter,
     parameter_shape,
 )
-from hipgraft.torch_to_hipdnn.reductions import reduce
 
 _Results = Sequence[Tensor | None]
 

@@ -7,14 +7,8 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import (
-    Conversion,
-    Converter,
-    NoMatch,
-    Tensor,
-    TorchOp,
-    with_trailing,
-)
+from hipgraft.tensor_builder import NoMatch, Tensor, with_trailing
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
 def parameter(

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from hipgraft.bindings import ir
+from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.torch_to_hipdnn.constants import dtype_name
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 _UNARY = {
     "abs": "abs",

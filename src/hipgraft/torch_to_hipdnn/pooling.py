@@ -8,8 +8,9 @@ from functools import partial
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
-from hipgraft.torch_to_hipdnn.reductions import reduce
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.tensor_reductions import reduce
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
 def _per_dim(values: Sequence[int], rank: int) -> list[int]:

@@ -8,14 +8,8 @@ from functools import partial
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.torch_to_hipdnn.converter import (
-    Conversion,
-    Converter,
-    NoMatch,
-    Tensor,
-    TorchOp,
-    with_trailing,
-)
+from hipgraft.tensor_builder import NoMatch, Tensor, with_trailing
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 _TOTAL = (".sum", ".mean", ".prod", ".max", ".min")
 """Ops whose name without a suffix reduces all dimensions."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, NoMatch, Tensor, TorchOp
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
 def _wrapped(dim: int, rank: int) -> int:
