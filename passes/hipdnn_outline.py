@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.outlining import BodyBuilder, Group, Grouping, operand_layouts, outline
+from hipgraft.outlining import COPIED_OPS, BodyBuilder, Group, Grouping, operand_layouts, outline
 from hipgraft.pass_base import Pass, PassState, option
 
 _CONTRACTIONS = frozenset(
@@ -183,7 +183,7 @@ def _leave_to_fallbacks(grouping: Grouping) -> None:
             continue
         members = set(group.ops)
         outside = {user for op in group.ops for user in _users(op)} - members
-        if outside and all(user.name == "torch_c.from_builtin_tensor" for user in outside):
+        if outside and all(user.name in COPIED_OPS for user in outside):
             group.outlined = False
 
 

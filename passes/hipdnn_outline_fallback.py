@@ -21,6 +21,9 @@ from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
 from hipgraft.views import StridedView
 
+_LEAVING = frozenset({"torch_c.to_builtin_tensor", "migraphx.mlir.as.logical.shape"})
+"""Casts that stay with what they cast, which no launch could write."""
+
 _STAYING = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.execute", "hipdnn.view", "arith.constant"}
 )
@@ -49,17 +52,28 @@ def _is_copied(op: ir.Operation) -> bool:
 
 def _check(op: ir.Operation) -> None:
     """Refuses what no container can hold."""
-    if not op.name.startswith(("torch.", "torch_c.", "hipdnn.")):
-        raise PassFailure(f"'{op.name}' op cannot be outlined: expected a torch or hipdnn op", op)
+    if not op.name.startswith(("torch.", "torch_c.", "migraphx.", "hipdnn.")):
+        raise PassFailure(
+            f"'{op.name}' op cannot be outlined: expected a torch, migraphx or hipdnn op", op
+        )
     if len(op.regions):
         raise PassFailure(f"'{op.name}' op has regions: control flow is not supported", op)
     for value in op.results:
-        if not is_tensor(value) and not isinstance(value.type, ir.RankedTensorType):
+        if not (is_tensor(value) or _is_shaped(value) or _is_builtin(value)):
             raise PassFailure(
                 f"'{op.name}' op computes a value of type {value.type}: expected a tensor, "
                 "which its launch could write",
                 op,
             )
+
+
+def _is_builtin(value: ir.Value) -> bool:
+    return isinstance(value.type, ir.RankedTensorType)
+
+
+def _is_shaped(value: ir.Value) -> bool:
+    """Whether only the op that follows, in the same container, reads the value."""
+    return str(value.type).startswith("!migraphx.shaped")
 
 
 def _place(op: ir.Operation, grouping: Grouping, fuse: bool) -> None:
@@ -69,7 +83,7 @@ def _place(op: ir.Operation, grouping: Grouping, fuse: bool) -> None:
     _check(op)
     producers = [grouping.producer(value) for value in _reads(op)]
     candidates = dict.fromkeys(group for group in producers if group and group.outlined)
-    if op.name != "torch_c.to_builtin_tensor" and not fuse:
+    if op.name not in _LEAVING and not fuse:
         candidates = {}
     for group in sorted(candidates, key=lambda group: group.level, reverse=True):
         if grouping.can_join(op, group):
@@ -121,9 +135,10 @@ def _make_fallback(
 
 
 def _fallback_name(group: Group, index: int) -> str:
-    words = [op.name.split(".")[-1] for op in group.ops if not op.name.startswith("torch_c.")]
+    casts = ("torch_c.", "migraphx.mlir.")
+    words = [op.name.split(".")[-1] for op in group.ops if not op.name.startswith(casts)]
     named = [op.name.split(".")[2] for op in group.ops if op.name.startswith("torch.aten.")]
-    return "_".join([*(named or words)[:4], str(index)])
+    return "_".join([*(named or words or ["unpack"])[:4], str(index)])
 
 
 def _erase_unread(block: ir.Block) -> None:

@@ -17,7 +17,9 @@ _LIMIT = 20
 
 _CONTAINER_CONTENTS = {
     "hipdnn.graph": frozenset({"hipdnn.*", "arith.constant"}),
-    "hipdnn.fallback": frozenset({"hipdnn.*", "arith.constant", "torch.*", "torch_c.*"}),
+    "hipdnn.fallback": frozenset(
+        {"hipdnn.*", "arith.constant", "torch.*", "torch_c.*", "migraphx.*"}
+    ),
 }
 _NO_COMPUTE = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "hipdnn.execute", "hipdnn.executable"}
@@ -182,7 +184,7 @@ CONTRACTS: dict[str, Contract] = {
         ),
         Contract(
             name="hipdnn-ops",
-            doc="Functions on builtin tensors; hipDNN's compute ops, and torch ops between casts.",
+            doc="Functions on builtin tensors; hipDNN's compute ops, and others between casts.",
             top_level=frozenset({"func.func"}),
             in_functions=frozenset(
                 {
@@ -190,6 +192,7 @@ CONTRACTS: dict[str, Contract] = {
                     "arith.constant",
                     "torch.*",
                     "torch_c.*",
+                    "migraphx.*",
                     "func.return",
                 }
             ),

@@ -207,7 +207,13 @@ def readers(value: ir.Value) -> Iterator[ir.Operation]:
             yield user
 
 
-COPIED_OPS = frozenset({"torch.prim.ListConstruct", "torch_c.from_builtin_tensor"})
+COPIED_OPS = frozenset(
+    {
+        "torch.prim.ListConstruct",
+        "torch_c.from_builtin_tensor",
+        "migraphx.mlir.as.underlying.shape",
+    }
+)
 """Ops with operands that are copied into each container that reads them."""
 
 

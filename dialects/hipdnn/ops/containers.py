@@ -41,13 +41,13 @@ class GraphOp(ContainerOp, mnemonic="graph"):
 class FallbackOp(ContainerOp, mnemonic="fallback"):
     """Connected ops that hipDNN cannot express, compiled like a graph.
 
-    They are torch ops, between `torch_c` casts to the builtin tensors at the border, and hipDNN
-    ops that have no graph of their own.
+    They are torch or migraphx ops, between casts to the builtin tensors at the border (`torch_c`,
+    `migraphx.mlir.as.*.shape`), and hipDNN ops that have no graph of their own.
     """
 
     @classmethod
     def computes(cls, name: str) -> bool:  # noqa: D102
-        return name.startswith("torch.") or super().computes(name)
+        return name.startswith(("torch.", "migraphx.")) or super().computes(name)
 
     @classmethod
     def allows(cls, name: str) -> bool:  # noqa: D102

@@ -6,33 +6,12 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from hipgraft.bindings import ir
-from hipgraft.dialects import hipdnn
-from hipgraft.tensor_builder import NoMatch, Tensor, with_trailing
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.tensor_reductions import exponentials, reduce, softmax, wide_type
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 _TOTAL = (".sum", ".mean", ".prod", ".max", ".min")
 """Ops whose name without a suffix reduces all dimensions."""
-
-
-def reduce(
-    converter: Converter, mode: str, tensor: Tensor, dims: Sequence[int], element: ir.Type
-) -> Tensor:
-    """Emits `hipdnn.reduction` over `dims`, which stay as unit dimensions."""
-    kept = [1 if dim in dims else extent for dim, extent in enumerate(tensor.shape)]
-    rank = len(tensor.shape)
-    if sorted(dims) == list(range(rank - len(dims), rank)):
-        tensor, count = with_trailing(tensor, len(dims))
-        rank = len(tensor.shape)
-        dims = range(rank - count, rank)
-    shape = [1 if dim in dims else extent for dim, extent in enumerate(tensor.shape)]
-    out = hipdnn.reduction(
-        converter.materialize(tensor),
-        mode=mode,
-        result_type=ir.RankedTensorType.get(shape, element),
-        loc=converter.location,
-    )
-    return converter.whole(out).reshape(kept)
 
 
 def _dims(given: int | Sequence[int] | None, rank: int) -> list[int]:
@@ -65,28 +44,6 @@ def _extremum_with_index(mode: str, converter: Converter, op: TorchOp) -> Sequen
     return [*_reduction(mode, converter, op), None]
 
 
-def softmax(converter: Converter, tensor: Tensor, dim: int, element: ir.Type) -> Tensor:
-    """`exp(x - max) / sum(exp(x - max))` along `dim`, in f32 (f64 for f64)."""
-    wide = _wide(tensor)
-    exponential, total = _exponentials(converter, tensor, dim, wide)[1:]
-    return converter.pointwise("div", [exponential, total], element)
-
-
-def _exponentials(
-    converter: Converter, tensor: Tensor, dim: int, wide: ir.Type
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns x - max, its exponential, and the sum of those."""
-    largest = reduce(converter, "MAX", tensor, [dim], wide)
-    shifted = converter.pointwise("sub", [tensor, largest], wide)
-    exponential = converter.pointwise("exp", [shifted], wide)
-    return shifted, exponential, reduce(converter, "ADD", exponential, [dim], wide)
-
-
-def _wide(tensor: Tensor) -> ir.Type:
-    f64 = ir.F64Type.get()
-    return f64 if tensor.element_type == f64 else ir.F32Type.get()
-
-
 def _softmax(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.float_tensor(0)
     dim = _dims(op.constant(1), len(tensor.shape))[0]
@@ -94,9 +51,9 @@ def _softmax(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _log_softmax(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    tensor, wide = op.float_tensor(0), _wide(op.float_tensor(0))
+    tensor, wide = op.float_tensor(0), wide_type(op.float_tensor(0))
     dim = _dims(op.constant(1), len(tensor.shape))[0]
-    shifted, _, total = _exponentials(converter, tensor, dim, wide)
+    shifted, _, total = exponentials(converter, tensor, dim, wide)
     log = converter.pointwise("log", [total], wide)
     return [converter.pointwise("sub", [shifted, log], op.result_element())]
 

@@ -19,6 +19,7 @@ from hipgraft.codegen.lowering import (
     resample_backward,
     sdpa,
     sdpa_backward,
+    view,
 )
 from hipgraft.codegen.lowering.container import lower_container, operand_layouts, result_layouts
 
@@ -41,4 +42,5 @@ _ = (
     resample_backward,
     sdpa,
     sdpa_backward,
+    view,
 )

@@ -9,13 +9,58 @@ from dataclasses import replace
 from hipgraft.codegen.layout import Layout, Window
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
-from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.lowering.tensor import Tensor, reassociation
 from hipgraft.diagnostics import CodegenError
 
 
 def read_operand(emitter: Emitter, name: str, layout: Layout) -> Tensor:
     """Returns the logical tensor that `layout` describes in the argument `name`."""
-    memory = Tensor.logical(name, layout.physical_shape, layout.element_type)
+    return _read(emitter, Tensor.logical(name, layout.physical_shape, layout.element_type), layout)
+
+
+def read_window(emitter: Emitter, base: Tensor, layout: Layout) -> Tensor:
+    """Returns the logical tensor that `layout` describes in the row-major elements of `base`."""
+    renamed = _permuted(base, layout)
+    if renamed is not None:
+        return renamed
+    count = math.prod(base.shape)
+    wanted = layout.physical_elements
+    if wanted == count:
+        return _read(emitter, reshaped(emitter, base, layout.physical_shape), layout)
+    flat = reshaped(emitter, base, (count,))
+    if wanted > count:  # the last row of the packed tensor is not all there
+        return _gather(emitter, flat, layout)
+    memory = _slice(emitter, flat, Window((count,), (0,), (wanted,)))
+    return _read(emitter, reshaped(emitter, memory, layout.physical_shape), layout)
+
+
+def _permuted(base: Tensor, layout: Layout) -> Tensor | None:
+    """The same value under other dims, where the window only permutes or repeats."""
+    window, extents = layout.window, tuple(layout.shape[dim] for dim in layout.order)
+    if window is None or not window.is_whole or layout.offset or extents != base.shape:
+        return None
+    dims = tuple(layout.order[dim] for dim in base.dims)
+    return Tensor(base.name, layout.shape, base.element, dims)
+
+
+def reshaped(emitter: Emitter, value: Tensor, shape: Sequence[int]) -> Tensor:
+    """Returns the row-major elements of `value` in any shape."""
+    if _refines(value.shape, shape) or _refines(shape, value.shape):
+        return emitter.reshape(value, shape)
+    flat = emitter.reshape(value, (math.prod(shape),))
+    return emitter.reshape(flat, shape)
+
+
+def _refines(wide: Sequence[int], narrow: Sequence[int]) -> bool:
+    """Whether each dim of `narrow` is made of neighbours in `wide`."""
+    if len(wide) < len(narrow):
+        return False
+    groups = reassociation(wide, narrow)
+    products = [math.prod(wide[dim] for dim in group) for group in groups]
+    return products == list(narrow)
+
+
+def _read(emitter: Emitter, memory: Tensor, layout: Layout) -> Tensor:
     window = layout.window
     if window is None:
         return _gather(emitter, memory, layout)

@@ -10,11 +10,13 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.context import LOWERINGS, Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ContainerOp, GraphOp, wrap
+from hipgraft.dialects.migraphx import is_migraphx
 
 
 def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
@@ -89,6 +91,8 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
 def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> None:
     if op.name == "arith.constant":
         lowering.tensors[op.results[0]] = _constant(lowering, op)
+    elif is_migraphx(op):
+        lowering.tensors.update(zip(op.results, lower_migraphx(op, lowering), strict=True))
     elif not op.name.startswith("hipdnn."):
         copier.copy(op, lowering)
     elif op.name in LOWERINGS:

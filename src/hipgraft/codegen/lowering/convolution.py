@@ -80,7 +80,7 @@ class Sliding:
 def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Pads, convolves into an accumulator, and rounds once."""
     emitter = lowering.emitter
-    x, w = lowering.tensor(op.x), lowering.tensor(op.w)
+    x, w = (emitter.widened(lowering.tensor(value)) for value in (op.x, op.w))
     accumulator = accumulator_type(op, x.element, w.element)
     if op.conv_mode is ConvMode.CONVOLUTION:
         w = flipped(emitter, w)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hipgraft.codegen.layout import memory_element
+from hipgraft.codegen.lowering.float_codes import BYTES
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float, literal
 from hipgraft.codegen.lowering.tensor import (
     Tensor,
@@ -188,6 +189,10 @@ class Emitter:
         return self.pointwise(
             "cast", [value], value.shape, element, lambda s, args: [s.cast(args[0], element)]
         )
+
+    def widened(self, value: Tensor) -> Tensor:
+        """Converts floats of 8 bits to f32, as contractions of them need."""
+        return self.cast(value, "f32") if value.element in BYTES else value
 
     def in_order(self, value: Tensor, order: Sequence[int]) -> Tensor:
         """Returns `value` stored with its logical dims in `order`, none of them left out."""

@@ -21,7 +21,7 @@ from hipgraft.dialects.hipdnn import MatmulOp
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies into an accumulator and rounds once."""
     emitter = lowering.emitter
-    a, b = lowering.tensor(op.a), lowering.tensor(op.b)
+    a, b = (emitter.widened(lowering.tensor(value)) for value in (op.a, op.b))
     accumulator = accumulator_type(op, a.element, b.element)
     product = multiply(emitter, a, b, shape_of(op.c), accumulator)
     return [emitter.cast(product, element_of(op.c))]

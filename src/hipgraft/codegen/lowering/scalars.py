@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hipgraft.codegen.layout import memory_element
+from hipgraft.codegen.lowering.float_codes import BYTES, decode, encode
 from hipgraft.codegen.lowering.small_floats import is_small, rounded
 from hipgraft.codegen.lowering.tensor import Tensor
 
@@ -116,6 +117,10 @@ class ScalarEmitter:
         """Converts to `element` as C does; to i1 by comparison with zero."""
         if value.type == element:
             return value
+        if value.type in BYTES:
+            return self.cast(self._from_small(value), element)
+        if element in BYTES:
+            return self._to_small(self.cast(value, "f32"), element)
         if element == "i1":
             return self.compare("ne", value, self.constant(0, value.type))
         if is_small(element):
@@ -128,6 +133,14 @@ class ScalarEmitter:
     def bitcast(self, value: Scalar, element: str) -> Scalar:
         """Reads the bits of `value` as `element`, of the same width."""
         return value if value.type == element else self._convert("arith.bitcast", value, element)
+
+    def _from_small(self, value: Scalar) -> Scalar:
+        byte = self._convert("arith.bitcast", value, "i8")
+        return decode(self, self._convert("arith.extui", byte, "i32"), BYTES[value.type])
+
+    def _to_small(self, value: Scalar, element: str) -> Scalar:
+        code = encode(self, value, BYTES[element])
+        return self._convert("arith.bitcast", self._convert("arith.trunci", code, "i8"), element)
 
     def _convert(self, op: str, value: Scalar, element: str) -> Scalar:
         return self.line(f"{op} {value.name} : {value.type} to {element}", element)

@@ -1,0 +1,79 @@
+"""Converts migraphx functions to hipDNN ops on builtin tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.migraphx_to_hipdnn import CONVERSIONS, KEPT, Converter, build_function, is_kernel
+from hipgraft.pass_base import Pass, PassState, option
+
+
+def _erase_unused(block: ir.Block) -> None:
+    """Erases, last first, what nothing reads: constants and casts of declined conversions."""
+    for operation in reversed([op.operation for op in block.operations]):
+        if operation.results and all(next(iter(r.uses), None) is None for r in operation.results):
+            operation.erase()
+
+
+@dataclass(frozen=True)
+class ConvertMigraphxToHipdnnPass(Pass):
+    """Converts migraphx functions to hipDNN ops; what hipDNN has no op for stays, with its reason.
+
+    The function's border becomes memory: packed tensors whose dimensions are in the order of the
+    strides, longer where strides leave room, of extent 1 where they are 0 (a broadcast), and of
+    bytes where two elements share one. Inside, strides are hints and are not looked at; operands
+    of elementwise ops broadcast. Transposes, slices, broadcasts and most reshapes become
+    `hipdnn.view`. Products accumulate in f32 or i32 and are rounded once. What stays has shaped
+    types still, between `migraphx.mlir.as.underlying.shape` and `.as.logical.shape`.
+
+    Before:
+        ```mlir
+        func.func @f(%x: !migraphx.shaped<1x3x4xf32, 12x1x3>)
+            -> !migraphx.shaped<1x3x4xf32, 12x1x3> {
+          %0 = migraphx.relu %x : <1x3x4xf32, 12x1x3> -> <1x3x4xf32, 12x1x3>
+          return %0 : !migraphx.shaped<1x3x4xf32, 12x1x3>
+        }
+        ```
+
+    After:
+        ```mlir
+        func.func @f(%x: tensor<1x4x3xf32>) -> tensor<1x4x3xf32> {
+          %0 = "hipdnn.view"(%x) {offset = 0 : i64, strides = array<i64: 0, 1, 3>}
+              : (tensor<1x4x3xf32>) -> tensor<1x3x4xf32>
+          %1 = "hipdnn.pointwise"(%0) {mode = "relu_fwd"} : (tensor<1x3x4xf32>) -> tensor<1x3x4xf32>
+          %2 = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 12, 1, 4>}
+              : (tensor<1x3x4xf32>) -> tensor<1x4x3xf32>
+          return %2 : tensor<1x4x3xf32>
+        }
+        ```
+
+    Requires:
+        Functions of one block with static types, from MIGraphX or rocMLIR, of any generation.
+
+    Ensures:
+        Stage `hipdnn-ops`. Each op that stays is a missed remark that names the reason.
+
+    Errors:
+        A type that no packed tensor has the strides of, a result that is a broadcast, an op or
+        feature that has neither a conversion nor a lowering; at the function or op.
+
+    Source:
+        own; meanings as in rocMLIR's MIGraphXToTosa.cpp and MIGraphX's operators.
+    """
+
+    name: ClassVar[str] = "convert-migraphx-to-hipdnn"
+    ensures: ClassVar[str | None] = "hipdnn-ops"
+
+    flat_arguments: bool = option(False, "pass memory as tensors of one dimension, as rocMLIR does")
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Converts every function on shaped values."""
+        for function in [op.operation for op in module.body.operations]:
+            if not is_kernel(function):
+                continue
+            converter = Converter(CONVERSIONS, KEPT, state)
+            made = build_function(function, converter, self.flat_arguments)
+            function.erase()
+            _erase_unused(made.entry_block)

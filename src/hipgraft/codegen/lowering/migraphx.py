@@ -1,0 +1,263 @@
+"""The migraphx operations that hipDNN has no op for, and those on unsigned numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.layout import Layout
+from hipgraft.codegen.lowering.boundary import read_window
+from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.float_codes import FORMATS, decode
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.diagnostics import CodegenError, location_text
+from hipgraft.dialects.migraphx import MigraphxOp, ShapedType
+
+_Lower = Callable[[MigraphxOp, Lowering], Tensor]
+
+
+def lower_migraphx(operation: ir.Operation, lowering: Lowering) -> Sequence[Tensor]:
+    """Lowers one operation.
+
+    Raises:
+        CodegenError: it has no lowering.
+    """
+    op = MigraphxOp(operation)
+    if op.mnemonic not in _LOWERINGS:
+        raise CodegenError(
+            f"'{operation.name}' op has no lowering to linalg",
+            location=location_text(operation.location),
+        )
+    return [_LOWERINGS[op.mnemonic](op, lowering)]
+
+
+def _operands(op: MigraphxOp, lowering: Lowering) -> list[Tensor]:
+    return [lowering.tensor(value) for value in op.operation.operands]
+
+
+# Between tensors and shaped values
+
+
+def _as_shaped(op: MigraphxOp, lowering: Lowering) -> Tensor:
+    (memory,) = _operands(op, lowering)
+    kind = op.output()
+    return _unpacked(lowering.emitter, memory, kind) if kind.bits == 4 else memory
+
+
+def _as_tensor(op: MigraphxOp, lowering: Lowering) -> Tensor:
+    return _operands(op, lowering)[0]
+
+
+def _unpacked(emitter: Emitter, memory: Tensor, kind: ShapedType) -> Tensor:
+    """Returns the elements of 4 bits that lie in the bytes of `memory` by their strides."""
+    shape = (*memory.shape, 2)
+    unpacked = _nibbles(emitter, memory.with_unit_dim(1), shape, 1, kind)
+    flat = emitter.reshape(unpacked, [memory.shape[0] * 2])
+    layout = Layout(kind.extents, kind.steps, 0, unpacked.element)
+    return read_window(emitter, flat, layout)
+
+
+def _nibbles(
+    emitter: Emitter, packed: Tensor, shape: Sequence[int], axis: int, kind: ShapedType
+) -> Tensor:
+    """Spreads each byte over the two places along `axis`, the low half first."""
+    element = "f32" if kind.is_float else "i8"
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        code = scalars.line(f"arith.extui {arguments[0].name} : i8 to i32", "i32")
+        place = scalars.cast(scalars.index(axis), "i32")
+        distance = scalars.op("arith.muli", place, scalars.constant(4, "i32"))
+        half = scalars.op("arith.shrui", code, distance)
+        return [_half(scalars, half, kind)]
+
+    init = emitter.empty(Tensor.logical("", shape, element))
+    return emitter.generic("unpacked", [packed], [init], body, shape=shape)[0]
+
+
+def _half(scalars: ScalarEmitter, half: Scalar, kind: ShapedType) -> Scalar:
+    """The number in the low 4 bits of an i32."""
+    if kind.element in FORMATS:
+        code = scalars.op("arith.andi", half, scalars.constant(15, "i32"))
+        return decode(scalars, code, FORMATS[kind.element])
+    away = scalars.constant(28, "i32")
+    back = "arith.shrui" if kind.is_unsigned else "arith.shrsi"
+    number = scalars.op(back, scalars.op("arith.shli", half, away), away)
+    return scalars.cast(number, "i8")
+
+
+def _unpack(op: MigraphxOp, lowering: Lowering) -> Tensor:
+    (packed,) = _operands(op, lowering)
+    emitter, axis, kind = lowering.emitter, op.int("axis"), op.output()
+    if op.input().bits == 4:
+        return packed
+    apart = emitter.logical(packed).with_unit_dim(axis + 1)
+    shape = (*apart.shape[: axis + 1], 2, *apart.shape[axis + 2 :])
+    return emitter.reshape(_nibbles(emitter, apart, shape, axis + 1, kind), kind.extents)
+
+
+# Elementwise
+
+
+def _convert(op: MigraphxOp, lowering: Lowering) -> Tensor:
+    source, target = op.input(), op.output()
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        return [_converted(scalars, arguments[0], source, target)]
+
+    operands = _operands(op, lowering)
+    return lowering.emitter.pointwise("convert", operands, target.extents, target.signless, body)
+
+
+def _converted(
+    scalars: ScalarEmitter, value: Scalar, source: ShapedType, target: ShapedType
+) -> Scalar:
+    """Converts with regard to signs; of floats towards zero, as C does."""
+    if source.is_unsigned and target.is_float:
+        return scalars.cast(_cast(scalars, "arith.uitofp", value, "f32"), target.signless)
+    if source.is_unsigned and target.bits > source.bits:
+        return _cast(scalars, "arith.extui", value, target.signless)
+    if source.is_float and target.is_unsigned:
+        wide = scalars.cast(value, "f32")
+        number = _cast(scalars, "arith.fptoui", wide, f"i{max(32, target.bits)}")
+        return scalars.cast(number, target.signless)
+    return scalars.cast(value, target.signless)
+
+
+def _cast(scalars: ScalarEmitter, op: str, value: Scalar, element: str) -> Scalar:
+    return scalars.line(f"{op} {value.name} : {value.type} to {element}", element)
+
+
+def _unsigned(name: str) -> _Lower:
+    """An operation on integers without signs."""
+
+    def lower(op: MigraphxOp, lowering: Lowering) -> Tensor:
+        kind = op.output()
+
+        def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+            values = arguments[: len(op.operation.operands)]
+            return [_UNSIGNED[name](scalars, values)]
+
+        return lowering.emitter.pointwise(
+            name, _operands(op, lowering), kind.extents, kind.signless, body
+        )
+
+    return lower
+
+
+def _compared(predicate: str) -> Callable[[ScalarEmitter, list[Scalar]], Scalar]:
+    def formula(scalars: ScalarEmitter, values: list[Scalar]) -> Scalar:
+        truth = scalars.op(f"arith.cmpi {predicate},", *values, result="i1")
+        return _cast(scalars, "arith.extui", truth, values[0].type)
+
+    return formula
+
+
+_UNSIGNED: dict[str, Callable[[ScalarEmitter, list[Scalar]], Scalar]] = {
+    "abs": lambda scalars, values: values[0],
+    "clip": lambda scalars, values: scalars.op(
+        "arith.minui", scalars.op("arith.maxui", values[0], values[1]), values[2]
+    ),
+    "div": lambda scalars, values: scalars.op("arith.divui", *values),
+    "greater": _compared("ugt"),
+    "greater_or_equal": _compared("uge"),
+    "max": lambda scalars, values: scalars.op("arith.maxui", *values),
+    "relu": lambda scalars, values: values[0],
+}
+
+
+# Quantisation
+
+
+def _quantize(op: MigraphxOp, lowering: Lowering) -> Tensor:
+    """`clamp(round(input / scale) + bias)`; of floats without the rounding to integers."""
+    kind = op.output()
+    has_bias = len(op.operation.operands) > 2
+    bias = op.input(2) if has_bias else None
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        x, scale = (scalars.cast(value, "f32") for value in arguments[:2])
+        ratio = scalars.op("arith.divf", x, scale)
+        shift = arguments[2] if has_bias else None
+        if kind.is_float:
+            return [_quantized_float(scalars, ratio, shift, kind)]
+        return [_quantized_integer(scalars, ratio, shift, bias, kind)]
+
+    operands = _operands(op, lowering)
+    return lowering.emitter.pointwise("quantized", operands, kind.extents, kind.signless, body)
+
+
+def _quantized_float(
+    scalars: ScalarEmitter, ratio: Scalar, shift: Scalar | None, kind: ShapedType
+) -> Scalar:
+    if shift is not None:
+        ratio = scalars.op("arith.addf", ratio, scalars.cast(shift, "f32"))
+    form = FORMATS.get(kind.signless)
+    if form is not None:
+        # What is too large becomes the largest number, as integers do.
+        bound = form.largest_value
+        high = scalars.constant(bound, "f32")
+        low = scalars.constant(-bound, "f32")
+        ratio = scalars.op("arith.maximumf", scalars.op("arith.minimumf", ratio, high), low)
+    return scalars.cast(ratio, kind.signless)
+
+
+def _quantized_integer(
+    scalars: ScalarEmitter,
+    ratio: Scalar,
+    shift: Scalar | None,
+    bias: ShapedType | None,
+    kind: ShapedType,
+) -> Scalar:
+    """Adds in 64 bits, which no operand of 32 bits overflows."""
+    # Beyond 2^62 the sum is clamped whatever the bias is.
+    bound = scalars.constant(2.0**62, "f32")
+    least = scalars.constant(-(2.0**62), "f32")
+    rounded = scalars.op("math.roundeven", ratio)
+    within = scalars.op("arith.maximumf", scalars.op("arith.minimumf", rounded, bound), least)
+    total = scalars.cast(within, "i64")
+    if shift is not None and bias is not None:
+        wide = ShapedType(bias.shape, bias.strides, "i64")
+        total = scalars.op("arith.addi", total, _converted(scalars, shift, bias, wide))
+    low, high = _range(kind)
+    total = scalars.op("arith.maxsi", total, scalars.constant(low, "i64"))
+    total = scalars.op("arith.minsi", total, scalars.constant(high, "i64"))
+    return scalars.cast(total, kind.signless)
+
+
+def _range(kind: ShapedType) -> tuple[int, int]:
+    if kind.is_unsigned:
+        return 0, (1 << kind.bits) - 1
+    return -(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1
+
+
+# Padding
+
+
+def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
+    emitter = lowering.emitter
+    x = emitter.logical(_operands(op, lowering)[0])
+    pads, rank = op.ints("pads"), x.rank
+    value = emitter.constant(op.float("value"), x.element)
+    result = replace(x, shape=op.output().extents)
+    places = ", ".join(f"%p{dim}: index" for dim in range(rank))
+    text = (
+        f"tensor.pad {x.name} low{pads[:rank]} high{pads[rank:]} {{\n"
+        f"^bb0({places}):\n"
+        f"  tensor.yield {value.name} : {x.element}\n"
+        f"}} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("padded", text))
+
+
+_LOWERINGS: dict[str, _Lower] = {
+    **{name: _unsigned(name) for name in _UNSIGNED},
+    "convert": _convert,
+    "mlir.as.logical.shape": _as_tensor,
+    "mlir.as.underlying.shape": _as_shaped,
+    "pad": _pad,
+    "quantizelinear": _quantize,
+    "unpack": _unpack,
+}

@@ -1,0 +1,108 @@
+"""Convolutions and matrix products, accumulated in f32 or i32 and rounded once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.bindings import ir
+from hipgraft.dialects import hipdnn
+from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_type
+from hipgraft.tensor_builder import NoMatch, Tensor
+
+
+def _padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
+    """All low ends, then all high ends; older modules give one list for both."""
+    padding = op.ints("padding")
+    if len(padding) == spatial:
+        return padding, padding
+    if len(padding) != 2 * spatial:
+        raise NoMatch("padding", f"expected {2 * spatial} paddings, but found {len(padding)}")
+    return padding[:spatial], padding[spatial:]
+
+
+def _check_rank(op: MigraphxOp) -> int:
+    spatial = len(op.input().shape) - 2
+    if spatial not in (1, 2, 3):
+        raise NoMatch("rank", f"expected 1 to 3 spatial dimensions, but found {spatial}")
+    return spatial
+
+
+def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    """Groups need no attribute: the channels of both operands tell their number."""
+    low, high = _padding(op, _check_rank(op))
+    x, w = converter.operand(op, "input"), converter.operand(op, "filter")
+    if x.shape[1] != w.shape[1] * op.int("group"):
+        raise NoMatch(
+            "group",
+            f"has {op.int('group')} groups of {w.shape[1]} channels, but its input has "
+            f"{x.shape[1]} channels",
+        )
+    y = hipdnn.conv_fprop(
+        converter.materialize(x),
+        converter.materialize(w),
+        pre_padding=low,
+        post_padding=high,
+        stride=op.ints("stride"),
+        dilation=op.ints("dilation"),
+        result_type=tensor_type(op.output()),
+        loc=converter.location,
+    )
+    return [converter.whole(y)]
+
+
+def _backwards_data(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    low, high = _padding(op, _check_rank(op))
+    dx = hipdnn.conv_dgrad(
+        converter.materialize(converter.operand(op, "input")),
+        converter.materialize(converter.operand(op, "filter")),
+        pre_padding=low,
+        post_padding=high,
+        stride=op.ints("stride"),
+        dilation=op.ints("dilation"),
+        result_type=tensor_type(op.output()),
+        loc=converter.location,
+    )
+    return [converter.whole(dx)]
+
+
+def matmul(converter: Converter, a: Tensor, b: Tensor, element: ir.Type) -> Tensor:
+    """Emits the product of `a` [batch..., M, K] and `b` [batch or 1..., K, N]."""
+    rank = len(a.shape)
+    if math.prod(b.shape[:-2]) == 1:
+        b = b.reshape((*[1] * (rank - 2), *b.shape[-2:]))
+    shape = (*a.shape[:-1], b.shape[-1])
+    c = hipdnn.matmul(
+        converter.materialize(a),
+        converter.materialize(b),
+        result_type=ir.RankedTensorType.get(shape, element),
+        loc=converter.location,
+    )
+    return converter.whole(c)
+
+
+def _dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    a, b = converter.operand(op, "in_a"), converter.operand(op, "in_b")
+    return [matmul(converter, a, b, tensor_type(op.output()).element_type)]
+
+
+def _quant_dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    """Operands with scales are multiplied by them first, in f32."""
+    operands: list[Tensor] = []
+    for name, scale_name in (("in_a", "scaleA"), ("in_b", "scaleB")):
+        operand, scale = converter.operand(op, name), converter.optional(op, scale_name)
+        if scale is not None:
+            operand = converter.pointwise("mul", [operand, scale], ir.F32Type.get())
+        operands.append(operand)
+    return [matmul(converter, *operands, tensor_type(op.output()).element_type)]
+
+
+CONTRACTIONS: dict[str, Conversion] = {
+    "backwards_data_convolution": _backwards_data,
+    "convolution": _convolution,
+    "dot": _dot,
+    "quant_convolution": _convolution,
+    "quant_dot": _quant_dot,
+}
+"""Conversions by mnemonic."""

@@ -1,0 +1,47 @@
+"""Reductions and softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
+from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.tensor_reductions import reduce, softmax
+
+
+def _axes(op: MigraphxOp, axes: Sequence[int]) -> list[int]:
+    """Axes counted from the front."""
+    rank = len(op.input().shape)
+    counted = [axis + rank if axis < 0 else axis for axis in axes]
+    if not all(0 <= axis < rank for axis in counted):
+        raise NoMatch("axis", f"axes {list(axes)} are out of range of rank {rank}")
+    return counted
+
+
+def _reduction(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    if op.input().is_unsigned and mode == "MAX":
+        raise NoMatch("unsigned", "hipDNN has no unsigned arithmetic")
+    tensor, kind = converter.tensor(op.operation.operands[0]), op.output()
+    axes = _axes(op, op.ints("axes"))
+    if math.prod(tensor.shape[axis] for axis in axes) > 1:
+        tensor = reduce(converter, mode, tensor, axes, element_type(kind))
+    # Older modules drop the reduced dimension.
+    return [converter.cast(tensor, element_type(kind)).reshape(kind.extents)]
+
+
+def _softmax(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor = converter.tensor(op.operation.operands[0])
+    (axis,) = _axes(op, [op.int("axis")])
+    return [softmax(converter, tensor, axis, element_type(op.output()))]
+
+
+REDUCTIONS: dict[str, Conversion] = {
+    "reduce_max": partial(_reduction, "MAX"),
+    "reduce_mean": partial(_reduction, "AVG"),
+    "reduce_sum": partial(_reduction, "ADD"),
+    "softmax": _softmax,
+}
+"""Conversions by mnemonic."""

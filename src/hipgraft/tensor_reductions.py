@@ -1,0 +1,52 @@
+"""Reductions and what is made of them, emitted as hipDNN ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.bindings import ir
+from hipgraft.dialects import hipdnn
+from hipgraft.tensor_builder import Tensor, TensorBuilder, with_trailing
+
+
+def reduce(
+    builder: TensorBuilder, mode: str, tensor: Tensor, dims: Sequence[int], element: ir.Type
+) -> Tensor:
+    """Emits `hipdnn.reduction` over `dims`, which stay as unit dimensions."""
+    kept = [1 if dim in dims else extent for dim, extent in enumerate(tensor.shape)]
+    rank = len(tensor.shape)
+    if sorted(dims) == list(range(rank - len(dims), rank)):
+        tensor, count = with_trailing(tensor, len(dims))
+        rank = len(tensor.shape)
+        dims = range(rank - count, rank)
+    shape = [1 if dim in dims else extent for dim, extent in enumerate(tensor.shape)]
+    out = hipdnn.reduction(
+        builder.materialize(tensor),
+        mode=mode,
+        result_type=ir.RankedTensorType.get(shape, element),
+        loc=builder.location,
+    )
+    return builder.whole(out).reshape(kept)
+
+
+def softmax(builder: TensorBuilder, tensor: Tensor, dim: int, element: ir.Type) -> Tensor:
+    """`exp(x - max) / sum(exp(x - max))` along `dim`, in f32 (f64 for f64)."""
+    wide = wide_type(tensor)
+    exponential, total = exponentials(builder, tensor, dim, wide)[1:]
+    return builder.pointwise("div", [exponential, total], element)
+
+
+def exponentials(
+    builder: TensorBuilder, tensor: Tensor, dim: int, wide: ir.Type
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns x - max along `dim`, its exponential, and the sum of those."""
+    largest = reduce(builder, "MAX", tensor, [dim], wide)
+    shifted = builder.pointwise("sub", [tensor, largest], wide)
+    exponential = builder.pointwise("exp", [shifted], wide)
+    return shifted, exponential, reduce(builder, "ADD", exponential, [dim], wide)
+
+
+def wide_type(tensor: Tensor) -> ir.Type:
+    """The type to accumulate in: f32, f64 for f64."""
+    f64 = ir.F64Type.get()
+    return f64 if tensor.element_type == f64 else ir.F32Type.get()
