@@ -12,6 +12,7 @@ from pathlib import Path
 from hipgraft import frontends, ir_io, report
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.pipelines.hipgraft_migraphx import PHASE_CONVERT_MIGRAPHX
 from hipgraft.pipelines.hipgraft_torch import (
     HipgraftTorchConfig,
     last_stage,
@@ -19,6 +20,7 @@ from hipgraft.pipelines.hipgraft_torch import (
     stages_between,
 )
 from hipgraft.program_cache import CachedProgram, find_program, keep_program, program_key
+from hipgraft.registry import PipelineElement
 from hipgraft.report import Report
 from hipgraft.runner import Runner
 from hipgraft.runtime.bundle import write_bundle
@@ -219,17 +221,27 @@ class _Compilation:
         current = "" if stage in ("onnx", "torch") else stage
         if current:
             self._reached(current)
+        if stage == "migraphx":
+            self._run("hipdnn-ops", PHASE_CONVERT_MIGRAPHX)
+            current = "hipdnn-ops"
         for following in stages_between(current, last):
             self._make(following)
         return Program(self.module, self.config, self.report, self.outlined)
 
     def _make(self, stage: str) -> None:
+        if stage != "torch":
+            self._run(stage, stage_pipeline(stage, self.config))
+            return
         start = time.perf_counter()
-        if stage == "torch":
-            frontends.normalize(self.module)
-        else:
-            result = Runner().run(self.module, stage_pipeline(stage, self.config))
-            self.report.add_records(result.records)
+        frontends.normalize(self.module)
+        self.report.seconds[stage] = time.perf_counter() - start
+        self._reached(stage)
+
+    def _run(self, stage: str, pipeline: Sequence[PipelineElement]) -> None:
+        """Makes `stage` by a pipeline."""
+        start = time.perf_counter()
+        result = Runner().run(self.module, pipeline)
+        self.report.add_records(result.records)
         self.report.seconds[stage] = time.perf_counter() - start
         self._reached(stage)
 

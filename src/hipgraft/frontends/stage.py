@@ -13,6 +13,7 @@ _TENSOR = re.compile(r"!torch\.v?tensor|tensor<")
 
 STAGES = (
     "onnx",
+    "migraphx",
     "torch",
     "hipdnn-ops",
     "hipdnn-graphs",
@@ -20,7 +21,8 @@ STAGES = (
     "hipdnn-buffers",
     "host",
 )
-"""Stages in order; the first is ONNX's operators in the torch dialect, before stage 0."""
+"""Stages in order; the first two are before stage 0 or beside it: ONNX's operators in the torch
+dialect, and the migraphx dialect."""
 
 
 def stage_of(module: ir.Module) -> str:
@@ -38,8 +40,10 @@ def stage_of(module: ir.Module) -> str:
         return "hipdnn-buffers" if _takes_memrefs(module) else "hipdnn-executables"
     if names & {"hipdnn.graph", "hipdnn.fallback"}:
         return "hipdnn-graphs"
-    if any(name.startswith("hipdnn.") for name in names):
+    if any(name.startswith(("hipdnn.", "migraphx.mlir.")) for name in names):
         return "hipdnn-ops"
+    if any(name.startswith("migraphx.") for name in names) or _has_shaped_border(module):
+        return "migraphx"
     return "onnx" if any(name.startswith("onnx.") for name in names) else "torch"
 
 
@@ -61,8 +65,17 @@ def _full_name(op: ir.Operation) -> str:
 
 
 def _takes_memrefs(module: ir.Module) -> bool:
+    return _is_in_border("memref<", module)
+
+
+def _has_shaped_border(module: ir.Module) -> bool:
+    return _is_in_border("!migraphx.shaped<", module)
+
+
+def _is_in_border(text: str, module: ir.Module) -> bool:
+    """Whether the type of some function holds `text`."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    return any("memref<" in str(function.attributes["function_type"]) for function in functions)
+    return any(text in str(function.attributes["function_type"]) for function in functions)
 
 
 def argument_names(module: ir.Module) -> list[str]:

@@ -1,0 +1,419 @@
+"""The migraphx dialect in NumPy, from the definitions of its operations.
+
+Reads modules with the bindings only: types and attributes are taken apart here once more, so
+that nothing of the project's own reading is trusted. Values are logical arrays; memory is what
+the strides of a function's type say.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from hipgraft.bindings import ir
+
+Array = np.ndarray[Any, Any]
+
+_DTYPES: dict[str, Any] = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "bf16": ml_dtypes.bfloat16,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+    "i4": ml_dtypes.int4,
+    "si4": ml_dtypes.int4,
+    "ui4": ml_dtypes.uint4,
+    "i1": np.bool_,
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type: shape, strides and dtype."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element: str
+
+    @staticmethod
+    def of(text: str) -> Kind:
+        match = re.fullmatch(r"(?:!migraphx\.shaped|tensor)<((?:\d+x)*)(\w+)(?:, ([\dx]+))?>", text)
+        assert match, text
+        shape = tuple(int(word) for word in match[1].split("x") if word)
+        dense = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+        strides = tuple(int(word) for word in match[3].split("x")) if match[3] else dense
+        return Kind(shape, strides, match[2])
+
+    @property
+    def dtype(self) -> Any:
+        if self.element in _DTYPES:
+            return np.dtype(_DTYPES[self.element])
+        sign, bits = re.fullmatch(r"([su]?)i(\d+)", self.element).groups()
+        return np.dtype(f"{'u' if sign == 'u' else ''}int{bits}")
+
+    @property
+    def is_float(self) -> bool:
+        return "f" in self.element
+
+    @property
+    def packed(self) -> bool:
+        return self.element.endswith("i4") or self.element.startswith("f4")
+
+    @property
+    def elements(self) -> int:
+        """Elements of memory: rows count whole, as far as the outermost stride that moves."""
+        moving = sorted(
+            (step, extent) for step, extent in zip(self.strides, self.shape, strict=True)
+            if step and extent > 1
+        )
+        return moving[-1][0] * moving[-1][1] if moving else 1
+
+    def read(self, memory: Array) -> Array:
+        """The logical array in memory."""
+        if self.packed:
+            halves = np.stack([memory & 15, memory >> 4], -1).reshape(-1)
+            if self.element.startswith("f4"):
+                memory = _F4[halves]
+            else:
+                memory = (halves.astype(np.int8) ^ 8) - 8 if self.element[0] != "u" else halves
+            return self._window(memory.reshape(-1)).astype(self.dtype)
+        return self._window(memory.reshape(-1)).copy()
+
+    def write(self, value: Array) -> tuple[Array, Array]:
+        """Memory that holds a value, and which elements of it are defined."""
+        memory = np.zeros(self.elements, self.dtype)
+        defined = np.zeros(self.elements, np.bool_)
+        self._window(memory)[...] = value
+        self._window(defined)[...] = True
+        return memory, defined
+
+    def _window(self, memory: Array) -> Array:
+        size = memory.dtype.itemsize
+        return as_strided(memory, self.shape, [step * size for step in self.strides])
+
+
+_F4 = np.array(
+    [sign * number for sign in (1, -1) for number in (0, 0.5, 1, 1.5, 2, 3, 4, 6)], np.float32
+)
+
+
+class Op:
+    """An operation with what its formula needs."""
+
+    def __init__(self, operation: ir.Operation, operands: list[Array], block: Callable[..., Any]):
+        self.operation = operation
+        self.name = operation.name.removeprefix("migraphx.")
+        self.operands = operands
+        self.kinds = [Kind.of(str(value.type)) for value in operation.operands]
+        self.results = [Kind.of(str(value.type)) for value in operation.results]
+        self.run_block = block
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self.operation.attributes:
+            return default
+        attribute = self.operation.attributes[name]
+        if isinstance(attribute, ir.ArrayAttr | ir.DenseI64ArrayAttr | ir.DenseI32ArrayAttr):
+            return [item if isinstance(item, int) else ir.IntegerAttr(item).value for item in attribute]
+        return attribute.value
+
+
+def _wide(array: Array) -> Array:
+    """Floats as f64, integers as i64."""
+    is_integer = array.dtype.kind in "iub" or "int" in array.dtype.name
+    return array.astype(np.int64 if is_integer else np.float64)
+
+
+def _erf(x: Array) -> Array:
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+def _sliding(x: Array, w: Array, op: Op) -> Array:
+    """Convolution, element by element of the window."""
+    spatial, group = x.ndim - 2, op.get("group")
+    stride, dilation, padding = op.get("stride"), op.get("dilation"), op.get("padding")
+    padding = padding * 2 if len(padding) == spatial else padding
+    x = np.pad(x, [(0, 0), (0, 0), *zip(padding[:spatial], padding[spatial:], strict=True)])
+    shape = op.results[0].shape
+    y = np.zeros((shape[0], group, shape[1] // group, *shape[2:]), x.dtype)
+    x = x.reshape(x.shape[0], group, -1, *x.shape[2:])
+    w = w.reshape(group, -1, *w.shape[1:])
+    for window in itertools.product(*map(range, w.shape[3:])):
+        ranges = [
+            slice(at * d, at * d + (extent - 1) * s + 1, s)
+            for at, d, s, extent in zip(window, dilation, stride, shape[2:], strict=True)
+        ]
+        y += np.einsum("ngc...,gkc->ngk...", x[(..., *ranges)], w[(..., *window)])
+    return y.reshape(shape)
+
+
+def _transposed(x: Array, w: Array, op: Op) -> Array:
+    """Each input element adds the filter to the output, at its stride."""
+    spatial, group = x.ndim - 2, op.get("group")
+    stride, dilation, padding = op.get("stride"), op.get("dilation"), op.get("padding")
+    shape = op.results[0].shape
+    high = padding[spatial:] or padding
+    full = [a + b + c for a, b, c in zip(shape[2:], padding[:spatial], high, strict=True)]
+    y = np.zeros((shape[0], group, shape[1] // group, *full), x.dtype)
+    x = x.reshape(x.shape[0], group, -1, *x.shape[2:])
+    w = w.reshape(group, -1, *w.shape[1:])
+    for window in itertools.product(*map(range, w.shape[3:])):
+        ranges = [
+            slice(at * d, at * d + (extent - 1) * s + 1, s)
+            for at, d, s, extent in zip(window, dilation, stride, x.shape[3:], strict=True)
+        ]
+        y[(..., *ranges)] += np.einsum("ngc...,gck->ngk...", x, w[(..., *window)])
+    inner = [slice(low, low + extent) for low, extent in zip(padding, shape[2:], strict=False)]
+    return y[(..., *inner)].reshape(shape)
+
+
+def _softmax(x: Array, axis: int) -> Array:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    if math.prod(b.shape[:-2]) == 1:
+        b = b.reshape(b.shape[-2:])
+    return a @ b
+
+
+def _quant_dot(op: Op) -> Array:
+    a, b, *scales = map(_wide, op.operands)
+    return _matmul(a * scales[0], b * scales[1]) if scales else _matmul(a, b)
+
+
+def _quantize(op: Op) -> Array:
+    x, scale = (operand.astype(np.float32) for operand in op.operands[:2])
+    kind = op.results[0]
+    ratio = x / scale
+    if kind.is_float:
+        limit = float(ml_dtypes.finfo(kind.dtype).max)
+        shifted = ratio + (op.operands[2].astype(np.float32) if len(op.operands) > 2 else 0)
+        return np.clip(shifted, -limit, limit)
+    shift = op.operands[2].astype(np.int64) if len(op.operands) > 2 else 0
+    limits = np.iinfo(kind.dtype)
+    return np.clip(np.rint(ratio).astype(np.int64) + shift, limits.min, limits.max)
+
+
+def _dequantize(op: Op) -> Array:
+    x, scale, *bias = map(_wide, op.operands)
+    return (x - bias[0] if bias else x) * scale
+
+
+def _slice(op: Op) -> Array:
+    places = [slice(None)] * op.operands[0].ndim
+    for axis, start, end in zip(op.get("axes"), op.get("starts"), op.get("ends"), strict=True):
+        places[axis] = slice(start, end)
+    return op.operands[0][tuple(places)]
+
+
+def _broadcast(op: Op) -> Array:
+    x, lengths = op.operands[0], op.get("out_lens")
+    trailing = len(lengths) - op.get("axis") - x.ndim
+    return np.broadcast_to(x.reshape(*x.shape, *[1] * trailing), lengths)
+
+
+def _unpack(op: Op) -> Array:
+    (x,) = op.operands
+    codes = x.view(np.uint8)
+    halves = np.stack([codes & 15, codes >> 4], op.get("axis") + 1)
+    if op.results[0].element[0] != "u":
+        halves = (halves.astype(np.int8) ^ 8) - 8
+    return halves.reshape(op.results[0].shape)
+
+
+def _literal(op: Op) -> Array:
+    attribute = op.operation.attributes["value"]
+    kind = op.results[0]
+    if attribute.is_splat:
+        return np.full(kind.shape, attribute.get_splat_value().value)
+    return np.array(attribute).reshape(kind.shape)
+
+
+def _pad(op: Op) -> Array:
+    x, pads = op.operands[0], op.get("pads")
+    widths = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
+    return np.pad(x, widths, constant_values=op.get("value", 0.0))
+
+
+def _attention(op: Op) -> tuple[Array, Array]:
+    counts = op.get("operandSegmentSizes", [1, 1, 1, 0, 0, 0])
+    q, k, v = (_wide(operand) for operand in op.operands[:3])
+    if q.ndim > 2 and k.shape[-3] != q.shape[-3]:
+        k, v = (np.repeat(one, q.shape[-3] // one.shape[-3], -3) for one in (k, v))
+    scores = op.run_block([q @ k, *op.operands[3 : 3 + counts[3]]])
+    rest = op.operands[3 + counts[3] :]
+    column = np.arange(scores.shape[-1])
+    batch = (-1, *[1] * (scores.ndim - 1))
+    features = op.get("features", "").split("|")
+    if "kvcache" in features:
+        scores = np.where(column < rest[0].reshape(batch), scores, -np.inf)
+    if "causal" in features:
+        row = np.arange(scores.shape[-2])[:, None]
+        row = row + rest[-1].reshape(batch) if counts[5] else row
+        scores = np.where(column <= row, scores, -np.inf)
+    largest = scores.max(-1, keepdims=True)
+    total = np.exp(scores - largest).sum(-1, keepdims=True)
+    return _softmax(scores, -1) @ v, np.log(total) + largest
+
+
+def _unary(formula: Callable[[Array], Array]) -> Callable[[Op], Array]:
+    return lambda op: formula(_wide(op.operands[0]))
+
+
+def _binary(formula: Callable[[Array, Array], Array]) -> Callable[[Op], Array]:
+    return lambda op: formula(_wide(op.operands[0]), _wide(op.operands[1]))
+
+
+def _divide(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return a / b
+    return (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)
+
+
+def _reduce(formula: Callable[..., Array]) -> Callable[[Op], Array]:
+    return lambda op: formula(_wide(op.operands[0]), axis=tuple(op.get("axes")), keepdims=True)
+
+
+FORMULAS: dict[str, Callable[[Op], Any]] = {
+    "abs": _unary(np.abs),
+    "ceil": _unary(np.ceil),
+    "erf": _unary(_erf),
+    "exp": _unary(np.exp),
+    "floor": _unary(np.floor),
+    "log": _unary(np.log),
+    "neg": _unary(np.negative),
+    "recip": _unary(np.reciprocal),
+    "relu": _unary(lambda x: np.maximum(x, 0)),
+    "rsqrt": _unary(lambda x: 1 / np.sqrt(x)),
+    "sigmoid": _unary(lambda x: 1 / (1 + np.exp(-x))),
+    "sqrt": _unary(np.sqrt),
+    "tanh": _unary(np.tanh),
+    "add": _binary(np.add),
+    "sub": _binary(np.subtract),
+    "mul": _binary(np.multiply),
+    "div": _binary(_divide),
+    "pow": _binary(np.power),
+    "max": _binary(np.maximum),
+    "greater": _binary(np.greater),
+    "greater_or_equal": _binary(np.greater_equal),
+    "equal": _binary(np.equal),
+    "clip": lambda op: np.clip(*map(_wide, op.operands)),
+    "where": lambda op: np.where(op.operands[0] != 0, op.operands[1], op.operands[2]),
+    "convert": lambda op: op.operands[0].astype(np.float64),
+    "quantizelinear": _quantize,
+    "dequantizelinear": _dequantize,
+    "unpack": _unpack,
+    "convolution": lambda op: _sliding(*map(_wide, op.operands), op),
+    "quant_convolution": lambda op: _sliding(*map(_wide, op.operands), op),
+    "backwards_data_convolution": lambda op: _transposed(*map(_wide, op.operands), op),
+    "dot": _binary(_matmul),
+    "quant_dot": _quant_dot,
+    "attention": _attention,
+    "transpose": lambda op: op.operands[0].transpose(op.get("permutation")),
+    "reshape": lambda op: op.operands[0].reshape(op.results[0].shape),
+    "flatten": lambda op: op.operands[0].reshape(op.results[0].shape),
+    "slice": _slice,
+    "broadcast": _broadcast,
+    "multibroadcast": lambda op: np.broadcast_to(op.operands[0], op.get("out_lens")),
+    "softmax": lambda op: _softmax(_wide(op.operands[0]), op.get("axis")),
+    "reduce_sum": _reduce(np.sum),
+    "reduce_mean": _reduce(np.mean),
+    "reduce_max": _reduce(np.max),
+    "literal": _literal,
+    "constant": _literal,
+    "pad": _pad,
+}
+
+
+def _rounded(value: Array, kind: Kind) -> Array:
+    shaped = np.broadcast_to(np.asarray(value).reshape(_fitting(value, kind)), kind.shape)
+    if kind.dtype == np.bool_ or (kind.is_float and shaped.dtype == kind.dtype):
+        return shaped.astype(kind.dtype)
+    # NumPy knows no direct way from f64 to some of the small types.
+    return (shaped.astype(np.float32) if kind.is_float and kind.element != "f64" else shaped).astype(
+        kind.dtype
+    )
+
+
+def _fitting(value: Array, kind: Kind) -> Sequence[int]:
+    array = np.asarray(value)
+    return kind.shape if array.size == math.prod(kind.shape) else array.shape
+
+
+class Interpreter:
+    """Runs one function."""
+
+    def __init__(self) -> None:
+        self.values: dict[ir.Value, Array] = {}
+
+    def block(self, block: ir.Block, arguments: Sequence[Array]) -> list[Array]:
+        """Returns what the block's terminator reads."""
+        self.values.update(zip(block.arguments, arguments, strict=True))
+        *body, terminator = [op.operation for op in block.operations]
+        for operation in body:
+            self._run(operation)
+        return [self.values[value] for value in terminator.operands]
+
+    def _run(self, operation: ir.Operation) -> None:
+        def run_block(arguments: Sequence[Array]) -> Array:
+            blocks = list(operation.regions[0].blocks)
+            return self.block(blocks[0], arguments)[0] if blocks else arguments[0]
+
+        op = Op(operation, [self.values[value] for value in operation.operands], run_block)
+        with np.errstate(all="ignore"):
+            found = FORMULAS[op.name](op)
+        results = found if isinstance(found, tuple) else (found,)
+        for value, result, kind in zip(operation.results, results, op.results, strict=False):
+            self.values[value] = _rounded(result, kind)
+
+
+def random_memory(kind: Kind, rng: np.random.Generator) -> Array:
+    """Memory for an argument: small numbers, exact in small types; bytes where they are packed."""
+    if kind.packed:
+        return rng.integers(0, 256, (kind.elements + 1) // 2, np.uint8)
+    if kind.element == "f8E8M0FNU":
+        return (2.0 ** rng.integers(-3, 4, kind.elements)).astype(kind.dtype)
+    if kind.is_float:
+        return rng.uniform(-2, 2, kind.elements).astype(np.float32).astype(kind.dtype)
+    low = 0 if kind.element[0] == "u" else -9
+    return rng.integers(low, 10, kind.elements).astype(kind.dtype)
+
+
+def kernels(module: ir.Module) -> list[ir.Operation]:
+    """The functions of a module."""
+    return [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+
+
+def evaluate(
+    function: ir.Operation, memory: Sequence[Array]
+) -> list[tuple[Array, Array]]:
+    """Runs a function on memory; returns the memory of each result and what of it is defined."""
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    arguments = [
+        Kind.of(str(kind)).read(array) for kind, array in zip(signature.inputs, memory, strict=True)
+    ]
+    results = Interpreter().block(function.regions[0].blocks[0], arguments)
+    return [
+        Kind.of(str(kind)).write(value)
+        for kind, value in zip(signature.results, results, strict=True)
+    ]
+
+
+def argument_kinds(function: ir.Operation) -> list[Kind]:
+    """Types of a function's arguments."""
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    return [Kind.of(str(kind)) for kind in signature.inputs]
