@@ -55,12 +55,14 @@ class HostBuilder:
         function: the host function that is built.
         constants: globals for what no op can say.
         location: of the ops to come.
+        after: tokens that the first device op waits for.
         token: what the next device op waits for.
     """
 
     function: ir.Operation
     constants: GlobalConstants
     location: ir.Location
+    after: Sequence[ir.Value] = ()
     token: ir.Value = field(init=False)
     _indices: dict[int, ir.Value] = field(default_factory=dict[int, ir.Value])
     _words: dict[tuple[int, int], ir.Value] = field(default_factory=dict[tuple[int, int], ir.Value])
@@ -70,7 +72,7 @@ class HostBuilder:
 
     def __post_init__(self) -> None:
         """Opens the chain with `gpu.wait async`, in front of which constants are collected."""
-        self._first = host_ops.wait_async(self.location)
+        self._first = host_ops.wait_async(self.location, self.after)
         self.token = self._first.results[0]
 
     def finish(self) -> None:

@@ -102,9 +102,9 @@ def return_(loc: ir.Location) -> None:
     ir.Operation.create("func.return", loc=loc)
 
 
-def wait_async(loc: ir.Location) -> ir.Operation:
-    """`gpu.wait async`: its token is what a chain of device ops starts from."""
-    return ir.Operation.create("gpu.wait", results=[_token_type()], loc=loc)
+def wait_async(loc: ir.Location, tokens: Sequence[ir.Value] = ()) -> ir.Operation:
+    """`gpu.wait async [tokens]`: its token is what a chain of device ops starts from."""
+    return ir.Operation.create("gpu.wait", results=[_token_type()], operands=list(tokens), loc=loc)
 
 
 def wait(token: ir.Value, loc: ir.Location) -> None:
@@ -172,9 +172,15 @@ def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) 
     moved = _one("arith.addi", [base.type], [base, offset], {"overflowFlags": overflow}, loc)
     word = _one("arith.index_cast", [i64], [moved], {}, loc)
     pointer = _one("llvm.inttoptr", [pointer_type], [word], {}, loc)
+    return bytes_of_pointer(pointer, nbytes, loc)
+
+
+def bytes_of_pointer(pointer: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
+    """Views the memory that an LLVM pointer points at as `memref<NBYTESxi8>`."""
+    i64 = ir.IntegerType.get_signless(64)
     struct = ir.Type.parse("!llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>")
     descriptor = _one("llvm.mlir.poison", [struct], [], {}, loc)
-    zero, size, one = (_llvm_constant(value, i64, loc) for value in (0, nbytes, 1))
+    zero, size, one = (llvm_constant(value, i64, loc) for value in (0, nbytes, 1))
     fields = [([0], pointer), ([1], pointer), ([2], zero), ([3, 0], size), ([4, 0], one)]
     for position, value in fields:
         where = {"position": ir.DenseI64ArrayAttr.get(position)}
@@ -182,7 +188,8 @@ def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) 
     return _one("builtin.unrealized_conversion_cast", [bytes_type(nbytes)], [descriptor], {}, loc)
 
 
-def _llvm_constant(value: int, element_type: ir.Type, loc: ir.Location) -> ir.Value:
+def llvm_constant(value: int, element_type: ir.Type, loc: ir.Location) -> ir.Value:
+    """`llvm.mlir.constant` of an integer type."""
     attribute = ir.IntegerAttr.get(element_type, value)
     return _one("llvm.mlir.constant", [element_type], [], {"value": attribute}, loc)
 

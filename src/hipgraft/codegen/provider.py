@@ -23,7 +23,7 @@ from hipgraft.diagnostics import CodegenError, HipgraftError
 
 # Constants are evaluated neither at compile time (which would run another compiler) nor once at
 # load time (which a host program of launches does not have).
-_SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
+SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
 # Weights inside a printed schedule would drown it.
 _PRINTED_ELEMENTS = 16
@@ -155,12 +155,12 @@ def _compile_for_gpu(
     if save_temps is not None:
         for index, data in enumerate(objects):
             save_temps.write(f"{index}.{form.name}", data)
-    return _kernel(target, form, objects, schedule)
+    return make_kernel(target, objects, schedule)
 
 
 def _scheduled(text: str, flags: tuple[str, ...]) -> tuple[IreeSession, ir.Module, Schedule]:
     """Compiles up to the host program and reads it."""
-    session = get_session((*flags, *_SCHEDULE_FLAGS))
+    session = get_session((*flags, *SCHEDULE_FLAGS))
     module = _parse(session, text)
     kind = signature(module)
     add_result_buffers(module)
@@ -213,7 +213,13 @@ def _executable_binaries(module: ir.Module) -> list[bytes]:
     return binaries
 
 
-def _kernel(target: Target, form: _Format, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
+def make_kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
+    """Returns the kernel that code objects and the program that launches them make.
+
+    Raises:
+        CodegenError: the two do not fit each other or the target.
+    """
+    form = _FORMATS[target.kind]
     parsed = [form.parse(data) for data in objects]
     for code_object in parsed:
         _check_architecture(code_object, target)

@@ -1,0 +1,32 @@
+"""The pipeline that does the job of the iree-rocMLIR prototype in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.pass_base import option
+from hipgraft.registry import PipelineElement
+
+PIPELINE_NAME = "rocmlir-drop-in"
+
+
+@dataclass(frozen=True)
+class RocmlirDropInConfig:
+    """Options of `rocmlir-drop-in`."""
+
+    arch: str = option("", "architecture, as gfx90a:sramecc+:xnack-; by default the module's")
+    features: str = option("", "features, as +sramecc,-xnack; by default the architecture's")
+
+
+def build_rocmlir_drop_in_pipeline(config: RocmlirDropInConfig) -> Sequence[PipelineElement]:
+    """Compiles MIGraphX's kernel functions and grafts the binaries, as the prototype did.
+
+    Takes a module as MIGraphX hands it to rocMLIR, or one in which rocMLIR's `gpu.binary` and
+    launches are beside the functions. The prototype's environment variables hold.
+    """
+    # Imported only here, because the pass imports the code generator.
+    from hipgraft.passes.migraphx_iree_gen import MigraphxIreeGenPass
+    from hipgraft.passes.rock_iree_merge import RockIreeMergePass
+
+    return (MigraphxIreeGenPass(arch=config.arch, features=config.features), RockIreeMergePass())

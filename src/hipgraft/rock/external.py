@@ -1,0 +1,119 @@
+"""Compiles by the command line of another `iree-compile`, of any version that is near ours."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.entry import add_result_buffers, signature
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.provider import SCHEDULE_FLAGS, make_kernel
+from hipgraft.codegen.schedule import read_schedule
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError
+from hipgraft.rock.settings import Settings
+
+_TIMEOUT = 600  # seconds, after which the compiler hangs
+_UNKNOWN = re.compile(r"Unknown command line argument '(--[\w-]+)")
+
+# What older versions call the flags that cannot be left out.
+_OLDER_NAMES = {
+    "--iree-rocm-target": "--iree-hip-target",
+    "--iree-hip-target": "--iree-rocm-target-chip",
+}
+
+
+def compile_externally(
+    text: str, target: Target, flags: Sequence[str], settings: Settings
+) -> Kernel:
+    """Compiles a module with one function `@main`, as `provider.compile_text` does.
+
+    Raises:
+        CodegenError: there is no such compiler, or it fails, or the form of its internal IR is
+            not the one that we read.
+    """
+    with tempfile.TemporaryDirectory() as folder, make_context(), ir.Location.unknown():
+        work = Path(folder)
+        module = ir.Module.parse(text)
+        kind = signature(module)
+        add_result_buffers(module)
+        (work / "input.mlir").write_text(str(module))
+        compiler = _Compiler(work, [*target.device_flags, *flags, *SCHEDULE_FLAGS], settings)
+        compiler.run("input.mlir", "--compile-to=executable-targets", "-o", "schedule.mlir")
+        scheduled = _parse((work / "schedule.mlir").read_text())
+        schedule = read_schedule(scheduled, len(kind.inputs), len(kind.results))
+        compiler.run(
+            "schedule.mlir",
+            "--compile-from=executable-targets",
+            "--compile-to=hal",
+            "--iree-hal-dump-executable-binaries-to=binaries",
+            "-o",
+            "binary.mlir",
+        )
+        objects = [path.read_bytes() for path in sorted((work / "binaries").glob("*.hsaco"))]
+        return make_kernel(target, objects, schedule)
+
+
+def _parse(text: str) -> ir.Module:
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise CodegenError(f"the compiler's internal IR is of another version: {error}") from None
+
+
+class _Compiler:
+    """The command; flags that it does not know are left out of later calls too."""
+
+    def __init__(self, work: Path, flags: Sequence[str], settings: Settings):
+        self._work = work
+        self._flags = list(flags)
+        self._settings = settings
+        self._program = (settings.bin or Path()).resolve() / "iree-compile"
+
+    def run(self, *arguments: str) -> None:
+        """Runs the compiler in the work folder.
+
+        Raises:
+            CodegenError: it cannot be started, fails, or hangs.
+        """
+        while True:
+            command = [str(self._program), *self._flags, *arguments]
+            done = self._call(command)
+            if done.returncode == 0:
+                return
+            self._settings.tell(2, f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+            unknown = _UNKNOWN.search(done.stderr)
+            if unknown is None or not self._replace(unknown[1]):
+                raise CodegenError(_first_error(done.stderr))
+
+    def _call(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                command, cwd=self._work, capture_output=True, text=True, timeout=_TIMEOUT
+            )
+        except OSError as error:
+            raise CodegenError(f"cannot run '{self._program}': {error.strerror}") from None
+        except subprocess.TimeoutExpired:
+            raise CodegenError(f"'iree-compile' did not end within {_TIMEOUT} s") from None
+
+    def _replace(self, name: str) -> bool:
+        """Renames or drops an unknown flag; returns whether there was one of ours."""
+        known = [flag for flag in self._flags if flag.partition("=")[0] == name]
+        for flag in known:
+            value = flag.partition("=")[2]
+            self._flags.remove(flag)
+            if name in _OLDER_NAMES:
+                self._flags.append(f"{_OLDER_NAMES[name]}={value}")
+            else:
+                self._settings.tell(0, f"warning: '{self._program}' has no flag '{name}'")
+        return bool(known)
+
+
+def _first_error(output: str) -> str:
+    lines = [line for line in output.splitlines() if "error:" in line]
+    message = lines[0].partition("error:")[2].strip() if lines else output.strip()
+    return message or "the compiler failed without a message"

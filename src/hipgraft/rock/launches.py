@@ -1,0 +1,136 @@
+"""Puts launches of IREE's kernels in the place of others, or into new host functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hipgraft import host_ops
+from hipgraft.bindings import ir
+from hipgraft.codegen.kernel import Copy, Dispatch, Fill
+from hipgraft.global_constants import GlobalConstants
+from hipgraft.host_builder import HostBuilder, Region
+from hipgraft.rock.export import Exported
+
+_ASYNC, _GRID, _ARGUMENTS, _OBJECT = 0, 1, 11, 12
+"""Positions in the segment sizes of `gpu.launch_func`."""
+
+
+def launch_arguments(launch: ir.Operation) -> list[ir.Value]:
+    """Returns what a launch passes to its kernel."""
+    return _segment(launch, _ARGUMENTS)
+
+
+def replace_launch(
+    launch: ir.Operation, binaries: Sequence[str], exported: Exported, constants: GlobalConstants
+) -> None:
+    """Replaces a launch by those that compute the same; the number of arguments fits."""
+    with ir.InsertionPoint(launch), launch.location:
+        if exported.single is not None:
+            _replace_by_one(launch, binaries[0], exported.single)
+        else:
+            _replace_by_chain(launch, binaries, exported, constants)
+    launch.erase()
+
+
+def _replace_by_one(launch: ir.Operation, binary: str, step: Dispatch) -> None:
+    """Keeps the launch's own form: with or without tokens, indices or LLVM's integers."""
+    given = launch_arguments(launch)
+    arguments = [given[binding.buffer] for binding in step.bindings]
+    size_type = _segment(launch, _GRID)[0].type
+    sizes = [_constant(extent, size_type, launch.location) for extent in (*step.grid, *step.block)]
+    tokens, objects = _segment(launch, _ASYNC), _segment(launch, _OBJECT)
+    attributes = host_ops.attributes_of(launch)
+    # What IREE's kernel needs of shared memory is static; what rocMLIR's needed is gone.
+    segments = [len(tokens), *[1] * 6, 0, 0, 0, 0, len(arguments), len(objects)]
+    attributes["kernel"] = ir.SymbolRefAttr.get([binary, step.kernel])
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
+    made = ir.Operation.create(
+        "gpu.launch_func",
+        results=[result.type for result in launch.results],
+        operands=[*tokens, *sizes, *arguments, *objects],
+        attributes=attributes,
+        loc=launch.location,
+    )
+    for old, new in zip(launch.results, made.results, strict=True):
+        old.replace_all_uses_with(new)
+
+
+def _replace_by_chain(
+    launch: ir.Operation, binaries: Sequence[str], exported: Exported, constants: GlobalConstants
+) -> None:
+    tokens = _segment(launch, _ASYNC)
+    builder = HostBuilder(_enclosing(launch), constants, launch.location, tokens)
+    buffers = [
+        _region(value, index, exported, launch.location)
+        for index, value in enumerate(launch_arguments(launch))
+    ]
+    emit_steps(builder, binaries, exported, buffers)
+    if len(launch.results):
+        launch.results[0].replace_all_uses_with(builder.token)
+    else:
+        host_ops.wait(builder.token, launch.location)
+
+
+def emit_steps(
+    builder: HostBuilder, binaries: Sequence[str], exported: Exported, buffers: Sequence[Region]
+) -> None:
+    """Appends what the kernel does, with its transients in memory of their own."""
+    size = exported.kernel.workspace_size
+    workspace = None
+    if size:
+        made = host_ops.gpu_alloc(size, builder.token, builder.location)
+        workspace, builder.token = made.results
+        buffers = [*buffers, Region(workspace)]
+    for step in exported.kernel.steps:
+        match step:
+            case Fill():
+                builder.fill(step, buffers)
+            case Copy():
+                builder.copy(step, buffers)
+            case Dispatch():
+                builder.launch(binaries[step.object], step, buffers)
+    if workspace is not None:
+        builder.token = host_ops.gpu_dealloc(workspace, builder.token, builder.location)
+
+
+def _segment(launch: ir.Operation, index: int) -> list[ir.Value]:
+    """The operands of one segment; grid and block sizes are three segments each."""
+    sizes = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
+    start = sum(sizes[:index])
+    return list(launch.operands)[start : start + sizes[index]]
+
+
+def _constant(value: int, kind: ir.Type, location: ir.Location) -> ir.Value:
+    if isinstance(kind, ir.IndexType):
+        return host_ops.index_constant(value, location)
+    return host_ops.llvm_constant(value, kind, location)
+
+
+def _region(value: ir.Value, index: int, exported: Exported, location: ir.Location) -> Region:
+    """The memory of an argument; of a pointer as much as the kernels touch."""
+    if isinstance(value.type, ir.MemRefType):
+        return Region(value)
+    nbytes = max((end for buffer, end in _touched(exported) if buffer == index), default=0)
+    return Region(host_ops.bytes_of_pointer(value, nbytes, location))
+
+
+def _touched(exported: Exported) -> Iterator[tuple[int, int]]:
+    """Yields buffers and the bytes in them up to which a step reads or writes."""
+    for step in exported.kernel.steps:
+        match step:
+            case Fill():
+                yield step.buffer, step.offset + step.length
+            case Copy():
+                yield step.source, step.source_offset + step.length
+                yield step.target, step.target_offset + step.length
+            case Dispatch():
+                for binding in step.bindings:
+                    yield binding.buffer, binding.offset + binding.length
+
+
+def _enclosing(op: ir.Operation) -> ir.Operation:
+    """The symbol around an op that is directly in a module."""
+    current = op
+    while current.parent is not None and current.parent.operation.name != "builtin.module":
+        current = current.parent.operation
+    return current

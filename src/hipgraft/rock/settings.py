@@ -1,0 +1,114 @@
+"""The prototype's environment variables, each also an option of the passes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hipgraft.diagnostics import HipgraftError
+
+_RENAMED = {
+    "--iree-flow-enable-aggressive-fusion": "--iree-dispatch-creation-enable-aggressive-fusion",
+    "--iree-global-opt-enable-fuse-horizontal-contractions": (
+        "--iree-dispatch-creation-enable-fuse-horizontal-contractions"
+    ),
+    "--iree-flow-enable-fuse-padding-into-linalg-consumer-ops": (
+        "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
+    ),
+    "--iree-flow-enable-fuse-padding-into-linalg-producer-ops": (
+        "--iree-dispatch-creation-enable-fuse-padding-into-linalg-producer-ops"
+    ),
+    "--iree-flow-element-wise-fuse-multi-reduction": (
+        "--iree-dispatch-creation-element-wise-fuse-multi-reduction"
+    ),
+    "--iree-flow-fuse-multi-use": "--iree-dispatch-creation-fuse-multi-use",
+}
+_REMOVED = frozenset(
+    {
+        "--iree-llvmgpu-enable-prefetch",
+        "--iree-codegen-gpu-native-math-precision",
+        "--iree-rocm-target-chip",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How kernels are made.
+
+    Attributes:
+        disabled: whether the passes do nothing.
+        debug: 0 tells nothing but warnings, 1 failures, 2 also commands and their output.
+        bin: folder with an `iree-compile` to use; None for the compiler in this process.
+        flags: further flags for the compiler, in today's spelling.
+    """
+
+    disabled: bool = False
+    debug: int = 0
+    bin: Path | None = None
+    flags: tuple[str, ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        iree_bin: str = "",
+        iree_debug: int = -1,
+        iree_config: str = "",
+        iree_disable: bool = False,
+        environment: Mapping[str, str] = os.environ,
+    ) -> Settings:
+        """Reads the environment; what is given as an option goes before it.
+
+        Raises:
+            HipgraftError: `IREE_DEBUG` or `IREE_DISABLE` is no number, or the file that
+                `IREE_CONFIG` names is no list of flags.
+        """
+        debug = iree_debug if iree_debug >= 0 else _number(environment, "IREE_DEBUG")
+        folder = iree_bin or environment.get("IREE_BIN", "")
+        config = iree_config or environment.get("IREE_CONFIG", "")
+        disabled = iree_disable or _number(environment, "IREE_DISABLE") != 0
+        flags = () if disabled or not config else _read_flags(Path(config))
+        return cls(disabled, debug, Path(folder) if folder else None, tuple(flags))
+
+    def tell(self, level: int, message: str) -> None:
+        """Writes a line for the developer to standard error, from a level of `debug` on."""
+        if self.debug >= level:
+            sys.stderr.write(f"{message}\n")
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    text = environment.get(name, "") or "0"
+    try:
+        return int(text)
+    except ValueError:
+        raise HipgraftError(f"expected a number in '{name}', found '{text}'") from None
+
+
+def _read_flags(path: Path) -> Sequence[str]:
+    # yaml costs too much to import for those who have no such file.
+    import yaml
+
+    try:
+        content: Any = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise HipgraftError(f"cannot open '{path}': {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise HipgraftError(f"invalid YAML: {error}", location=str(path)) from None
+    if not isinstance(content, list) or not all(isinstance(item, str) for item in content):
+        raise HipgraftError("expected a list of flags", location=str(path))
+    translated = (_translated(str(item), path) for item in content)
+    return [flag for flag in translated if flag]
+
+
+def _translated(flag: str, path: Path) -> str:
+    """The flag as the compiler of today has it; empty for one that is gone."""
+    name, equals, value = flag.partition("=")
+    if name in _REMOVED:
+        sys.stderr.write(f"{path}: warning: flag '{name}' no longer exists and is ignored\n")
+        return ""
+    return f"{_RENAMED.get(name, name)}{equals}{value}"
