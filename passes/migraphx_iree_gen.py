@@ -11,7 +11,7 @@ from hipgraft.migraphx_to_hipdnn import is_kernel
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.rock import export
 from hipgraft.rock.arch import Architecture, architecture_of
-from hipgraft.rock.compilation import compile_function
+from hipgraft.rock.compilation import compile_function, isolated
 from hipgraft.rock.export import Exported
 from hipgraft.rock.settings import Settings
 
@@ -118,8 +118,9 @@ class MigraphxIreeGenPass(Pass):
                     f"module is for '{architectures[0].chip}'",
                     function,
                 )
-        results = {
-            _symbol(function): _result(function, architectures[0], settings, state)
-            for function in functions
-        }
+        with isolated():
+            results = {
+                _symbol(function): _result(function, architectures[0], settings, state)
+                for function in functions
+            }
         module.operation.attributes[export.NAME] = export.write(results, architectures[0])

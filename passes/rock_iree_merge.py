@@ -21,6 +21,10 @@ from hipgraft.rock.export import Exported
 from hipgraft.rock.launches import emit_steps, launch_arguments, replace_launch
 from hipgraft.rock.settings import Settings
 
+_OF_THE_OLD_FUNCTION = frozenset(
+    {"arg_attrs", "function_type", "res_attrs", "sym_name", "sym_visibility"}
+)
+
 
 def _symbol(op: ir.Operation) -> str:
     return ir.StringAttr(op.attributes["sym_name"]).value
@@ -139,7 +143,7 @@ class _Merge:
                 _symbol(function), ir.FunctionType.get(types, []), loc=function.location
             )
             for name, attribute in attributes.items():
-                if name not in ("sym_name", "function_type", "arg_attrs", "res_attrs"):
+                if name not in _OF_THE_OLD_FUNCTION:
                     host.operation.attributes[name] = attribute
         i64 = ir.IntegerType.get_signless(64)
         host.operation.attributes["hipgraft.results"] = ir.IntegerAttr.get(i64, exported.results)
@@ -175,7 +179,8 @@ class RockIreeMergePass(Pass):
             gpu.launch_func @m::@mlir_sub blocks in (%c12, %c1, %c1) threads in (%c256, %c1, %c1)
                 dynamic_shared_memory_size %c1024 args(%a : memref<64xf32>,
                 %unused : memref<64xf32>, %out : memref<64xf32>)
-            return
+
+    Return:
           }
         }
         ```
@@ -201,10 +206,10 @@ class RockIreeMergePass(Pass):
         function's arguments, then its results.
 
     Ensures:
-        Of `iree.export` the reasons of failures are left. What has no result stays as it was, as a missed remark that names
-        the reason; so does everything with `IREE_DISABLE=1`. `block_size` and `grid_size` are
-        integers where the launch has one dimension, which is what `mlirGetKernelAttrs` reads, and
-        arrays where it has more.
+        Of `iree.export` the reasons of failures are left. What has no result stays as it was, as
+        a missed remark that names the reason; so does everything with `IREE_DISABLE=1`.
+        `block_size` and `grid_size` are integers where the launch has one dimension, which is
+        what `mlirGetKernelAttrs` reads, and arrays where it has more.
 
     Errors:
         None.

@@ -90,12 +90,14 @@ def _masked(converter: Converter, op: MigraphxOp, features: set[str], scores: Te
 
 
 def _index(converter: Converter, scores: Tensor, dim: int) -> Tensor:
-    rank = len(scores.shape)
+    """The places along one dimension, which broadcast to the scores."""
+    shape = [1] * len(scores.shape)
+    shape[dim] = scores.shape[dim]
     made = hipdnn.pointwise(
-        converter.materialize(scores),
+        converter.splat(0.0, shape, scores.element_type),
         mode="gen_index",
-        axis=rank + dim,
-        result_type=ir.RankedTensorType.get(scores.shape, ir.IntegerType.get_signless(32)),
+        axis=len(shape) + dim,
+        result_type=ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(32)),
         loc=converter.location,
     )
     return converter.whole(made)

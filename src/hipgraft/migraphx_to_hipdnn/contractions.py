@@ -68,18 +68,30 @@ def _backwards_data(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def matmul(converter: Converter, a: Tensor, b: Tensor, element: ir.Type) -> Tensor:
-    """Emits the product of `a` [batch..., M, K] and `b` [batch or 1..., K, N]."""
-    rank = len(a.shape)
-    if math.prod(b.shape[:-2]) == 1:
-        b = b.reshape((*[1] * (rank - 2), *b.shape[-2:]))
+    """Emits the product of `a` [batch..., M, K] and `b` [batch or 1..., K, N].
+
+    All batch dimensions become one where strides allow it: of several, IREE 3.13.0 ends with a
+    crash for some extents.
+    """
     shape = (*a.shape[:-1], b.shape[-1])
+    if math.prod(b.shape[:-2]) == 1:
+        b = b.reshape((*[1] * (len(a.shape) - 2), *b.shape[-2:]))
+    folded = [_with_one_batch(tensor) for tensor in (a, b)]
+    if all(folded):
+        a, b = (tensor for tensor in folded if tensor is not None)
     c = hipdnn.matmul(
         converter.materialize(a),
         converter.materialize(b),
-        result_type=ir.RankedTensorType.get(shape, element),
+        result_type=ir.RankedTensorType.get((*a.shape[:-1], b.shape[-1]), element),
         loc=converter.location,
     )
-    return converter.whole(c)
+    return converter.whole(c).reshape(shape)
+
+
+def _with_one_batch(tensor: Tensor) -> Tensor | None:
+    count = math.prod(tensor.shape[:-2])
+    view = tensor.view.reshape((count, *tensor.shape[-2:]))
+    return None if view is None else tensor.through(view)
 
 
 def _dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:

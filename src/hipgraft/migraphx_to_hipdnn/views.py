@@ -12,7 +12,7 @@ from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_
 from hipgraft.migraphx_to_hipdnn.elementwise import in_shape
 from hipgraft.tensor_builder import NoMatch, Tensor
 
-_ELEMENT = re.compile(r"[A-Za-z]\w*(?=>$)")
+_ELEMENT = re.compile(r"(?<=[x<])[a-wyz]\w*(?=>$)")
 
 
 def _input(converter: Converter, op: MigraphxOp) -> Tensor:

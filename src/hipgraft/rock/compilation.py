@@ -1,21 +1,59 @@
-"""Compiles a whole kernel function, as the prototype did: IREE decides where it is cut."""
+"""Compiles a kernel function for rocMLIR's modules.
+
+The prototype gave IREE the whole function, which then decides where it is cut. So it is here for
+functions with one convolution or matrix product, which become a single kernel where they can. Of
+functions with several, which IREE fuses slowly or wrongly, hipDNN graphs are compiled one by one.
+Where the first way fails, the second is tried.
+"""
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from hipgraft.bindings import func_d, ir
+from hipgraft.codegen.canonical import container_key, container_text
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowering import lower_container
-from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target, TargetKind
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostics import CodegenError, HipgraftError
 from hipgraft.dialects import hipdnn
 from hipgraft.migraphx_to_hipdnn import CONVERSIONS, KEPT, Converter, build_function
 from hipgraft.outlining import BodyBuilder
 from hipgraft.pass_base import PassState
+from hipgraft.passes.hipdnn_compile import HipdnnCompilePass
 from hipgraft.rock.arch import Architecture
 from hipgraft.rock.export import Exported
 from hipgraft.rock.external import compile_externally
 from hipgraft.rock.settings import Settings
+from hipgraft.rock.stitching import stitch
+from hipgraft.runner import Runner
+from hipgraft.service import (
+    Request,
+    current_service,
+    default_service,
+    is_service_used,
+    use_service,
+)
+
+_CONTRACTIONS = {
+    "migraphx.attention": 2,
+    "migraphx.backwards_data_convolution": 1,
+    "migraphx.convolution": 1,
+    "migraphx.dot": 1,
+    "migraphx.quant_convolution": 1,
+    "migraphx.quant_dot": 1,
+}
+
+
+@contextmanager
+def isolated() -> Generator[None, None, None]:
+    """Compiles in other processes, so that a crash of the compiler is a failure like others."""
+    if is_service_used():
+        yield
+        return
+    with default_service() as service, use_service(service):
+        yield
 
 
 def compile_function(
@@ -31,27 +69,92 @@ def compile_function(
     if target.kind is not TargetKind.AMDGPU:
         raise HipgraftError(f"expected an AMDGPU architecture, found '{architecture.chip}'")
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    kernel = _compile(_entry_text(function, target, state), target, architecture, settings)
-    name = ir.StringAttr(function.attributes["sym_name"]).value
-    return Exported(name, kernel, len(kind.inputs), len(kind.results))
+    compilation = _Compilation(function, target, architecture, settings, state)
+    return Exported(compilation.name, compilation.run(), len(kind.inputs), len(kind.results))
 
 
-def _compile(text: str, target: Target, architecture: Architecture, settings: Settings) -> Kernel:
-    features = architecture.features
-    extra = (f"--iree-rocm-target-features={features}",) if features else ()
-    flags = (*target.default_flags, *extra, *settings.flags)
-    if settings.bin is None:
-        return compile_text(text, target, flags)
-    return compile_externally(text, target, flags, settings)
+class _Compilation:
+    """One function for one target."""
+
+    def __init__(
+        self,
+        function: ir.Operation,
+        target: Target,
+        architecture: Architecture,
+        settings: Settings,
+        state: PassState,
+    ):
+        self.name = ir.StringAttr(function.attributes["sym_name"]).value
+        self._function = function
+        self._target = target
+        features = architecture.features
+        extra = (f"--iree-rocm-target-features={features}",) if features else ()
+        self._extra_flags = (*extra, *settings.flags)
+        self._settings = settings
+        self._state = state
+
+    def run(self) -> Kernel:
+        """Compiles it, one way or the other.
+
+        Raises:
+            HipgraftError: neither works.
+        """
+        if self._settings.bin is not None:
+            return self._whole()
+        block = self._function.regions[0].blocks[0]
+        if sum(_CONTRACTIONS.get(op.operation.name, 0) for op in block.operations) > 1:
+            return self._by_graphs()
+        try:
+            return self._whole()
+        except CodegenError as error:
+            self._state.missed(self._function, "not-whole", f"is cut into graphs: {error.message}")
+            return self._by_graphs()
+
+    def _scratch(self) -> tuple[ir.Module, func_d.FuncOp]:
+        """A module with nothing but the converted function."""
+        scratch = ir.Module.create(self._function.location)
+        with ir.InsertionPoint(scratch.body):
+            copy = self._function.clone().operation
+            converter = Converter(CONVERSIONS, KEPT, self._state)
+            made = build_function(copy, converter, flat=True)
+            copy.erase()
+        return scratch, made
+
+    def _by_graphs(self) -> Kernel:
+        scratch, _ = self._scratch()
+        compile_pass = HipdnnCompilePass(target=(self._target.name,), extra_flags=self._extra_flags)
+        pipeline = (
+            "hipdnn-outline",
+            "hipdnn-outline-fallback",
+            "hipdnn-deduplicate",
+            compile_pass,
+            "hipdnn-bufferize",
+        )
+        Runner(keep_reproducer=False).run(scratch, pipeline)
+        return stitch(scratch, self.name)
+
+    def _whole(self) -> Kernel:
+        scratch, made = self._scratch()
+        container = _container(made).operation
+        flags = (*self._target.default_flags, *self._extra_flags)
+
+        def lower() -> str:
+            return lower_container(container, self._target)
+
+        if self._settings.bin is not None:
+            return compile_externally(lower(), self._target, flags, self._settings)
+        key = container_key(container)
+        request = Request(self.name, container_text(container), key, self._target, flags, lower)
+        (outcome,) = current_service().compile([request])
+        if outcome.kernel is None:
+            raise CodegenError("no message" if outcome.error is None else outcome.error.message)
+        del scratch
+        return outcome.kernel
 
 
-def _entry_text(function: ir.Operation, target: Target, state: PassState) -> str:
-    """The compiler's input: all of the function as one container, on its memory."""
-    scratch = ir.Module.create(function.location)
-    with ir.InsertionPoint(scratch.body):
-        copy = function.clone()
-        made = build_function(copy.operation, Converter(CONVERSIONS, KEPT, state), flat=True)
-    entry = made.entry_block
+def _container(function: func_d.FuncOp) -> hipdnn.FallbackOp:
+    """All of a function's body as one container, which is only lowered."""
+    entry = function.entry_block
     *body, terminator = [op.operation for op in entry.operations]
     with ir.InsertionPoint.at_block_begin(entry):
         container = hipdnn.fallback(
@@ -62,6 +165,5 @@ def _entry_text(function: ir.Operation, target: Target, state: PassState) -> str
     builder = BodyBuilder(container.body, list(entry.arguments))
     for op in body:
         builder.copy(op, [result.type for result in op.results])
-    yielded = [builder.value(value) for value in terminator.operands]
-    builder.finish(yielded, terminator.location)
-    return lower_container(container, target)
+    builder.finish([builder.value(value) for value in terminator.operands], terminator.location)
+    return container

@@ -27,6 +27,7 @@ _HAL_TYPES = {
     "f8E4M3FN": "FLOAT_8_E4M3_FN",
     "f8E4M3FNUZ": "FLOAT_8_E4M3_FNUZ",
     "f8E5M2": "FLOAT_8_E5M2",
+    "f8E8M0FNU": "FLOAT_8_E8M0_FNU",
     "f8E5M2FNUZ": "FLOAT_8_E5M2_FNUZ",
     "complex<f32>": "COMPLEX_64",
     "complex<f64>": "COMPLEX_128",

@@ -19,6 +19,7 @@ _FLOATS: dict[str, Any] = {
     "bf16": ml_dtypes.bfloat16,
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
     "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
     "f8E5M2": ml_dtypes.float8_e5m2,
     "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
     "complex<f32>": np.complex64,

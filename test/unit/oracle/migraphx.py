@@ -16,7 +16,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from hipgraft.bindings import ir
 
@@ -76,7 +75,8 @@ class Kind:
     def elements(self) -> int:
         """Elements of memory: rows count whole, as far as the outermost stride that moves."""
         moving = sorted(
-            (step, extent) for step, extent in zip(self.strides, self.shape, strict=True)
+            (step, extent)
+            for step, extent in zip(self.strides, self.shape, strict=True)
             if step and extent > 1
         )
         return moving[-1][0] * moving[-1][1] if moving else 1
@@ -89,20 +89,24 @@ class Kind:
                 memory = _F4[halves]
             else:
                 memory = (halves.astype(np.int8) ^ 8) - 8 if self.element[0] != "u" else halves
-            return self._window(memory.reshape(-1)).astype(self.dtype)
-        return self._window(memory.reshape(-1)).copy()
+            return memory.reshape(-1)[self._places].astype(self.dtype)
+        return memory.reshape(-1)[self._places]
 
     def write(self, value: Array) -> tuple[Array, Array]:
         """Memory that holds a value, and which elements of it are defined."""
         memory = np.zeros(self.elements, self.dtype)
         defined = np.zeros(self.elements, np.bool_)
-        self._window(memory)[...] = value
-        self._window(defined)[...] = True
+        memory[self._places] = value
+        defined[self._places] = True
         return memory, defined
 
-    def _window(self, memory: Array) -> Array:
-        size = memory.dtype.itemsize
-        return as_strided(memory, self.shape, [step * size for step in self.strides])
+    @property
+    def _places(self) -> Array:
+        """Where in memory each element is."""
+        places = np.zeros(self.shape, np.int64)
+        for index, step in zip(np.indices(self.shape), self.strides, strict=True):
+            places += index * step
+        return places
 
 
 _F4 = np.array(
@@ -126,7 +130,9 @@ class Op:
             return default
         attribute = self.operation.attributes[name]
         if isinstance(attribute, ir.ArrayAttr | ir.DenseI64ArrayAttr | ir.DenseI32ArrayAttr):
-            return [item if isinstance(item, int) else ir.IntegerAttr(item).value for item in attribute]
+            return [
+                item if isinstance(item, int) else ir.IntegerAttr(item).value for item in attribute
+            ]
         return attribute.value
 
 
@@ -344,9 +350,9 @@ def _rounded(value: Array, kind: Kind) -> Array:
     if kind.dtype == np.bool_ or (kind.is_float and shaped.dtype == kind.dtype):
         return shaped.astype(kind.dtype)
     # NumPy knows no direct way from f64 to some of the small types.
-    return (shaped.astype(np.float32) if kind.is_float and kind.element != "f64" else shaped).astype(
-        kind.dtype
-    )
+    return (
+        shaped.astype(np.float32) if kind.is_float and kind.element != "f64" else shaped
+    ).astype(kind.dtype)
 
 
 def _fitting(value: Array, kind: Kind) -> Sequence[int]:
@@ -398,9 +404,7 @@ def kernels(module: ir.Module) -> list[ir.Operation]:
     return [op.operation for op in module.body.operations if op.operation.name == "func.func"]
 
 
-def evaluate(
-    function: ir.Operation, memory: Sequence[Array]
-) -> list[tuple[Array, Array]]:
+def evaluate(function: ir.Operation, memory: Sequence[Array]) -> list[tuple[Array, Array]]:
     """Runs a function on memory; returns the memory of each result and what of it is defined."""
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     arguments = [

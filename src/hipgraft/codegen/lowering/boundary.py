@@ -57,7 +57,7 @@ def _refines(wide: Sequence[int], narrow: Sequence[int]) -> bool:
         return False
     groups = reassociation(wide, narrow)
     products = [math.prod(wide[dim] for dim in group) for group in groups]
-    return products == list(narrow)
+    return all(groups) and products == list(narrow)
 
 
 def _read(emitter: Emitter, memory: Tensor, layout: Layout) -> Tensor:
