@@ -215,6 +215,10 @@ class OptDriver:
             buffer = BytesIO()
             op.write_bytecode(buffer)
             return buffer.getvalue()
+        if self.flags.migraphx_kernel_info:
+            from hipgraft.rock.kernel_info import kernel_infos
+
+            return "".join(map(str, kernel_infos(op))).encode()
         text = op.get_asm(**self._asm_flags())
         if self.flags.print_native:
             from hipgraft.dialects.migraphx.printer import to_native

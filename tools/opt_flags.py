@@ -59,6 +59,9 @@ class OptFlags:
         None, "Print this page, or all that is known of a pass", value="PASS", bare=""
     )
     list_passes: bool = flag(False, "Print all passes and pipelines")
+    migraphx_kernel_info: bool = flag(
+        False, "Print the names and launch sizes of merged kernels instead of the module"
+    )
     mlir_elide_elementsattrs_if_larger: int | None = flag(
         None, "Print elements attributes of more elements as '...'", value="N"
     )

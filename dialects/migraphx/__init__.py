@@ -3,6 +3,7 @@
 from hipgraft.dialects.migraphx.memory import MemoryLayout
 from hipgraft.dialects.migraphx.operation import MigraphxOp, is_migraphx
 from hipgraft.dialects.migraphx.ops import OPS, OpDef
+from hipgraft.dialects.migraphx.parsing import parse_module
 from hipgraft.dialects.migraphx.printer import to_native
 from hipgraft.dialects.migraphx.reader import holds_migraphx, to_generic
 from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
@@ -17,6 +18,7 @@ __all__ = [
     "ShapedTypeError",
     "holds_migraphx",
     "is_migraphx",
+    "parse_module",
     "to_generic",
     "to_native",
     "verify",

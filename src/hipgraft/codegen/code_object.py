@@ -89,7 +89,7 @@ class CodeObject:
         kernels = [_kernel_info(entry) for entry in metadata["amdhsa.kernels"]]
         target = str(metadata["amdhsa.target"])
         return CodeObject(
-            architecture=target.rsplit("-", 1)[-1].split(":")[0],
+            architecture=target.split(":")[0].rsplit("-", 1)[-1],
             kernels={kernel.name: kernel for kernel in kernels},
         )
 

@@ -69,9 +69,12 @@ def is_kernel(function: ir.Operation) -> bool:
     """Whether a function is one on shaped values, with a body."""
     if function.name != "func.func" or not function.regions[0].blocks:
         return False
-    block = function.regions[0].blocks[0]
-    uses = any(op.operation.name.startswith("migraphx.") for op in block.operations)
-    return uses or PREFIX in str(function.attributes["function_type"])
+    if PREFIX in str(function.attributes["function_type"]):
+        return True
+    # Older modules have builtin tensors; so do functions that were converted before.
+    names = [op.operation.name for op in function.regions[0].blocks[0].operations]
+    uses = any(name.startswith("migraphx.") for name in names)
+    return uses and not any(name.startswith("migraphx.mlir.") for name in names)
 
 
 def build_function(function: ir.Operation, converter: Converter, flat: bool) -> func_d.FuncOp:

@@ -90,6 +90,8 @@ class _Compilation:
         features = architecture.features
         extra = (f"--iree-rocm-target-features={features}",) if features else ()
         self._extra_flags = (*extra, *settings.flags)
+        # Sessions in this process know few of the flags that the command line has.
+        self._is_external = settings.bin is not None or bool(settings.flags)
         self._settings = settings
         self._state = state
 
@@ -99,7 +101,7 @@ class _Compilation:
         Raises:
             HipgraftError: neither works.
         """
-        if self._settings.bin is not None:
+        if self._is_external:
             return self._whole()
         block = self._function.regions[0].blocks[0]
         if sum(_CONTRACTIONS.get(op.operation.name, 0) for op in block.operations) > 1:
@@ -141,7 +143,7 @@ class _Compilation:
         def lower() -> str:
             return lower_container(container, self._target)
 
-        if self._settings.bin is not None:
+        if self._is_external:
             return compile_externally(lower(), self._target, flags, self._settings)
         key = container_key(container)
         request = Request(self.name, container_text(container), key, self._target, flags, lower)

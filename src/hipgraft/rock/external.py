@@ -1,9 +1,10 @@
-"""Compiles by the command line of another `iree-compile`, of any version that is near ours."""
+"""Compiles by a command line: of another `iree-compile`, or with flags that only it has."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,7 +73,7 @@ class _Compiler:
         self._work = work
         self._flags = list(flags)
         self._settings = settings
-        self._program = (settings.bin or Path()).resolve() / "iree-compile"
+        self._program = _program(settings)
 
     def run(self, *arguments: str) -> None:
         """Runs the compiler in the work folder.
@@ -81,7 +82,7 @@ class _Compiler:
             CodegenError: it cannot be started, fails, or hangs.
         """
         while True:
-            command = [str(self._program), *self._flags, *arguments]
+            command = [*self._program, *self._flags, *arguments]
             done = self._call(command)
             if done.returncode == 0:
                 return
@@ -96,7 +97,7 @@ class _Compiler:
                 command, cwd=self._work, capture_output=True, text=True, timeout=_TIMEOUT
             )
         except OSError as error:
-            raise CodegenError(f"cannot run '{self._program}': {error.strerror}") from None
+            raise CodegenError(f"cannot run '{command[0]}': {error.strerror}") from None
         except subprocess.TimeoutExpired:
             raise CodegenError(f"'iree-compile' did not end within {_TIMEOUT} s") from None
 
@@ -109,8 +110,15 @@ class _Compiler:
             if name in _OLDER_NAMES:
                 self._flags.append(f"{_OLDER_NAMES[name]}={value}")
             else:
-                self._settings.tell(0, f"warning: '{self._program}' has no flag '{name}'")
+                self._settings.tell(0, f"warning: 'iree-compile' has no flag '{name}'")
         return bool(known)
+
+
+def _program(settings: Settings) -> list[str]:
+    """The compiler in the folder that is set, or else the one that belongs to the bindings."""
+    if settings.bin is not None:
+        return [str(settings.bin.resolve() / "iree-compile")]
+    return [sys.executable, "-m", "iree.compiler.tools.scripts.iree_compile"]
 
 
 def _first_error(output: str) -> str:
