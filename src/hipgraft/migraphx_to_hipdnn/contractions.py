@@ -101,13 +101,15 @@ def _dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 def _quant_dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     """Operands with scales are multiplied by them first, in f32."""
-    operands: list[Tensor] = []
-    for name, scale_name in (("in_a", "scaleA"), ("in_b", "scaleB")):
-        operand, scale = converter.operand(op, name), converter.optional(op, scale_name)
-        if scale is not None:
-            operand = converter.pointwise("mul", [operand, scale], ir.F32Type.get())
-        operands.append(operand)
-    return [matmul(converter, *operands, tensor_type(op.output()).element_type)]
+    a, b = _scaled(converter, op, "in_a", "scaleA"), _scaled(converter, op, "in_b", "scaleB")
+    return [matmul(converter, a, b, tensor_type(op.output()).element_type)]
+
+
+def _scaled(converter: Converter, op: MigraphxOp, name: str, scale_name: str) -> Tensor:
+    operand, scale = converter.operand(op, name), converter.optional(op, scale_name)
+    if scale is None:
+        return operand
+    return converter.pointwise("mul", [operand, scale], ir.F32Type.get())
 
 
 CONTRACTIONS: dict[str, Conversion] = {

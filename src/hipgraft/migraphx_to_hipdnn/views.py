@@ -32,9 +32,8 @@ def _reshape(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 def _slice(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     tensor = _input(converter, op)
     view = tensor.view
-    for axis, start, end in zip(
-        *(op.ints(name) for name in ("axes", "starts", "ends")), strict=True
-    ):
+    axes, starts, ends = op.ints("axes"), op.ints("starts"), op.ints("ends")
+    for axis, start, end in zip(axes, starts, ends, strict=True):
         view = view.slice(axis, start, slice_end(end, view.shape[axis]))
     return [tensor.through(view)]
 

@@ -162,7 +162,7 @@ def failures(attribute: ir.Attribute) -> list[str]:
 
 
 def _read_objects(objects: Sequence[gpu_d.ObjectAttr]) -> Exported:
-    properties = ir.DictAttr(objects[0].properties)
+    properties = objects[0].properties or ir.DictAttr.get({})
     codes = tuple(each.object for each in objects)
     chip = CodeObject.parse(codes[0]).architecture if codes[0] else ""
     if "steps" in properties:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hipgraft.diagnostics import HipgraftError
 
@@ -99,9 +99,12 @@ def _read_flags(path: Path) -> Sequence[str]:
         raise HipgraftError(f"cannot open '{path}': {error.strerror}") from None
     except yaml.YAMLError as error:
         raise HipgraftError(f"invalid YAML: {error}", location=str(path)) from None
-    if not isinstance(content, list) or not all(isinstance(item, str) for item in content):
+    if not isinstance(content, list):
         raise HipgraftError("expected a list of flags", location=str(path))
-    translated = (_translated(str(item), path) for item in content)
+    flags = cast("list[object]", content)
+    if not all(isinstance(flag, str) for flag in flags):
+        raise HipgraftError("expected a list of flags", location=str(path))
+    translated = (_translated(str(flag), path) for flag in flags)
     return [flag for flag in translated if flag]
 
 
