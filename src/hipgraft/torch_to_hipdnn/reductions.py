@@ -84,12 +84,12 @@ def _reduced(
 
 def _log_sum_exp(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`logsumexp(x, dims, keepdim)` of one dimension: `max + log(sum(exp(x - max)))`."""
-    tensor, wide = op.float_tensor(0), _wide(op.float_tensor(0))
+    tensor, wide = op.float_tensor(0), wide_type(op.float_tensor(0))
     dims = _dims(op.constant(1), len(tensor.shape))
     if len(dims) != 1:
         raise NoMatch("several-dimensions", "more than one dimension is reduced")
     largest = reduce(converter, "MAX", tensor, dims, wide)
-    total = _exponentials(converter, tensor, dims[0], wide)[2]
+    total = exponentials(converter, tensor, dims[0], wide)[2]
     log = converter.pointwise("log", [total], wide)
     return [
         converter.pointwise("add", [largest, log], op.result_element()).reshape(op.result_shape())
