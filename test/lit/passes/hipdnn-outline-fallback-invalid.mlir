@@ -1,7 +1,7 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-outline-fallback --verify-diagnostics
 
 func.func @other_dialect(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'math.exp' op cannot be outlined: expected a torch or hipdnn op}}
+  // expected-error @below {{'math.exp' op cannot be outlined: expected a torch, migraphx or hipdnn op}}
   %y = math.exp %x : tensor<4xf32>
   return %y : tensor<4xf32>
 }
