@@ -310,10 +310,12 @@ def test_compilation_is_repeatable() -> None:
     assert compile_for(CONV, "gfx942") == compile_for(CONV, "gfx942")
 
 
-def test_compiling_without_threads_makes_the_same_code() -> None:
+def test_compiling_unattended_makes_the_same_code() -> None:
     """In a process of its own, because sessions of this one have started with threads."""
     script = (
-        "import sys; from hipgraft.codegen.iree_session import disable_threads; disable_threads()\n"
+        "import sys\n"
+        "from hipgraft.codegen.iree_session import compile_unattended\n"
+        "compile_unattended()\n"
         "from hipgraft.codegen.provider import compile_text\n"
         "from hipgraft.codegen.target import Target\n"
         "kernel = compile_text(sys.stdin.read(), Target.parse('gfx942'))\n"

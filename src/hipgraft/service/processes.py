@@ -24,6 +24,8 @@ DEFAULT_TIMEOUT = 600.0
 """Seconds after which a graph is given up."""
 
 _POLL_SECONDS = 0.05
+# What a process may take to come up, on a busy machine, before its unit's time begins.
+_START_SECONDS = 60.0
 _ATTEMPTS = 2
 
 # What the compiler and the C++ runtime print when they give up.
@@ -46,6 +48,7 @@ class _Worker:
         self.number = number
         self.job: _Job | None = None
         self.started = 0.0
+        self.is_ready = False
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
@@ -66,6 +69,17 @@ class _Worker:
         # A worker that died while it was idle shows when its answer is awaited.
         with suppress(OSError):
             self.connection.send(job.unit)
+
+    def takes_greeting(self) -> bool:
+        """Takes the first message, which says that the process is ready for its first unit."""
+        if self.is_ready:
+            return False
+        try:
+            self.connection.recv()
+        except (EOFError, OSError):
+            return False
+        self.is_ready, self.started = True, time.monotonic()
+        return True
 
     def memory(self) -> int:
         """Resident bytes; 0 where the system does not tell."""
@@ -168,7 +182,7 @@ class ProcessWorkers:
             job = worker.job
             if job is None:
                 continue
-            if worker.connection in ready:
+            if worker.connection in ready and not worker.takes_greeting():
                 outcome = self._receive(worker, job)
             elif reason := self._excess(worker):
                 outcome = self._give_up(worker, job, reason)
@@ -185,7 +199,8 @@ class ProcessWorkers:
 
     def _excess(self, worker: _Worker) -> str:
         """Says which limit a worker is over."""
-        if time.monotonic() - worker.started > self.timeout:
+        limit = self.timeout if worker.is_ready else self.timeout + _START_SECONDS
+        if time.monotonic() - worker.started > limit:
             return f"the compiler took longer than {self.timeout:g} s"
         if self.memory_limit and worker.memory() > self.memory_limit:
             return f"the compiler took more than {self.memory_limit >> 20} MiB of memory"

@@ -16,7 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from hipgraft.codegen.iree_session import disable_threads
+from hipgraft.codegen.iree_session import compile_unattended
 from hipgraft.service.unit import Outcome, Unit
 
 Task = Callable[[Unit], Outcome]
@@ -26,12 +26,13 @@ def main() -> None:
     """Serves until the socket closes."""
     # Ctrl-C goes to the whole terminal: the parent decides what becomes of the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # One graph is no work for several threads, and there is a worker for each core.
-    disable_threads()
+    compile_unattended()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     task: Task = connection.recv()
     units: queue.SimpleQueue[Unit] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, units), daemon=True).start()
+    # The greeting: what follows is time of units.
+    connection.send(None)
     while True:
         connection.send(replace(task(units.get()), process=os.getpid()))
 
