@@ -83,7 +83,7 @@ def _run(flags: argparse.Namespace) -> int:
         )
         statistics = service.statistics
     _write(compiled, flags)
-    _warn_of_spills(compiled)
+    _warn_of_spills(compiled, flags.model)
     if flags.stats_json:
         from hipgraft.tools.stats_json import stats_bytes
 
@@ -152,7 +152,7 @@ def _write(compiled: Program, flags: argparse.Namespace) -> None:
         print_report(compiled.report, compiled.config.target)
 
 
-def _warn_of_spills(compiled: Program) -> None:
+def _warn_of_spills(compiled: Program, model: str) -> None:
     printer = DiagnosticPrinter(sys.stderr)
     for row in compiled.report.kernels:
         if row.figures.spills:
@@ -160,7 +160,7 @@ def _warn_of_spills(compiled: Program) -> None:
                 f"kernel of '{row.executable}' spills {row.figures.spills} registers "
                 f"on {row.target}"
             )
-            printer.print(Diagnostic(Severity.WARNING, message))
+            printer.print(Diagnostic(Severity.WARNING, message, model))
 
 
 def _write_module(compiled: Program, flags: argparse.Namespace) -> None:

@@ -112,4 +112,4 @@ def _warn(cache: Cache | None) -> None:
 
     printer = DiagnosticPrinter(sys.stderr)
     for problem in cache.problems:
-        printer.print(Diagnostic(Severity.WARNING, problem))
+        printer.print(Diagnostic(Severity.WARNING, problem, str(cache.directory)))
