@@ -57,6 +57,11 @@ def dtype_name(number: int) -> str | None:
     return _DTYPES.get(number)
 
 
+def dtype_number(name: str) -> int:
+    """Returns PyTorch's ScalarType number of an MLIR element type that is used here."""
+    return next(number for number, known in _DTYPES.items() if known == name)
+
+
 def literal_attribute(operation: ir.Operation, result_type: ir.RankedTensorType) -> ir.Attribute:
     """Returns the value of a `torch.vtensor.literal` as elements of the signless builtin type."""
     attribute = operation.attributes["value"]

@@ -11,7 +11,7 @@ from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.torch_to_hipdnn.constants import dtype_name
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
-_UNARY = {
+UNARY = {
     "abs": "abs",
     "ceil": "ceil",
     "cos": "cos",
@@ -30,10 +30,11 @@ _UNARY = {
     "tan": "tan",
     "tanh": "tanh_fwd",
 }
+"""Modes by the name of the ATen op of one operand."""
 
 _BINARY = {"mul": "mul", "div": "div", "maximum": "max_op", "minimum": "min_op"}
 
-_COMPARE = {
+COMPARE = {
     "eq": "cmp_eq",
     "ge": "cmp_ge",
     "gt": "cmp_gt",
@@ -41,6 +42,7 @@ _COMPARE = {
     "lt": "cmp_lt",
     "ne": "cmp_neq",
 }
+"""Modes by the name of the ATen comparison."""
 
 _LOGICAL = {
     "logical_and": "logical_and",
@@ -250,10 +252,10 @@ def _table() -> dict[str, Conversion]:
             for suffix in suffixes:
                 table[f"torch.aten.{name}{suffix}"] = partial(make, mode)
 
-    add(_UNARY, ["", ".default"], _unary)
+    add(UNARY, ["", ".default"], _unary)
     add(_BINARY, ["", ".Tensor", ".Scalar"], _binary)
     add({"add": "add", "sub": "sub"}, [".Tensor", ".Scalar"], _add)
-    add(_COMPARE, [".Tensor", ".Scalar"], _compare)
+    add(COMPARE, [".Tensor", ".Scalar"], _compare)
     add(_LOGICAL, ["", ".Tensor"], _logical)
     add({"addcmul": "mul", "addcdiv": "div"}, [""], _addcmul)
     return table

@@ -1,0 +1,127 @@
+"""Converts hipDNN ops back to torch ops, which takes graphs apart again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.dialects import hipdnn
+from hipgraft.hipdnn_to_torch import FORMS, NoForm, Writer
+from hipgraft.pass_base import Pass, PassState
+from hipgraft.rewriting import collect
+
+
+def _convert(op: ir.Operation, state: PassState) -> None:
+    """Replaces `op` by its torch form, if it has one."""
+    wrapped = hipdnn.wrap(op)
+    form = FORMS.get(op.name)
+    try:
+        if form is None:
+            raise NoForm("torch has no op for it")
+        with ir.InsertionPoint(op), op.location:
+            writer = Writer(wrapped)
+            made = form(writer, wrapped)
+            values = [writer.write(*pair) for pair in zip(made, op.results, strict=True)]
+    except NoForm as reason:
+        state.missed(op, "no-torch-form", f"'{op.name}' op stays: {reason}")
+        return
+    for old, new in zip(op.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+    state.count("converted-ops")
+
+
+def _convert_block(block: ir.Block, state: PassState) -> None:
+    """Converts the compute ops of a block, first to last."""
+    for op in [op.operation for op in block.operations]:
+        if hipdnn.GraphOp.computes(op.name):
+            _convert(op, state)
+    _erase_unused(block)
+
+
+def _erase_unused(block: ir.Block) -> None:
+    """Erases casts and constants that nothing reads any more, last first."""
+    for op in reversed([op.operation for op in block.operations]):
+        if not op.name.startswith(("torch", "arith.constant")):
+            continue
+        if op.results and not any(True for result in op.results for _ in result.uses):
+            op.erase()
+
+
+def _as_fallback(op: ir.Operation) -> None:
+    """Replaces a graph by a fallback with its body."""
+    graph = hipdnn.GraphOp(op)
+    with ir.InsertionPoint(op):
+        fallback = hipdnn.fallback(
+            graph.inputs,
+            [value.type for value in graph.outputs],
+            name=graph.name,
+            arg_strides=graph.arg_strides,
+            arg_offsets=graph.arg_offsets,
+            result_strides=graph.result_strides,
+            loc=op.location,
+        )
+    for old, new in zip(graph.body.arguments, fallback.body.arguments, strict=True):
+        old.replace_all_uses_with(new)
+    for inner in [inner.operation for inner in graph.body.operations]:
+        fallback.body.append(inner)
+    for old, new in zip(op.results, fallback.outputs, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+@dataclass(frozen=True)
+class ConvertHipdnnToTorchPass(Pass):
+    """Converts hipDNN ops to torch ops between casts; graphs of torch ops become fallbacks.
+
+    Arithmetic is done in f32 (f64 for f64), as hipDNN does it, and rounded to the type of the
+    op's result.
+
+    Before:
+        ```mlir
+        %0 = "hipdnn.graph"(%x) ({
+        ^bb0(%a: tensor<4xf32>):
+          %1 = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<4xf32>) -> tensor<4xf32>
+          "hipdnn.yield"(%1) : (tensor<4xf32>) -> ()
+        }) : (tensor<4xf32>) -> tensor<4xf32>
+        ```
+
+    After:
+        ```mlir
+        %0 = "hipdnn.fallback"(%x) ({
+        ^bb0(%a: tensor<4xf32>):
+          %1 = torch_c.from_builtin_tensor %a : tensor<4xf32> -> !torch.vtensor<[4],f32>
+          %2 = torch.aten.clamp %1, %float0, %none : ... -> !torch.vtensor<[4],f32>
+          %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[4],f32> -> tensor<4xf32>
+          "hipdnn.yield"(%3) : (tensor<4xf32>) -> ()
+        }) : (tensor<4xf32>) -> tensor<4xf32>
+        ```
+
+    Requires:
+        Stage `hipdnn-ops` or `hipdnn-graphs`.
+
+    Ensures:
+        The stage that it was. Each op that stays is a missed remark that names the reason; in a
+        graph it then stands beside torch ops in the fallback, and a graph of which nothing is
+        converted stays a graph.
+
+    Errors:
+        None.
+
+    Source:
+        own.
+    """
+
+    name: ClassVar[str] = "convert-hipdnn-to-torch"
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """Converts ops of functions, then those of each graph."""
+        for op in list(module.body.operations):
+            if op.operation.name == "func.func" and op.operation.regions[0].blocks:
+                _convert_block(op.operation.regions[0].blocks[0], state)
+        for graph in collect(module, [hipdnn.GraphOp.OP_NAME]):
+            before = state.counters["converted-ops"]
+            _convert_block(graph.regions[0].blocks[0], state)
+            if state.counters["converted-ops"] > before:
+                _as_fallback(graph)
