@@ -168,7 +168,7 @@ class OptDriver:
 
         crash_file = self.flags.mlir_pass_pipeline_crash_reproducer
         return Runner(
-            verify_each=self.flags.verify_each,
+            verify_each=self.flags.verify_each and not self._is_translation,
             verify_contracts=self.flags.verify_contracts,
             instruments=self._instruments(),
             one_by_one=self.flags.mlir_timing,
@@ -179,6 +179,11 @@ class OptDriver:
             on_diagnostic=show,
             on_record=take_record,
         )
+
+    @property
+    def _is_translation(self) -> bool:
+        """Whether only syntax changes: modules for other versions of rocMLIR come back as well."""
+        return self.flags.print_native and not self.pipeline
 
     def _instruments(self) -> list[Instrument]:
         flags = self.flags

@@ -87,7 +87,10 @@ class OptFlags:
     mlir_print_op_generic: bool = flag(False, "Print the generic form")
     mlir_timing: bool = flag(False, "Print the time of each pass")
     no_implicit_module: bool = flag(False, "Put no module around the input")
-    print_native: bool = flag(False, "Print migraphx operations in rocMLIR's syntax")
+    print_native: bool = flag(
+        False,
+        "Print migraphx operations in rocMLIR's syntax; without passes, rules are not checked",
+    )
     remarks: str | None = flag(
         None, "Print remarks, or write them to this file as YAML", value="FILE", bare=""
     )
