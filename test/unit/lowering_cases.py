@@ -15,6 +15,7 @@ from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.iree_session import get_session
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.plan import Plan
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 
@@ -69,6 +70,7 @@ class Case:
         layouts: `arg_strides`, `arg_offsets` and `result_strides`.
         logical_results: shapes of the results, those of `expected` if empty.
         target: what the text is lowered for; it always runs on the CPU.
+        plan: which variants to take.
         compared: which elements of the only result to compare, all if None.
     """
 
@@ -83,6 +85,7 @@ class Case:
     layouts: dict[str, Any] = field(default_factory=dict[str, Any])
     logical_results: Sequence[Sequence[int]] = ()
     target: str = "cpu"
+    plan: str = "usual"
     compared: Array | None = None
 
     def check(self, results: Sequence[Array]) -> None:
@@ -133,7 +136,7 @@ def lower_case(case: Case) -> str:
             raise errors[0]
         computing = [one for one in op.body.operations if op.computes(one.operation.name)]
         COVERED[case.name] = [covered(one) for one in computing]
-        return lower_container(op.operation, Target.parse(case.target))
+        return lower_container(op.operation, Target.parse(case.target), Plan.parse(case.plan))
 
 
 def covered(op: ir.OpView) -> tuple[str, str, str]:

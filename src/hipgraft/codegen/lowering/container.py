@@ -9,17 +9,18 @@ from typing import cast
 from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering.boundary import read_operand, write_result
-from hipgraft.codegen.lowering.context import LOWERINGS, Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
+from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ContainerOp, GraphOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 
 
-def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
+def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = USUAL) -> str:
     """Returns the text of an IREE input module for a `hipdnn.graph` or `hipdnn.fallback`.
 
     The module holds one function `@main`. It takes the physical tensors of the operands, in
@@ -32,7 +33,7 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target) -> str:
     clone = op.operation.clone(ip=False)
     container = cast(ContainerOp, wrap(clone))
     _check_packed(container)
-    lowering = Lowering(target)
+    lowering = Lowering(target, variants=dict(plan.variants))
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
     *body, terminator = container.body.operations
@@ -95,12 +96,13 @@ def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> N
         lowering.tensors.update(zip(op.results, lower_migraphx(op, lowering), strict=True))
     elif not op.name.startswith("hipdnn."):
         copier.copy(op, lowering)
-    elif op.name in LOWERINGS:
-        results = LOWERINGS[op.name](wrap(op), lowering)
-        lowering.tensors.update(zip(op.results, results, strict=True))
     else:
-        message = f"'{op.name}' op has no lowering to linalg"
-        raise CodegenError(message, location=location_text(op.location))
+        function = lowering_function(wrap(op), lowering)
+        if function is None:
+            message = f"'{op.name}' op has no lowering to linalg"
+            raise CodegenError(message, location=location_text(op.location))
+        results = function(wrap(op), lowering)
+        lowering.tensors.update(zip(op.results, results, strict=True))
 
 
 def _constant(lowering: Lowering, op: ir.Operation) -> Tensor:

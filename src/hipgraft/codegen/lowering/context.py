@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -26,12 +26,14 @@ class Lowering:
         emitter: where the text goes.
         tensors: what has been lowered, by the value in the container.
         functions: text of the functions that the lowered ops call.
+        variants: names of the variants to take, by full op name.
     """
 
     target: Target
     emitter: Emitter = field(default_factory=Emitter)
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
     functions: list[str] = field(default_factory=list[str])
+    variants: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def tensor(self, value: ir.Value) -> Tensor:
         """Returns the lowered form of a value of the container."""
@@ -62,6 +64,49 @@ def lowers(
         return function
 
     return register
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of several ways to lower an op, with the same meaning and rounding.
+
+    Attributes:
+        name: unique among the op's variants.
+        applies: whether it can lower this op for this target.
+        lower: takes the typed op and returns its results.
+    """
+
+    name: str
+    applies: Callable[[Any, Target], bool]
+    lower: LoweringFunction
+
+
+VARIANTS: dict[str, dict[str, Variant]] = {}
+"""By full op name and name of the variant."""
+
+
+def variant(
+    op_class: type[OpT], name: str, applies: Callable[[OpT, Target], bool]
+) -> Callable[
+    [Callable[[OpT, Lowering], Sequence[Tensor]]], Callable[[OpT, Lowering], Sequence[Tensor]]
+]:
+    """Registers the decorated function as a variant of an op class's lowering."""
+
+    def register(
+        function: Callable[[OpT, Lowering], Sequence[Tensor]],
+    ) -> Callable[[OpT, Lowering], Sequence[Tensor]]:
+        VARIANTS.setdefault(op_class.OP_NAME, {})[name] = Variant(name, applies, function)
+        return function
+
+    return register
+
+
+def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | None:
+    """Returns the variant that was asked for, or the usual lowering where it does not apply."""
+    chosen = VARIANTS.get(op.OP_NAME, {}).get(lowering.variants.get(op.OP_NAME, ""))
+    if chosen is not None and chosen.applies(op, lowering.target):
+        return chosen.lower
+    return LOWERINGS.get(op.OP_NAME)
 
 
 def unsupported(op: HipdnnOp, what: str) -> CodegenError:

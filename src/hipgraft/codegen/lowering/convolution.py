@@ -80,12 +80,17 @@ class Sliding:
 def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Pads, convolves into an accumulator, and rounds once."""
     emitter = lowering.emitter
-    x, w = (emitter.widened(lowering.tensor(value)) for value in (op.x, op.w))
+    x, w = operands_of(op, lowering)
     accumulator = accumulator_type(op, x.element, w.element)
-    if op.conv_mode is ConvMode.CONVOLUTION:
-        w = flipped(emitter, w)
     result = Tensor.logical("", shape_of(op.y), accumulator)
     return [emitter.cast(convolve(emitter, Sliding.of(op), x, w, result), element_of(op.y))]
+
+
+def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
+    """Returns activations, and filters as a cross-correlation takes them."""
+    emitter = lowering.emitter
+    x, w = (emitter.widened(lowering.tensor(value)) for value in (op.x, op.w))
+    return x, flipped(emitter, w) if op.conv_mode is ConvMode.CONVOLUTION else w
 
 
 def convolve(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
@@ -187,7 +192,7 @@ def padded(
     shape = [sum(extents) for extents in zip(x.shape, low, high, strict=True)]
     padding = emitter.constant(value, x.element)
     result = replace(x, shape=tuple(shape))
-    places = ", ".join(f"%p{dim}: index" for dim in range(x.rank))
+    places = ", ".join(f"%p{dim}: index" for dim in range(len(x.dims)))
     text = (
         f"tensor.pad {x.name} low{[low[dim] for dim in x.dims]} "
         f"high{[high[dim] for dim in x.dims]} {{\n"

@@ -21,10 +21,16 @@ from hipgraft.dialects.hipdnn import MatmulOp
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies into an accumulator and rounds once."""
     emitter = lowering.emitter
-    a, b = (emitter.widened(lowering.tensor(value)) for value in (op.a, op.b))
+    a, b = operands_of(op, lowering)
     accumulator = accumulator_type(op, a.element, b.element)
     product = multiply(emitter, a, b, shape_of(op.c), accumulator)
     return [emitter.cast(product, element_of(op.c))]
+
+
+def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
+    """Returns the factors in types that can be multiplied."""
+    a, b = (lowering.emitter.widened(lowering.tensor(value)) for value in (op.a, op.b))
+    return a, b
 
 
 def multiply(

@@ -13,13 +13,21 @@ from math import prod
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import Lowering, element_of, lowers, shape_of, unsupported
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    lowers,
+    shape_of,
+    unsupported,
+    variant,
+)
 from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar
-from hipgraft.codegen.lowering.sdpa_fused import fused_attention, is_fast_fused
+from hipgraft.codegen.lowering.sdpa_fused import can_fuse, fused_attention, is_fast_fused
 from hipgraft.codegen.lowering.sdpa_mask import KEYS
+from hipgraft.codegen.lowering.sdpa_padded import can_pad, is_fast_padded, padded_attention
 from hipgraft.codegen.lowering.sdpa_pages import keys_and_values
 from hipgraft.codegen.lowering.sdpa_scores import masked_scores, product_of_heads
 from hipgraft.codegen.lowering.tensor import Tensor
@@ -31,14 +39,23 @@ _LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
 @lowers(SdpaOp)
 def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns the attention, and the statistics that the op has as results."""
-    refuse_random_dropout(op)
-    if op.block_mask is not None:
-        raise unsupported(op, "with 'block_mask'")
-    if op.rng_dump is not None:
-        raise unsupported(op, "with 'rng_dump'")
-    if is_fast_fused(op, lowering):
+    if is_fast_fused(op, lowering.target):
         return [fused_attention(op, lowering)]
-    return _decomposed(op, lowering)
+    if is_fast_padded(op, lowering.target):
+        return [padded_attention(op, lowering)]
+    return lower_decomposed(op, lowering)
+
+
+@variant(SdpaOp, "fused", lambda op, _: can_fuse(op))
+def lower_fused(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """One dispatch, whose scores never reach memory."""
+    return [fused_attention(op, lowering)]
+
+
+@variant(SdpaOp, "padded", can_pad)
+def lower_padded(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Fused, with operands padded to what matrix instructions take."""
+    return [padded_attention(op, lowering)]
 
 
 def refuse_random_dropout(op: AttentionOp) -> None:
@@ -51,7 +68,14 @@ def refuse_random_dropout(op: AttentionOp) -> None:
         raise unsupported(op, "with dropout but no 'dropout_mask'")
 
 
-def _decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
+@variant(SdpaOp, "decomposed", lambda _, __: True)
+def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
+    """Two products and a softmax between them."""
+    refuse_random_dropout(op)
+    if op.block_mask is not None:
+        raise unsupported(op, "with 'block_mask'")
+    if op.rng_dump is not None:
+        raise unsupported(op, "with 'rng_dump'")
     emitter, q = lowering.emitter, lowering.tensor(op.q)
     k, v = keys_and_values(op, lowering)
     scores = masked_scores(op, lowering, q, k, op.scale, op.descale_q, op.descale_k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
-from hipgraft.codegen.lowering.sdpa_mask import Mask
+from hipgraft.codegen.lowering.sdpa_mask import KEYS, Bounds, Mask
 from hipgraft.codegen.lowering.sdpa_scores import present
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
@@ -17,8 +18,8 @@ from hipgraft.dialects.hipdnn import SdpaOp
 
 # Extents that IREE 3.13.0 tiles onto matrix instructions. Others compile to one element a
 # thread, which loads a thousand times as much as the decomposed form.
-_SEQUENCE_MULTIPLE = 16
-_HEAD_SIZES = (16, 32, 64, 128)
+SEQUENCE_MULTIPLE = 16
+HEAD_SIZES = (16, 32, 64, 128)
 
 # The operands and results that the fused op has.
 _FUSED = {"q", "k", "v", "attn_mask", "o"}
@@ -26,18 +27,26 @@ _FUSED = {"q", "k", "v", "attn_mask", "o"}
 _LOOPS = ("b", "h", "g", "m", "n", "k1", "k2")
 
 
-def is_fast_fused(op: SdpaOp, lowering: Lowering) -> bool:
-    """Returns whether IREE's fused attention runs on matrix instructions here."""
+def can_fuse(op: SdpaOp) -> bool:
+    """Returns whether IREE's fused attention says what `op` means."""
     q, k, v = (shape_of(value) for value in (op.q, op.k, op.v))
     if present(op) - _FUSED or op.alibi_mask or k[1] != v[1]:
         return False
     # A query that sees no key is NaN in the fused op and 0 in the decomposed form.
-    if not Mask.of(op, lowering).bounds.is_open and q[2] > k[2]:
-        return False
-    tiled = q[2] % _SEQUENCE_MULTIPLE == 0 and k[2] % _SEQUENCE_MULTIPLE == 0
-    heads = q[3] in _HEAD_SIZES and v[3] in _HEAD_SIZES
-    elements = {element_of(value) for value in (op.q, op.k, op.v)}
-    return tiled and heads and elements <= _matrix_elements(lowering.target)
+    return Bounds.of(op).is_open or q[2] <= k[2]
+
+
+def is_fast_fused(op: SdpaOp, target: Target) -> bool:
+    """Returns whether IREE's fused attention runs on matrix instructions here."""
+    q, k, v = (shape_of(value) for value in (op.q, op.k, op.v))
+    tiled = q[2] % SEQUENCE_MULTIPLE == 0 and k[2] % SEQUENCE_MULTIPLE == 0
+    heads = q[3] in HEAD_SIZES and v[3] in HEAD_SIZES
+    return can_fuse(op) and tiled and heads and has_matrix_elements(op, target)
+
+
+def has_matrix_elements(op: SdpaOp, target: Target) -> bool:
+    """Returns whether the target's matrix instructions multiply the operands' elements."""
+    return {element_of(value) for value in (op.q, op.k, op.v)} <= _matrix_elements(target)
 
 
 def _matrix_elements(target: Target) -> set[str]:
@@ -48,12 +57,31 @@ def _matrix_elements(target: Target) -> set[str]:
 
 
 def fused_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
-    """Emits the op; heads of `q` that share a head of `k` are loop `g`."""
-    emitter = lowering.emitter
+    """Emits the op on its operands as they are."""
     q, k, v = (lowering.tensor(value) for value in (op.q, op.k, op.v))
+    attention = attend(op, lowering, q, k, v, _mask_tensor(op, lowering))
+    return lowering.emitter.reshape(attention, shape_of(op.o))
+
+
+def attend(
+    op: SdpaOp, lowering: Lowering, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
+) -> Tensor:
+    """Emits the op; heads of `q` that share a head of `k` are loop `g`.
+
+    Args:
+        op: for the scale and the type of the result.
+        lowering: the lowering of its container.
+        q: queries [B, Hq, Sq, D].
+        k: keys [B, Hk, Skv, D].
+        v: values [B, Hk, Skv, Dv].
+        mask: added to, or hides, scores; broadcasts to [B, Hq, Sq, Skv].
+
+    Returns:
+        The attention [B, Hk, Hq / Hk, Sq, Dv].
+    """
+    emitter = lowering.emitter
     shared = k.shape[1]
     q = emitter.split_dim(q, 1, shared)
-    mask = _mask_tensor(op, lowering)
     factor = 1.0 if op.attn_scale_value is None else op.attn_scale_value
     operands: list[tuple[Tensor | Scalar, str]] = [
         (q, "b h g m k1"),
@@ -64,8 +92,7 @@ def fused_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
     if mask is not None:
         operands.append((_grouped(emitter, mask, shared), "b h g m k2"))
     form = Tensor.logical("", (*q.shape[:4], v.shape[3]), element_of(op.o))
-    attention = _attention(emitter, operands, emitter.empty(form))
-    return emitter.reshape(attention, shape_of(op.o))
+    return _attention(emitter, operands, emitter.empty(form))
 
 
 def _attention(
@@ -95,16 +122,35 @@ def _map(value: Tensor | Scalar, loops: str) -> str:
 def _mask_tensor(op: SdpaOp, lowering: Lowering) -> Tensor | None:
     """Returns bounds and mask as one tensor that broadcasts to [B, H, Sq, Skv], if any."""
     mask = Mask.of(op, lowering)
-    given = mask.tensors.get("attn_mask")
     if mask.bounds.is_open:
-        return given
+        return mask.tensors.get("attn_mask")
+    return combined_mask(mask, lowering, shape_of(op.q)[2], shape_of(op.k)[2])
+
+
+def combined_mask(
+    mask: Mask, lowering: Lowering, queries: int, keys: int, seen: int | None = None
+) -> Tensor:
+    """Emits what is added to scores [B, H, queries, keys].
+
+    Args:
+        mask: bounds and tensors that broadcast to that shape.
+        lowering: the lowering of the container.
+        queries: rows; 1 if all are alike.
+        keys: columns.
+        seen: keys from this one on are hidden; None for none.
+    """
+    given = mask.tensors.get("attn_mask")
     heads = (1, 1) if given is None else (1, 1, 1, 1, *given.shape)[-4:-2]
-    shape = (*heads, shape_of(op.q)[2], shape_of(op.k)[2])
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, "f32")
-        return [mask.apply(m, m.constant(0), arguments[: len(mask.tensors)])]
+        score = mask.apply(m, m.constant(0), arguments[: len(mask.tensors)])
+        if seen is None:
+            return [score]
+        inside = scalars.compare("lt", scalars.index(KEYS), scalars.constant(seen, "index"))
+        return [scalars.select(inside, score, m.constant(-math.inf))]
 
+    shape = (*heads, queries, keys)
     return lowering.emitter.pointwise("mask", [*mask.tensors.values()], shape, "f32", body)
 
 

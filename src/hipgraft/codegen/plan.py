@@ -1,0 +1,69 @@
+"""How a container is compiled where that is not the usual way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipgraft.diagnostics import HipgraftError
+
+FLAG_SETS: dict[str, tuple[str, ...]] = {
+    # IREE splits long reductions over workgroups, which pays off only where few would run.
+    "whole-reductions": ("--iree-dispatch-creation-enable-split-reduction=false",),
+    # Convolutions are tiled as they are instead of as implicit matrix products.
+    "direct-conv": ("--iree-codegen-llvmgpu-use-igemm=false",),
+    # Reshapes stay where they are, so that a dispatch keeps its named op.
+    "reshapes-stay": ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",),
+}
+"""Named flags of IREE's compiler, which follow the target's own."""
+
+_FLAGS = "flags"
+
+
+@dataclass(frozen=True, order=True)
+class Plan:
+    """What differs from the usual way to compile a container.
+
+    Its text is `hipdnn.sdpa=padded,flags=direct-conv`; that of the usual way is `usual`.
+
+    Attributes:
+        variants: names of variants by full op name; each lowers those ops that it applies to.
+        flag_set: one of `FLAG_SETS`, or empty.
+    """
+
+    variants: tuple[tuple[str, str], ...] = ()
+    flag_set: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Plan:
+        """Reads a plan's text.
+
+        Raises:
+            HipgraftError: it is malformed, or names an unknown flag set.
+        """
+        if text == "usual":
+            return cls()
+        pairs = [_pair(part) for part in text.split(",")]
+        chosen = dict(pairs)
+        flag_set = chosen.pop(_FLAGS, "")
+        if flag_set and flag_set not in FLAG_SETS:
+            raise HipgraftError(f"unknown flag set '{flag_set}': expected {', '.join(FLAG_SETS)}")
+        return cls(tuple(sorted(chosen.items())), flag_set)
+
+    def __str__(self) -> str:
+        pairs = [*self.variants, *([(_FLAGS, self.flag_set)] if self.flag_set else [])]
+        return ",".join(f"{name}={value}" for name, value in pairs) or "usual"
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The compiler's flags that this adds."""
+        return FLAG_SETS[self.flag_set] if self.flag_set else ()
+
+
+USUAL = Plan()
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals or not value:
+        raise HipgraftError(f"expected 'usual' or 'op=variant,...' as a plan, found '{text}'")
+    return name, value

@@ -1,0 +1,144 @@
+"""Each variant of a lowering against definitions in double precision, on CPU and GPU code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from emulator import requires_emulator, run_kernel
+from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases
+from test_lowering_attention import forward_case
+from test_lowering_contractions import conv_case, matmul_case
+
+from hipgraft.codegen.lowering.context import VARIANTS
+from hipgraft.codegen.plan import FLAG_SETS, Plan
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import HipgraftError
+
+random = np.random.default_rng(5)
+
+
+def planned(op: str, variant: str, case: Case) -> Case:
+    name = f"{op}_{variant}_{case.name}".replace("-", "_")
+    return replace(case, name=name, plan=f"hipdnn.{op}={variant}", target="gfx942")
+
+
+def bias(shape: tuple[int, ...]) -> dict[str, Array]:
+    return {"attn_mask": random.uniform(-1, 1, shape).astype(np.float32)}
+
+
+ODD = (1, 2, 19, 8)
+MASK = bias((1, 1, 19, 19))
+ROW = bias((1, 1, 1, 19))
+LOWER = np.tril(np.ones((19, 19), np.bool_))
+
+CASES = [
+    planned("sdpa", "fused", forward_case("even", q=(1, 2, 16, 16), k=(1, 2, 16, 16))),
+    planned("sdpa", "fused", forward_case("odd", q=ODD, k=ODD)),
+    planned("sdpa", "decomposed", forward_case("even", q=(1, 2, 16, 16), k=(1, 2, 16, 16))),
+    planned("sdpa", "padded", forward_case("odd", q=ODD, k=ODD)),
+    planned("sdpa", "padded", forward_case("odd", "f16", q=ODD, k=ODD)),
+    planned("sdpa", "padded", forward_case("head", "f16", q=(1, 2, 16, 8), k=(1, 2, 32, 8))),
+    planned("sdpa", "padded", forward_case("shared", "bf16", q=(2, 4, 5, 8), k=(2, 2, 7, 8))),
+    planned(
+        "sdpa",
+        "padded",
+        forward_case("causal", "f16", q=ODD, k=ODD, oracle={"seen": LOWER}, right_bound=0),
+    ),
+    planned(
+        "sdpa",
+        "padded",
+        forward_case("bias", q=ODD, k=ODD, extra=MASK, oracle={"bias": MASK["attn_mask"]}),
+    ),
+    planned(
+        "sdpa",
+        "padded",
+        forward_case("row", q=ODD, k=ODD, extra=ROW, oracle={"bias": ROW["attn_mask"]}),
+    ),
+    planned("conv_fprop", "matmul", conv_case("plain", (2, 8, 5, 5), (6, 8, 1, 1), "f16")),
+    planned(
+        "conv_fprop",
+        "matmul",
+        conv_case("strided", (1, 8, 7, 6), (6, 8, 1, 1), pre=[1, 0], stride=[2, 3]),
+    ),
+    planned(
+        "conv_fprop", "channels-last", conv_case("pad", (2, 8, 6, 5), (4, 8, 3, 3), pre=[1, 1])
+    ),
+    planned(
+        "conv_fprop",
+        "padded-channels",
+        conv_case("odd", (1, 9, 6, 6), (4, 9, 3, 3), "f16", pre=[1, 1], stride=[2, 2]),
+    ),
+    planned("matmul", "padded", matmul_case("odd", (2, 17, 33), (2, 33, 70), "f16")),
+    planned("matmul", "padded", matmul_case("tb", (1, 17, 32), (1, 32, 70), "f16", transposed="b")),
+    planned("matmul", "split-k", matmul_case("deep", (1, 4, 4096), (1, 4096, 5), "f32")),
+    planned("matmul", "split-k", matmul_case("deep", (1, 16, 4096), (1, 4096, 16), "f16")),
+]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, list[Array]]:
+    return run_cases(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_on_the_cpu(case: Case, results: dict[str, list[Array]]) -> None:
+    case.check(results[case.name])
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_on_gpu_code(case: Case, architecture: str) -> None:
+    case = replace(case, target=architecture)
+    target = Target.parse(architecture)
+    flags = (*target.default_flags, *Plan.parse(case.plan).flags)
+    kernel = compile_text(lower_case(case), target, flags)
+    shapes = physical_shapes(case)
+    operands = [value.reshape(shape) for value, shape in zip(case.inputs, shapes, strict=True)]
+    forms = [
+        (np.shape(value), DTYPES[element])
+        for value, element in zip(case.expected, case.elements, strict=True)
+    ]
+    case.check(run_kernel(kernel, operands, forms))
+
+
+def test_each_variant_is_tested_and_another_text_than_the_usual() -> None:
+    taken = {
+        case.plan for case in CASES if lower_case(case) != lower_case(replace(case, plan="usual"))
+    }
+    known = {f"{op}={name}" for op, variants in VARIANTS.items() for name in variants}
+    assert known - taken == set()
+
+
+# Counted on gfx942 by benchmarks/variants.py.
+@pytest.mark.parametrize(
+    ("size", "element", "best"),
+    [
+        ((1, 2, 128, 64), "f16", "fused"),
+        ((1, 2, 197, 64), "f16", "padded"),
+        ((1, 2, 197, 64), "f32", "decomposed"),
+        ((1, 2, 1000, 64), "f32", "padded"),
+        ((1, 2, 1024, 40), "f16", "padded"),
+        ((1, 2, 40, 40), "f16", "decomposed"),
+    ],
+)
+def test_attention_is_usually_lowered_the_best_way(
+    size: tuple[int, ...], element: str, best: str
+) -> None:
+    case = replace(forward_case("usual", element, q=size, k=size), target="gfx942")
+    assert lower_case(case) == lower_case(replace(case, plan=f"hipdnn.sdpa={best}"))
+
+
+def test_a_plan_is_its_text() -> None:
+    for text in ("usual", "hipdnn.sdpa=padded", "hipdnn.sdpa=padded,flags=direct-conv"):
+        assert str(Plan.parse(text)) == text
+    assert Plan.parse("flags=direct-conv").flags == FLAG_SETS["direct-conv"]
+
+
+@pytest.mark.parametrize("text", ["", "padded", "flags=none", "a=,b=c"])
+def test_a_malformed_plan_is_refused(text: str) -> None:
+    with pytest.raises(HipgraftError):
+        Plan.parse(text)
