@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from hipgraft.bindings import ir
     from hipgraft.program import Program
 
-_FORMS = ("mlir", "bytecode", "bundle")
+_FORMS = ("mlir", "bytecode", "bundle", "object")
+_FILES = ("bundle", "object")  # what is written beside others, or has no use on a terminal
 _STAGES = "torch, hipdnn-ops, hipdnn-graphs, hipdnn-executables, hipdnn-buffers, host"
 
 
@@ -92,10 +93,16 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _check_form(flags: argparse.Namespace) -> None:
-    if flags.emit == "bundle" and flags.output == "-":
-        raise HipgraftError("--emit=bundle needs an output file (-o)")
-    if flags.emit == "bundle" and flags.compile_to:
-        raise HipgraftError("--emit=bundle needs a program of the last stage, not --compile-to")
+    if flags.emit not in _FILES:
+        return
+    if flags.output == "-":
+        raise HipgraftError(f"--emit={flags.emit} needs an output file (-o)")
+    if flags.compile_to:
+        raise HipgraftError(
+            f"--emit={flags.emit} needs a program of the last stage, not --compile-to"
+        )
+    if flags.emit == "object" and ("," in flags.target or flags.target == "cpu"):
+        raise HipgraftError(f"--emit=object needs one GPU architecture, not '{flags.target}'")
 
 
 def _check_output(path: str) -> None:
@@ -141,6 +148,8 @@ def _make_directory(path: Path) -> None:
 def _write(compiled: Program, flags: argparse.Namespace) -> None:
     if flags.emit == "bundle":
         compiled.save_bundle(flags.output)
+    elif flags.emit == "object":
+        compiled.save_object(flags.output)
     else:
         _write_module(compiled, flags)
     if flags.remarks:

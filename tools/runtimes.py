@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hipgraft.bindings import ir
     from hipgraft.tools.arrays import Array
 
-RUNTIMES = ("recorded", "interpreter")
+RUNTIMES = ("recorded", "interpreter", "jit")
 """The recorded calls, as bundles hold them, are what is meant to be fast."""
 
 
@@ -30,6 +30,10 @@ def open_runtime(name: str, module: ir.Module, device: Any) -> AbstractContextMa
         module: the program.
         device: what to run it on.
     """
+    if name == "jit":
+        from hipgraft.runtime.jit import Jit
+
+        return Jit(module, device)
     from hipgraft.runtime.interpreter import Executor
 
     return Executor(module, device)

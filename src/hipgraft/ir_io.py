@@ -90,6 +90,18 @@ def parse_op(text: str, name: str, context: ir.Context) -> ir.OpView:
     return ir.Operation.parse(text, source_name=name, context=context)
 
 
+def clone_module(module: ir.Module) -> ir.Module:
+    """Returns a copy in the same context."""
+    with module.context, module.operation.location:
+        copy = ir.Module.create()
+        for position in range(len(module.operation.attributes)):
+            named = module.operation.attributes[position]
+            copy.operation.attributes[named.name] = named.attr
+        for op in module.body.operations:
+            copy.body.append(op.operation.clone(ip=False))
+    return copy
+
+
 def check_registered(op: ir.Operation) -> None:
     """Checks that each op is known to MLIR or belongs to a dialect that is defined in Python.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from hipgraft import frontends, ir_io, report
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.parameters import constant_buffers, write_parameters
 from hipgraft.pipelines.hipgraft_migraphx import PHASE_CONVERT_MIGRAPHX
 from hipgraft.pipelines.hipgraft_torch import (
     HipgraftTorchConfig,
@@ -72,6 +74,30 @@ class Program(Runnable):
         recordings = [self.recording(target) for target in self.config.target]
         write_bundle(path, recordings, {"extra_flags": self.config.extra_flags})
 
+    def save_object(self, path: str | Path) -> None:
+        """Writes an object file of the host program, and a C header beside it.
+
+        The function is called after the file: `_mlir_ciface_hipgraft_STEM`. It calls MLIR's GPU
+        runtime (`mgpu*`), with which it is to be linked. Constants are arguments; their values
+        are written to `STEM.safetensors`.
+
+        Raises:
+            HipgraftError: a file cannot be written, or the program is not for one GPU.
+        """
+        # Only now: lowering needs torch-mlir's wheel, which takes a while to load.
+        from hipgraft.host_lowering import lower_host, write_object
+        from hipgraft.object_header import object_header
+
+        target = Path(path)
+        entry = "hipgraft_" + re.sub(r"\W", "_", target.stem)
+        lowered = lower_host(self.module, self.config.target[0], entry)
+        header = target.with_suffix(".h")
+        write_object(lowered, target)
+        ir_io.write_output(str(header), object_header(lowered, header.name).encode())
+        constants = constant_buffers(self.module, lowered.constants)
+        if constants:
+            write_parameters(target.with_suffix(".safetensors"), constants)
+
     def recording(self, architecture: str) -> Recording:
         """Returns the calls that the program makes on a device.
 
@@ -94,7 +120,7 @@ class Program(Runnable):
                 "the program is past outlining and holds no code for the CPU; "
                 "run the model or the program at stage 'hipdnn-graphs'"
             )
-        return compile(_clone(self.outlined), "cpu").module
+        return compile(ir_io.clone_module(self.outlined), "cpu").module
 
 
 def compile(
@@ -196,14 +222,6 @@ def _ignore(stage: str, module: ir.Module) -> None:
     pass
 
 
-def _clone(module: ir.Module) -> ir.Module:
-    with module.context, module.operation.location:
-        copy = ir.Module.create()
-        for op in module.body.operations:
-            copy.body.append(op.operation.clone(ip=False))
-    return copy
-
-
 class _Compilation:
     """One run through the stages."""
 
@@ -247,7 +265,7 @@ class _Compilation:
 
     def _reached(self, stage: str) -> None:
         if stage == "hipdnn-graphs":
-            self.outlined = _clone(self.module)
+            self.outlined = ir_io.clone_module(self.module)
             self.report.graphs = report.graph_rows(self.module)
         if stage == "hipdnn-executables":
             self.report.executables = report.launch_rows(self.module)

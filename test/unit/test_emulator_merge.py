@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import host_jit
 import numpy as np
 from emulator import open_emulator, requires_emulator
 from programs import build_program, run_passes, uniform
@@ -12,6 +11,7 @@ from programs import build_program, run_passes, uniform
 from hipgraft.bindings import ir
 from hipgraft.runtime import run_module
 from hipgraft.runtime.devices import open_device
+from hipgraft.runtime.jit import Jit
 
 pytestmark = requires_emulator
 
@@ -377,9 +377,9 @@ func.func @main(%x: tensor<2x12xf32>) -> tensor<2x12xf32> {
     module = build_program(function, graphs, ["gfx942"])
     run_passes(module, "hipdnn-bufferize", "hipdnn-merge", "hipdnn-plan-memory")
     x, rows = uniform(65536, dtype=np.float32), uniform(4, 12, dtype=np.float32, seed=1)
-    outputs = [((1,), np.float32), ((48,), np.float32), ((2, 12), np.float32)]
     device = open_emulator("gfx942")
-    found = host_jit.run(str(module), [x, rows], outputs, device)
+    with Jit(module, device) as program:
+        found = program.run([x, rows])
     assert not device._buffers, "the run leaves memory behind"
     total = np.abs(x.astype(np.float64).sum()).astype(np.float32)
     compare(found, [total.reshape(1), np.abs(rows).reshape(-1), 2 * np.abs(rows[2:])], 1e-3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import host_jit
 import numpy as np
 import pytest
 from programs import build_program, compiled, run_passes
@@ -13,7 +12,9 @@ from hipgraft.bindings import gpu_d, ir
 from hipgraft.codegen.code_object import CodeObject
 from hipgraft.codegen.kernel import Dispatch, variants
 from hipgraft.host_builder import HostBuilder, Region
+from hipgraft.host_lowering import lower_host
 from hipgraft.passes.hipdnn_merge import HipdnnMergePass
+from hipgraft.upstream import PHASE_HOST_TO_LLVM
 
 SUM = """
 func.func @main(%x: tensor<65536xf32>) -> tensor<f32> {
@@ -78,7 +79,7 @@ def symbol(op: ir.Operation) -> str:
 
 
 def test_lowers_with_upstream_passes(merged: ir.Module) -> None:
-    text = host_jit.lower(str(merged)).operation.get_asm(large_elements_limit=8)
+    text = lower_host(merged, "gfx942").text
     left = set(re.findall(r"\b((?:memref|arith|func|gpu|builtin)\.[a-z_]+)\b", text))
     # The last two become LLVM when the module is translated, with the binary embedded.
     assert left == {"gpu.container_module", "gpu.binary", "gpu.launch_func", *gpu_attributes(text)}
@@ -90,8 +91,7 @@ def gpu_attributes(text: str) -> set[str]:
 
 def test_recipe_is_the_documented_one() -> None:
     documented = " ".join((HipdnnMergePass.__doc__ or "").split())
-    passes = re.findall(r"[a-z-]+(?:\{[^}]*\})?", host_jit.RECIPE.removeprefix("builtin.module("))
-    positions = [documented.find(f"`{name}`") for name in passes]
+    positions = [documented.find(f"`{name}`") for name in PHASE_HOST_TO_LLVM]
     assert -1 not in positions
     assert positions == sorted(positions)
 

@@ -28,11 +28,7 @@ def find_function(module: ir.Module, architecture: str) -> ir.Operation:
     Raises:
         HipgraftError: there is none.
     """
-    functions = [
-        op.operation
-        for op in module.body.operations
-        if op.operation.name == "func.func" and _is_entry(op.operation)
-    ]
+    functions = _entries(module)
     targets = {op: _targets(op) or (architecture,) for op in functions}
     best = fitting(architecture, [name for names in targets.values() for name in names])
     if best is not None:
@@ -42,9 +38,19 @@ def find_function(module: ir.Module, architecture: str) -> ir.Operation:
     raise HipgraftError(f"the program has no public function for '{architecture}'{known}")
 
 
+def entry_targets(module: ir.Module) -> list[str]:
+    """Returns all architectures that a program is for, sorted."""
+    return sorted({target for function in _entries(module) for target in _targets(function)})
+
+
 def entry_target(function: ir.Operation, architecture: str) -> str:
     """Returns which of a function's targets a device of `architecture` runs."""
     return fitting(architecture, _targets(function)) or architecture
+
+
+def _entries(module: ir.Module) -> list[ir.Operation]:
+    functions = [op.operation for op in module.body.operations]
+    return [op for op in functions if op.name == "func.func" and _is_entry(op)]
 
 
 def _is_entry(function: ir.Operation) -> bool:

@@ -24,6 +24,7 @@ from hipgraft.runtime.entry import Array, check_inputs, find_function, result_co
 from hipgraft.runtime.graphs import Graph
 from hipgraft.runtime.kernels import Binary, pack_kernarg
 from hipgraft.runtime.memref import MemRef
+from hipgraft.runtime.protocols import unload
 
 
 class Executor:
@@ -44,6 +45,23 @@ class Executor:
         self.globals: dict[str, int] = {}
         self._binaries: dict[str, Binary] = {}
         self._graphs: dict[str, Graph] = {}
+        try:
+            self._load()
+        except BaseException:
+            self.close()
+            raise
+
+    def _load(self) -> None:
+        """Loads code in the module's order, then constants in that of their use, as a JIT does."""
+        operations = [op.operation for op in self.function.regions[0].blocks[0].operations]
+        launches = [op for op in operations if op.name == "gpu.launch_func"]
+        users = {ir.SymbolRefAttr(op.attributes["kernel"]).value[0]: op for op in launches}
+        for name in self._symbols:
+            if name in users:
+                self.binary(name, users[name])
+        for op in operations:
+            if op.name == "memref.get_global":
+                self.global_address(ir.FlatSymbolRefAttr(op.attributes["name"]).value, op)
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +75,9 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """Frees the constants on the device."""
+        """Frees the constants and the code on the device."""
+        while self._binaries:
+            unload(self.device, self._binaries.popitem()[1].handle)
         while self.globals:
             self.device.free(self.globals.popitem()[1])
 
@@ -104,7 +124,7 @@ class Executor:
         return self._symbols[name]
 
     def global_address(self, name: str, user: ir.Operation) -> int:
-        """Where a constant lies on the device; uploaded at its first use."""
+        """Where a constant lies on the device, uploaded once."""
         if name not in self.globals:
             data = global_bytes(self.symbol(name, user))
             self.globals[name] = self.device.allocate(len(data))
@@ -136,7 +156,7 @@ class _Frame:
 
     executor: Executor
     values: dict[ir.Value, Any] = field(default_factory=dict[ir.Value, Any])
-    allocations: set[int] = field(default_factory=set[int])
+    allocations: list[int] = field(default_factory=list[int])
 
     @property
     def device(self) -> Device:
@@ -164,7 +184,7 @@ class _Frame:
     def allocate(self, nbytes: int) -> int:
         # A device need not support empty allocations.
         address = self.device.allocate(max(nbytes, 1))
-        self.allocations.add(address)
+        self.allocations.append(address)
         return address
 
     def free(self, address: int) -> None:
@@ -172,7 +192,7 @@ class _Frame:
         self.device.free(address)
 
     def free_all(self) -> None:
-        for address in list(self.allocations):
+        for address in reversed(list(self.allocations)):
             self.free(address)
 
     def upload(self, memref: MemRef, array: Array) -> None:

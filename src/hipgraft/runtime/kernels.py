@@ -40,10 +40,7 @@ class Binary:
             OpError: there is none.
         """
         name = ir.StringAttr(op.attributes["sym_name"]).value
-        objects = {
-            _chip(attribute): gpu_d.ObjectAttr(attribute).object
-            for attribute in ir.ArrayAttr(op.attributes["objects"])
-        }
+        objects = objects_by_chip(op)
         chip = fitting(device.architecture, objects)
         if chip is None:
             raise OpError(
@@ -51,8 +48,8 @@ class Binary:
                 f"{', '.join(objects)}",
                 op,
             )
-        handle = device.load_code_object(objects[chip])
-        return Binary(name, device, handle, read_object(objects[chip]).kernels)
+        data = gpu_d.ObjectAttr(objects[chip]).object
+        return Binary(name, device, device.load_code_object(data), read_object(data).kernels)
 
     def kernel(self, name: str, user: ir.Operation) -> LoadedKernel:
         """Returns a kernel by its symbol.
@@ -63,6 +60,11 @@ class Binary:
         if name not in self.kernels:
             raise OpError(f"'{user.name}' op: '@{self.name}' has no kernel '{name}'", user)
         return LoadedKernel(self.device.get_kernel(self.handle, name), self.kernels[name])
+
+
+def objects_by_chip(binary: ir.Operation) -> dict[str, ir.Attribute]:
+    """Returns the `#gpu.object`s of a `gpu.binary` by their architecture."""
+    return {_chip(attribute): attribute for attribute in ir.ArrayAttr(binary.attributes["objects"])}
 
 
 def pack_kernarg(info: KernelInfo, words: Sequence[int], user: ir.Operation) -> bytes:

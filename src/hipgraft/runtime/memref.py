@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout
 from hipgraft.element_types import byte_size, byte_width
+from hipgraft.runtime.recording import Tensor
 from hipgraft.views import row_major_strides
 
 
@@ -54,3 +55,11 @@ class MemRef:
     def first(self) -> int:
         """Address of the first element."""
         return self.address + self.offset * (byte_width(self.element_type) or 0)
+
+
+def tensor_of(value: ir.Value) -> Tensor:
+    """Returns what a memref holds, with the name that its location gives it."""
+    memref = MemRef.laid_out(0, value.type)
+    strides = None if memref.is_packed else memref.strides
+    name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
+    return Tensor(name, memref.shape, str(memref.element_type), strides, memref.offset)

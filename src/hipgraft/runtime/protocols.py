@@ -156,3 +156,10 @@ def copy_on_device(device: Device, target: int, source: int, nbytes: int) -> Non
     device.synchronize()
     device.copy_to_host(staging, source)
     device.copy_to_device(target, staging)
+
+
+def unload(device: Device, code_object: Any) -> None:
+    """Unloads a code object, on a device that does not keep all until it is closed."""
+    unload_code_object = getattr(device, "unload_code_object", None)
+    if unload_code_object is not None:
+        unload_code_object(code_object)

@@ -19,7 +19,7 @@ from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import entry_target, find_function
 from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.memref import MemRef
+from hipgraft.runtime.memref import tensor_of
 from hipgraft.runtime.recording import (
     Buffer,
     Call,
@@ -55,7 +55,7 @@ def record(module: ir.Module, architecture: str) -> Recording:
     function = find_function(module, architecture)
     if "hipgraft.results" not in function.attributes:
         raise HipgraftError("the program does not say which of its arguments are results")
-    tensors = [_tensor(argument) for argument in function.regions[0].blocks[0].arguments]
+    tensors = [tensor_of(argument) for argument in function.regions[0].blocks[0].arguments]
     count = len(tensors) - ir.IntegerAttr(function.attributes["hipgraft.results"]).value
     device = _RecordingDevice(entry_target(function, architecture))
     arguments = [device.allocate(tensor.nbytes) for tensor in tensors]
@@ -71,25 +71,17 @@ def record(module: ir.Module, architecture: str) -> Recording:
     )
 
 
-def _tensor(value: ir.Value) -> Tensor:
-    """A memref, with the name that its location gives it."""
-    memref = MemRef.laid_out(0, value.type)
-    strides = None if memref.is_packed else memref.strides
-    name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
-    return Tensor(name, memref.shape, str(memref.element_type), strides, memref.offset)
-
-
 class _Recorder(Executor):
     """Leaves constants where they are."""
 
     def __init__(self, module: ir.Module, device: _RecordingDevice):
-        super().__init__(module, device)
         self._recording = device
+        super().__init__(module, device)
 
     def global_address(self, name: str, user: ir.Operation) -> int:
         if name not in self.globals:
             read = partial(global_bytes, self.symbol(name, user))
-            nbytes = _tensor(user.results[0]).nbytes
+            nbytes = tensor_of(user.results[0]).nbytes
             self.globals[name] = self._recording.reserve(Buffer(nbytes, name, read))
         return self.globals[name]
 

@@ -13,7 +13,7 @@ from hipgraft.runtime import borders
 from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.calls import PreparedCalls
-from hipgraft.runtime.protocols import Device, GraphDevice
+from hipgraft.runtime.protocols import Device, GraphDevice, unload
 from hipgraft.runtime.recording import Recording, Tensor
 from hipgraft.runtime.timing import Timing
 
@@ -64,9 +64,7 @@ class Session:
         if isinstance(self.device, GraphDevice):
             return self.device.load_module(data)
         handle = self.device.load_code_object(data)
-        unload = getattr(self.device, "unload_code_object", None)
-        if unload is not None:
-            resources.callback(unload, handle)
+        resources.callback(unload, self.device, handle)
         return handle
 
     def _allocate(self, nbytes: int, resources: ExitStack) -> int:

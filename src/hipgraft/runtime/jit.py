@@ -1,0 +1,141 @@
+"""Runs host programs compiled just in time: upstream's lowering, and MLIR's execution engine.
+
+It makes the same calls on the device, in the same order, as the interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from ctypes import c_int64, c_void_p
+from types import TracebackType
+from typing import Any, Self
+
+from hipgraft.bindings import ir
+from hipgraft.host_lowering import lower_host
+from hipgraft.runtime import borders
+from hipgraft.runtime.borders import Array, DeviceArray
+from hipgraft.runtime.elements import global_bytes
+from hipgraft.runtime.entry import symbols
+from hipgraft.runtime.mgpu import MgpuRuntime
+from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.recording import Tensor
+
+
+class Jit:
+    """A host program, compiled for this machine, on a device.
+
+    Args:
+        module: stage `host`.
+        device: see `hipgraft.runtime.devices`.
+
+    Raises:
+        HipgraftError: the program is not for the device, or cannot be lowered.
+    """
+
+    def __init__(self, module: ir.Module, device: Device):
+        from hipgraft.upstream import make_engine
+
+        # The first attribute is the first to go with the object: the engine runs the program's
+        # destructors, which still need the runtime.
+        self._engine: Any = None
+        self._device = device
+        self._lowered = lower_host(module, device.architecture)
+        with ExitStack() as resources:
+            self._runtime = MgpuRuntime(device)
+            resources.callback(self._runtime.close)
+            resources.callback(self._drop_engine)
+            self._engine = make_engine(self._lowered.text, self._runtime.symbols)
+            self._runtime.raise_failure()
+            by_name = symbols(module)
+            self._constants = [
+                self._upload(global_bytes(by_name[name]), resources)
+                for name in self._lowered.constants
+            ]
+            self._resources = resources.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the constants and the code on the device."""
+        self._resources.close()
+
+    def run(self, inputs: Sequence[Any]) -> list[Array]:
+        """Runs the program and waits for it.
+
+        Args:
+            inputs: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
+
+        Returns:
+            One array per result.
+
+        Raises:
+            HipgraftError: an input does not fit, or the device fails.
+        """
+        lowered = self._lowered
+        tensors = lowered.arguments
+        given = borders.match(inputs, tensors[: lowered.inputs], self._device, "input")
+        outputs = tensors[len(tensors) - lowered.results :]
+        with ExitStack() as memory:
+            sources = [self._allocate(tensor.nbytes, memory) for tensor in tensors[: len(given)]]
+            targets = [self._allocate(tensor.nbytes, memory) for tensor in outputs]
+            for array, address, tensor in zip(given, sources, tensors, strict=False):
+                if not isinstance(array, DeviceArray):
+                    self._device.copy_to_device(address, borders.raw(array, tensor))
+            placed = [
+                array.address if isinstance(array, DeviceArray) else address
+                for array, address in zip(given, sources, strict=True)
+            ]
+            self._invoke([*placed, *self._constants, *targets])
+            results = [borders.empty(tensor) for tensor in outputs]
+            for array, address, tensor in zip(results, targets, outputs, strict=True):
+                borders.download(self._device, address, tensor, array)
+            return results
+
+    def _drop_engine(self) -> None:
+        self._engine = None
+
+    def _invoke(self, addresses: Sequence[int]) -> None:
+        descriptors = [
+            _descriptor(address, tensor)
+            for address, tensor in zip(addresses, self._lowered.arguments, strict=True)
+        ]
+        # Packed arguments are pointers to arguments, which are pointers to descriptors.
+        pointers = [ctypes.pointer(ctypes.pointer(one)) for one in descriptors]
+        self._engine.invoke(self._lowered.entry, *pointers)
+        self._runtime.raise_failure()
+        self._device.synchronize()
+
+    def _allocate(self, nbytes: int, resources: ExitStack) -> int:
+        # A device need not support empty allocations.
+        address = self._device.allocate(max(nbytes, 1))
+        resources.callback(self._device.free, address)
+        return address
+
+    def _upload(self, data: bytes, resources: ExitStack) -> int:
+        address = self._allocate(len(data), resources)
+        self._device.copy_to_device(address, data)
+        return address
+
+
+def _descriptor(address: int, tensor: Tensor) -> ctypes.Structure:
+    """MLIR's descriptor of a ranked memref."""
+    rank = len(tensor.shape)
+    fields: list[Any] = [("allocated", c_void_p), ("aligned", c_void_p), ("offset", c_int64)]
+    if rank:
+        fields += [("sizes", c_int64 * rank), ("strides", c_int64 * rank)]
+    kind: Callable[..., ctypes.Structure] = type(
+        "Memref", (ctypes.Structure,), {"_fields_": fields}
+    )
+    extents = (c_int64 * rank)(*tensor.shape), (c_int64 * rank)(*tensor.dense_strides)
+    return kind(address, address, tensor.offset, *(extents if rank else ()))

@@ -1,0 +1,197 @@
+"""Lowered host programs: just in time beside the interpreter, and ahead of time in C."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import open_emulator, requires_emulator
+from programs import build_program, run_passes, uniform
+from recordings import FailingDevice
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.host_lowering import lower_host, write_object
+from hipgraft.object_header import object_header
+from hipgraft.runtime.host_memory import NullDevice
+from hipgraft.runtime.interpreter import Executor
+from hipgraft.runtime.jit import Jit
+from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.trace import TraceDevice
+
+HOST = """
+memref.global "private" constant @w : memref<4xf32> = dense<[1.0, 2.0, 3.0, 4.0]>
+func.func @main(%x: memref<2x3xf32>, %y: memref<2x3xf32>, %z: memref<4xf32>, %h: memref<6xi16>)
+    attributes {hipgraft.results = 3 : i64, hipgraft.targets = ["gfx942"]} {
+  %c0 = arith.constant 0 : index
+  %seven = arith.constant -7 : i16
+  %t0 = gpu.wait async
+  %a, %t1 = gpu.alloc async [%t0] () : memref<64xi8>
+  %v = memref.view %a[%c0][] : memref<64xi8> to memref<2x3xf32>
+  %w = memref.get_global @w : memref<4xf32>
+  %t2 = gpu.memcpy async [%t1] %v, %x : memref<2x3xf32>, memref<2x3xf32>
+  %t3 = gpu.memcpy async [%t2] %y, %v : memref<2x3xf32>, memref<2x3xf32>
+  %t4 = gpu.memcpy async [%t3] %z, %w : memref<4xf32>, memref<4xf32>
+  %t5 = gpu.memset async [%t4] %h, %seven : memref<6xi16>, i16
+  %t6 = gpu.dealloc async [%t5] %a : memref<64xi8>
+  gpu.wait [%t6]
+  return
+}"""
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def parse(text: str) -> ir.Module:
+    with make_context():
+        return ir.Module.parse(text)
+
+
+def check(results: list[np.ndarray], x: np.ndarray = X) -> None:
+    y, z, h = results
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(z, [1, 2, 3, 4])
+    np.testing.assert_array_equal(h, np.full(6, -7, np.int16))
+
+
+def calls_of(kind: Any, module: ir.Module, device: Device, inputs: list[np.ndarray]) -> list[str]:
+    """What two runs and their closing ask of a device."""
+    told: list[str] = []
+    with kind(module, TraceDevice(device, told.append)) as program:
+        program.run(inputs)
+        program.run(inputs)
+    return told
+
+
+def test_same_calls_as_the_interpreter() -> None:
+    module = parse(HOST)
+    expected = calls_of(Executor, module, NullDevice("gfx942"), [X])
+    assert len(expected) > 20
+    assert calls_of(Jit, module, NullDevice("gfx942"), [X]) == expected
+
+
+def test_runs_and_frees() -> None:
+    device = NullDevice("gfx942")
+    with Jit(parse(HOST), device) as program:
+        check(program.run([X]))
+        check(program.run([X.T.copy().T + 1]), X + 1)
+        with pytest.raises(HipgraftError, match="input #0 has shape"):
+            program.run([X.T])
+    assert not device._allocations
+
+
+@pytest.mark.parametrize(
+    ("kind", "nth"),
+    [("allocate", 1), ("allocate", 5), ("allocate", 6), ("fill", 1), ("synchronize", 1)],
+)
+def test_failing_device(kind: str, nth: int) -> None:
+    """A device's exception crosses compiled code."""
+    device = FailingDevice(kind, nth)
+
+    def use() -> None:
+        with Jit(parse(HOST), device) as program:
+            check(program.run([X]))
+
+    with pytest.raises(OSError, match="bus error"):
+        use()
+    gc.collect()
+    assert not device._allocations
+    use()
+
+
+def test_other_architecture() -> None:
+    with pytest.raises(HipgraftError, match="no public function for 'gfx1100'"):
+        Jit(parse(HOST), NullDevice("gfx1100"))
+
+
+SQUARE = """
+func.func @main(%x: tensor<300xf32>, %s: tensor<300xf32>) -> tensor<300xf32> {
+  %p = arith.mulf %x, %x : tensor<300xf32>
+  %r = arith.addf %p, %s : tensor<300xf32>
+  return %r : tensor<300xf32>
+}"""
+PROGRAM = """
+func.func @main(%x: tensor<300xf32>) -> tensor<300xf32> {
+  %s = arith.constant dense<0.5> : tensor<300xf32>
+  %0 = "hipdnn.execute"(%x, %s) {callee = @square}
+      : (tensor<300xf32>, tensor<300xf32>) -> tensor<300xf32>
+  %1 = "hipdnn.execute"(%0, %s) {callee = @square}
+      : (tensor<300xf32>, tensor<300xf32>) -> tensor<300xf32>
+  return %1 : tensor<300xf32>
+}"""
+TYPES = "operand_types = [tensor<300xf32>, tensor<300xf32>], result_types = [tensor<300xf32>]"
+
+
+def merged(*targets: str) -> ir.Module:
+    module = build_program(PROGRAM, {"square": (SQUARE, TYPES)}, targets)
+    run_passes(module, "hipdnn-bufferize", "hipdnn-merge", "hipdnn-plan-memory")
+    return module
+
+
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_kernels(target: str) -> None:
+    """Of a program for two architectures, in the order in which the interpreter calls them."""
+    module = merged("gfx942", "gfx1100")
+    x = uniform(300, dtype=np.float32)
+    device = open_emulator(target)
+    with Jit(module, device) as program:
+        (found,) = program.run([x])
+    assert not device._buffers
+    np.testing.assert_allclose(found, (x * x + 0.5) ** 2 + 0.5, rtol=1e-6)
+    expected = calls_of(Executor, module, open_emulator(target), [x])
+    assert sum(call.startswith("launch ") for call in expected) == 4
+    assert calls_of(Jit, module, open_emulator(target), [x]) == expected
+
+
+def test_ptx_is_loaded() -> None:
+    x = uniform(300, dtype=np.float32)
+    module = merged("sm_80")
+    expected = calls_of(Executor, module, NullDevice("sm_90"), [x])
+    assert sum(call.startswith("launch ") for call in expected) == 4
+    assert calls_of(Jit, module, NullDevice("sm_90"), [x]) == expected
+
+
+MAIN = r"""
+#include "program.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* MLIR's GPU runtime on host memory. */
+void *mgpuStreamCreate(void) { return &mgpuStreamCreate; }
+void mgpuStreamDestroy(void *stream) {}
+void mgpuStreamSynchronize(void *stream) {}
+void *mgpuMemAlloc(int64_t size, void *stream, int8_t shared) { return malloc(size); }
+void mgpuMemFree(void *memory, void *stream) { free(memory); }
+void mgpuMemcpy(void *to, void *from, size_t size, void *stream) { memcpy(to, from, size); }
+void mgpuMemset16(uint16_t *to, uint16_t value, size_t count, void *stream) {
+  while (count--) *to++ = value;
+}
+
+int main(void) {
+  float x[6] = {1, 2, 3, 4, 5, 6}, w[4] = {9, 8, 7, 6}, y[6], z[4];
+  int16_t h[6];
+  hipgraft_memref_2 dx = {x, x, 0, {2, 3}, {3, 1}}, dy = {y, y, 0, {2, 3}, {3, 1}};
+  hipgraft_memref_1 dw = {w, w, 0, {4}, {1}}, dz = {z, z, 0, {4}, {1}}, dh = {h, h, 0, {6}, {1}};
+  _mlir_ciface_copies(&dx, &dw, &dy, &dz, &dh);
+  for (int i = 0; i < 6; ++i) printf("%g %d ", y[i], h[i]);
+  for (int i = 0; i < 4; ++i) printf("%g ", z[i]);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_object_and_header_in_a_c_program(tmp_path: Path) -> None:
+    lowered = lower_host(parse(HOST), "gfx942", entry="copies")
+    write_object(lowered, tmp_path / "program.o")
+    (tmp_path / "program.h").write_text(object_header(lowered, "program.h"))
+    (tmp_path / "main.c").write_text(MAIN)
+    build = ["cc", "main.c", "program.o", "-o", "main"]
+    subprocess.run(build, check=True, cwd=tmp_path)
+    done = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True)
+    assert done.stdout == "1 -7 2 -7 3 -7 4 -7 5 -7 6 -7 9 8 7 6 "
