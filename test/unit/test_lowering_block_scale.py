@@ -111,6 +111,36 @@ def scaled_product_case(element: str) -> Case:
     )
 
 
+def cast_case(name: str, x: Array, element: str) -> Case:
+    return op_case(
+        name,
+        hipdnn.PointwiseOp,
+        {"in_0": x},
+        {"out_0": x.astype(DTYPES[element]).astype(np.float64)},
+        element,
+        0,
+        mode="identity",
+    )
+
+
+def every_code_case(element: str) -> Case:
+    codes = np.arange(256, dtype=np.uint8).view(DTYPES[element])
+    return cast_case(f"every_code_{element}", codes, "f32")
+
+
+def rounding_case(element: str) -> Case:
+    """Numbers of all sizes, halfway ones, infinities, NaN; 4-bit floats have neither of those."""
+    with np.errstate(invalid="ignore"):
+        numbers = np.arange(256, dtype=np.uint8).view(DTYPES["f8E5M2"]).astype(np.float32)
+    numbers = np.sort(numbers[np.isfinite(numbers)])
+    x = np.concatenate([numbers, (numbers[1:] + numbers[:-1]) / 2, numbers * np.float32(1.07)])
+    if element == "f4E2M1FN":
+        x = np.clip(x, -6, 6)[:704]  # IREE stores whole bytes only, so whole vectors
+    else:
+        x = np.append(x, [np.float32(np.inf), np.float32(-np.inf), np.float32(np.nan)])
+    return cast_case(f"rounding_{element}", x.astype(np.float32), element)
+
+
 CASES = [
     *(
         dequantize_case("dequantize", (8, 64), (8, 2), [32], element, kind, result)
@@ -144,6 +174,9 @@ CASES = [
     quantize_case("f32", "f8E4M3FN", "f8E8M0FNU", axis=0),
     scaled_product_case("f8E4M3FN"),
     scaled_product_case("f4E2M1FN"),
+    every_code_case("f8E4M3FN"),
+    every_code_case("f8E5M2"),
+    *(rounding_case(element) for element in ("f8E4M3FN", "f8E5M2", "f4E2M1FN")),
 ]
 
 

@@ -200,6 +200,11 @@ CASES = [
     conv_case("conv_2d_last", (2, 8, 11, 12), (6, 8, 3, 3), pre=[1, 1], channels_last=True),
     conv_case("conv_2d_depthwise_last", (2, 8, 9, 9), (8, 1, 3, 3), channels_last=True),
     conv_case("conv_2d_grouped_last", (2, 8, 9, 9), (6, 4, 3, 3), channels_last=True),
+    conv_case("conv_one_position", (1, 8, 1, 1), (6, 8, 3, 3), pre=[1, 1]),
+    conv_case(
+        "conv_one_position_dilated", (2, 4, 2, 3), (6, 4, 3, 3), "f32", pre=[2, 1], dilation=[2, 2]
+    ),
+    conv_case("conv_one_column", (1, 4, 5, 1), (6, 4, 3, 3), pre=[1, 1], channels_last=True),
     conv_case("conv_2d_flipped", (1, 4, 9, 9), (6, 4, 3, 2), flip=True),
     conv_case("conv_3d", (1, 4, 6, 7, 8), (6, 4, 3, 3, 3), pre=[1, 1, 1], stride=[1, 2, 1]),
     conv_case("conv_3d_grouped", (1, 4, 6, 7, 8), (6, 2, 3, 2, 3), pre=[1, 0, 1]),

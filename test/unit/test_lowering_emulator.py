@@ -7,9 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import test_layout
+import test_lowering_attention
+import test_lowering_block_scale
 import test_lowering_contractions
+import test_lowering_gradients
+import test_lowering_moe
 import test_lowering_pointwise
 import test_lowering_reductions
+import test_lowering_resample
 from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Case, lower_case, physical_shapes
 
@@ -23,9 +28,14 @@ _ALL = {
     for cases in (
         test_layout.READS,
         test_layout.WRITES,
+        test_lowering_attention.CASES,
+        test_lowering_block_scale.CASES,
         test_lowering_contractions.CASES,
+        test_lowering_gradients.CASES,
+        test_lowering_moe.CASES,
         test_lowering_pointwise.CASES,
         test_lowering_reductions.CASES,
+        test_lowering_resample.CASES,
     )
     for case in cases
 }
@@ -72,6 +82,24 @@ NAMES = (
     "fused_causal_f16",
     "fused_bias_causal_f16",
     "fused_bool_f16",
+    "ln_gradient_f32",
+    "bn_gradient_f16",
+    "alibi_6_heads_f32",
+    "paged_f16",
+    "backward_plain_f16",
+    "every_code_f8E4M3FN",
+    "rounding_f8E5M2",
+    "quantize_f32_f8E4M3FN_f8E8M0FNU_last",
+    "mx_matmul_f8E4M3FN",
+    "scatter_f32",
+    "gather_f16",
+    "maxpool_nan",
+    "MAXPOOL_NEG_INF_PAD_flat_f32",
+    "backward_MAXPOOL_flat_f16",
+    "max_nan",
+    "min_nan",
+    "amax_nan",
+    "conv_one_position_f32",
 )
 
 

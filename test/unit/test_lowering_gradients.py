@@ -62,7 +62,7 @@ def layernorm_case(
         values["epsilon"] = np.array([EPSILON], np.float32)
     types = {"dx": element, "dscale": "f32", "dbias": "f32"}
     op = hipdnn.LayernormBackwardOp
-    return op_case(f"{name}_{element}", op, values, expected, types, LAYERNORM[element])
+    return op_case(f"{name}_gradient_{element}", op, values, expected, types, LAYERNORM[element])
 
 
 def rmsnorm_case(name: str, x: Sequence[int], scale: Sequence[int], element: str) -> Case:
@@ -73,7 +73,7 @@ def rmsnorm_case(name: str, x: Sequence[int], scale: Sequence[int], element: str
     values["inv_rms"] = inverse.astype(np.float32)
     types = {"dx": element, "dscale": "f32", "dbias": "f32"}
     op = hipdnn.RmsnormBackwardOp
-    return op_case(f"{name}_{element}", op, values, expected, types, RMSNORM[element])
+    return op_case(f"{name}_gradient_{element}", op, values, expected, types, RMSNORM[element])
 
 
 def batchnorm_case(name: str, x: Sequence[int], element: str, *, given: bool = True) -> Case:
@@ -87,7 +87,7 @@ def batchnorm_case(name: str, x: Sequence[int], element: str, *, given: bool = T
         values["mean"], values["inv_variance"] = (value.astype(np.float32) for value in statistics)
     types = {"dx": element, "dscale": "f32", "dbias": "f32"}
     op = hipdnn.BatchnormBackwardOp
-    return op_case(f"{name}_{element}", op, values, expected, types, BATCHNORM[element])
+    return op_case(f"{name}_gradient_{element}", op, values, expected, types, BATCHNORM[element])
 
 
 CASES = [

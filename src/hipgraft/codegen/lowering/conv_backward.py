@@ -11,8 +11,9 @@ from hipgraft.codegen.lowering.context import (
     lowers,
     shape_of,
 )
-from hipgraft.codegen.lowering.convolution import Sliding, convolve, flipped, padded
+from hipgraft.codegen.lowering.convolution import Sliding, convolve, flipped
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.padding import padded
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.windows import spread

@@ -1,4 +1,4 @@
-"""Reductions, accumulated in the compute type and rounded once."""
+"""Loops that reduce dims to extent 1, which the reductions of several ops share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-)
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ReductionMode as Mode
-from hipgraft.dialects.hipdnn import ReductionOp
 
 Step = Callable[[Arithmetic, Scalar], Scalar]
 Combine = Callable[[Arithmetic, Scalar, Scalar], Scalar]
@@ -56,29 +49,6 @@ _RULES = {
     Mode.MAX: _Rule(-math.inf, Arithmetic.maximum),
     Mode.AMAX: _Rule(0, Arithmetic.maximum, Arithmetic.absolute),
 }
-
-
-@lowers(ReductionOp)
-def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Reduces into an accumulator, finishes (mean, root) and rounds."""
-    emitter = lowering.emitter
-    x, element = lowering.tensor(op.in_), element_of(op.out)
-    accumulator = _accumulator_type(op, x.element, element)
-    total = reduce_dims(emitter, op.mode, x, op.axes, accumulator)
-    count = math.prod(x.shape[dim] for dim in op.axes)
-
-    def finish(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        arithmetic = Arithmetic(scalars, accumulator)
-        result = arguments[0]
-        if op.mode is Mode.AVG:
-            result = arithmetic.div(result, arithmetic.constant(count))
-        if op.mode is Mode.NORM2:
-            result = arithmetic.math("sqrt", result)
-        return [scalars.cast(result, element)]
-
-    if accumulator == element and op.mode not in (Mode.AVG, Mode.NORM2):
-        return [total]
-    return [emitter.pointwise("reduced", [total], total.shape, element, finish)]
 
 
 def reduce_dims(
@@ -173,9 +143,3 @@ def _start(value: float, element: str) -> float:
         return value
     largest = 2 ** (bit_width(element) - 1) - 1
     return largest if value > 0 else -largest - 1
-
-
-def _accumulator_type(op: ReductionOp, source: str, result: str) -> str:
-    if is_float(source) or is_float(result) or op.mode in (Mode.AVG, Mode.NORM2):
-        return float_compute_type(op, source)
-    return f"i{max(32, bit_width(source), bit_width(result))}"

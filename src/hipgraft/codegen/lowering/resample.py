@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.padding import padded
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.windows import (
@@ -21,7 +22,6 @@ from hipgraft.codegen.lowering.windows import (
     Window,
     extended,
     reduce_windows,
-    surrounded,
 )
 from hipgraft.dialects.hipdnn import PaddingMode, ResampleBwdOp, ResampleFwdOp, ResampleMode
 
@@ -65,7 +65,7 @@ def _with_padding(emitter: Emitter, op: ResampleFwdOp, x: Tensor, window: Window
     if op.padding_mode is PaddingMode.EDGE_VAL_PAD and not excluded:
         return extended(emitter, x, window)
     lowest = op.padding_mode is PaddingMode.NEG_INF_PAD and not excluded
-    return surrounded(emitter, x, window, -math.inf if lowest else 0)
+    return padded(emitter, x, window.before, window.after, -math.inf if lowest else 0)
 
 
 def mean(

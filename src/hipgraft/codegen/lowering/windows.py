@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.convolution import padded
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.padding import cropped, padded, positive
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 
@@ -92,12 +92,6 @@ def _loops(stride: Sequence[int]) -> tuple[str, str, str, list[str]]:
     return maps[0], maps[1], maps[2], kinds
 
 
-def surrounded(emitter: Emitter, x: Tensor, window: Window, value: float) -> Tensor:
-    """Returns `x` with its padding, which holds `value`."""
-    wide = padded(emitter, x, _positive(window.before), _positive(window.after), value)
-    return cropped(emitter, wide, window.before, window.after)
-
-
 def extended(emitter: Emitter, x: Tensor, window: Window) -> Tensor:
     """Returns `x` with its padding, which repeats the elements at the edge."""
     shape = list(x.shape)
@@ -137,13 +131,12 @@ def spread(
         value: what is put between.
     """
     if max(stride) == 1:
-        wide = padded(emitter, dy, _positive(low), _positive(high), value)
-        return cropped(emitter, wide, low, high)
-    before = _positive(low)
+        return padded(emitter, dy, low, high, value)
+    before = positive(low)
     extents = [
         first + (extent - 1) * step + 1 + last
         for first, extent, step, last in zip(
-            before, dy.shape[2:], stride, _positive(high), strict=True
+            before, dy.shape[2:], stride, positive(high), strict=True
         )
     ]
     between = emitter.filled(replace(dy, shape=(*dy.shape[:2], *extents)), value)
@@ -154,25 +147,3 @@ def spread(
     )
     wide = replace(between, name=emitter.op("spread", text))
     return cropped(emitter, wide, low, high)
-
-
-def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
-    """Leaves out as many elements at either side as `low` and `high` are negative."""
-    offsets = [0, 0, *(max(-pad, 0) for pad in low)]
-    ends = [0, 0, *(max(-pad, 0) for pad in high)]
-    if not any(offsets) and not any(ends):
-        return x
-    shape = tuple(
-        extent - first - last for extent, first, last in zip(x.shape, offsets, ends, strict=True)
-    )
-    result = replace(x, shape=shape)
-    steps = [1] * x.rank
-    text = (
-        f"tensor.extract_slice {x.name}{[offsets[dim] for dim in x.dims]} "
-        f"{list(result.extents)} {steps} : {x.type} to {result.type}"
-    )
-    return replace(result, name=emitter.op("cropped", text))
-
-
-def _positive(pads: Sequence[int]) -> list[int]:
-    return [max(pad, 0) for pad in pads]

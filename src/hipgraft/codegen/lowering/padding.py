@@ -1,0 +1,69 @@
+"""Elements around the spatial dims of `[N, C, spatial...]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.tensor import Tensor
+
+
+def padded(
+    emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0
+) -> Tensor:
+    """Returns `x` with elements of `value` around its spatial dims.
+
+    Args:
+        emitter: where the ops go.
+        x: what is padded.
+        before: elements before the first one, per spatial dim; negative to leave elements out.
+        after: elements after the last one; likewise.
+        value: what the new elements hold.
+    """
+    wide = _widened(emitter, x, positive(before), positive(after), value)
+    return cropped(emitter, wide, before, after)
+
+
+def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
+    """Leaves out as many elements at either side as `low` and `high` are negative."""
+    offsets = [0, 0, *(max(-pad, 0) for pad in low)]
+    ends = [0, 0, *(max(-pad, 0) for pad in high)]
+    if not any(offsets) and not any(ends):
+        return x
+    shape = tuple(
+        extent - first - last for extent, first, last in zip(x.shape, offsets, ends, strict=True)
+    )
+    result = replace(x, shape=shape)
+    steps = [1] * x.rank
+    text = (
+        f"tensor.extract_slice {x.name}{[offsets[dim] for dim in x.dims]} "
+        f"{list(result.extents)} {steps} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("cropped", text))
+
+
+def positive(pads: Sequence[int]) -> list[int]:
+    """Returns the paddings, 0 for those that leave elements out."""
+    return [max(pad, 0) for pad in pads]
+
+
+def _widened(
+    emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0
+) -> Tensor:
+    if not any(before) and not any(after):
+        return x
+    low = [0, 0, *before]
+    high = [0, 0, *after]
+    shape = [sum(extents) for extents in zip(x.shape, low, high, strict=True)]
+    padding = emitter.constant(value, x.element)
+    result = replace(x, shape=tuple(shape))
+    places = ", ".join(f"%p{dim}: index" for dim in range(len(x.dims)))
+    text = (
+        f"tensor.pad {x.name} low{[low[dim] for dim in x.dims]} "
+        f"high{[high[dim] for dim in x.dims]} {{\n"
+        f"^bb0({places}):\n"
+        f"  tensor.yield {padding.name} : {x.element}\n"
+        f"}} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("padded", text))
