@@ -75,7 +75,8 @@ def run_kernel(
     for step in kernel.steps:
         _run_step(step, device, codes, addresses)
     for operand, address in zip(operands, addresses, strict=False):
-        np.testing.assert_array_equal(_read(device, address, operand), operand)
+        after = _read(device, address, operand)
+        assert after.tobytes() == operand.tobytes(), "an operand was written to"
     return [
         _read(device, address, output)
         for address, output in zip(addresses[len(operands) :], outputs, strict=False)
