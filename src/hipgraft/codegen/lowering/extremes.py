@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.reduction import reduce_dims
+from hipgraft.codegen.lowering.reduction import accumulate
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, bit_width
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ReductionMode
@@ -31,22 +30,24 @@ def extreme(
     """
     integer = f"i{bit_width(compute)}"
 
-    def key(m: Arithmetic, values: list[Scalar]) -> Scalar:
+    def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
         value = values[0]
         if mode is ReductionMode.MIN:
             value = m.negate(value)
         if mode is ReductionMode.AMAX:
             value = m.absolute(value)
-        # NaN may have a sign; 0 / 0 has the one that `absolute` leaves.
+        # NaN may have a sign, which must not count.
         value = m.scalars.select(m.scalars.compare("ne", value, value), m.absolute(value), value)
-        return _in_order(m.scalars, m.scalars.bitcast(value, integer))
+        key = _in_order(m.scalars, m.scalars.bitcast(value, integer))
+        return m.scalars.op("arith.maxsi", total, key)
 
     def value_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         value = scalars.bitcast(_in_order(scalars, arguments[0]), compute)
         return [Arithmetic(scalars, compute).negate(value) if mode is ReductionMode.MIN else value]
 
-    keys = elementwise(emitter, "keys", [x], key, compute, element=integer)
-    largest = reduce_dims(emitter, ReductionMode.MAX, keys, dims, integer)
+    # Keys made by an op of their own keep IREE from splitting the reduction.
+    lowest = -(2 ** (bit_width(compute) - 1))
+    largest = accumulate(emitter, mode.value.lower(), [x], dims, integer, lowest, step, compute)
     return emitter.pointwise("extreme", [largest], largest.shape, compute, value_of)
 
 

@@ -87,6 +87,7 @@ def accumulate(
     accumulator: str,
     start: float,
     step: Accumulate,
+    compute: str | None = None,
 ) -> Tensor:
     """Emits a reduction of `dims` to extent 1; the stored value leaves those dims out.
 
@@ -95,14 +96,16 @@ def accumulate(
         hint: prefix of the result's name.
         operands: the tensor to reduce, then others that broadcast to it.
         dims: the reduced dims.
-        accumulator: type of the arithmetic and of the result.
+        accumulator: type of the result.
         start: initial value.
-        step: emits the new total from the operands' elements, in the accumulator's type.
+        step: emits the new total from the operands' elements and the total.
+        compute: type of the arithmetic and of the elements, the accumulator's if None.
     """
+    type_ = compute or accumulator
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        *values, total = (scalars.cast(value, accumulator) for value in arguments)
-        return [step(Arithmetic(scalars, accumulator), values, total)]
+        values = [scalars.cast(value, type_) for value in arguments[:-1]]
+        return [step(Arithmetic(scalars, type_), values, arguments[-1])]
 
     form = _reduced_form(operands[0], dims, accumulator)
     if _is_total(operands[0], dims):
