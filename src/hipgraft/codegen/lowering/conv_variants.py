@@ -13,9 +13,10 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
     variant,
 )
-from hipgraft.codegen.lowering.convolution import Sliding, convolve, operands_of, padded
+from hipgraft.codegen.lowering.convolution import Sliding, convolve, operands_of
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import multiply
+from hipgraft.codegen.lowering.padding import padded
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ConvFpropOp

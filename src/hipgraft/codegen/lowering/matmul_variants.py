@@ -12,8 +12,8 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
     variant,
 )
-from hipgraft.codegen.lowering.convolution import padded
 from hipgraft.codegen.lowering.matmul import multiply, operands_of
+from hipgraft.codegen.lowering.padding import padded
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.windows import cropped

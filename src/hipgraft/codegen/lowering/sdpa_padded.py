@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
-from hipgraft.codegen.lowering.convolution import padded
+from hipgraft.codegen.lowering.padding import padded
 from hipgraft.codegen.lowering.sdpa_fused import (
     HEAD_SIZES,
     SEQUENCE_MULTIPLE,
