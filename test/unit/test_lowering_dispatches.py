@@ -14,7 +14,7 @@ from hipgraft.bindings import asm, ir, make_context
 from hipgraft.codegen.iree_session import get_session
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError
+from hipgraft.diagnostics import HipgraftError
 from hipgraft.dialects import hipdnn
 
 Build = Callable[..., Any]
@@ -207,7 +207,7 @@ def test_fallback_runs() -> None:
     np.testing.assert_array_equal(results[1].to_host(), -expected)
 
 
-def test_op_without_lowering_is_named() -> None:
+def test_unknown_op_is_named() -> None:
     text = FALLBACK.replace('"hipdnn.pointwise"(%b) {mode = "relu_fwd"}', '"hipdnn.custom"(%b)')
-    with pytest.raises(CodegenError, match=r"'hipdnn.custom' op has no lowering to linalg"):
+    with pytest.raises(HipgraftError, match=r"'hipdnn.custom' op is not an op of the hipdnn"):
         lower_first(text)

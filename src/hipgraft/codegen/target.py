@@ -20,7 +20,6 @@ _RDNA = (
     "gfx1201",
     "gfx1250",
 )
-_OCP_FLOATS = ("gfx950", "gfx1200", "gfx1201", "gfx1250")
 _AMDGPU = _GFX9 + _RDNA
 _CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
 
@@ -100,11 +99,6 @@ class Target:
         if self.kind is TargetKind.CPU:
             return 1
         return 64 if self.name in _GFX9 else 32
-
-    @property
-    def unknown_floats(self) -> frozenset[str]:
-        """The 8-bit floats of the Open Compute Project, unless instructions multiply them."""
-        return frozenset() if self.name in _OCP_FLOATS else frozenset({"f8E4M3FN", "f8E5M2"})
 
     @property
     def device_flags(self) -> tuple[str, ...]:

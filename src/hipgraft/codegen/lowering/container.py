@@ -10,7 +10,6 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
-from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
@@ -34,8 +33,7 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = U
     clone = op.operation.clone(ip=False)
     container = cast(ContainerOp, wrap(clone))
     _check_packed(container)
-    emitter = Emitter(target.unknown_floats)
-    lowering = Lowering(target, emitter, variants=dict(plan.variants))
+    lowering = Lowering(target, variants=dict(plan.variants))
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
     *body, terminator = container.body.operations

@@ -21,14 +21,8 @@ Body = Callable[[ScalarEmitter, list[Scalar]], Sequence[Scalar]]
 
 @dataclass
 class Emitter:
-    """Collects the lines of a function's body.
+    """Collects the lines of a function's body."""
 
-    Attributes:
-        unknown: small floats that the target has no instructions for.
-        lines: the body.
-    """
-
-    unknown: frozenset[str] = frozenset()
     lines: list[str] = field(default_factory=list[str])
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
@@ -75,16 +69,9 @@ class Emitter:
         attributes: str = "",
     ) -> Tensor:
         """Emits a named linalg op that writes, or accumulates, into `init`."""
-        inputs = [self._known(value) for value in inputs]
         head = f"{op} {attributes}" if attributes else op
         text = f"{head}\n    {_ins(inputs)}\n    {_outs([init])} -> {init.type}"
         return replace(init, name=self.op(hint, text))
-
-    def _known(self, value: Tensor | Scalar) -> Tensor | Scalar:
-        """Returns a tensor of elements that the target's instructions know; f16 holds them all."""
-        if isinstance(value, Scalar) or value.element not in self.unknown:
-            return value
-        return self.cast(value, "f16")
 
     def generic(
         self,
@@ -204,8 +191,8 @@ class Emitter:
         )
 
     def widened(self, value: Tensor) -> Tensor:
-        """Converts floats of 8 bits to f32, as contractions of them need."""
-        return self.cast(value, "f32") if value.element in BYTES else value
+        """Converts floats of 8 bits to f16, which holds them all, as contractions of them need."""
+        return self.cast(value, "f16") if value.element in BYTES else value
 
     def in_order(self, value: Tensor, order: Sequence[int]) -> Tensor:
         """Returns `value` stored with its logical dims in `order`, none of them left out."""

@@ -169,24 +169,35 @@ def _product(
     accumulator: str,
 ) -> Tensor:
     """Emits the product of row `rows[m]` of `token` with matrix `experts[m]` of `weight`."""
+    left = _rows_of(emitter, token, rows)
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, accumulator)
-        row, expert, _, total = arguments
-        zero = scalars.constant(0, "i32")
-        is_routed = scalars.compare("ge", expert, zero)
-        row, expert = (
-            scalars.cast(scalars.op("arith.maxsi", value, zero), "index") for value in (row, expert)
-        )
-        column, inner = scalars.index(1), scalars.index(2)
-        left = scalars.element(token, scalars.constant(0, "index"), row, inner)
-        right = scalars.element(weight, expert, inner, column)
-        product = m.mul(scalars.cast(left, m.type), scalars.cast(right, m.type))
+        value, expert, total = arguments
+        is_routed = scalars.compare("ge", expert, scalars.constant(0, "i32"))
+        matrix = _at_least_0(scalars, expert)
+        right = scalars.element(weight, matrix, scalars.index(2), scalars.index(1))
+        product = m.mul(scalars.cast(value, m.type), scalars.cast(right, m.type))
         return [m.add(total, scalars.select(is_routed, product, m.constant(0)))]
 
-    maps = [f"affine_map<(m, n, k) -> ({result})>" for result in ("m", "m", "k", "m, n")]
-    inner = emitter.empty(Tensor.logical("", (weight.shape[1],), accumulator))
+    maps = [f"affine_map<(m, n, k) -> ({result})>" for result in ("m, k", "m", "m, n")]
     init = emitter.filled(Tensor.logical("", shape, accumulator), 0)
     kinds = ["parallel", "parallel", "reduction"]
-    # Only the extent of the third operand matters: it bounds the loop over k.
-    return emitter.mapped("product", [rows, experts, inner], [init], body, maps, kinds)[0]
+    return emitter.mapped("product", [left, experts], [init], body, maps, kinds)[0]
+
+
+def _rows_of(emitter: Emitter, token: Tensor, rows: Tensor) -> Tensor:
+    """Emits the rows of the tokens: IREE cannot distribute a long product that looks up both."""
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        row = _at_least_0(scalars, arguments[0])
+        return [scalars.element(token, scalars.constant(0, "index"), row, scalars.index(1))]
+
+    init = emitter.empty(Tensor.logical("", (rows.shape[0], token.shape[2]), token.element))
+    maps = [f"affine_map<(m, k) -> ({result})>" for result in ("m", "m, k")]
+    return emitter.mapped("tokens", [rows], [init], body, maps, ["parallel", "parallel"])[0]
+
+
+def _at_least_0(scalars: ScalarEmitter, value: Scalar) -> Scalar:
+    positive = scalars.op("arith.maxsi", value, scalars.constant(0, "i32"))
+    return scalars.cast(positive, "index")

@@ -59,6 +59,7 @@ def masked_scores(
 
 def product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor:
     """Multiplies per head; groups of heads of `a` share one of `b` without copying it."""
+    a, b = emitter.widened(a), emitter.widened(b)
     batch, heads, rows, _ = a.shape
     columns = b.shape[3]
     if heads == b.shape[1]:
