@@ -45,6 +45,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
     add("--emit", choices=_FORMS, default=_FORMS[0], help="form of the output")
+    add(
+        "--constants",
+        default="",
+        metavar="WHERE",
+        help="of a host program: globals, arguments, or a FILE.safetensors or FILE.irpa; text in a "
+        "file has them in OUT.safetensors by default, bytecode as globals",
+    )
     add("--compile-to", default="", metavar="STAGE", help=f"last stage: {_STAGES}")
     add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")
     add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
@@ -93,6 +100,11 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _check_form(flags: argparse.Namespace) -> None:
+    # Only now: `--help` needs no compiler.
+    from hipgraft.parameters import check_format
+
+    if flags.constants not in ("", "globals", "arguments"):
+        check_format(flags.constants)
     if flags.emit not in _FILES:
         return
     if flags.output == "-":
@@ -172,10 +184,21 @@ def _warn_of_spills(compiled: Program, model: str) -> None:
             printer.print(Diagnostic(Severity.WARNING, message, model))
 
 
+def _default_constants(compiled: Program, flags: argparse.Namespace) -> str:
+    """Large constants take twice their size in text, and a reader's time."""
+    is_text_file = flags.emit == "mlir" and flags.output not in ("-", "/dev/null")
+    if not is_text_file or not compiled.is_host or flags.elide_resources:
+        return "globals"
+    return str(Path(flags.output).with_suffix(".safetensors"))
+
+
 def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
     from hipgraft import ir_io
     from hipgraft.program import module_bytes
 
+    where = flags.constants or _default_constants(compiled, flags)
+    if where != "globals":
+        compiled.externalize_constants("" if where == "arguments" else where)
     elide_above = 64 if flags.elide_resources else None
     bytecode = flags.emit == "bytecode"
     data = module_bytes(compiled.module, bytecode=bytecode, elide_above=elide_above)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hipgraft.diagnostics import HipgraftError
@@ -86,13 +87,16 @@ def _execute(
             return _run_recorded(flags, bundle.recording(device.architecture), device, given)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
+    from hipgraft.runtime.host_parameters import parameter_arrays
     from hipgraft.runtime.recorder import record
 
-    recording = record(module, device.architecture)
+    directory = Path(flags.model).parent
+    recording = record(module, device.architecture, directory)
     if flags.runtime == RUNTIMES[0]:
         return _run_recorded(flags, recording, device, given)
+    constants = parameter_arrays(module, device.architecture, directory)
     with open_runtime(flags.runtime, module, device) as program:
-        return program.run(_inputs(flags, recording, given))
+        return program.run([*_inputs(flags, recording, given), *constants])
 
 
 def _run_recorded(

@@ -8,7 +8,7 @@ from pathlib import Path
 from hipgraft import ir_io
 from hipgraft.bindings import ir
 from hipgraft.outputs import replacing
-from hipgraft.runtime.host_form import externalize_constants, select_target
+from hipgraft.runtime.host_form import externalize_constants, globals_of, select_target
 from hipgraft.runtime.memref import tensor_of
 from hipgraft.runtime.recording import Tensor
 
@@ -55,7 +55,9 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
     copy = ir_io.clone_module(module)
     with copy.context, copy.operation.location:
         function = select_target(copy, architecture)
-        constants = externalize_constants(copy, function)
+        constants = externalize_constants(function, globals_of(copy))
+        for op in globals_of(copy).values():
+            op.erase()
         if entry:
             function.attributes["sym_name"] = ir.StringAttr.get(entry)
         function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()

@@ -49,12 +49,14 @@ class Program(Runnable):
         report: what was outlined, and what was declined and why.
         outlined: the program at stage `hipdnn-graphs`, from which it can be compiled for another
             target; None if it was already past it.
+        directory: of the model's file, where a host program's parameter file is.
     """
 
     module: ir.Module
     config: HipgraftTorchConfig
     report: Report
     outlined: ir.Module | None = None
+    directory: Path = Path()
     _recordings: dict[str, Recording] = field(default_factory=dict[str, Recording], repr=False)
 
     def save(self, path: str | Path, *, bytecode: bool = False) -> None:
@@ -64,6 +66,28 @@ class Program(Runnable):
             HipgraftError: the file cannot be written; nothing is left of it then.
         """
         ir_io.write_output(str(path), module_bytes(self.module, bytecode=bytecode))
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the program is a host program, of the last stage."""
+        return last_stage(self.config) == "host"
+
+    def externalize_constants(self, file: str | Path = "") -> None:
+        """Makes large constants of a host program arguments, and writes their values to a file.
+
+        Args:
+            file: a `.safetensors` or `.irpa` file, beside which the program is to be saved.
+
+        Raises:
+            HipgraftError: the file cannot be written.
+        """
+        # Only here, because few programs are written so.
+        from hipgraft.passes.hipgraft_externalize_constants import (
+            HipgraftExternalizeConstantsPass,
+        )
+
+        if self.is_host:
+            Runner().run(self.module, (HipgraftExternalizeConstantsPass(file=str(file)),))
 
     def save_bundle(self, path: str | Path) -> None:
         """Writes the program with its constants as one file, which runs without the compiler.
@@ -109,7 +133,8 @@ class Program(Runnable):
         from hipgraft.runtime.recorder import record
 
         if architecture not in self._recordings:
-            self._recordings[architecture] = record(self._module_for(architecture), architecture)
+            module = self._module_for(architecture)
+            self._recordings[architecture] = record(module, architecture, self.directory)
         return self._recordings[architecture]
 
     def _module_for(self, architecture: str) -> ir.Module:
@@ -158,6 +183,7 @@ def compile(
     config = HipgraftTorchConfig(
         target=targets, extra_flags=tuple(extra_flags), save_temps=save_temps, compile_to=compile_to
     )
+    directory = Path() if isinstance(model, ir.Module) else Path(model).parent
     last = last_stage(config)
     _check_targets(config)
     observer = on_stage or _ignore
@@ -168,10 +194,11 @@ def compile(
         found = None if key is None else find_program(key, active)
         if found is not None:
             observer(last, found.module)
-            return Program(found.module, config, found.report, found.outlined)
+            return Program(found.module, config, found.report, found.outlined, directory)
         module = frontends.read(model, shapes=shapes, dims=dims)
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run(last)
+        program.directory = directory
         # What a crash or a timeout took apart may come out whole another time.
         if key is not None and active.statistics.lost == lost:
             kept = CachedProgram(program.module, program.outlined, program.report)

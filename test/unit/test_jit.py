@@ -18,10 +18,14 @@ from hipgraft.bindings import ir, make_context
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.host_lowering import lower_host, write_object
 from hipgraft.object_header import object_header
+from hipgraft.passes.hipgraft_externalize_constants import HipgraftExternalizeConstantsPass
 from hipgraft.runtime.host_memory import NullDevice
+from hipgraft.runtime.host_parameters import parameter_arrays
 from hipgraft.runtime.interpreter import Executor
 from hipgraft.runtime.jit import Jit
 from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.recorder import record
+from hipgraft.runtime.session import Session
 from hipgraft.runtime.trace import TraceDevice
 
 HOST = """
@@ -195,3 +199,24 @@ def test_object_and_header_in_a_c_program(tmp_path: Path) -> None:
     subprocess.run(build, check=True, cwd=tmp_path)
     done = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True)
     assert done.stdout == "1 -7 2 -7 3 -7 4 -7 5 -7 6 -7 9 8 7 6 "
+
+
+@requires_emulator
+@pytest.mark.parametrize("suffix", [".safetensors", ".irpa"])
+def test_constants_in_a_file(tmp_path: Path, suffix: str) -> None:
+    """The file is found beside the program, by whatever runs it; text holds no values."""
+    module = merged("gfx942")
+    file = tmp_path / f"net{suffix}"
+    run_passes(module, HipgraftExternalizeConstantsPass(file=str(file)))
+    assert "memref.global" not in str(module)
+    x = uniform(300, dtype=np.float32)
+    expected = (x * x + 0.5) ** 2 + 0.5
+    with Session(record(module, "gfx942", tmp_path), open_emulator("gfx942")) as session:
+        np.testing.assert_allclose(session.run([x])[0], expected, rtol=1e-6)
+    constants = parameter_arrays(module, "gfx942", tmp_path)
+    for runtime in (Executor, Jit):
+        with runtime(module, open_emulator("gfx942")) as program:
+            np.testing.assert_allclose(program.run([x, *constants])[0], expected, rtol=1e-6)
+    file.unlink()
+    with pytest.raises(HipgraftError, match="cannot open parameters"):
+        record(module, "gfx942", tmp_path)

@@ -7,7 +7,7 @@ has objects of one architecture only, and takes its constants as arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.runtime.entry import entry_target, find_function
@@ -15,6 +15,9 @@ from hipgraft.runtime.kernels import objects_by_chip
 
 CONSTANTS = "hipgraft.constants"
 """Attribute of a function: the symbols of the constants that are arguments before its results."""
+
+PARAMETERS = "hipgraft.parameters"
+"""Attribute of a module: the file that holds these constants, seen from the module's own."""
 
 
 def constants_of(function: ir.Operation) -> list[str]:
@@ -45,23 +48,30 @@ def select_target(module: ir.Module, architecture: str) -> ir.Operation:
     return function
 
 
-def externalize_constants(module: ir.Module, function: ir.Operation) -> dict[str, ir.Type]:
-    """Makes each constant of a function an argument, in front of its results.
+def externalize_constants(function: ir.Operation, names: Container[str]) -> list[str]:
+    """Makes constants of a function arguments, in front of its results.
 
     Args:
-        module: whose globals are erased when nothing uses them any more.
         function: gets the attribute `CONSTANTS`.
+        names: which constants.
 
     Returns:
-        The memref types of the new arguments by symbol, in their order.
+        The names of the new arguments, in their order.
     """
-    users = _constant_users(function)
-    types = {name: ops[0].results[0].type for name, ops in users.items()}
-    _add_arguments(function, users)
-    for op in [op.operation for op in module.body.operations]:
-        if op.name == "memref.global" and ir.StringAttr(op.attributes["sym_name"]).value in types:
-            op.erase()
-    return types
+    users = {name: ops for name, ops in _constant_users(function).items() if name in names}
+    if users:
+        _add_arguments(function, users)
+    return list(users)
+
+
+def globals_of(module: ir.Module) -> dict[str, ir.Operation]:
+    """Returns the constants of a module by their symbols."""
+    operations = [op.operation for op in module.body.operations]
+    return {
+        ir.StringAttr(op.attributes["sym_name"]).value: op
+        for op in operations
+        if op.name == "memref.global"
+    }
 
 
 def _add_arguments(function: ir.Operation, users: dict[str, list[ir.Operation]]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from hipgraft.bindings import ir
@@ -18,6 +19,7 @@ from hipgraft.codegen.objects import read_object
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import entry_target, find_function
+from hipgraft.runtime.host_parameters import parameters_of
 from hipgraft.runtime.interpreter import Executor
 from hipgraft.runtime.memref import tensor_of
 from hipgraft.runtime.recording import (
@@ -41,13 +43,14 @@ _BUFFER_SHIFT = 40  # a buffer may have a terabyte
 _Kernel: TypeAlias = tuple[int, KernelInfo]
 
 
-def record(module: ir.Module, architecture: str) -> Recording:
+def record(module: ir.Module, architecture: str, directory: str | Path = "") -> Recording:
     """Records a program.
 
     Args:
         module: stage `host`, or `hipdnn-buffers` for the CPU; the recording refers to its
             constants, so it must not be changed afterwards.
         architecture: of the device that it is to run on.
+        directory: of the program's file, from which its parameter file is found.
 
     Raises:
         HipgraftError: the program is not for this architecture, or an op cannot be executed.
@@ -56,15 +59,27 @@ def record(module: ir.Module, architecture: str) -> Recording:
     if "hipgraft.results" not in function.attributes:
         raise HipgraftError("the program does not say which of its arguments are results")
     tensors = [tensor_of(argument) for argument in function.regions[0].blocks[0].arguments]
-    count = len(tensors) - ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+    names, file = parameters_of(module, function, directory)
+    results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+    count = len(tensors) - results - len(names)
+    inputs, constants, outputs = (
+        tensors[:count],
+        tensors[count : count + len(names)],
+        tensors[count + len(names) :],
+    )
     device = _RecordingDevice(entry_target(function, architecture))
-    arguments = [device.allocate(tensor.nbytes) for tensor in tensors]
-    _Recorder(module, device).execute(arguments)
+    given = [device.allocate(tensor.nbytes) for tensor in inputs]
+    returned = [device.allocate(tensor.nbytes) for tensor in outputs]
+    held = [
+        device.reserve(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
+        for name, one in zip(names, constants, strict=True)
+    ]
+    _Recorder(module, device).execute([*given, *held, *returned])
     return Recording(
         architecture=device.architecture,
-        inputs=tuple(tensors[:count]),
-        results=tuple(tensors[count:]),
-        buffers=tuple(device.buffers[len(tensors) :]),
+        inputs=tuple(inputs),
+        results=tuple(outputs),
+        buffers=tuple(device.buffers[count + results :]),
         objects=tuple(device.objects),
         kernels=tuple((index, info.name) for index, info in device.kernels),
         commands=tuple(device.commands),
