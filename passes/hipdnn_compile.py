@@ -23,6 +23,7 @@ from hipgraft.service.reproducer import leave_input
 from hipgraft.service.service import Request, current_service
 from hipgraft.service.unit import Outcome
 from hipgraft.splitting import can_split, compute_ops, split
+from hipgraft.tuning.plans import Choices
 
 
 def _inline(container: ir.Operation) -> None:
@@ -124,13 +125,15 @@ class _Compiler:
             self._save_temps(symbol, target, {"input.mlir": text.encode()})
             return text
 
-        return Request(symbol, container_text(op), key, target, self._flags(target), lower)
+        flags, choices = self._flags(target), Choices(op, target)
+        return Request(symbol, container_text(op), key, target, flags, lower, choices)
 
     def _keep(self, op: ir.Operation, key: str, symbol: str, outcomes: Sequence[Outcome]) -> None:
         """Writes the executable of a container, or remembers why there is none."""
         kernels: list[Kernel] = []
         for target, outcome in zip(self._targets, outcomes, strict=True):
             self._save_temps(symbol, target, outcome.artifacts)
+            self._report_decision(op, symbol, target, outcome)
             if outcome.kernel is None:
                 self._failures.setdefault(key, self._failure(op, symbol, target, outcome))
             else:
@@ -177,6 +180,26 @@ class _Compiler:
         self._state.passed(
             op, "compiled", message, **facts, **largest_figures(kernel_figures(kernel))
         )
+
+    def _report_decision(
+        self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome
+    ) -> None:
+        """Says what was tried, and what is still pathological."""
+        decision = outcome.decision
+        if decision is None or outcome.kernel is None:
+            return
+        plan = decision.chosen.plan
+        if decision.source != "usual":
+            self._state.count(f"plans-from-{decision.source}")
+            message = f"'{symbol}' for {target.name} {decision}"
+            self._state.passed(op, "plan", message, plan=str(plan), source=decision.source)
+        if decision.chosen.problems:
+            self._state.count("pathological")
+            flags = (*target.device_flags, *self._flags(target), *plan.flags)
+            text = outcome.artifacts.get("input.mlir", b"")
+            note = leave_input(f"{symbol}.{target.name}", text, flags)
+            message = "; ".join((*decision.chosen.problems, note))
+            self._state.missed(op, "pathological", f"'{symbol}' for {target.name}: {message}")
 
     def _take_apart(self, op: ir.Operation, failure: CodegenError) -> None:
         """Splits a container that does not compile, or gives its only op back.

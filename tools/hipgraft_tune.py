@@ -30,7 +30,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hipgraft-tune",
         description="Compiles each graph of a model in several ways, ranks them by the static "
-        "figures of their kernels, and writes overrides for hipgraft-compile --overrides.",
+        "figures of their kernels, and writes overrides for hipgraft-compile --overrides; or, "
+        "with --database, tries all lowerings and keeps the best for hipgraft-compile --tuning-db.",
         allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
@@ -39,12 +40,48 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", default="gfx942", metavar="ARCH", help="one AMDGPU architecture")
     add("--graph", default="*", metavar="GLOB", help="names of the graphs to tune")
     add("--candidates", default="", metavar="FILE.yaml", help="a list of name, flags, tuning_spec")
+    service_flags.add_judge_arguments(parser)
+    add("--database", default="", metavar="OUT.json", help="tuning database to write or add to")
+    add("--budget", type=float, default=600.0, metavar="SECONDS", help="with --database, to begin")
     add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
     add("--version", action="version", version=cli.version_text("hipgraft-tune"))
     return parser
 
 
 def _run(flags: argparse.Namespace) -> int:
+    return _write_database(flags) if flags.database else _write_overrides(flags)
+
+
+def _write_database(flags: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from hipgraft import ir_io
+    from hipgraft.program import compile
+    from hipgraft.service import CompileService
+    from hipgraft.tuning.database import Database, read_database
+
+    known = read_database(flags.database) if Path(flags.database).exists() else Database()
+    search = service_flags.open_search(flags, "full", flags.budget)
+    workers = service_flags.open_workers(flags)
+    with progress(flags.quiet), CompileService(workers, search=search) as service:
+        compile(
+            flags.model,
+            flags.target,
+            compile_to="hipdnn-executables",
+            extra_flags=shlex.split(flags.iree_flags),
+            shapes=cli.parse_shapes(flags.shape),
+            dims=cli.parse_dims(flags.dim),
+            service=service,
+        )
+    known.merge(search.found.entries)
+    for entry in search.found.entries:
+        costs = ", ".join(f"{plan} {cost:.3g}" for plan, cost in entry.figures.items())
+        print(f"{entry.name} takes {entry.plan} ({entry.judge}: {costs})", file=sys.stderr)
+    ir_io.write_output(flags.database, known.to_json().encode())
+    return 0
+
+
+def _write_overrides(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
     from hipgraft import ir_io
     from hipgraft.codegen.target import Target, TargetKind

@@ -13,7 +13,9 @@ from hipgraft.diagnostics import HipgraftError
 
 if TYPE_CHECKING:
     from hipgraft.service import Cache, CompileService, Workers
+    from hipgraft.tuning.search import Mode, Search
 
+_SEARCHES = ("none", "default", "full")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -26,6 +28,17 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-cache", action="store_true", help="compile every graph")
     add("--overrides", default="", metavar="FILE.yaml", help="compiler flags of single graphs")
     add("--tuning-spec", default="", metavar="FILE.mlir", help="a transform-dialect library")
+    add_judge_arguments(parser)
+    add = parser.add_argument_group("choice of lowerings").add_argument
+    add("--search", choices=_SEARCHES, default=_SEARCHES[1], help="which lowerings are tried")
+    add("--search-budget", type=float, default=600.0, metavar="SECONDS", help="to begin trials")
+
+
+def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags that `open_search` reads besides the mode."""
+    add = parser.add_argument_group("judges of kernels").add_argument
+    add("--judges", default="static", metavar="static,counted", help="the first one decides")
+    add("--tuning-db", action="append", default=[], metavar="FILE.json", help="best lowerings")
 
 
 def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,11 +69,28 @@ def open_service(flags: argparse.Namespace) -> Generator[CompileService, None, N
 
     overrides = read_overrides(flags.overrides) if flags.overrides else []
     cache = None if flags.no_cache else _cache(flags)
-    with CompileService(open_workers(flags), cache, overrides) as service:
+    search = open_search(flags, flags.search, flags.search_budget)
+    with CompileService(open_workers(flags), cache, overrides, search) as service:
         try:
             yield service
         finally:
             _warn(cache)
+
+
+def open_search(flags: argparse.Namespace, mode: Mode, budget: float) -> Search:
+    """Returns the search that the flags describe; later databases win over the shipped one.
+
+    Raises:
+        HipgraftError: a database cannot be read, or a judge is not there.
+    """
+    from hipgraft.tuning.database import read_database, shipped_database
+    from hipgraft.tuning.judges import make_judges
+    from hipgraft.tuning.search import Search
+
+    database = shipped_database()
+    for path in flags.tuning_db:
+        database.merge(read_database(path).entries)
+    return Search(mode, make_judges(flags.judges.split(",")), database, budget)
 
 
 def parse_size(text: str, flag: str) -> int:

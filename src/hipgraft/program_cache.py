@@ -61,6 +61,7 @@ def program_key(
         repr(sorted(dims.items())),
         *(f"{each.graph} {each.target}" for each in service.overrides),
         *(flag_identity(flag) for each in service.overrides for flag in each.flags),
+        "" if service.search is None else service.search.identity,
         package_version(),
         host_identity() if "cpu" in config.target else "",
     )

@@ -133,9 +133,9 @@ def test_attention_is_usually_lowered_the_best_way(
 
 
 def test_a_plan_is_its_text() -> None:
-    for text in ("usual", "hipdnn.sdpa=padded", "hipdnn.sdpa=padded,flags=direct-conv"):
+    for text in ("usual", "hipdnn.sdpa=padded", "hipdnn.sdpa=padded,flags=padding-apart"):
         assert str(Plan.parse(text)) == text
-    assert Plan.parse("flags=direct-conv").flags == FLAG_SETS["direct-conv"]
+    assert Plan.parse("flags=padding-apart").flags == FLAG_SETS["padding-apart"].flags
 
 
 @pytest.mark.parametrize("text", ["", "padded", "flags=none", "a=,b=c"])

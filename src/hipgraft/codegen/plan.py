@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hipgraft.codegen.target import FUSE_PADDING
 from hipgraft.diagnostics import HipgraftError
 
-FLAG_SETS: dict[str, tuple[str, ...]] = {
+
+@dataclass(frozen=True)
+class FlagSet:
+    """Flags of IREE's compiler that follow the target's own.
+
+    Attributes:
+        flags: the flags.
+        needs: what the compiler's input must hold for them to matter.
+    """
+
+    flags: tuple[str, ...]
+    needs: str
+
+
+FLAG_SETS = {
     # IREE splits long reductions over workgroups, which pays off only where few would run.
-    "whole-reductions": ("--iree-dispatch-creation-enable-split-reduction=false",),
-    # Convolutions are tiled as they are instead of as implicit matrix products.
-    "direct-conv": ("--iree-codegen-llvmgpu-use-igemm=false",),
+    "whole-reductions": FlagSet(
+        ("--iree-dispatch-creation-enable-split-reduction=false",), '"reduction"'
+    ),
+    # Padding is copied before its consumer reads it instead of masked at each read.
+    "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), "tensor.pad "),
     # Reshapes stay where they are, so that a dispatch keeps its named op.
-    "reshapes-stay": ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",),
+    "reshapes-stay": FlagSet(
+        ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), "_shape "
+    ),
 }
-"""Named flags of IREE's compiler, which follow the target's own."""
 
 _FLAGS = "flags"
 
@@ -23,7 +41,7 @@ _FLAGS = "flags"
 class Plan:
     """What differs from the usual way to compile a container.
 
-    Its text is `hipdnn.sdpa=padded,flags=direct-conv`; that of the usual way is `usual`.
+    Its text is `hipdnn.sdpa=padded,flags=padding-apart`; that of the usual way is `usual`.
 
     Attributes:
         variants: names of variants by full op name; each lowers those ops that it applies to.
@@ -56,7 +74,7 @@ class Plan:
     @property
     def flags(self) -> tuple[str, ...]:
         """The compiler's flags that this adds."""
-        return FLAG_SETS[self.flag_set] if self.flag_set else ()
+        return FLAG_SETS[self.flag_set].flags if self.flag_set else ()
 
 
 USUAL = Plan()

@@ -18,7 +18,12 @@ from hipgraft.service.unit import InProcess, Outcome, Unit, Workers
 
 def default_service() -> CompileService:
     """Returns a service with a worker process per core and the user's cache, as the tools have."""
-    return CompileService(ProcessWorkers(), Cache(default_cache_directory()))
+    # Only now: the search is built upon the service.
+    from hipgraft.tuning.database import shipped_database
+    from hipgraft.tuning.search import Search
+
+    search = Search(database=shipped_database())
+    return CompileService(ProcessWorkers(), Cache(default_cache_directory()), search=search)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hipgraft.codegen.figures import kernel_figures
 from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
@@ -19,6 +19,10 @@ from hipgraft.service.entry import Entry
 from hipgraft.service.keys import cache_key, compiler_version, generator_version
 from hipgraft.service.overrides import Override, flags_for
 from hipgraft.service.unit import InProcess, Outcome, Unit, Workers
+
+if TYPE_CHECKING:
+    from hipgraft.tuning.plans import Choices
+    from hipgraft.tuning.search import Search
 
 # What takes the compiler long, by how often its name is in the input.
 _COSTS = {"linalg.conv": 10, "attention": 10, "matmul": 5, "linalg.": 1, "torch.": 1}
@@ -35,6 +39,7 @@ class Request:
         target: what to compile for.
         flags: compiler flags besides those that select the target.
         lower: makes the compiler's input, which a hit in the cache does not need.
+        choices: the other ways to compile it, None for none.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Request:
     target: Target
     flags: tuple[str, ...]
     lower: Callable[[], str]
+    choices: Choices | None = None
 
 
 @dataclass
@@ -89,6 +95,7 @@ class CompileService:
         workers: where units are compiled.
         cache: None for none.
         overrides: flags of single graphs.
+        search: chooses among the ways to compile a graph; None takes the usual one.
         statistics: of all requests so far.
     """
 
@@ -97,10 +104,12 @@ class CompileService:
         workers: Workers | None = None,
         cache: Cache | None = None,
         overrides: Sequence[Override] = (),
+        search: Search | None = None,
     ):
         self.workers = workers or InProcess()
         self.cache = cache
         self.overrides = tuple(overrides)
+        self.search = search
         self.statistics = Statistics()
         self._total = 0
         self._done = 0
@@ -122,6 +131,11 @@ class CompileService:
         Raises:
             HipgraftError: an error that is not the graph's, such as an unknown compiler flag.
         """
+        if self.search is None:
+            return self._compile(requests)
+        return self.search.compile(requests, self._compile)
+
+    def _compile(self, requests: Sequence[Request]) -> list[Outcome]:
         self._total += len(requests)
         batch = _Batch(self, requests)
         batch.look_up()

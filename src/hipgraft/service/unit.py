@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from hipgraft.tuning.decision import Decision
 
 # Two threads that share a compiler session crash.
 _SESSIONS = threading.Lock()
@@ -56,6 +59,7 @@ class Outcome:
         cached: whether it comes from the cache.
         peak_memory: most resident bytes so far of the process that compiled; 0 if not known.
         process: number of that process; 0 if none compiled.
+        decision: why it is compiled as it is, where there was a choice.
     """
 
     kernel: Kernel | None = None
@@ -66,6 +70,7 @@ class Outcome:
     cached: bool = False
     peak_memory: int = 0
     process: int = 0
+    decision: Decision | None = None
 
 
 OnStart = Callable[[int, int], None]

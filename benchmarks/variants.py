@@ -1,0 +1,148 @@
+"""Wave instructions of the usual lowering against all others, counted on an emulator.
+
+    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/variants.py [--target gfx942] [--match 197]
+
+The last column is the usual lowering against the best one. The shapes are those beside IREE's
+happy paths: attention whose sequence or head is no multiple of the tile, strided 1x1
+convolutions, products with a long inner dimension. `fused` is left out where it is known to cost
+hundreds of times more (`--all` has it counted).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.plan import USUAL
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.dialects import hipdnn
+from hipgraft.tuning.judges import Judge, make_judges
+from hipgraft.tuning.plans import Choices
+
+Shape = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph of one op and a rounding of its result."""
+
+    name: str
+    element: str
+    operands: Sequence[Shape]
+    result: Shape
+    build: Callable[..., ir.Value]
+
+
+def attention(batch: int, heads: int, sequence: int, size: int, element: str) -> Case:
+    shape = (batch, heads, sequence, size)
+    name = f"sdpa {'x'.join(map(str, shape))} {element}"
+
+    def build(q: Any, k: Any, v: Any) -> ir.Value:
+        return hipdnn.sdpa(q, k, v, attn_scale_value=size**-0.5)
+
+    return Case(name, element, [shape] * 3, shape, build)
+
+
+def convolution(c: int, size: int, k: int, window: int, stride: int, element: str) -> Case:
+    pad = window // 2
+    out = (size + 2 * pad - window) // stride + 1
+    result = (1, k, out, out)
+
+    def build(x: Any, w: Any) -> ir.Value:
+        sliding = {"stride": [stride] * 2, "dilation": [1, 1]}
+        padding = {"pre_padding": [pad] * 2, "post_padding": [pad] * 2}
+        y = hipdnn.conv_fprop(x, w, **sliding, **padding, result_type=tensor(result, "f32"))
+        return hipdnn.pointwise(y, mode="identity", result_type=tensor(result, element))
+
+    name = f"conv {c}x{size}x{size} to {k}, {window}x{window} by {stride} {element}"
+    return Case(name, element, [(1, c, size, size), (k, c, window, window)], result, build)
+
+
+def product(m: int, k: int, n: int, element: str) -> Case:
+    def build(a: Any, b: Any) -> ir.Value:
+        y = hipdnn.matmul(a, b, result_type=tensor((1, m, n), "f32"))
+        return hipdnn.pointwise(y, mode="identity", result_type=tensor((1, m, n), element))
+
+    return Case(f"matmul {m}x{k}x{n} {element}", element, [(1, m, k), (1, k, n)], (1, m, n), build)
+
+
+CASES = [
+    attention(1, 12, 128, 64, "f32"),
+    attention(1, 12, 128, 64, "f16"),
+    attention(1, 12, 197, 64, "f32"),
+    attention(1, 12, 197, 64, "f16"),
+    attention(1, 8, 1024, 64, "f16"),
+    attention(1, 8, 1024, 40, "f16"),
+    attention(1, 8, 1000, 64, "f16"),
+    attention(1, 32, 128, 128, "bf16"),
+    attention(1, 8, 1500, 64, "f32"),
+    convolution(256, 56, 512, 1, 2, "f16"),
+    convolution(512, 28, 1024, 1, 2, "f16"),
+    convolution(1024, 14, 2048, 1, 2, "f16"),
+    convolution(256, 56, 512, 1, 2, "f32"),
+    convolution(64, 56, 64, 3, 1, "f16"),
+    convolution(3, 224, 64, 7, 2, "f16"),
+    product(197, 768, 768, "f16"),
+    product(1, 4096, 4096, "f16"),
+    product(64, 8192, 64, "f16"),
+    product(128, 3072, 768, "f32"),
+]
+
+
+def tensor(shape: Shape, element: str) -> ir.Type:
+    return ir.Type.parse(f"tensor<{''.join(f'{extent}x' for extent in shape)}{element}>")
+
+
+def container(module: ir.Module, case: Case) -> ir.Operation:
+    types = [tensor(shape, case.element) for shape in case.operands]
+    with ir.InsertionPoint(module.body):
+        source = ir.Operation.create("benchmark.source", results=types)
+        results = [tensor(case.result, case.element)]
+        graph = hipdnn.graph(list(source.results), results, name="case")
+    with ir.InsertionPoint(graph.body):
+        hipdnn.yield_([case.build(*graph.body.arguments)])
+    return graph.operation
+
+
+def measure(case: Case, target: Target, judge: Judge, everything: bool) -> dict[str, float]:
+    """Returns wave instructions by plan; those that do not compile are left out."""
+    costs: dict[str, float] = {}
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        choices = Choices(container(module, case), target)
+        for plan in (USUAL, *choices.plans()):
+            if "fused" in str(plan) and not everything:
+                continue
+            flags = (*target.default_flags, *plan.flags)
+            try:
+                kernel = compile_text(choices.lower(plan), target, flags)
+            except HipgraftError:
+                continue
+            costs[str(plan)] = judge.judge(kernel, choices.work()).cost
+    return costs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", default="gfx942")
+    parser.add_argument("--match", default="")
+    parser.add_argument("--all", action="store_true")
+    arguments = parser.parse_args()
+    (judge,) = make_judges(["counted"])
+    target = Target.parse(arguments.target)
+    for case in CASES:
+        if arguments.match in case.name:
+            costs = measure(case, target, judge, arguments.all)
+            usual = costs.pop("usual")
+            ratio = usual / min([usual, *costs.values()])
+            others = ", ".join(f"{plan} {cost:.2e}" for plan, cost in costs.items())
+            print(f"{case.name:34} usual {usual:.2e}, {others}: {ratio:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

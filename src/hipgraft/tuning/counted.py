@@ -1,0 +1,103 @@
+"""The judge that counts dynamic wave instructions, on an emulator of AMDGPU code objects."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.tuning.judges import Verdict
+from hipgraft.tuning.work import GraphWork
+
+_VARIABLE = "HIPGRAFT_EMULATOR"
+
+# Workgroups of a launch that are executed; the others are taken to do the same.
+_SAMPLE = 24
+
+
+class CountedJudge:
+    """Executes a sample of each launch's workgroups.
+
+    Attributes:
+        name: `counted`.
+    """
+
+    name = "counted"
+
+    def __init__(self, emulator: Any):
+        self._emulator = emulator
+
+    @classmethod
+    def open(cls) -> CountedJudge:
+        """Returns the judge with the emulator that the environment names.
+
+        Raises:
+            HipgraftError: there is none.
+        """
+        directory = Path(os.environ.get(_VARIABLE, ""))
+        if _VARIABLE not in os.environ or not (directory / "amdemu.py").is_file():
+            raise HipgraftError(f"judge 'counted' needs an emulator: {_VARIABLE} names none")
+        sys.path.insert(0, str(directory))
+        try:
+            return cls(importlib.import_module("amdemu"))
+        finally:
+            sys.path.remove(str(directory))
+
+    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+        """Judges by wave instructions; what the emulator cannot execute costs infinitely much."""
+        if kernel.format != "hsaco":
+            raise HipgraftError(f"judge 'counted' cannot execute kernels for {kernel.target}")
+        buffers = {
+            number: np.zeros(size, np.uint8) for number, size in _buffer_sizes(kernel).items()
+        }
+        codes = [self._emulator.load(data) for data in kernel.objects]
+        totals = {"instructions": 0.0, "loaded": 0.0, "stored": 0.0}
+        try:
+            for launch in kernel.dispatches:
+                for name, value in self._count(codes[launch.object], launch, buffers).items():
+                    totals[name] += value
+        except self._emulator.EmuError as error:
+            return Verdict(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
+        return Verdict(self.name, totals["instructions"], totals)
+
+    def _count(
+        self, code: Any, launch: Dispatch, buffers: Mapping[int, np.ndarray[Any, Any]]
+    ) -> dict[str, float]:
+        pointers = [_range(buffers, binding) for binding in launch.bindings]
+        words = [np.int32(word) for word in launch.constants]
+        counts = self._emulator.launch(
+            code,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            [*pointers, *words],
+            dyn_lds=launch.dynamic_shared_memory,
+            every=max(prod(launch.grid) // _SAMPLE, 1),
+        )
+        share = counts["of_workgroups"] / counts["workgroups"]
+        return {
+            "instructions": counts["waveins"] * share,
+            "loaded": counts["bytes_loaded"] * share,
+            "stored": counts["bytes_stored"] * share,
+        }
+
+
+def _buffer_sizes(kernel: Kernel) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for launch in kernel.dispatches:
+        for binding in launch.bindings:
+            end = binding.offset + binding.length
+            sizes[binding.buffer] = max(sizes.get(binding.buffer, 0), end)
+    return sizes
+
+
+def _range(buffers: Mapping[int, np.ndarray[Any, Any]], binding: Binding) -> Any:
+    return buffers[binding.buffer][binding.offset : binding.offset + binding.length]

@@ -1,0 +1,75 @@
+"""What was tried for a graph, and what was taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipgraft.codegen.plan import Plan
+from hipgraft.tuning.judges import Verdict
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One plan and what came of it.
+
+    Attributes:
+        plan: what was tried.
+        verdicts: of the judges, in their order; none if it does not compile.
+        error: why it does not compile, or empty.
+    """
+
+    plan: Plan
+    verdicts: tuple[Verdict, ...] = ()
+    error: str = ""
+
+    @property
+    def cost(self) -> float:
+        """The cost by the first judge."""
+        return self.verdicts[0].cost if self.verdicts else float("inf")
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What any judge calls pathological."""
+        return tuple(problem for verdict in self.verdicts for problem in verdict.problems)
+
+    def __str__(self) -> str:
+        costs = ", ".join(f"{each.judge} {each.cost:.3g}" for each in self.verdicts)
+        return f"{self.plan}: {self.error or costs}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The plan that was taken for a graph.
+
+    Attributes:
+        source: `usual`, `database`, or `search` if others were tried.
+        chosen: what was taken; without verdicts if it is from a database.
+        rejected: what else was tried, best first.
+    """
+
+    source: str
+    chosen: Trial
+    rejected: tuple[Trial, ...] = ()
+
+    @property
+    def disagreements(self) -> list[str]:
+        """Where a later judge would have taken another plan than the first one."""
+        found: list[str] = []
+        for index, verdict in enumerate(self.chosen.verdicts[1:], start=1):
+            compiled = [trial for trial in self.rejected if trial.verdicts]
+            best = min([self.chosen, *compiled], key=lambda trial: trial.verdicts[index].cost)
+            if best.verdicts[index].cost < verdict.cost:
+                judges = (verdict.judge, self.chosen.verdicts[0].judge)
+                found.append(f"judge '{judges[0]}' prefers {best.plan}, judge '{judges[1]}' not")
+        return found
+
+    def __str__(self) -> str:
+        rejected = "; ".join(map(str, self.rejected))
+        tried = f", rejected {rejected}" if rejected else ""
+        return ", ".join([f"takes {self.chosen}{tried}", *self.disagreements])
+
+
+def decide(source: str, trials: list[Trial]) -> Decision:
+    """Takes the cheapest trial, of equal ones the first."""
+    best, *rest = sorted(trials, key=lambda trial: (bool(trial.error), trial.cost))
+    return Decision(source, best, tuple(rest))

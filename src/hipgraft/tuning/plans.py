@@ -1,0 +1,53 @@
+"""The plans that there are for a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.context import VARIANTS
+from hipgraft.codegen.plan import FLAG_SETS, USUAL, Plan
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.dialects.hipdnn import wrap
+from hipgraft.tuning.work import GraphWork, graph_work
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The ways to compile one container for one target.
+
+    Attributes:
+        container: stays as it is while this is used.
+        target: what to compile for.
+    """
+
+    container: ir.Operation
+    target: Target
+
+    def work(self) -> GraphWork:
+        """Returns the least work of the container."""
+        return graph_work(self.container)
+
+    def lower(self, plan: Plan) -> str:
+        """Returns the compiler's input."""
+        return lower_container(self.container, self.target, plan)
+
+    def plans(self) -> list[Plan]:
+        """Returns the plans besides the usual one; each differs in one variant or flag set."""
+        if self.target.kind is not TargetKind.AMDGPU:
+            return []
+        usual = self.lower(USUAL)
+        variants = [plan for plan in self._variants() if self.lower(plan) != usual]
+        flags = [Plan(flag_set=name) for name, each in FLAG_SETS.items() if each.needs in usual]
+        return [*variants, *flags]
+
+    def _variants(self) -> list[Plan]:
+        body = self.container.regions[0].blocks[0].operations
+        plans = [
+            Plan(((op.operation.name, name),))
+            for op in body
+            for name, variant in VARIANTS.get(op.operation.name, {}).items()
+            if variant.applies(wrap(op), self.target)
+        ]
+        return list(dict.fromkeys(plans))

@@ -1,0 +1,151 @@
+"""The search: compiles graphs in the usual way, and in others where that pays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.target import TargetKind
+from hipgraft.service.keys import compiler_version
+from hipgraft.service.service import Request
+from hipgraft.service.unit import Outcome
+from hipgraft.tuning.database import Database, Tuned
+from hipgraft.tuning.decision import Decision, Trial, decide
+from hipgraft.tuning.judges import Judge
+from hipgraft.tuning.plans import Choices
+from hipgraft.tuning.static import StaticJudge
+
+Mode: TypeAlias = Literal["none", "default", "full"]
+Compile: TypeAlias = Callable[[Sequence[Request]], list[Outcome]]
+
+
+@dataclass
+class Search:
+    """Looks for the best plan of each graph.
+
+    Attributes:
+        mode: `none` takes what the database says and else the usual plan; `default` tries others
+            where the usual one does not compile or the static judge calls it pathological;
+            `full` tries all.
+        judges: the first one decides; those after it are asked and may disagree.
+        database: what is already known.
+        budget: seconds in which trials may begin.
+        found: entries for what was searched.
+    """
+
+    mode: Mode = "default"
+    judges: Sequence[Judge] = field(default_factory=lambda: [StaticJudge()])
+    database: Database = field(default_factory=Database)
+    budget: float = float("inf")
+    found: Database = field(default_factory=Database)
+
+    @property
+    def identity(self) -> str:
+        """What decides the decisions, as text."""
+        judges = ",".join(judge.name for judge in self.judges)
+        return f"{self.mode} {judges} {self.budget}\n{self.database.to_json()}"
+
+    def compile(self, requests: Sequence[Request], compile_all: Compile) -> list[Outcome]:
+        """Returns the best outcome of each request, in order, with its `decision`.
+
+        Args:
+            requests: what is wanted.
+            compile_all: compiles requests as they are.
+        """
+        plans = [self._known(request) for request in requests]
+        first = [
+            request if plan is None else _planned(request, plan)
+            for request, plan in zip(requests, plans, strict=True)
+        ]
+        outcomes = compile_all(first)
+        searched = [_Searched(*each) for each in zip(requests, plans, outcomes, strict=True)]
+        end = time.monotonic() + self.budget
+        # The largest first: there is most to win, should the budget end.
+        for each in sorted(searched, key=lambda each: -each.flops):
+            self._search(each, compile_all, end)
+        return [each.outcome for each in searched]
+
+    def _known(self, request: Request) -> Plan | None:
+        name = request.target.name
+        return self.database.find(request.digest, name, compiler_version())
+
+    def _search(self, each: _Searched, compile_all: Compile, end: float) -> None:
+        if each.choices is None:
+            return
+        if each.plan is not None and each.outcome.kernel is not None and self.mode != "full":
+            each.settle(Decision("database", Trial(each.plan)))
+            return
+        judges = self.judges if self.mode == "full" else [StaticJudge()]
+        trials = [_trial(each.plan or USUAL, each.outcome, each.choices, judges)]
+        if not self._is_worth(each, trials[0]) or time.monotonic() > end:
+            each.settle(Decision("usual", trials[0]))
+            return
+        tried = each.plan or USUAL
+        plans = [plan for plan in (USUAL, *each.choices.plans()) if plan != tried]
+        outcomes = [each.outcome, *compile_all([_planned(each.request, plan) for plan in plans])]
+        trials = [
+            _trial(plan, outcome, each.choices, self.judges)
+            for plan, outcome in zip((tried, *plans), outcomes, strict=True)
+        ]
+        decision = decide("search", trials)
+        each.outcome = outcomes[trials.index(decision.chosen)]
+        each.settle(decision)
+        self._remember(each.request, decision)
+
+    def _is_worth(self, each: _Searched, trial: Trial) -> bool:
+        """Whether to try other plans; what crashed or took too long is not tried again."""
+        if self.mode == "none" or not each.outcome.permanent:
+            return False
+        return self.mode == "full" or bool(trial.error or trial.problems)
+
+    def _remember(self, request: Request, decision: Decision) -> None:
+        if decision.chosen.error or not decision.rejected:
+            return
+        target, version = request.target.name, compiler_version()
+        entry = Tuned.of(request.digest, target, version, request.name, decision)
+        self.found.merge([entry])
+
+
+@dataclass
+class _Searched:
+    """A request on its way to a decision."""
+
+    request: Request
+    plan: Plan | None
+    outcome: Outcome
+
+    @property
+    def choices(self) -> Choices | None:
+        is_gpu = self.request.target.kind is TargetKind.AMDGPU
+        return self.request.choices if is_gpu else None
+
+    @property
+    def flops(self) -> int:
+        return 0 if self.choices is None else self.choices.work().flops
+
+    def settle(self, decision: Decision) -> None:
+        self.outcome = replace(self.outcome, decision=decision)
+
+
+def _planned(request: Request, plan: Plan) -> Request:
+    """Returns the request for a plan; that of the usual one shares its place in the cache."""
+    choices = request.choices
+    if plan == USUAL or choices is None:
+        return request
+    return replace(
+        request,
+        container=f"{request.container}\nplan {plan}",
+        flags=(*request.flags, *plan.flags),
+        lower=lambda: choices.lower(plan),
+    )
+
+
+def _trial(plan: Plan, outcome: Outcome, choices: Choices, judges: Sequence[Judge]) -> Trial:
+    if outcome.kernel is None:
+        message = "no reason given" if outcome.error is None else outcome.error.message
+        return Trial(plan, error=message)
+    work = choices.work()
+    return Trial(plan, tuple(judge.judge(outcome.kernel, work) for judge in judges))

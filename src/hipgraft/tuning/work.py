@@ -1,0 +1,112 @@
+"""The work that a graph asks for, whatever its kernels do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+from hipgraft.bindings import ir
+from hipgraft.dialects.hipdnn import ContainerOp, wrap
+from hipgraft.element_types import byte_size
+
+# Lanes of a wavefront do at most this many operations of a contraction without matrix
+# instructions: packed multiply-adds of two elements.
+_FLOPS_OF_A_LANE = 4
+
+# Extents below this do not fill the tile of a matrix instruction.
+_SMALLEST_TILE = 16
+
+_MATRIX_ELEMENTS = ("f16", "bf16", "i8")
+
+
+@dataclass(frozen=True)
+class GraphWork:
+    """What a graph must do at least.
+
+    Attributes:
+        flops: of its contractions, a multiplication and an addition each counting as one.
+        bytes: of its operands and results, each once.
+        outputs: elements of its results.
+        contractions: how many of its ops multiply matrices large enough for matrix instructions.
+        elements: element types that they multiply.
+    """
+
+    flops: int
+    bytes: int
+    outputs: int
+    contractions: int
+    elements: frozenset[str]
+
+    def takes_matrix_instructions(self, architecture: str) -> bool:
+        """Whether the architecture has matrix instructions for the contractions."""
+        known = {*_MATRIX_ELEMENTS, *(("f32",) if architecture.startswith("gfx9") else ())}
+        return self.contractions > 0 and self.elements <= known
+
+    def least_instructions(self, wavefront: int) -> float:
+        """Returns the wave instructions that the contractions take without matrix instructions."""
+        return self.flops / (_FLOPS_OF_A_LANE * wavefront)
+
+
+def graph_work(op: ir.Operation) -> GraphWork:
+    """Returns the work of a `hipdnn.graph` or `hipdnn.fallback`; of torch ops only the bytes."""
+    container = cast(ContainerOp, wrap(op))
+    products = [found for each in container.body.operations for found in _products(each.operation)]
+    large = [each for each in products if min(each.extents) >= _SMALLEST_TILE]
+    return GraphWork(
+        flops=sum(each.flops for each in products),
+        bytes=sum(_bytes(value) for value in (*container.inputs, *container.outputs)),
+        outputs=sum(prod(_shape(value)) for value in container.outputs),
+        contractions=len(large),
+        elements=frozenset(each.element for each in large),
+    )
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Matrix products of extents (M, N, K), `count` of them."""
+
+    extents: tuple[int, int, int]
+    count: int
+    element: str
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.count * prod(self.extents)
+
+
+def _products(op: ir.Operation) -> list[_Product]:
+    if op.name == "hipdnn.matmul":
+        a, b, c = _shape(op.operands[0]), _shape(op.operands[1]), _shape(op.results[0])
+        element = _element(op.operands[0])
+        # Batches of the left matrices that share the right one are rows of one product.
+        rows = a[-2] if prod(b[:-2]) > 1 else prod(a[:-1])
+        return [_Product((rows, c[-1], a[-1]), max(prod(c[:-1]) // rows, 1), element)]
+    if op.name == "hipdnn.conv_fprop":
+        w, y = _shape(op.operands[1]), _shape(op.results[0])
+        groups = _shape(op.operands[0])[1] // w[1]
+        places = y[0] * prod(y[2:])
+        extents = (places, w[0] // groups, prod(w[1:]))
+        return [_Product(extents, groups, _element(op.operands[0]))]
+    if op.name == "hipdnn.sdpa":
+        q, k, v = (_shape(op.operands[index]) for index in range(3))
+        heads, element = q[0] * q[1], _element(op.operands[0])
+        scores = _Product((q[2], k[2], q[3]), heads, element)
+        return [scores, _Product((q[2], v[3], k[2]), heads, element)]
+    return []
+
+
+def _type(value: ir.Value) -> ir.RankedTensorType:
+    return ir.RankedTensorType(value.type)
+
+
+def _shape(value: ir.Value) -> list[int]:
+    return list(_type(value).shape)
+
+
+def _element(value: ir.Value) -> str:
+    return str(_type(value).element_type)
+
+
+def _bytes(value: ir.Value) -> int:
+    return byte_size(_type(value).shape, _type(value).element_type) or 0

@@ -1,0 +1,249 @@
+"""Judges, the tuning database, and the search among lowerings."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from emulator import emulator_directory, requires_emulator
+from lowering_cases import tensor_type
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.canonical import container_key
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.matrix_code import count_matrix_instructions
+from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.dialects import hipdnn
+from hipgraft.service.keys import compiler_version
+from hipgraft.service.service import CompileService, Request
+from hipgraft.service.unit import Outcome
+from hipgraft.tuning.database import Database, Tuned, read_database, shipped_database
+from hipgraft.tuning.judges import Verdict, make_judges
+from hipgraft.tuning.plans import Choices
+from hipgraft.tuning.search import Search
+from hipgraft.tuning.static import StaticJudge
+from hipgraft.tuning.work import GraphWork, graph_work
+
+FUSED, PADDED, DECOMPOSED = (
+    Plan((("hipdnn.sdpa", name),)) for name in ("fused", "padded", "decomposed")
+)
+
+_ALIVE: list[ir.Module] = []  # an operation does not keep its module
+
+
+def attention(sequence: int, element: str = "f16") -> ir.Operation:
+    """Returns a graph of one attention."""
+    with make_context(), ir.Location.unknown():
+        types = [tensor_type((1, 12, sequence, 64), element)] * 3
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            source = ir.Operation.create("test.source", results=types)
+            graph = hipdnn.graph(list(source.results), types[:1], name="attention")
+        with ir.InsertionPoint(graph.body):
+            hipdnn.yield_([hipdnn.sdpa(*graph.body.arguments, attn_scale_value=0.125)])
+        _ALIVE.append(module)
+        return graph.operation
+
+
+@pytest.fixture(scope="module")
+def odd() -> ir.Operation:
+    return attention(197)
+
+
+def compiled(graph: ir.Operation, plan: Plan, target: str = "gfx942") -> Kernel:
+    return compile_text(Choices(graph, Target.parse(target)).lower(plan), Target.parse(target))
+
+
+@pytest.fixture(scope="module")
+def kernels(odd: ir.Operation) -> dict[Plan, Kernel]:
+    return {plan: compiled(odd, plan) for plan in (FUSED, PADDED, DECOMPOSED)}
+
+
+def disassembled(code: bytes, directory: Path) -> dict[str, int]:
+    """What LLVM finds: matrix instructions of each function."""
+    path = directory / "code.hsaco"
+    path.write_bytes(code)
+    tool = os.environ.get("AMDEMU_OBJDUMP", "llvm-objdump-22")
+    text = subprocess.run([tool, "-d", path], check=True, capture_output=True, text=True).stdout
+    parts = re.split(r"^[0-9a-f]+ <(.+)>:$", text, flags=re.MULTILINE)[1:]
+    bodies = zip(parts[::2], parts[1::2], strict=True)
+    return {name: len(re.findall(r"\bv_s?w?mf?mac?[a-z]*_", body)) for name, body in bodies}
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_matrix_instructions_are_those_of_the_disassembly(
+    odd: ir.Operation, architecture: str, tmp_path: Path
+) -> None:
+    found = 0
+    for plan in (PADDED, DECOMPOSED):
+        for code in compiled(odd, plan, architecture).objects:
+            counts = count_matrix_instructions(code, architecture)
+            oracle = disassembled(code, tmp_path)
+            assert counts == {name: oracle[name] for name in counts}
+            found += sum(counts.values())
+    assert found > 0
+
+
+def test_the_static_judge_names_what_is_pathological(
+    odd: ir.Operation, kernels: dict[Plan, Kernel]
+) -> None:
+    judge, work = StaticJudge(), graph_work(odd)
+    verdicts = {plan: judge.judge(kernel, work) for plan, kernel in kernels.items()}
+    assert "contracts without matrix instructions" in verdicts[FUSED].problems[0]
+    assert verdicts[PADDED].problems == verdicts[DECOMPOSED].problems == ()
+    assert verdicts[FUSED].cost > max(verdicts[PADDED].cost, verdicts[DECOMPOSED].cost)
+
+
+@requires_emulator
+def test_counted_work_ranks_attention(
+    odd: ir.Operation, kernels: dict[Plan, Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+    (judge,) = make_judges(["counted"])
+    work = graph_work(odd)
+    cost = {plan: judge.judge(kernel, work).cost for plan, kernel in kernels.items()}
+    assert cost[PADDED] < cost[DECOMPOSED] < cost[FUSED] / 100
+
+
+def test_work_is_that_of_the_definition(odd: ir.Operation) -> None:
+    work = graph_work(odd)
+    assert work.flops == 2 * (2 * 12 * 197 * 197 * 64)
+    assert work.bytes == 4 * (12 * 197 * 64) * 2
+    assert (work.contractions, work.elements) == (2, {"f16"})
+
+
+@dataclass
+class FakeJudge:
+    """Judges fake kernels, whose target is the text of their plan."""
+
+    name: str
+    costs: dict[Plan, float]
+
+    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+        return Verdict(self.name, self.costs.get(Plan.parse(kernel.target), 1e9))
+
+
+@dataclass
+class FakeCompiler:
+    """Makes fake kernels; `broken` plans fail."""
+
+    broken: Sequence[Plan] = ()
+    permanent: bool = True
+    asked: int = 0
+
+    def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
+        self.asked += len(requests)
+        return [self._outcome(request) for request in requests]
+
+    def _outcome(self, request: Request) -> Outcome:
+        plan = USUAL
+        if "\nplan " in request.container:
+            plan = Plan.parse(request.container.rpartition("\nplan ")[2])
+        if plan in self.broken:
+            return Outcome(error=CodegenError("no"), permanent=self.permanent)
+        return Outcome(kernel=Kernel(str(plan), "fake", ()))
+
+
+def request(graph: ir.Operation) -> Request:
+    target = Target.parse("gfx942")
+    choices = Choices(graph, target)
+    digest = container_key(graph)
+    return Request("attention", "text", digest, target, (), lambda: "", choices)
+
+
+def test_a_usual_lowering_that_is_no_problem_is_kept(odd: ir.Operation) -> None:
+    compiler = FakeCompiler()
+    (outcome,) = Search().compile([request(odd)], compiler)
+    assert outcome.decision is not None
+    assert (outcome.decision.source, compiler.asked) == ("usual", 1)
+
+
+def test_where_the_usual_lowering_fails_others_are_tried(odd: ir.Operation) -> None:
+    search = Search(judges=[FakeJudge("counted", {DECOMPOSED: 5})])
+    (outcome,) = search.compile([request(odd)], FakeCompiler(broken=[USUAL]))
+    assert outcome.kernel is not None
+    assert outcome.kernel.target == str(DECOMPOSED)
+    assert outcome.decision is not None
+    assert "usual: no" in str(outcome.decision)
+
+
+def test_a_crash_is_not_tried_in_other_ways(odd: ir.Operation) -> None:
+    compiler = FakeCompiler(broken=[USUAL], permanent=False)
+    Search().compile([request(odd)], compiler)
+    assert compiler.asked == 1
+
+
+def test_a_spent_budget_begins_no_trial(odd: ir.Operation) -> None:
+    compiler = FakeCompiler()
+    Search("full", budget=-1).compile([request(odd)], compiler)
+    assert compiler.asked == 1
+
+
+def test_what_was_found_is_known_and_disagreement_is_told(odd: ir.Operation) -> None:
+    judges = [FakeJudge("counted", {FUSED: 2}), FakeJudge("static", {DECOMPOSED: 1})]
+    search = Search("full", judges)
+    (outcome,) = search.compile([request(odd)], FakeCompiler())
+    assert f"'static' prefers {DECOMPOSED}, judge 'counted' not" in str(outcome.decision)
+    compiler = FakeCompiler()
+    (outcome,) = Search(database=search.found).compile([request(odd)], compiler)
+    assert outcome.kernel is not None
+    assert (outcome.kernel.target, compiler.asked) == (str(FUSED), 1)
+
+
+def test_the_service_compiles_what_the_database_says(odd: ir.Operation) -> None:
+    entry = Tuned(
+        container_key(odd), "gfx942", compiler_version(), "a", str(DECOMPOSED), "counted", {}
+    )
+    with CompileService(search=Search("none", database=Database([entry]))) as service:
+        real = request(odd)
+        lower = real.choices.lower if real.choices else None
+        assert lower is not None
+        real = replace(real, flags=real.target.default_flags, lower=lambda: lower(USUAL))
+        (outcome,) = service.compile([real])
+    assert outcome.kernel is not None
+    assert len(outcome.kernel.dispatches) == 3
+
+
+def tuned(plan: str, judge: str, graph: str = "g") -> Tuned:
+    return Tuned(graph, "gfx942", "3", "name", plan, judge, {plan: 1.0})
+
+
+def test_databases_merge_by_trust_and_are_their_text(tmp_path: Path) -> None:
+    database = Database([tuned("flags=padding-apart", "counted"), tuned("usual", "static")])
+    assert database.find("g", "gfx942", "3") == Plan(flag_set="padding-apart")
+    database.merge([tuned("usual", "counted"), tuned("usual", "static", "h")])
+    assert database.find("g", "gfx942", "3") == USUAL
+    assert database.find("g", "gfx942", "4") is None
+    path = tmp_path / "db.json"
+    path.write_text(database.to_json())
+    assert read_database(path).entries == database.entries
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "entries": []}', '{"format": 1}'])
+def test_a_malformed_database_is_an_error(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "db.json"
+    path.write_text(text)
+    with pytest.raises(HipgraftError, match=r"tuning database"):
+        read_database(path)
+
+
+def test_the_shipped_database_is_of_this_compiler() -> None:
+    entries = shipped_database().entries
+    assert {entry.compiler for entry in entries} == {compiler_version()}
+    assert {entry.target for entry in entries} >= {"gfx942", "gfx1100"}
+
+
+def test_unknown_and_missing_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIPGRAFT_EMULATOR", raising=False)
+    for name in ("wise", "counted"):
+        with pytest.raises(HipgraftError):
+            make_judges([name])
