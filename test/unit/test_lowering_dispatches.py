@@ -75,6 +75,15 @@ def softmax(x: Any) -> Any:
     return hipdnn.pointwise(power, total, mode="div", result_type=f16)
 
 
+def narrow_softmax(x: Any) -> Any:
+    """As PyTorch writes it: each step rounds to f16."""
+    row = tensor_type([8, 12, 1], "f16")
+    power = hipdnn.pointwise(x, hipdnn.reduction(x, mode="MAX", result_type=row), mode="sub")
+    power = hipdnn.pointwise(power, mode="exp")
+    total = hipdnn.reduction(power, mode="ADD", result_type=row)
+    return hipdnn.pointwise(power, total, mode="div")
+
+
 def attention(q: Any, k: Any, v: Any) -> Any:
     return hipdnn.sdpa(q, k, v, attn_scale_value=0.125, right_bound=0)
 
@@ -120,6 +129,7 @@ GRAPHS: dict[str, tuple[Build, list[list[int]], list[int], dict[str, Any]]] = {
     "layernorm": (layernorm, [ROWS, [1, 1, 768], [1, 1, 768]], ROWS, {}),
     "rmsnorm": (rmsnorm, [ROWS, [1, 1, 768]], ROWS, {}),
     "softmax": (softmax, [ROWS], ROWS, {}),
+    "narrow_softmax": (narrow_softmax, [[8, 12, 12]], [8, 12, 12], {}),
     "attention": (attention, [HEADS, [1, 2, 128, 64], [1, 2, 128, 64]], HEADS, {}),
 }
 

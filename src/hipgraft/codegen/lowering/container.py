@@ -116,7 +116,7 @@ def _write_results(
     """Stores what the container yields; returns names and physical types."""
     layouts = result_layouts(container)
     names = [
-        write_result(lowering.emitter, lowering.tensors[value], layout)
+        write_result(lowering.emitter, lowering.in_own_type(value), layout)
         for value, layout in zip(terminator.operands, layouts, strict=True)
     ]
     return [(name, layout.physical_type) for name, layout in zip(names, layouts, strict=True)]

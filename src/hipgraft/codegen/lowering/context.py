@@ -39,6 +39,14 @@ class Lowering:
         """Returns the lowered form of a value of the container."""
         return self.tensors[value]
 
+    def in_own_type(self, value: ir.Value) -> Tensor:
+        """Returns the lowered form of a value, held in the value's own element type.
+
+        A lowering may leave a result in the wider type that it was computed in, if that has the
+        same value.
+        """
+        return self.emitter.cast(self.tensors[value], element_of(value))
+
     def optional(self, value: ir.Value | None) -> Tensor | None:
         """Returns the lowered form of a value that may be absent."""
         return None if value is None else self.tensors[value]

@@ -29,7 +29,10 @@ def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     x, element = lowering.tensor(op.in_), element_of(op.out)
     accumulator = _accumulator_type(op, x.element, element)
     if op.mode in _EXTREMES and is_float(accumulator):
-        return [emitter.cast(extreme(emitter, op.mode, x, op.axes, accumulator), element)]
+        largest = extreme(emitter, op.mode, x, op.axes, accumulator)
+        # An element of `x` needs no rounding to the type of `x`, and IREE ends a dispatch where
+        # it rounds: a softmax would take two.
+        return [largest if x.element == element else emitter.cast(largest, element)]
     total = reduce_dims(emitter, op.mode, x, op.axes, accumulator)
     count = math.prod(x.shape[dim] for dim in op.axes)
 

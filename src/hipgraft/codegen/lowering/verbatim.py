@@ -28,7 +28,7 @@ class VerbatimCopier:
     def copy(self, op: ir.Operation, lowering: Lowering) -> None:
         """Appends the text of `op` and records its tensor results."""
         names = {
-            value.get_name(self._state): lowering.emitter.logical(lowering.tensors[value]).name
+            value.get_name(self._state): lowering.emitter.logical(lowering.in_own_type(value)).name
             for value in op.operands
             if value in lowering.tensors
         }
