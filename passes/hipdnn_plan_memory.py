@@ -124,7 +124,8 @@ class HipdnnPlanMemoryPass(Pass):
     Ensures:
         No `memref.alloc` of bytes is left; every buffer starts at a multiple of
         `alignment`; buffers that are live at once do not overlap. A remark tells the planned
-        size, the lower bound (most bytes live at once) and the sum without sharing.
+        size, the lower bound (most bytes live at once) and the sum without sharing; its
+        `buffers` are size, first and last step and offset of each.
 
     Errors:
         A function with buffers but without such a chain, or whose buffers precede it.
@@ -167,4 +168,8 @@ class HipdnnPlanMemoryPass(Pass):
             planned=plan.size,
             lower_bound=plan.lower_bound,
             unplanned=plan.unplanned,
+            buffers=" ".join(
+                f"{one.size},{one.first},{one.last},{offset}"
+                for one, offset in zip(intervals, plan.offsets, strict=True)
+            ),
         )

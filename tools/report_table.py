@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hipgraft.report import GraphRow, KernelRow, LaunchRow, Report
+from hipgraft.tools.memory_chart import print_plans
 
 _WIDTH_OFF_TERMINAL = 120
 
@@ -30,6 +31,7 @@ def print_report(report: Report, targets: Sequence[str]) -> None:
         console.print(_executables(report.executables, targets))
     if report.kernels:
         console.print(_kernels(report.kernels))
+    print_plans(console, report.remarks)
     if report.declined:
         console.print(_declined(report))
 

@@ -90,3 +90,60 @@ def test_random_programs(seed: int, alignment: int) -> None:
     assert plan.lower_bound <= plan.size <= plan.unplanned
     ends = [offset + one.size for offset, one in zip(plan.offsets, intervals, strict=True)]
     assert max(ends) <= plan.size
+
+
+def best_size(intervals: list[Interval]) -> int:
+    """The least size over all offsets below the sum, by depth first search: no order, no fit."""
+    limit = sum(one.size for one in intervals)
+
+    def search(placed: list[int], best: int) -> int:
+        if len(placed) == len(intervals):
+            return max(at + one.size for at, one in zip(placed, intervals, strict=True))
+        one = intervals[len(placed)]
+        for at in range(best - one.size):
+            clash = any(
+                one.first <= other.last
+                and other.first <= one.last
+                and at < there + other.size
+                and there < at + one.size
+                for there, other in zip(placed, intervals, strict=False)
+            )
+            if not clash:
+                best = min(best, search([*placed, at], best))
+        return best
+
+    return search([], limit + 1)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_small_programs_are_planned_exactly(seed: int) -> None:
+    source = random.Random(seed)
+    intervals = []
+    for _ in range(source.randrange(4, 7)):
+        first = source.randrange(6)
+        intervals.append(Interval(source.randrange(1, 4), first, first + source.randrange(4)))
+    assert plan_memory(intervals, alignment=1).size == best_size(intervals)
+
+
+def test_drawing() -> None:
+    """High addresses first; each buffer at the steps of its life."""
+    from hipgraft.tools.memory_chart import _Placed, draw
+
+    lines = draw([_Placed(8, 0, 1, 0), _Placed(8, 1, 2, 8), _Placed(8, 2, 3, 0)], 16)
+    columns = [line.split()[1] for line in lines]
+    assert columns == [".bb."] * 8 + ["aacc"] * 8
+
+
+def test_what_no_greedy_order_reaches() -> None:
+    intervals = [
+        Interval(4, 1, 1),
+        Interval(4, 3, 5),
+        Interval(2, 0, 3),
+        Interval(2, 0, 2),
+        Interval(1, 6, 7),
+        Interval(3, 5, 6),
+        Interval(2, 2, 5),
+    ]
+    plan = plan_memory(intervals, alignment=1)
+    assert plan.size == plan.lower_bound == 9
+    assert not overlaps(intervals, plan)

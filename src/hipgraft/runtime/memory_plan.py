@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TypeAlias
 
 DEFAULT_ALIGNMENT = 256
@@ -43,35 +44,54 @@ class MemoryPlan:
 _Order: TypeAlias = Callable[[Interval], tuple[int, ...]]
 
 # Large buffers first leaves small ones to fill the gaps; long-lived first keeps what never
-# leaves at the bottom. Neither is better on all programs.
+# leaves at the bottom; neither is better on all programs. The others follow the area, and the order
+# of time from either end.
 _ORDERS: tuple[_Order, ...] = (
     lambda one: (-one.size, one.first),
     lambda one: (one.first - one.last, -one.size),
+    lambda one: (-one.size * (one.last - one.first + 1), one.first),
+    lambda one: (one.first, -one.size),
+    lambda one: (-one.last, -one.size),
 )
+
+_EXACT_UP_TO = 7  # buffers; their orders are tried in well under a second
 
 
 def plan_memory(intervals: Sequence[Interval], alignment: int = DEFAULT_ALIGNMENT) -> MemoryPlan:
     """Places buffers so that no two that are live at once overlap.
 
-    Takes the better of two greedy first-fit placements. Sizes are rounded up to `alignment`.
+    Takes the best of several greedy first-fit placements; where none reaches the lower bound, a few
+    buffers are placed in the best of all orders. Sizes are rounded up to `alignment`.
     Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020
     (greedy by size).
     """
     rounded = [Interval(_align(one.size, alignment), one.first, one.last) for one in intervals]
-    plans = [_place(rounded, order) for order in _ORDERS]
-    offsets, size = min(plans, key=lambda plan: plan[1])
+    lower_bound = _most_live(rounded)
+    numbers = range(len(rounded))
+    orders = [sorted(numbers, key=lambda i: order(rounded[i])) for order in _ORDERS]
+    best = min((_place(rounded, order) for order in orders), key=_size_of)
+    if best[1] > lower_bound and len(rounded) <= _EXACT_UP_TO:
+        best = min((_place(rounded, order) for order in permutations(numbers)), key=_size_of)
     return MemoryPlan(
-        offsets=offsets,
-        size=size,
-        lower_bound=_most_live(rounded),
+        offsets=best[0],
+        size=best[1],
+        lower_bound=lower_bound,
         unplanned=sum(one.size for one in rounded),
     )
 
 
-def _place(intervals: Sequence[Interval], order: _Order) -> tuple[tuple[int, ...], int]:
-    """Gives each buffer the lowest offset that is free throughout its life."""
+def _size_of(plan: tuple[tuple[int, ...], int]) -> int:
+    return plan[1]
+
+
+def _place(intervals: Sequence[Interval], order: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Gives each buffer, in this order, the lowest offset that is free throughout its life.
+
+    Some order gives the best plan there is: that of the offsets in a best plan, in which first fit
+    moves no buffer up.
+    """
     offsets: dict[int, int] = {}
-    for index in sorted(range(len(intervals)), key=lambda i: order(intervals[i])):
+    for index in order:
         taken = [
             (offset, offset + intervals[other].size)
             for other, offset in offsets.items()

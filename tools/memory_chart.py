@@ -1,0 +1,85 @@
+"""The plan of a host program's arena, as a table and drawn over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_letters, digits
+
+from rich.console import Console
+from rich.table import Table
+
+from hipgraft.diagnostics import Remark
+
+_ROWS, _COLUMNS = 16, 96
+_NAMES = ascii_letters + digits
+_CROWD = 20
+"""Buffers beyond which a table of them is not read; the drawing shows all."""
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A buffer: bytes, the steps of its life, and where it lies."""
+
+    size: int
+    first: int
+    last: int
+    offset: int
+
+
+def print_plans(console: Console, remarks: Sequence[Remark]) -> None:
+    """Prints each plan that `hipdnn-plan-memory` made.
+
+    Args:
+        console: where to.
+        remarks: of a compilation.
+    """
+    for remark in remarks:
+        if remark.pass_name == "hipdnn-plan-memory" and "buffers" in remark.args:
+            _print_plan(console, remark)
+
+
+def _print_plan(console: Console, remark: Remark) -> None:
+    texts = remark.args["buffers"].split()
+    buffers = [_Placed(*map(int, text.split(","))) for text in texts]
+    planned, bound, unplanned = (
+        int(remark.args[key]) for key in ("planned", "lower_bound", "unplanned")
+    )
+    console.print(
+        f"arena of @{remark.function}: {planned} bytes planned, {bound} live at once at most, "
+        f"{unplanned} without sharing"
+    )
+    if len(buffers) <= _CROWD:
+        console.print(_table(buffers))
+    for line in draw(buffers, planned):
+        console.print(line, highlight=False, markup=False)
+
+
+def _table(buffers: Sequence[_Placed]) -> Table:
+    table = Table("buffer", "bytes", "offset", "first", "last")
+    for number, one in enumerate(buffers):
+        name = _NAMES[number % len(_NAMES)]
+        table.add_row(name, str(one.size), str(one.offset), str(one.first), str(one.last))
+    return table
+
+
+def draw(buffers: Sequence[_Placed], size: int) -> list[str]:
+    """Returns lines of the arena, high addresses first; time goes to the right.
+
+    Each character is the buffer that holds the middle of its bytes at its step, a dot is free.
+    """
+    steps = sorted({step for one in buffers for step in (one.first, one.last)})
+    shown = steps[:: max(1, -(-len(steps) // _COLUMNS))]
+    lines: list[str] = []
+    for row in reversed(range(min(_ROWS, max(size, 1)))):
+        place = (2 * row + 1) * size // (2 * min(_ROWS, max(size, 1)))
+        cells = "".join(_at(buffers, place, step) for step in shown)
+        lines.append(f"{place:>12} {cells}")
+    return lines
+
+
+def _at(buffers: Sequence[_Placed], place: int, step: int) -> str:
+    for number, one in enumerate(buffers):
+        if one.first <= step <= one.last and one.offset <= place < one.offset + one.size:
+            return _NAMES[number % len(_NAMES)]
+    return "."
