@@ -23,6 +23,7 @@ from hipgraft.service.reproducer import leave_input
 from hipgraft.service.service import Request, current_service
 from hipgraft.service.unit import Outcome
 from hipgraft.splitting import can_split, compute_ops, split
+from hipgraft.tuning.decision import Trial
 from hipgraft.tuning.plans import Choices
 
 
@@ -188,11 +189,12 @@ class _Compiler:
         decision = outcome.decision
         if decision is None or outcome.kernel is None:
             return
+        self._report_work(op, symbol, target, decision.chosen)
         plan = decision.chosen.plan
         if decision.source != "usual":
             self._state.count(f"plans-from-{decision.source}")
             message = f"'{symbol}' for {target.name} {decision}"
-            self._state.passed(op, "plan", message, plan=str(plan), source=decision.source)
+            self._state.passed(op, "lowering", message, plan=str(plan), source=decision.source)
         if decision.chosen.problems:
             self._state.count("pathological")
             flags = (*target.device_flags, *self._flags(target), *plan.flags)
@@ -200,6 +202,16 @@ class _Compiler:
             note = leave_input(f"{symbol}.{target.name}", text, flags)
             message = "; ".join((*decision.chosen.problems, note))
             self._state.missed(op, "pathological", f"'{symbol}' for {target.name}: {message}")
+
+    def _report_work(self, op: ir.Operation, symbol: str, target: Target, trial: Trial) -> None:
+        """Says what the graph needs at least, beside what its kernel does."""
+        work = Choices(op, target).work()
+        least = work.least_matrix_instructions(target.name)
+        message = f"'{symbol}' for {target.name} needs {least} matrix instructions"
+        message += f" and {work.bytes} bytes at least; it does"
+        figures = {name: value for each in trial.verdicts for name, value in each.figures.items()}
+        done = ", ".join(f"{name} {value:g}" for name, value in figures.items())
+        self._state.analysis(op, "work", f"{message} {done}", **figures)
 
     def _take_apart(self, op: ir.Operation, failure: CodegenError) -> None:
         """Splits a container that does not compile, or gives its only op back.

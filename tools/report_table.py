@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from hipgraft.diagnostics import Remark
 from hipgraft.report import GraphRow, KernelRow, LaunchRow, Report
 from hipgraft.tools.memory_chart import print_plans
 
@@ -32,6 +33,9 @@ def print_report(report: Report, targets: Sequence[str]) -> None:
     if report.kernels:
         console.print(_kernels(report.kernels))
     print_plans(console, report.remarks)
+    choices = [remark for remark in report.remarks if remark.name == "lowering"]
+    if choices:
+        console.print(_choices(choices))
     if report.declined:
         console.print(_declined(report))
 
@@ -72,6 +76,14 @@ def _kernels(rows: Sequence[KernelRow]) -> Table:
         table.add_row(
             row.executable, row.target, str(f.workgroup), *map(str, values), str(f.occupancy)
         )
+    return table
+
+
+def _choices(remarks: Sequence[Remark]) -> Table:
+    """Graphs that are not compiled in the usual way, or for which others were tried."""
+    table = Table("source", "plan", title="choice of lowerings", title_justify="left")
+    for remark in remarks:
+        table.add_row(remark.args["source"], remark.message)
     return table
 
 

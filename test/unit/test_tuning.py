@@ -119,6 +119,8 @@ def test_work_is_that_of_the_definition(odd: ir.Operation) -> None:
     assert work.flops == 2 * (2 * 12 * 197 * 197 * 64)
     assert work.bytes == 4 * (12 * 197 * 64) * 2
     assert (work.contractions, work.elements) == (2, {"f16"})
+    assert work.least_matrix_instructions("gfx942") == -(-work.flops // (2 * 32 * 32 * 8))
+    assert work.least_matrix_instructions("gfx1100") == -(-work.flops // (2 * 16 * 16 * 16))
 
 
 @dataclass
@@ -174,6 +176,14 @@ def test_where_the_usual_lowering_fails_others_are_tried(odd: ir.Operation) -> N
     assert outcome.kernel.target == str(DECOMPOSED)
     assert outcome.decision is not None
     assert "usual: no" in str(outcome.decision)
+
+
+def test_a_few_percent_change_nothing(odd: ir.Operation) -> None:
+    for cost, taken in ((97, USUAL), (94, FUSED)):
+        search = Search("full", [FakeJudge("counted", {USUAL: 100, FUSED: cost})])
+        (outcome,) = search.compile([request(odd)], FakeCompiler())
+        assert outcome.kernel is not None
+        assert outcome.kernel.target == str(taken)
 
 
 def test_a_crash_is_not_tried_in_other_ways(odd: ir.Operation) -> None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from hipgraft.codegen.plan import Plan
 from hipgraft.tuning.judges import Verdict
 
+# Of the cost of what is done anyway: a sample of workgroups tells no smaller difference.
+_CLEARLY = 0.95
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -43,7 +46,7 @@ class Decision:
 
     Attributes:
         source: `usual`, `database`, or `search` if others were tried.
-        chosen: what was taken; without verdicts if it is from a database.
+        chosen: what was taken.
         rejected: what else was tried, best first.
     """
 
@@ -70,6 +73,9 @@ class Decision:
 
 
 def decide(source: str, trials: list[Trial]) -> Decision:
-    """Takes the cheapest trial, of equal ones the first."""
-    best, *rest = sorted(trials, key=lambda trial: (bool(trial.error), trial.cost))
-    return Decision(source, best, tuple(rest))
+    """Takes the cheapest trial; the first one, if none is clearly cheaper."""
+    ranked = sorted(trials, key=lambda trial: (bool(trial.error), trial.cost))
+    best = ranked[0]
+    if trials[0].verdicts and best.cost >= _CLEARLY * trials[0].cost:
+        best = trials[0]
+    return Decision(source, best, tuple(trial for trial in ranked if trial is not best))

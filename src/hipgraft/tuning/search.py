@@ -76,7 +76,8 @@ class Search:
         if each.choices is None:
             return
         if each.plan is not None and each.outcome.kernel is not None and self.mode != "full":
-            each.settle(Decision("database", Trial(each.plan)))
+            trial = _trial(each.plan, each.outcome, each.choices, [StaticJudge()])
+            each.settle(Decision("database", trial))
             return
         judges = self.judges if self.mode == "full" else [StaticJudge()]
         trials = [_trial(each.plan or USUAL, each.outcome, each.choices, judges)]

@@ -17,7 +17,11 @@ _FLOPS_OF_A_LANE = 4
 # Extents below this do not fill the tile of a matrix instruction.
 _SMALLEST_TILE = 16
 
-_MATRIX_ELEMENTS = ("f16", "bf16", "i8")
+# Operations of one matrix instruction, the largest that there is: M x N x K, twice.
+_DEPTHS = {"f32": 2, "f16": 8, "bf16": 8, "i8": 16}
+_CDNA = {element: 2 * 32 * 32 * depth for element, depth in _DEPTHS.items()}
+_CDNA4 = {element: (1 if element == "f32" else 2) * flops for element, flops in _CDNA.items()}
+_RDNA: dict[str, int] = dict.fromkeys(("f16", "bf16", "i8"), 2 * 16 * 16 * 16)
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,25 @@ class GraphWork:
 
     def takes_matrix_instructions(self, architecture: str) -> bool:
         """Whether the architecture has matrix instructions for the contractions."""
-        known = {*_MATRIX_ELEMENTS, *(("f32",) if architecture.startswith("gfx9") else ())}
-        return self.contractions > 0 and self.elements <= known
+        return self.contractions > 0 and self.elements <= _instructions(architecture).keys()
+
+    def least_matrix_instructions(self, architecture: str) -> int:
+        """Returns how many matrix instructions do all contractions; 0 if there are none for it."""
+        if not self.takes_matrix_instructions(architecture):
+            return 0
+        sizes = _instructions(architecture)
+        return -(-self.flops // min(sizes[element] for element in self.elements))
 
     def least_instructions(self, wavefront: int) -> float:
         """Returns the wave instructions that the contractions take without matrix instructions."""
         return self.flops / (_FLOPS_OF_A_LANE * wavefront)
+
+
+def _instructions(architecture: str) -> dict[str, int]:
+    """Operations of the largest matrix instruction, by element type."""
+    if architecture.startswith("gfx1"):
+        return _RDNA
+    return _CDNA4 if architecture == "gfx950" else _CDNA
 
 
 def graph_work(op: ir.Operation) -> GraphWork:
