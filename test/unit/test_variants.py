@@ -77,6 +77,12 @@ CASES = [
     planned("matmul", "split-k", matmul_case("deep", (1, 16, 4096), (1, 4096, 16), "f16")),
 ]
 
+# Flags are of the GPU's compiler; the text is the usual one.
+FLAGGED = [
+    replace(conv_case(name, (1, 16, 9, 9), (16, 16, 3, 3), "f16", pre=[1, 1]), plan=f"flags={name}")
+    for name in FLAG_SETS
+]
+
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[Array]]:
@@ -90,7 +96,7 @@ def test_on_the_cpu(case: Case, results: dict[str, list[Array]]) -> None:
 
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *FLAGGED], ids=lambda case: case.name)
 def test_on_gpu_code(case: Case, architecture: str) -> None:
     case = replace(case, target=architecture)
     target = Target.parse(architecture)
