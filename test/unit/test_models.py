@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator import open_emulator, requires_emulator
-from host_jit import lower
 
 import hipgraft
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject
+from hipgraft.host_lowering import lower_host
 from hipgraft.runtime import run_module
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
@@ -56,7 +56,7 @@ def test_on_the_cpu(name: str) -> None:
 def test_on_the_emulator(name: str, architecture: str) -> None:
     program = hipgraft.compile(MODELS / name, target=architecture)
     check_binaries(program.module, architecture)
-    lower(str(program.module))
+    lower_host(program.module, architecture)
     device = open_emulator(architecture)
     assert_matches(name, run_module(program.module, arrays(name, "in"), device))
 
