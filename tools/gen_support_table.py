@@ -87,9 +87,11 @@ def _cell(outcome: str | int, notes: list[str]) -> str:
 
 def compiled(form: Form, architecture: str) -> str | int:
     """Returns the number of dispatches of a form, or why there are none."""
-    context = multiprocessing.get_context("fork")
+    # A process of its own, because some forms crash the compiler; started anew, because a copy
+    # of a process whose compiler has threads deadlocks.
+    context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_compile, args=(form, architecture, sender))
+    process = context.Process(target=_compile, args=(FORMS.index(form), architecture, sender))
     process.start()
     sender.close()
     try:
@@ -101,9 +103,9 @@ def compiled(form: Form, architecture: str) -> str | int:
     return outcome
 
 
-def _compile(form: Form, architecture: str, sender: Connection) -> None:
+def _compile(form: int, architecture: str, sender: Connection) -> None:
     with make_context(), ir.Location.unknown():
-        module = form.build()
+        module = FORMS[form].build()
         try:
             kernel = compile_container(module.body.operations[1], Target.parse(architecture))
         except HipgraftError as error:
