@@ -141,6 +141,8 @@ class _Policy:
         if op.name in _NORMS:
             fits = group.facts["anchor"] is None and _shape(op.operands[0]) in shapes
             return None if fits else "the producer has an anchor of its own"
+        if op.name != "hipdnn.reduction":
+            return "it has a kernel of its own"
         return self._reduction_declines(op, group)
 
     def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:

@@ -70,8 +70,8 @@ class Grouping:
 
     def can_join(self, op: ir.Operation, group: Group) -> bool:
         """Whether `op` can become a member of `group` without making a cycle."""
-        highest = self._highest_input(op, group)
-        return highest < group.level or (highest == group.level and not group.is_read)
+        # What nobody reads yet can be put above whatever the op reads.
+        return not group.is_read or self._highest_input(op, group) < group.level
 
     def join(self, op: ir.Operation, group: Group) -> None:
         """Makes `op` a member of `group`; `can_join` holds."""
