@@ -237,8 +237,9 @@ class HipdnnOutlinePass(Pass):
         Stage `hipdnn-ops`.
 
     Ensures:
-        Every hipDNN compute op is inside a `hipdnn.graph`; each graph is connected and the
-        program stays acyclic. A graph may have several results.
+        Every hipDNN compute op is inside a `hipdnn.graph`, except elementwise ops that only torch
+        ops read, which `hipdnn-outline-fallback` makes part of their kernels. Each graph is
+        connected and the program stays acyclic. A graph may have several results.
 
     Errors:
         None.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import msgpack
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 from emulator import requires_emulator, run_kernel
 
 from hipgraft.bindings import make_context
@@ -325,6 +328,16 @@ def test_compiling_unattended_makes_the_same_code() -> None:
         [sys.executable, "-c", script], input=MATVEC.encode(), capture_output=True, check=True
     )
     assert done.stdout == compile_for(MATVEC, "gfx942").objects[0]
+
+
+def test_note_has_no_access_qualifiers_and_is_read_by_others() -> None:
+    (data,) = compile_for(MATVEC, "gfx942").objects
+    sections = [s for s in ELFFile(io.BytesIO(data)).iter_sections() if s.name == ".note"]
+    (note,) = sections[0].iter_notes()
+    (kernel,) = msgpack.unpackb(note["n_desc"])["amdhsa.kernels"]
+    explicit = [arg for arg in kernel[".args"] if not arg[".value_kind"].startswith("hidden_")]
+    assert len(explicit) == 3
+    assert not [name for arg in kernel[".args"] for name in arg if "access" in name]
 
 
 def test_kernel_without_vector_registers_is_refused() -> None:
