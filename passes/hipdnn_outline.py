@@ -8,7 +8,15 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.outlining import COPIED_OPS, BodyBuilder, Group, Grouping, operand_layouts, outline
+from hipgraft.outlining import (
+    COPIED_OPS,
+    BodyBuilder,
+    Group,
+    Grouping,
+    function_blocks,
+    operand_layouts,
+    outline,
+)
 from hipgraft.pass_base import Pass, PassState, option
 
 _CONTRACTIONS = frozenset(
@@ -256,9 +264,8 @@ class HipdnnOutlinePass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Outlines the graphs of every function."""
         made = 0
-        for function in [op.operation for op in module.body.operations]:
-            if function.name == "func.func" and function.regions[0].blocks:
-                made += self._outline_block(function.regions[0].blocks[0], made, state)
+        for block in function_blocks(module):
+            made = self._outline_block(block, made, state)
 
     def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
         grouping = Grouping()
@@ -266,21 +273,17 @@ class HipdnnOutlinePass(Pass):
         for op in [op.operation for op in block.operations][:-1]:
             policy.place(op)
         _leave_to_fallbacks(grouping)
-        made = 0
 
         def make(
-            group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+            group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
         ) -> Sequence[ir.Value]:
-            nonlocal made
-            name = _graph_name(group, first + made)
-            made += 1
+            name = _graph_name(group, number)
             state.count("graphs")
             state.count("outlined-ops", len(group.ops))
             state.passed(group.ops[0], "outlined", f"{len(group.ops)} ops as graph '{name}'")
             return self._make_graph(name, group, inputs, outputs)
 
-        outline(block, grouping, make)
-        return made
+        return outline(block, grouping, make, first)
 
     def _make_graph(
         self, name: str, group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]

@@ -14,6 +14,7 @@ from hipgraft.outlining import (
     BodyBuilder,
     Group,
     Grouping,
+    function_blocks,
     operand_layouts,
     outline,
 )
@@ -243,30 +244,24 @@ class HipdnnOutlineFallbackPass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Outlines the fallbacks of every function."""
         made = 0
-        for function in [op.operation for op in module.body.operations]:
-            if function.name == "func.func" and function.regions[0].blocks:
-                block = function.regions[0].blocks[0]
-                made += self._outline_block(block, made, state)
-                _erase_unread(block)
-                _own_results(block, state)
+        for block in function_blocks(module):
+            made = self._outline_block(block, made, state)
+            _erase_unread(block)
+            _own_results(block, state)
 
     def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
         grouping = Grouping(_reads)
         for op in [op.operation for op in block.operations][:-1]:
             if not _is_copied(op):
                 _place(op, grouping, self.fuse)
-        made = 0
 
         def make(
-            group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+            group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
         ) -> Sequence[ir.Value]:
-            nonlocal made
-            name = _fallback_name(group, first + made)
-            made += 1
+            name = _fallback_name(group, number)
             state.count("fallbacks")
             state.count("outlined-ops", len(group.ops))
             state.analysis(group.ops[0], "fallback", f"{len(group.ops)} ops as fallback '{name}'")
             return _make_fallback(name, group, inputs, outputs)
 
-        outline(block, grouping, make)
-        return made
+        return outline(block, grouping, make, first)

@@ -118,17 +118,26 @@ class Grouping:
             self._group_of[result] = group
 
 
-MakeContainer = Callable[[Group, Sequence[ir.Value], Sequence[ir.Value]], Sequence[ir.Value]]
-"""Builds the container of a group from its inputs and outputs; returns its results."""
+MakeContainer = Callable[[Group, int, Sequence[ir.Value], Sequence[ir.Value]], Sequence[ir.Value]]
+"""Builds the container of a group from its number, inputs and outputs; returns its results."""
 
 
-def outline(block: ir.Block, grouping: Grouping, make: MakeContainer) -> None:
+def function_blocks(module: ir.Module) -> Iterator[ir.Block]:
+    """The body of each function that has one."""
+    for function in [op.operation for op in module.body.operations]:
+        if function.name == "func.func" and function.regions[0].blocks:
+            yield function.regions[0].blocks[0]
+
+
+def outline(block: ir.Block, grouping: Grouping, make: MakeContainer, first: int) -> int:
     """Replaces each outlined group of `block` by a container, in a topological order.
 
-    Every op of the block but the terminator belongs to a group.
+    Every op of the block but the terminator belongs to a group. Containers are numbered from
+    `first`; returns the number after the last.
     """
     terminator = list(block.operations)[-1].operation
     replaced: set[ir.Operation] = set()
+    number = first
     for group in _topological(grouping):
         if not group.outlined:
             for op in group.ops:
@@ -136,11 +145,13 @@ def outline(block: ir.Block, grouping: Grouping, make: MakeContainer) -> None:
             continue
         inputs, outputs = _border(group, grouping.reads)
         with ir.InsertionPoint(terminator):
-            results = make(group, inputs, outputs)
+            results = make(group, number, inputs, outputs)
+        number += 1
         for old, new in zip(outputs, results, strict=True):
             old.replace_all_uses_with(new)
         replaced.update(group.ops)
     _erase(block, replaced)
+    return number
 
 
 def _erase(block: ir.Block, replaced: set[ir.Operation]) -> None:
