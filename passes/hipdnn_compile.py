@@ -205,6 +205,8 @@ class _Compiler:
 
     def _report_work(self, op: ir.Operation, symbol: str, target: Target, trial: Trial) -> None:
         """Says what the graph needs at least, beside what its kernel does."""
+        if not any(each.figures for each in trial.verdicts):
+            return
         work = Choices(op, target).work()
         least = work.least_matrix_instructions(target.name)
         message = f"'{symbol}' for {target.name} needs {least} matrix instructions"

@@ -37,7 +37,8 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that `open_search` reads besides the mode."""
     add = parser.add_argument_group("judges of kernels").add_argument
-    add("--judges", default="static", metavar="static,counted", help="the first one decides")
+    add("--judges", default="static", metavar="NAMES", help="static,counted,timed: first decides")
+    add("--judge-device", default="", metavar="DEVICE", help="of 'timed'; by default the GPU here")
     add("--tuning-db", action="append", default=[], metavar="FILE.json", help="best lowerings")
 
 
@@ -90,7 +91,8 @@ def open_search(flags: argparse.Namespace, mode: Mode, budget: float) -> Search:
     database = shipped_database()
     for path in flags.tuning_db:
         database.merge(read_database(path).entries)
-    return Search(mode, make_judges(flags.judges.split(",")), database, budget)
+    judges = make_judges(flags.judges.split(","), flags.judge_device)
+    return Search(mode, judges, database, budget)
 
 
 def parse_size(text: str, flag: str) -> int:

@@ -51,8 +51,11 @@ class FakeDriver:
 
 @pytest.fixture(params=["cuda", "hip"], scope="module")
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
-    kind = request.param
-    path = str(tmp_path_factory.mktemp(kind) / f"libfake_{kind}.so")
+    return build_driver(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def build_driver(kind: str, directory: Path) -> FakeDriver:
+    path = str(directory / f"libfake_{kind}.so")
     source = Path(__file__).with_name("fake_driver.c")
     define = f"-DFAKE_{kind.upper()}"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", define, source, "-o", path], check=True)

@@ -148,13 +148,16 @@ class Session:
         """
         self._calls.run((*addresses, *self._own))
 
-    def benchmark(self, inputs: Sequence[Any], *, iterations: int = 100, warmup: int = 3) -> Timing:
+    def benchmark(
+        self, inputs: Sequence[Any], *, iterations: int = 100, warmup: int = 3, batch: int = 1
+    ) -> Timing:
         """Times runs on inputs that are already on the device, without copies from or to it.
 
         Args:
             inputs: as for `run`.
-            iterations: runs that are timed, each with its wait.
-            warmup: runs before these.
+            iterations: how often the time is taken.
+            warmup: iterations before these.
+            batch: runs before each wait, which share its time.
         """
         given = borders.match(inputs, self.recording.inputs, self.device, "input")
         resident = [
@@ -165,9 +168,10 @@ class Session:
         seconds: list[float] = []
         for _ in range(warmup + iterations):
             start = time.perf_counter()
-            self.enqueue(addresses)
+            for _ in range(batch):
+                self.enqueue(addresses)
             self.device.synchronize()
-            seconds.append(time.perf_counter() - start)
+            seconds.append((time.perf_counter() - start) / batch)
         for one, original in zip(resident, given, strict=True):
             if one is not original:
                 one.close()

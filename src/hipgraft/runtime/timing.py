@@ -22,6 +22,14 @@ class Timing:
         """The shortest in microseconds."""
         return min(self.microseconds)
 
+    @property
+    def spread(self) -> float:
+        """What the middle half of the runs lies within, in microseconds."""
+        if len(self.microseconds) == 1:
+            return 0.0
+        low, _, high = statistics.quantiles(self.microseconds, method="inclusive")
+        return high - low
+
     def __str__(self) -> str:
         return (
             f"{self.median:.1f} us median, {self.minimum:.1f} us minimum "

@@ -58,12 +58,14 @@ class Decision:
     def disagreements(self) -> list[str]:
         """Where a later judge would have taken another plan than the first one."""
         found: list[str] = []
+        first = self.chosen.verdicts[0].judge if self.chosen.verdicts else ""
+        compiled = [trial for trial in self.rejected if trial.verdicts]
         for index, verdict in enumerate(self.chosen.verdicts[1:], start=1):
-            compiled = [trial for trial in self.rejected if trial.verdicts]
-            best = min([self.chosen, *compiled], key=lambda trial: trial.verdicts[index].cost)
-            if best.verdicts[index].cost < verdict.cost:
-                judges = (verdict.judge, self.chosen.verdicts[0].judge)
-                found.append(f"judge '{judges[0]}' prefers {best.plan}, judge '{judges[1]}' not")
+            costs = [(each.verdicts[index].cost, each.plan) for each in compiled]
+            cost, plan = min(costs, default=(verdict.cost, self.chosen.plan))
+            if cost < verdict.cost:
+                by = f"{cost:.3g} to {verdict.cost:.3g}"
+                found.append(f"judge '{verdict.judge}' prefers {plan} ({by}), judge '{first}' not")
         return found
 
     def __str__(self) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from hipgraft.codegen.kernel import Kernel
@@ -49,16 +50,25 @@ class Judge(Protocol):
 AUTHORITY = ("timed", "counted", "static")
 
 
-def make_judges(names: Sequence[str]) -> list[Judge]:
+def make_judges(names: Sequence[str], device: str = "") -> list[Judge]:
     """Returns the judges of these names, in this order.
+
+    Args:
+        names: of `static`, `counted`, `timed`.
+        device: what the timed judge runs kernels on; by default the GPU that is found.
 
     Raises:
         HipgraftError: an unknown name, or what the judge needs is not there.
     """
     from hipgraft.tuning.counted import CountedJudge
     from hipgraft.tuning.static import StaticJudge
+    from hipgraft.tuning.timed import TimedJudge
 
-    makers = {"static": StaticJudge, "counted": CountedJudge.open}
+    makers: dict[str, Callable[[], Judge]] = {
+        "static": StaticJudge,
+        "counted": CountedJudge.open,
+        "timed": partial(TimedJudge.open, device),
+    }
     unknown = [name for name in names if name not in makers]
     if unknown or not names:
         raise HipgraftError(f"expected judges of {', '.join(makers)}, found '{', '.join(unknown)}'")

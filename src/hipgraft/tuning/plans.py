@@ -35,12 +35,12 @@ class Choices:
 
     def plans(self) -> list[Plan]:
         """Returns the plans besides the usual one; each differs in one variant or flag set."""
-        if self.target.kind is not TargetKind.AMDGPU:
-            return []
         usual = self.lower(USUAL)
         variants = [plan for plan in self._variants() if self.lower(plan) != usual]
-        flags = [Plan(flag_set=name) for name, each in FLAG_SETS.items() if each.needs in usual]
-        return [*variants, *flags]
+        # IREE's own defaults for other targets are what the flag sets would bring back.
+        is_amdgpu = self.target.kind is TargetKind.AMDGPU
+        names = [name for name, each in FLAG_SETS.items() if is_amdgpu and each.needs in usual]
+        return [*variants, *(Plan(flag_set=name) for name in names)]
 
     def _variants(self) -> list[Plan]:
         body = self.container.regions[0].blocks[0].operations

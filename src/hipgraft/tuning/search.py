@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from hipgraft.codegen.plan import USUAL, Plan
-from hipgraft.codegen.target import TargetKind
 from hipgraft.service.keys import compiler_version
 from hipgraft.service.service import Request
 from hipgraft.service.unit import Outcome
@@ -120,8 +119,7 @@ class _Searched:
 
     @property
     def choices(self) -> Choices | None:
-        is_gpu = self.request.target.kind is TargetKind.AMDGPU
-        return self.request.choices if is_gpu else None
+        return self.request.choices
 
     @property
     def flops(self) -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import cast
 
 from hipgraft.bindings import ir
+from hipgraft.codegen.layout import Layout
+from hipgraft.codegen.lowering import operand_layouts, result_layouts
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.element_types import byte_size
+from hipgraft.runtime.recording import Tensor
 
 # Lanes of a wavefront do at most this many operations of a contraction without matrix
 # instructions: packed multiply-adds of two elements.
@@ -34,6 +38,8 @@ class GraphWork:
         outputs: elements of its results.
         contractions: how many of its ops multiply matrices large enough for matrix instructions.
         elements: element types that they multiply.
+        operands: the packed tensors that a kernel takes.
+        results: those that it gives.
     """
 
     flops: int
@@ -41,6 +47,8 @@ class GraphWork:
     outputs: int
     contractions: int
     elements: frozenset[str]
+    operands: tuple[Tensor, ...] = ()
+    results: tuple[Tensor, ...] = ()
 
     def takes_matrix_instructions(self, architecture: str) -> bool:
         """Whether the architecture has matrix instructions for the contractions."""
@@ -76,7 +84,13 @@ def graph_work(op: ir.Operation) -> GraphWork:
         outputs=sum(prod(_shape(value)) for value in container.outputs),
         contractions=len(large),
         elements=frozenset(each.element for each in large),
+        operands=_packed(operand_layouts(container)),
+        results=_packed(result_layouts(container)),
     )
+
+
+def _packed(layouts: Sequence[Layout]) -> tuple[Tensor, ...]:
+    return tuple(Tensor("", each.physical_shape, each.element_type) for each in layouts)
 
 
 @dataclass(frozen=True)

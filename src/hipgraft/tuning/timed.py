@@ -1,0 +1,91 @@
+"""The judge that runs kernels on a device and takes the time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime.architectures import fitting
+from hipgraft.runtime.devices import default_device_name, open_device
+from hipgraft.runtime.dtypes import numpy_dtype
+from hipgraft.runtime.kernel_recording import kernel_recording
+from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.recording import Tensor
+from hipgraft.runtime.session import Session
+from hipgraft.runtime.timing import Timing
+from hipgraft.tuning.judges import Verdict
+from hipgraft.tuning.work import GraphWork
+
+# The first runs load code and fill caches.
+_WARMUP = 2
+
+# What a wait costs must not show: so many microseconds of runs go before each.
+_BETWEEN_WAITS = 1000
+
+# Microseconds for the timed runs of one kernel, and how often their time is taken.
+_ALL_RUNS = 300_000
+_FEWEST, _MOST = 3, 25
+
+
+class TimedJudge:
+    """Runs kernels on a device, on memory of their own.
+
+    Attributes:
+        name: `timed`.
+    """
+
+    name = "timed"
+
+    def __init__(self, device: Device):
+        self._device = device
+
+    @classmethod
+    def open(cls, device: str = "") -> TimedJudge:
+        """Returns the judge with a device of this name, by default the GPU that is found.
+
+        Raises:
+            HipgraftError: there is no such device.
+        """
+        return cls(open_device(device or default_device_name()))
+
+    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+        """Judges by the median time of a run; what fails on the device costs infinitely much.
+
+        Raises:
+            HipgraftError: the device is of another architecture.
+        """
+        architecture = self._device.architecture
+        if fitting(architecture, [kernel.target]) is None:
+            raise HipgraftError(
+                f"judge 'timed' cannot run kernels for {kernel.target} on a device that is "
+                f"{architecture}"
+            )
+        try:
+            timing = self._time(kernel, work)
+        except Exception as error:  # a device's own errors are of any kind
+            return Verdict(self.name, float("inf"), {}, (f"it does not run: {error}",))
+        figures = {"microseconds": timing.median, "spread": timing.spread}
+        return Verdict(self.name, timing.median, figures)
+
+    def _time(self, kernel: Kernel, work: GraphWork) -> Timing:
+        recording = kernel_recording(kernel, work.operands, work.results)
+        with Session(recording, self._device) as session:
+            inputs = [session.upload(_values(tensor), tensor) for tensor in work.operands]
+            single = session.benchmark(inputs, iterations=1, warmup=_WARMUP).median
+            batch = max(int(_BETWEEN_WAITS / single), 1)
+            times = min(max(int(_ALL_RUNS / (batch * single)), _FEWEST), _MOST)
+            timing = session.benchmark(inputs, iterations=times, warmup=1, batch=batch)
+            for one in inputs:
+                one.close()
+            return timing
+
+
+def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Zeros take less power than real data; integers may be positions, of which 0 is always one."""
+    dtype = numpy_dtype(tensor.element_type)
+    if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
+        return np.zeros(tensor.shape, dtype)
+    return np.random.default_rng(0).random(tensor.shape, np.float32).astype(dtype)
