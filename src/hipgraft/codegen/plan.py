@@ -14,23 +14,27 @@ class FlagSet:
 
     Attributes:
         flags: the flags.
-        needs: what the compiler's input must hold for them to matter.
+        needs: the compiler's input must hold one of these for them to matter.
     """
 
     flags: tuple[str, ...]
-    needs: str
+    needs: tuple[str, ...]
+
+    def matters(self, text: str) -> bool:
+        """Whether the flags may change how this input of the compiler is compiled."""
+        return any(need in text for need in self.needs)
 
 
 FLAG_SETS = {
     # IREE splits long reductions over workgroups, which pays off only where few would run.
     "whole-reductions": FlagSet(
-        ("--iree-dispatch-creation-enable-split-reduction=false",), '"reduction"'
+        ("--iree-dispatch-creation-enable-split-reduction=false",), ('"reduction"', "linalg.conv_")
     ),
     # Padding is copied before its consumer reads it instead of masked at each read.
-    "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), "tensor.pad "),
+    "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)),
     # Reshapes stay where they are, so that a dispatch keeps its named op.
     "reshapes-stay": FlagSet(
-        ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), "_shape "
+        ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), ("_shape ",)
     ),
 }
 

@@ -151,7 +151,7 @@ def _compile_for_gpu(
         save_temps.write("schedule.mlir", _readable(module))
     _keep_executables(module)
     session.run(module, compile_from="executable-targets", compile_to="hal")
-    objects = [data for binary in _executable_binaries(module) for data in form.extract(binary)]
+    objects = [data for binary in executable_binaries(module) for data in form.extract(binary)]
     if save_temps is not None:
         for index, data in enumerate(objects):
             save_temps.write(f"{index}.{form.name}", data)
@@ -202,7 +202,8 @@ def _keep_executables(module: ir.Module) -> None:
             op.erase()
 
 
-def _executable_binaries(module: ir.Module) -> list[bytes]:
+def executable_binaries(module: ir.Module) -> list[bytes]:
+    """Returns IREE's containers of code objects, of a module after the `hal` phase."""
     binaries: list[bytes] = []
     for executable in module.body.operations:
         if executable.operation.name != "hal.executable":

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,23 @@ _VARIABLE = "HIPGRAFT_EMULATOR"
 _SAMPLE = 24
 
 
+@dataclass(frozen=True)
+class Count:
+    """What one launch does.
+
+    Attributes:
+        kernel: its symbol.
+        instructions: that waves execute.
+        loaded: bytes that lanes request.
+        stored: bytes that lanes write.
+    """
+
+    kernel: str
+    instructions: float
+    loaded: float
+    stored: float
+
+
 class CountedJudge:
     """Executes a sample of each launch's workgroups.
 
@@ -32,12 +50,16 @@ class CountedJudge:
 
     name = "counted"
 
-    def __init__(self, emulator: Any):
+    def __init__(self, emulator: Any, sample: int = _SAMPLE):
         self._emulator = emulator
+        self._sample = sample
 
     @classmethod
-    def open(cls) -> CountedJudge:
+    def open(cls, sample: int = _SAMPLE) -> CountedJudge:
         """Returns the judge with the emulator that the environment names.
+
+        Args:
+            sample: workgroups of a launch to execute, about; 0 executes all.
 
         Raises:
             HipgraftError: there is none.
@@ -47,32 +69,43 @@ class CountedJudge:
             raise HipgraftError(f"judge 'counted' needs an emulator: {_VARIABLE} names none")
         sys.path.insert(0, str(directory))
         try:
-            return cls(importlib.import_module("amdemu"))
+            return cls(importlib.import_module("amdemu"), sample)
         finally:
             sys.path.remove(str(directory))
 
     def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
         """Judges by wave instructions; what the emulator cannot execute costs infinitely much."""
+        try:
+            counts = self.counts(kernel)
+        except self._emulator.EmuError as error:
+            return Verdict(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
+        figures = {
+            "instructions": sum(each.instructions for each in counts),
+            "loaded": sum(each.loaded for each in counts),
+            "stored": sum(each.stored for each in counts),
+        }
+        return Verdict(self.name, figures["instructions"], figures)
+
+    def counts(self, kernel: Kernel) -> list[Count]:
+        """Returns what each launch does, on memory of zeros.
+
+        Raises:
+            HipgraftError: the kernel is not for an AMDGPU.
+        """
         if kernel.format != "hsaco":
             raise HipgraftError(f"judge 'counted' cannot execute kernels for {kernel.target}")
         buffers = {
             number: np.zeros(size, np.uint8) for number, size in _buffer_sizes(kernel).items()
         }
         codes = [self._emulator.load(data) for data in kernel.objects]
-        totals = {"instructions": 0.0, "loaded": 0.0, "stored": 0.0}
-        try:
-            for launch in kernel.dispatches:
-                for name, value in self._count(codes[launch.object], launch, buffers).items():
-                    totals[name] += value
-        except self._emulator.EmuError as error:
-            return Verdict(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
-        return Verdict(self.name, totals["instructions"], totals)
+        return [self._count(codes[each.object], each, buffers) for each in kernel.dispatches]
 
     def _count(
         self, code: Any, launch: Dispatch, buffers: Mapping[int, np.ndarray[Any, Any]]
-    ) -> dict[str, float]:
+    ) -> Count:
         pointers = [_range(buffers, binding) for binding in launch.bindings]
         words = [np.int32(word) for word in launch.constants]
+        groups = prod(launch.grid)
         counts = self._emulator.launch(
             code,
             launch.kernel,
@@ -80,14 +113,15 @@ class CountedJudge:
             launch.block,
             [*pointers, *words],
             dyn_lds=launch.dynamic_shared_memory,
-            every=max(prod(launch.grid) // _SAMPLE, 1),
+            every=max(groups // (self._sample or groups), 1),
         )
         share = counts["of_workgroups"] / counts["workgroups"]
-        return {
-            "instructions": counts["waveins"] * share,
-            "loaded": counts["bytes_loaded"] * share,
-            "stored": counts["bytes_stored"] * share,
-        }
+        return Count(
+            launch.kernel,
+            counts["waveins"] * share,
+            counts["bytes_loaded"] * share,
+            counts["bytes_stored"] * share,
+        )
 
 
 def _buffer_sizes(kernel: Kernel) -> dict[int, int]:

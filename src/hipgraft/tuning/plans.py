@@ -39,7 +39,7 @@ class Choices:
         variants = [plan for plan in self._variants() if self.lower(plan) != usual]
         # IREE's own defaults for other targets are what the flag sets would bring back.
         is_amdgpu = self.target.kind is TargetKind.AMDGPU
-        names = [name for name, each in FLAG_SETS.items() if is_amdgpu and each.needs in usual]
+        names = [name for name, each in FLAG_SETS.items() if is_amdgpu and each.matters(usual)]
         return [*variants, *(Plan(flag_set=name) for name in names)]
 
     def _variants(self) -> list[Plan]:

@@ -15,6 +15,10 @@ from hipgraft.tuning.work import GraphWork
 # IREE names dispatches after what they compute.
 _CONTRACTS = re.compile(r"_(?:matmul|batch_matmul|conv|attention|contract)")
 
+# IREE's fused attention; without matrix instructions each operation takes an instruction of its own
+# and loads its operands again.
+_FUSED_ATTENTION = "_attention_"
+
 # A contraction below this many wave instructions costs less than launching it.
 _NEGLIGIBLE = 1 << 14
 
@@ -66,7 +70,7 @@ def _problems(
     name = f"kernel '{launch.kernel}'"
     if figures.spills:
         yield f"{name} spills {figures.spills} registers"
-    elif figures.scratch:
+    elif _scratch_cost(launch, figures) > _LAUNCH:
         yield f"{name} uses {figures.scratch} bytes of scratch memory for each work item"
     if _lacks_matrix(launch, figures, matrix, kernel, work):
         yield f"{name} contracts without matrix instructions"
@@ -75,9 +79,15 @@ def _problems(
         yield f"{name} has {groups} workgroups for {work.outputs} elements of results"
 
 
+def _is_scalar_attention(launch: Dispatch, matrix: int) -> bool:
+    return not matrix and _FUSED_ATTENTION in launch.kernel
+
+
 def _lacks_matrix(
     launch: Dispatch, figures: KernelFigures, matrix: int, kernel: Kernel, work: GraphWork
 ) -> bool:
+    if _is_scalar_attention(launch, matrix):
+        return True
     if matrix or not work.takes_matrix_instructions(kernel.target):
         return False
     if work.least_instructions(figures.wavefront) < _NEGLIGIBLE:
@@ -85,6 +95,12 @@ def _lacks_matrix(
     # A product that IREE sees as a reduction has lost its name; then no launch has any.
     alone = len(kernel.dispatches) == 1
     return alone or _CONTRACTS.search(launch.kernel) is not None
+
+
+def _scratch_cost(launch: Dispatch, figures: KernelFigures) -> float:
+    """An estimate of wave instructions: each word is written and read, with its address."""
+    waves = prod(launch.grid) * -(-prod(launch.block) // figures.wavefront)
+    return 8 * waves * figures.scratch // 4
 
 
 def _written(launch: Dispatch) -> int:
@@ -99,10 +115,13 @@ def _cost(
     for launch, each, count in zip(kernel.dispatches, figures, matrix, strict=True):
         moved = sum(binding.length for binding in launch.bindings)
         total += _LAUNCH + moved / (4 * each.wavefront)
-        if _lacks_matrix(launch, each, count, kernel, work):
+        if _is_scalar_attention(launch, count):
+            total += work.flops
+        elif _lacks_matrix(launch, each, count, kernel, work):
             # Element by element, each operand is loaded by the lane that multiplies it.
             total += 8 * work.least_instructions(each.wavefront)
-        total += 100 * (each.spills + each.scratch // 4) * prod(launch.grid)
+        # Spills are in the loops; other scratch memory is an array of each work item.
+        total += 100 * each.spills * prod(launch.grid) + _scratch_cost(launch, each)
     return total
 
 

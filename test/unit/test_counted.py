@@ -1,0 +1,116 @@
+"""What the judges say of real kernels, against counts of all of their workgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from emulator import emulator_directory, requires_emulator
+from lowering_cases import tensor_type
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.canonical import container_key, container_text
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.plan import USUAL
+from hipgraft.codegen.target import Target
+from hipgraft.dialects import hipdnn
+from hipgraft.service.service import CompileService, Request
+from hipgraft.tuning.counted import Count, CountedJudge
+from hipgraft.tuning.plans import Choices
+from hipgraft.tuning.search import Search
+
+GFX942 = Target.parse("gfx942")
+
+_ALIVE: list[ir.Module] = []  # an operation does not keep its module
+
+pytestmark = requires_emulator
+
+
+def graph(
+    operands: Sequence[tuple[int, ...]], result: tuple[int, ...], build: Callable[..., Any]
+) -> ir.Operation:
+    """Returns a graph of f32 tensors."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            types = [tensor_type(shape, "f32") for shape in operands]
+            source = ir.Operation.create("test.source", results=types)
+            made = hipdnn.graph(list(source.results), [tensor_type(result, "f32")], name="g")
+        with ir.InsertionPoint(made.body):
+            hipdnn.yield_([build(*made.body.arguments)])
+        _ALIVE.append(module)
+        return made.operation
+
+
+def gradient_of_filters() -> ir.Operation:
+    """A convolution with a window as large as an image, as a filter's gradient is one."""
+
+    def build(x: ir.Value, w: ir.Value) -> ir.Value:
+        sliding = {"stride": [1, 1], "dilation": [1, 1]}
+        return hipdnn.conv_fprop(x, w, pre_padding=[1, 1], post_padding=[1, 1], **sliding)
+
+    return graph([(3, 4, 16, 16), (8, 4, 16, 16)], (3, 8, 3, 3), build)
+
+
+def short_attention() -> ir.Operation:
+    def build(q: ir.Value, k: ir.Value, v: ir.Value) -> ir.Value:
+        return hipdnn.sdpa(q, k, v, attn_scale_value=0.3)
+
+    return graph([(2, 4, 15, 12)] * 3, (2, 4, 15, 12), build)
+
+
+def compiled(op: ir.Operation, search: Search | None) -> Kernel:
+    choices = Choices(op, GFX942)
+    with CompileService(search=search) as service:
+        (outcome,) = service.compile(
+            [
+                Request(
+                    "g",
+                    container_text(op),
+                    container_key(op),
+                    GFX942,
+                    GFX942.default_flags,
+                    lambda: choices.lower(USUAL),
+                    choices,
+                )
+            ]
+        )
+    assert outcome.kernel is not None
+    return outcome.kernel
+
+
+def counts(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, sample: int = 0) -> list[Count]:
+    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+    return CountedJudge.open(sample).counts(kernel)
+
+
+def instructions(counted: Sequence[Count]) -> float:
+    return sum(each.instructions for each in counted)
+
+
+def test_a_reduction_split_to_pieces_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    op = gradient_of_filters()
+    usual = instructions(counts(compiled(op, None), monkeypatch))
+    found = instructions(counts(compiled(op, Search()), monkeypatch))
+    assert found < usual / 50
+
+
+def test_a_sample_of_workgroups_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = compiled(gradient_of_filters(), None)
+    sampled, complete = (counts(kernel, monkeypatch, sample) for sample in (24, 0))
+    for few, each in zip(sampled, complete, strict=True):
+        assert few.instructions == pytest.approx(each.instructions, rel=0.05)
+        assert few.loaded == pytest.approx(each.loaded, rel=0.05)
+
+
+def test_fused_attention_of_short_sequences_is_pathological(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    op = short_attention()
+    search = Search("full")
+    taken = compiled(op, search)
+    (entry,) = search.found.entries
+    assert "fused" not in entry.plan
+    assert entry.figures["hipdnn.sdpa=fused"] > 3 * entry.figures["usual"]
+    assert instructions(counts(taken, monkeypatch)) < 1e5
