@@ -195,6 +195,8 @@ def compile(
         if found is not None:
             observer(last, found.module)
             return Program(found.module, config, found.report, found.outlined, directory)
+        if "hipdnn-executables" in stages_between("", last):
+            active.workers.prepare()
         module = frontends.read(model, shapes=shapes, dims=dims)
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run(last)

@@ -409,6 +409,13 @@ def test_unknown_flag_is_an_error() -> None:
         compile_text(MATMUL, Target.parse("gfx942"), ["--no-such-flag"])
 
 
+def test_flag_of_the_input_phase_has_effect() -> None:
+    flags = (*Target.parse("gfx942").default_flags, "--iree-input-demote-f32-to-f16")
+    narrow = compile_text(MATVEC, Target.parse("gfx942"), flags)
+    for kernel, element in ((compile_for(MATVEC, "gfx942"), "f32"), (narrow, "f16")):
+        assert {name.kernel.rpartition("_")[2] for name in kernel.dispatches} == {element}
+
+
 def test_save_temps(tmp_path: Path) -> None:
     compile_text(MATMUL, Target.parse("gfx942"), save_temps=SaveTemps(tmp_path / "t", "mm"))
     names = sorted(path.name for path in (tmp_path / "t").iterdir())

@@ -90,6 +90,18 @@ def test_costliest_first() -> None:
     assert begun == [1, 2, 0]
 
 
+def test_processes_started_early_are_those_that_compile() -> None:
+    before = children()
+    workers = ProcessWorkers(2, task=misbehave)
+    workers.prepare()
+    started = children() - before
+    assert len(started) == 2
+    found = outcomes(workers, [unit("a", "fine"), unit("b", "kill"), unit("c", "fine")])
+    assert str(found["a"].process) in started
+    workers.close()
+    assert children() == before
+
+
 def test_abandoned_batch_leaves_no_process() -> None:
     before = children()
     workers = ProcessWorkers(2, task=misbehave)

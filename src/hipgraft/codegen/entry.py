@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hipgraft.bindings import ir, passmanager
+from hipgraft.codegen.target import COMMON_FLAGS
 from hipgraft.diagnostics import CodegenError
 
 ENTRY = "main"
+
+# The last steps of the compiler's input phase. Those before them, conversions from every input
+# dialect, load these dialects into the context, and each canonicalization to come builds the
+# patterns of all that is loaded: a fifteenth of the whole compilation.
+_IMPORT_PIPELINE = (
+    "builtin.module(iree-import-public,iree-import-ml-program,iree-sanitize-module-names)"
+)
+
+# What only the whole input phase converts, and the flags that ask something of it.
+_INPUT_DIALECTS = ("tosa.", "stablehlo.", "chlo.", "vhlo.")
+_INPUT_FLAGS = "--iree-input-"
 
 _TORCH_PIPELINE = "builtin.module(torch-to-iree{emit-async-entry-points=false})"
 
@@ -18,8 +32,27 @@ def lower_torch(module: ir.Module) -> None:
     Raises:
         CodegenError: an op has no lowering.
     """
+    _run(_TORCH_PIPELINE, module)
+
+
+def needs_input_phase(text: str, flags: Sequence[str]) -> bool:
+    """Whether `import_builtin` is not enough for a module, given as text and the flags for it."""
+    asked = [flag for flag in flags if flag.startswith(_INPUT_FLAGS) and flag not in COMMON_FLAGS]
+    return bool(asked) or any(name in text for name in _INPUT_DIALECTS)
+
+
+def import_builtin(module: ir.Module) -> None:
+    """Takes a module of upstream dialects to the end of the compiler's input phase, in place.
+
+    Raises:
+        CodegenError: an op cannot be imported.
+    """
+    _run(_IMPORT_PIPELINE, module)
+
+
+def _run(pipeline: str, module: ir.Module) -> None:
     try:
-        passmanager.PassManager.parse(_TORCH_PIPELINE, module.context).run(module.operation)
+        passmanager.PassManager.parse(pipeline, module.context).run(module.operation)
     except ir.MLIRError as error:
         first = error.error_diagnostics[0].message if error.error_diagnostics else str(error)
         raise CodegenError(first) from None

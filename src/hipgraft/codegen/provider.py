@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -12,10 +12,15 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
 from hipgraft.codegen.constant_fills import dense_bytes
 from hipgraft.codegen.elf_note import without_access_qualifiers
-from hipgraft.codegen.entry import add_result_buffers, lower_torch, signature
+from hipgraft.codegen.entry import (
+    add_result_buffers,
+    import_builtin,
+    lower_torch,
+    needs_input_phase,
+    signature,
+)
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
-from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind
@@ -97,6 +102,9 @@ def compile_container(
     Raises:
         CodegenError: the container has no lowering or does not compile.
     """
+    # Only now: worker processes get text, and start without the lowerings.
+    from hipgraft.codegen.lowering import lower_container
+
     return compile_text(lower_container(op, target), target, flags, save_temps)
 
 
@@ -142,11 +150,13 @@ def _compile_for_gpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
     form = _FORMATS[target.kind]
-    session, module, schedule = _scheduled(text, flags)
-    if _has_lone_padding(schedule):
+    session, module, kind = _formed_dispatches(text, flags)
+    if _has_lone_padding(module):
         # Spelled out: the options are of the process, not of the session.
         apart = tuple(f"{flag}=false" if flag in FUSE_PADDING else flag for flag in flags)
-        session, module, schedule = _scheduled(text, apart)
+        session, module, kind = _formed_dispatches(text, apart)
+    session.run(module, compile_from="flow", compile_to="executable-targets")
+    schedule = read_schedule(module, len(kind.inputs), len(kind.results))
     if save_temps is not None:
         save_temps.write("schedule.mlir", _readable(module))
     _keep_executables(module)
@@ -158,24 +168,38 @@ def _compile_for_gpu(
     return make_kernel(target, objects, schedule)
 
 
-def _scheduled(text: str, flags: tuple[str, ...]) -> tuple[IreeSession, ir.Module, Schedule]:
-    """Compiles up to the host program and reads it."""
+def _formed_dispatches(
+    text: str, flags: tuple[str, ...]
+) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
+    """Compiles up to where it is known what each dispatch computes."""
     session = get_session((*flags, *SCHEDULE_FLAGS))
     module = _parse(session, text)
     kind = signature(module)
     add_result_buffers(module)
-    session.run(module, compile_to="executable-targets")
-    return session, module, read_schedule(module, len(kind.inputs), len(kind.results))
+    if needs_input_phase(text, flags):
+        session.run(module, compile_to="flow")
+    else:
+        import_builtin(module)
+        session.run(module, compile_from="input", compile_to="flow")
+    return session, module, kind
 
 
-def _has_lone_padding(schedule: Schedule) -> bool:
+def _has_lone_padding(module: ir.Module) -> bool:
     """Whether a dispatch does nothing but pad.
 
     With `FUSE_PADDING` IREE 3.13.0 compiles such a dispatch wrongly: it writes only parts of the
     padded tensor. IREE names dispatches after what they compute, except these.
     """
-    kernels = (step.kernel for step in schedule.steps if isinstance(step, Dispatch))
-    return any(_UNNAMED_DISPATCH.fullmatch(kernel) for kernel in kernels)
+    return any(_UNNAMED_DISPATCH.fullmatch(name) for name in _dispatch_names(module))
+
+
+def _dispatch_names(module: ir.Module) -> Iterator[str]:
+    for executable in module.body.operations:
+        if executable.operation.name != "flow.executable":
+            continue
+        for op in executable.operation.regions[0].blocks[0].operations:
+            if op.operation.name == "flow.executable.export":
+                yield ir.StringAttr(op.operation.attributes["sym_name"]).value
 
 
 def _parse(session: IreeSession, text: str) -> ir.Module:

@@ -24,7 +24,8 @@ _AMDGPU = _GFX9 + _RDNA
 _CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
 
 # Double precision is what the graph says; IREE narrows it unless told not to.
-_COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
+COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
+"""The flags of every target."""
 
 FUSE_PADDING = (
     "--iree-flow-enable-pad-handling",
@@ -113,8 +114,8 @@ class Target:
     def default_flags(self) -> tuple[str, ...]:
         """IREE's flags of how to compile for this target, the same for every graph."""
         if self.kind is TargetKind.CPU:
-            return _CPU_FLAGS + _COMMON_FLAGS
-        return _COMMON_FLAGS if self.kind is TargetKind.CUDA else _AMDGPU_FLAGS + _COMMON_FLAGS
+            return _CPU_FLAGS + COMMON_FLAGS
+        return COMMON_FLAGS if self.kind is TargetKind.CUDA else _AMDGPU_FLAGS + COMMON_FLAGS
 
     @property
     def iree_flags(self) -> tuple[str, ...]:

@@ -30,6 +30,9 @@ class ExecutorWorkers:
         self.executor = executor
         self._close = close
 
+    def prepare(self) -> None:
+        """Does nothing: when its workers start is the executor's matter."""
+
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each unit's index and outcome as soon as it is there."""
         order = sorted(range(len(units)), key=lambda index: units[index].cost, reverse=True)

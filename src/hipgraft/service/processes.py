@@ -27,6 +27,8 @@ _POLL_SECONDS = 0.05
 # What a process may take to come up, on a busy machine, before its unit's time begins.
 _START_SECONDS = 60.0
 _ATTEMPTS = 2
+# A model has more graphs than this; each process takes a third of a second of a core to start.
+_PREPARED = 4
 
 # What the compiler and the C++ runtime print when they give up.
 _LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
@@ -134,6 +136,10 @@ class ProcessWorkers:
         self.task = task
         self._workers: list[_Worker] = []
 
+    def prepare(self) -> None:
+        """Starts processes while the graphs are still to be found; many wait until they are."""
+        self._start(min(self.jobs, _PREPARED))
+
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each unit's index and outcome as soon as it is there."""
         jobs = [_Job(index, unit) for index, unit in enumerate(units)]
@@ -161,14 +167,17 @@ class ProcessWorkers:
         return [worker for worker in self._workers if worker.job is not None]
 
     def _assign(self, waiting: deque[_Job], on_start: OnStart) -> None:
-        missing = min(self.jobs, len(waiting) + len(self._busy())) - len(self._workers)
-        for _ in range(missing):
-            self._workers.append(_Worker(self._free_number(), self.task))
+        self._start(min(self.jobs, len(waiting) + len(self._busy())))
         for worker in self._workers:
             if worker.job is None and waiting:
                 job = waiting.popleft()
                 worker.begin(job)
                 on_start(job.index, worker.number)
+
+    def _start(self, count: int) -> None:
+        """Starts as many processes as are missing."""
+        for _ in range(count - len(self._workers)):
+            self._workers.append(_Worker(self._free_number(), self.task))
 
     def _free_number(self) -> int:
         taken = {worker.number for worker in self._workers}

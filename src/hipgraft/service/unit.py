@@ -80,6 +80,10 @@ OnStart = Callable[[int, int], None]
 class Workers(Protocol):
     """Compiles units, in whatever order and place."""
 
+    def prepare(self) -> None:
+        """Begins to start what `run` will need, and does not wait for it."""
+        ...
+
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each unit's index and outcome as soon as it is there."""
         ...
@@ -91,6 +95,9 @@ class Workers(Protocol):
 
 class InProcess:
     """Compiles one unit after the other in this process: a crash of the compiler is its end."""
+
+    def prepare(self) -> None:
+        """Does nothing."""
 
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each unit's index and outcome, in order."""

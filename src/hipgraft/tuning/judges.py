@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.tuning.work import GraphWork
+
+if TYPE_CHECKING:
+    from hipgraft.tuning.work import GraphWork
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,23 @@ def make_judges(names: Sequence[str], device: str = "") -> list[Judge]:
     Raises:
         HipgraftError: an unknown name, or what the judge needs is not there.
     """
-    from hipgraft.tuning.counted import CountedJudge
-    from hipgraft.tuning.static import StaticJudge
-    from hipgraft.tuning.timed import TimedJudge
-
-    makers: dict[str, Callable[[], Judge]] = {
-        "static": StaticJudge,
-        "counted": CountedJudge.open,
-        "timed": partial(TimedJudge.open, device),
-    }
-    unknown = [name for name in names if name not in makers]
+    unknown = [name for name in names if name not in AUTHORITY]
     if unknown or not names:
-        raise HipgraftError(f"expected judges of {', '.join(makers)}, found '{', '.join(unknown)}'")
-    return [makers[name]() for name in names]
+        known = ", ".join(reversed(AUTHORITY))
+        raise HipgraftError(f"expected judges of {known}, found '{', '.join(unknown)}'")
+    return [_make_judge(name, device) for name in names]
+
+
+def _make_judge(name: str, device: str) -> Judge:
+    # Only the one that is named: others load devices and lowerings, which start-up shows.
+    if name == "counted":
+        from hipgraft.tuning.counted import CountedJudge
+
+        return CountedJudge.open()
+    if name == "timed":
+        from hipgraft.tuning.timed import TimedJudge
+
+        return TimedJudge.open(device)
+    from hipgraft.tuning.static import StaticJudge
+
+    return StaticJudge()

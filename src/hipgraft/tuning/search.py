@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.service.keys import compiler_version
@@ -14,8 +14,10 @@ from hipgraft.service.unit import Outcome
 from hipgraft.tuning.database import Database, Tuned
 from hipgraft.tuning.decision import Decision, Trial, decide
 from hipgraft.tuning.judges import Judge
-from hipgraft.tuning.plans import Choices
 from hipgraft.tuning.static import StaticJudge
+
+if TYPE_CHECKING:
+    from hipgraft.tuning.plans import Choices
 
 Mode: TypeAlias = Literal["none", "default", "full"]
 Compile: TypeAlias = Callable[[Sequence[Request]], list[Outcome]]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import prod
+from typing import TYPE_CHECKING
 
 from hipgraft.codegen.figures import KernelFigures, kernel_figures
 from hipgraft.codegen.kernel import Dispatch, Kernel
 from hipgraft.codegen.matrix_code import count_matrix_instructions
 from hipgraft.tuning.judges import Verdict
-from hipgraft.tuning.work import GraphWork
+
+if TYPE_CHECKING:
+    from hipgraft.tuning.work import GraphWork
 
 # IREE names dispatches after what they compute.
 _CONTRACTS = re.compile(r"_(?:matmul|batch_matmul|conv|attention|contract)")
