@@ -73,7 +73,7 @@ def _problems(
     name = f"kernel '{launch.kernel}'"
     if figures.spills:
         yield f"{name} spills {figures.spills} registers"
-    elif _scratch_cost(launch, figures) > _LAUNCH:
+    elif _scratch_cost(launch, figures) > _NEGLIGIBLE:
         yield f"{name} uses {figures.scratch} bytes of scratch memory for each work item"
     if _lacks_matrix(launch, figures, matrix, kernel, work):
         yield f"{name} contracts without matrix instructions"
@@ -101,9 +101,9 @@ def _lacks_matrix(
 
 
 def _scratch_cost(launch: Dispatch, figures: KernelFigures) -> float:
-    """An estimate of wave instructions: each word is written and read, with its address."""
+    """An estimate of wave instructions: each word is written and read once."""
     waves = prod(launch.grid) * -(-prod(launch.block) // figures.wavefront)
-    return 8 * waves * figures.scratch // 4
+    return 2 * waves * figures.scratch // 4
 
 
 def _written(launch: Dispatch) -> int:
