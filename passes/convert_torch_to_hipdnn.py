@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from hipgraft.bindings import func_d, ir
 from hipgraft.diagnostics import PassFailure
+from hipgraft.host_ops import attributes_of
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_to_hipdnn import CONVERSIONS, Converter, NoMatch
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
@@ -40,6 +41,9 @@ def _convert_function(function: ir.Operation, state: PassState) -> None:
     new = func_d.FuncOp(
         name, _signature(function), ip=ir.InsertionPoint(function), loc=function.location
     )
+    for key, value in attributes_of(function).items():
+        if key.startswith("hipgraft."):
+            new.operation.attributes[key] = value
     entry = new.add_entry_block([argument.location for argument in blocks[0].arguments])
     terminator = list(blocks[0].operations)[-1].operation
     converter = Converter(CONVERSIONS, state)
@@ -91,7 +95,8 @@ class ConvertTorchToHipdnnPass(Pass):
         Stage `torch`: functions of one block on value tensors with static shapes.
 
     Ensures:
-        Stage `hipdnn-ops`. Each op that stays is a missed remark that names the reason.
+        Stage `hipdnn-ops`. Each op that stays is a missed remark that names the reason. Of the
+        function's attributes, those of `hipgraft` stay.
 
     Errors:
         A function with a dynamic shape or with several blocks, at the function.

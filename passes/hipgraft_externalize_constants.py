@@ -11,7 +11,9 @@ from hipgraft.diagnostics import HipgraftError, PassFailure
 from hipgraft.element_types import byte_size
 from hipgraft.parameters import constant_buffers, write_parameters
 from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.runtime.entry import functions_of
 from hipgraft.runtime.host_form import PARAMETERS, externalize_constants, globals_of
+from hipgraft.variant_dispatch import add_dispatchers
 
 _INLINE_BYTES = 256  # more than scalars and small vectors take
 
@@ -82,9 +84,9 @@ class HipgraftExternalizeConstantsPass(Pass):
                 raise PassFailure(error.message, module.operation) from None
             name = ir.StringAttr.get(Path(self.file).name)
             module.operation.attributes[PARAMETERS] = name
-        for op in module.body.operations:
-            if op.operation.name == "func.func" and op.operation.regions[0].blocks:
-                externalize_constants(op.operation, constants)
+        for function in functions_of(module):
+            externalize_constants(function, constants)
         for op in constants.values():
             op.erase()
+        add_dispatchers(module)
         state.count("constants-externalized", len(constants))

@@ -64,8 +64,13 @@ PHASE_COMPILE: tuple[PipelineElement, ...] = ("hipdnn-compile",)
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
 
 # Launches come last: only then does the host program cease to be hipDNN's. Memory is planned when
-# every launch, and thus every lifetime, is known.
-PHASE_MERGE: tuple[PipelineElement, ...] = ("hipdnn-merge", "hipdnn-plan-memory")
+# every launch, and thus every lifetime, is known. A program of several variants gets one function
+# to call.
+PHASE_MERGE: tuple[PipelineElement, ...] = (
+    "hipdnn-merge",
+    "hipdnn-plan-memory",
+    "hipgraft-select-variants",
+)
 
 STAGE_PHASES: dict[str, tuple[PipelineElement, ...]] = {
     "torch": PHASE_TORCH_BACKEND_FORM,

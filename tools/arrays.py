@@ -13,6 +13,7 @@ import numpy as np
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.outputs import replacing
+from hipgraft.runtime.selection import select
 
 Array = np.ndarray[Any, Any]
 
@@ -82,21 +83,38 @@ def _is_numbered(name: str, prefix: str) -> bool:
     return head == prefix and number.isdigit()
 
 
-def match_inputs(arrays: Mapping[str, Array], signatures: Sequence[Signature]) -> list[Array]:
+def match_inputs(
+    arrays: Mapping[str, Array], variants: Mapping[str, Sequence[Signature]]
+) -> list[Array]:
     """Returns an array for each argument: by `in_N`, by `argN`, or by the argument's name.
+
+    Args:
+        arrays: by name.
+        variants: arguments of each variant of the program, among which the shapes select.
 
     Raises:
         HipgraftError: one is missing, or has another shape or element type.
     """
-    inputs: list[Array] = []
-    for index, signature in enumerate(signatures):
-        names = (f"in_{index}", f"arg{index}", signature.name)
-        name = next((name for name in names if name in arrays), None)
-        if name is None:
-            expected = " or ".join(f"'{name}'" for name in names if name)
-            raise HipgraftError(f"no array for argument #{index}: expected one called {expected}")
-        inputs.append(_checked(arrays[name], name, signature))
-    return inputs
+    names = [
+        _array_name(arrays, index, signature)
+        for index, signature in enumerate(next(iter(variants.values())))
+    ]
+    shapes = {name: [one.shape for one in signatures] for name, signatures in variants.items()}
+    chosen = select(shapes, [arrays[name].shape for name in names])
+    signatures = list(variants.values())[chosen]
+    return [
+        _checked(arrays[name], name, signature)
+        for name, signature in zip(names, signatures, strict=True)
+    ]
+
+
+def _array_name(arrays: Mapping[str, Array], index: int, signature: Signature) -> str:
+    names = (f"in_{index}", f"arg{index}", signature.name)
+    name = next((name for name in names if name in arrays), None)
+    if name is None:
+        expected = " or ".join(f"'{name}'" for name in names if name)
+        raise HipgraftError(f"no array for argument #{index}: expected one called {expected}")
+    return name
 
 
 def _checked(array: Array, name: str, signature: Signature) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from hipgraft.diagnostic_printer import DiagnosticPrinter
 from hipgraft.diagnostics import HipgraftError
@@ -47,14 +48,22 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=1x3x224x224",
-        help="extents of a dynamic ONNX input",
+        help="extents of a dynamic input",
     )
     parser.add_argument(
         "--dim",
         action="append",
         default=[],
         metavar="NAME=N",
-        help="extent of a symbolic ONNX dimension",
+        help="extent of a symbolic dimension",
+    )
+    parser.add_argument(
+        "--specialize",
+        action="append",
+        default=[],
+        metavar="NAME=N,N,...",
+        help="extents of a symbolic dimension: a variant is compiled for each, and for each "
+        "combination if given repeatedly; runs select by their inputs' shapes",
     )
     parser.add_argument(
         "--iree-flags",
@@ -65,30 +74,28 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
 
 
-def parse_shapes(texts: Sequence[str]) -> Mapping[str, Sequence[int]]:
-    """Returns extents by input name from `NAME=1x3x224x224` texts.
+def extents(flags: argparse.Namespace) -> dict[str, Any]:
+    """Returns what `hipgraft.compile` and `hipgraft.frontends.read` take for dynamic dimensions.
 
     Raises:
-        HipgraftError: a text has another form.
+        HipgraftError: a flag has another form.
     """
-    shapes: dict[str, Sequence[int]] = {}
+    return {
+        "shapes": _extents_by_name("shape", flags.shape, "x"),
+        "dims": {name: one for name, (one,) in _extents_by_name("dim", flags.dim, "").items()},
+        "specialize": _extents_by_name("specialize", flags.specialize, ","),
+    }
+
+
+def _extents_by_name(flag: str, texts: Sequence[str], separator: str) -> dict[str, Sequence[int]]:
+    found: dict[str, Sequence[int]] = {}
     for text in texts:
-        name, _, extents = text.rpartition("=")
-        shapes[name] = [_extent(extent, f"--shape={text}") for extent in extents.split("x")]
-    return shapes
-
-
-def parse_dims(texts: Sequence[str]) -> Mapping[str, int]:
-    """Returns extents by symbolic name from `NAME=N` texts.
-
-    Raises:
-        HipgraftError: a text has another form.
-    """
-    dims: dict[str, int] = {}
-    for text in texts:
-        name, _, extent = text.rpartition("=")
-        dims[name] = _extent(extent, f"--dim={text}")
-    return dims
+        name, _, numbers = text.rpartition("=")
+        if not name:
+            raise HipgraftError(f"expected NAME=... in '--{flag}={text}'")
+        parts = numbers.split(separator) if separator else [numbers]
+        found[name] = [_extent(part, f"--{flag}={text}") for part in parts]
+    return found
 
 
 def _extent(text: str, flag: str) -> int:

@@ -84,8 +84,7 @@ def _run(flags: argparse.Namespace) -> int:
             compile_to=flags.compile_to,
             extra_flags=service_flags.extra_flags(flags),
             save_temps=temps.directory_of_kernels,
-            shapes=cli.parse_shapes(flags.shape),
-            dims=cli.parse_dims(flags.dim),
+            **cli.extents(flags),
             on_stage=reached,
             service=service,
         )

@@ -84,31 +84,33 @@ def _execute(
 
     if is_bundle(flags.model):
         with load(flags.model) as bundle:
-            return _run_recorded(flags, bundle.recording(device.architecture), device, given)
+            return _run_recorded(flags, bundle.recordings(device.architecture), device, given)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
     from hipgraft.runtime.host_parameters import parameter_arrays
-    from hipgraft.runtime.recorder import record
+    from hipgraft.runtime.recorder import record_variants
 
     directory = Path(flags.model).parent
-    recording = record(module, device.architecture, directory)
+    variants = record_variants(module, device.architecture, directory)
     if flags.runtime == RUNTIMES[0]:
-        return _run_recorded(flags, recording, device, given)
-    constants = parameter_arrays(module, device.architecture, directory)
+        return _run_recorded(flags, variants, device, given)
+    inputs = _inputs(flags, variants, given)
+    shapes = [array.shape for array in inputs]
+    constants = parameter_arrays(module, device.architecture, directory, shapes)
     with open_runtime(flags.runtime, module, device) as program:
-        return program.run([*_inputs(flags, recording, given), *constants])
+        return program.run([*inputs, *constants])
 
 
 def _run_recorded(
     flags: argparse.Namespace,
-    recording: Recording,
+    variants: Sequence[Recording],
     device: Any,
     given: Mapping[str, Array] | None,
 ) -> list[Array]:
     from hipgraft.runtime.session import Session
 
-    with Session(recording, device) as session:
-        inputs = _inputs(flags, recording, given)
+    with Session(variants, device) as session:
+        inputs = _inputs(flags, variants, given)
         outputs = session.run(inputs)
         if flags.benchmark:
             timing = session.benchmark(inputs, iterations=flags.benchmark)
@@ -126,17 +128,22 @@ def _check_runtime(flags: argparse.Namespace) -> None:
 
 
 def _inputs(
-    flags: argparse.Namespace, recording: Recording, given: Mapping[str, Array] | None
+    flags: argparse.Namespace,
+    variants: Sequence[Recording],
+    given: Mapping[str, Array] | None,
 ) -> list[Array]:
     from hipgraft.runtime.dtypes import numpy_dtype
     from hipgraft.tools import arrays
 
-    signatures = [
-        arrays.Signature(tensor.name, tensor.shape, numpy_dtype(tensor.element_type))
-        for tensor in recording.inputs
-    ]
+    signatures = {
+        recording.variant: [
+            arrays.Signature(tensor.name, tensor.shape, numpy_dtype(tensor.element_type))
+            for tensor in recording.inputs
+        ]
+        for recording in variants
+    }
     if given is None:
-        return arrays.generate_inputs(signatures, flags.seed)
+        return arrays.generate_inputs(signatures[variants[0].variant], flags.seed)
     return arrays.match_inputs(given, signatures)
 
 
@@ -145,9 +152,7 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
     from hipgraft import frontends
     from hipgraft.program import compile
 
-    module = frontends.read(
-        flags.model, shapes=cli.parse_shapes(flags.shape), dims=cli.parse_dims(flags.dim)
-    )
+    module = frontends.read(flags.model, **cli.extents(flags))
     _check_runnable(frontends.stage_of(module), flags)
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
         compiled = compile(

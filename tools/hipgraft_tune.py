@@ -69,8 +69,7 @@ def _write_database(flags: argparse.Namespace) -> int:
             flags.target,
             compile_to="hipdnn-executables",
             extra_flags=shlex.split(flags.iree_flags),
-            shapes=cli.parse_shapes(flags.shape),
-            dims=cli.parse_dims(flags.dim),
+            **cli.extents(flags),
             service=service,
         )
     known.merge(search.found.entries)
@@ -99,8 +98,7 @@ def _write_overrides(flags: argparse.Namespace) -> int:
             flags.model,
             target.name,
             compile_to="hipdnn-graphs",
-            shapes=cli.parse_shapes(flags.shape),
-            dims=cli.parse_dims(flags.dim),
+            **cli.extents(flags),
             service=service,
         )
         rankings = tune(

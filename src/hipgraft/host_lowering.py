@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hipgraft import ir_io
 from hipgraft.bindings import ir
 from hipgraft.outputs import replacing
-from hipgraft.runtime.host_form import externalize_constants, globals_of, select_target
+from hipgraft.runtime.entry import VARIANT_OF, variant_name
+from hipgraft.runtime.host_form import (
+    constants_of,
+    externalize_constants,
+    globals_of,
+    select_target,
+)
 from hipgraft.runtime.memref import tensor_of
 from hipgraft.runtime.recording import Tensor
+from hipgraft.variant_dispatch import add_dispatchers
 
 
 @dataclass(frozen=True)
@@ -20,21 +28,22 @@ class LoweredHost:
     Attributes:
         text: a module of the LLVM dialect.
         entry: symbol of its function; `_mlir_ciface_ENTRY` takes pointers to memref descriptors.
-        arguments: inputs, then constants, then results.
+        variants: arguments of each variant of the program, the only one of a program without:
+            inputs, then constants, then results.
         constants: symbols of the constants, as they were in the host program.
         results: how many arguments are results.
     """
 
     text: str
     entry: str
-    arguments: tuple[Tensor, ...]
+    variants: dict[str, tuple[Tensor, ...]]
     constants: tuple[str, ...]
     results: int
 
     @property
     def inputs(self) -> int:
         """How many arguments are inputs."""
-        return len(self.arguments) - self.results - len(self.constants)
+        return len(next(iter(self.variants.values()))) - self.results - len(self.constants)
 
 
 def lower_host(module: ir.Module, architecture: str, entry: str = "") -> LoweredHost:
@@ -54,21 +63,52 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
 
     copy = ir_io.clone_module(module)
     with copy.context, copy.operation.location:
-        function = select_target(copy, architecture)
-        constants = externalize_constants(function, globals_of(copy))
-        for op in globals_of(copy).values():
+        functions = select_target(copy, architecture)
+        values = globals_of(copy)
+        for function in functions:
+            externalize_constants(function, values)
+            if entry:
+                _rename(function, entry)
+        constants = {name: _tensor_of_global(op) for name, op in values.items()}
+        for op in values.values():
             op.erase()
-        if entry:
-            function.attributes["sym_name"] = ir.StringAttr.get(entry)
+        (function,) = add_dispatchers(copy, trailing=constants) or functions
         function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-        arguments = [tensor_of(one) for one in function.regions[0].blocks[0].arguments]
+        taken = [name for name in constants_of(function) if name in constants]
         return LoweredHost(
             text=lower(copy),
             entry=ir.StringAttr(function.attributes["sym_name"]).value,
-            arguments=tuple(arguments),
-            constants=tuple(constants),
+            variants={
+                variant_name(one): _arguments(one, {name: constants[name] for name in taken})
+                for one in functions
+            },
+            constants=tuple(taken),
             results=ir.IntegerAttr(function.attributes["hipgraft.results"]).value,
         )
+
+
+def _tensor_of_global(op: ir.Operation) -> Tensor:
+    kind = ir.MemRefType(ir.TypeAttr(op.attributes["type"]).value)
+    return Tensor("", tuple(kind.shape), str(kind.element_type))
+
+
+def _rename(function: ir.Operation, entry: str) -> None:
+    """Calls a function, or the program that it is a variant of, `entry`."""
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    program = name
+    if VARIANT_OF in function.attributes:
+        program = ir.StringAttr(function.attributes[VARIANT_OF]).value
+        function.attributes[VARIANT_OF] = ir.StringAttr.get(entry)
+    function.attributes["sym_name"] = ir.StringAttr.get(entry + name.removeprefix(program))
+
+
+def _arguments(function: ir.Operation, constants: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    """What the entry takes to call `function`, which need not take all of the constants."""
+    tensors = [tensor_of(one) for one in function.regions[0].blocks[0].arguments]
+    first_result = len(tensors) - ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+    own = [name for name in constants_of(function) if name in constants]
+    inputs = tensors[: first_result - len(own)]
+    return (*inputs, *constants.values(), *tensors[first_result:])
 
 
 def write_object(lowered: LoweredHost, path: str | Path) -> None:

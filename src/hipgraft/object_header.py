@@ -18,7 +18,7 @@ def object_header(lowered: LoweredHost, guard: str) -> str:
         guard: the include guard's name, of any characters.
     """
     macro = re.sub(r"\W", "_", guard).upper()
-    ranks = sorted({len(tensor.shape) for tensor in lowered.arguments})
+    ranks = sorted({len(one.shape) for tensors in lowered.variants.values() for one in tensors})
     arguments = ",\n    ".join(_arguments(lowered))
     entry = lowered.entry
     lines = [
@@ -61,15 +61,17 @@ def _arguments(lowered: LoweredHost) -> Iterator[str]:
     numbers = {kind: count() for kind in ("input", "constant", "result")}
     kinds = ["input"] * lowered.inputs + ["constant"] * len(lowered.constants)
     kinds += ["result"] * lowered.results
-    names = [tensor.name for tensor in lowered.arguments[: lowered.inputs]]
+    columns = list(zip(*lowered.variants.values(), strict=True))
+    names = [forms[0].name for forms in columns[: lowered.inputs]]
     names += [*lowered.constants, *[""] * lowered.results]
-    for kind, name, tensor in zip(kinds, names, lowered.arguments, strict=True):
+    for kind, name, forms in zip(kinds, names, columns, strict=True):
         label = f"{kind}_{next(numbers[kind])}"
-        yield f"hipgraft_memref_{len(tensor.shape)} *{label} /* {_described(name, tensor)} */"
+        called = f"{name.replace('*/', '')}: " if name else ""
+        described = " or ".join(dict.fromkeys(map(_described, forms)))
+        yield f"hipgraft_memref_{len(forms[0].shape)} *{label} /* {called}{described} */"
 
 
-def _described(name: str, tensor: Tensor) -> str:
+def _described(tensor: Tensor) -> str:
     kind = "x".join([*map(str, tensor.shape), tensor.element_type])
-    called = f"{name.replace('*/', '')}: " if name else ""
     strides = "" if tensor.is_packed else f", strides {list(tensor.dense_strides)}"
-    return f"{called}{kind}{strides}"
+    return f"{kind}{strides}"

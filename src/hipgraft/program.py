@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from hipgraft import frontends, ir_io, report
 from hipgraft.bindings import ir
@@ -57,7 +58,9 @@ class Program(Runnable):
     report: Report
     outlined: ir.Module | None = None
     directory: Path = Path()
-    _recordings: dict[str, Recording] = field(default_factory=dict[str, Recording], repr=False)
+    _recordings: dict[str, tuple[Recording, ...]] = field(
+        default_factory=dict[str, tuple[Recording, ...]], repr=False
+    )
 
     def save(self, path: str | Path, *, bytecode: bool = False) -> None:
         """Writes the module, text with all of its constants or bytecode.
@@ -95,7 +98,7 @@ class Program(Runnable):
         Raises:
             HipgraftError: the file cannot be written, or the program is not compiled to its end.
         """
-        recordings = [self.recording(target) for target in self.config.target]
+        recordings = [one for target in self.config.target for one in self.recordings(target)]
         write_bundle(path, recordings, {"extra_flags": self.config.extra_flags})
 
     def save_object(self, path: str | Path) -> None:
@@ -122,19 +125,19 @@ class Program(Runnable):
         if constants:
             write_parameters(target.with_suffix(".safetensors"), constants)
 
-    def recording(self, architecture: str) -> Recording:
-        """Returns the calls that the program makes on a device.
+    def recordings(self, architecture: str) -> tuple[Recording, ...]:
+        """Returns the calls that the program makes on a device, in each of its variants.
 
         On the CPU the same outlined graphs run, compiled for it.
 
         Raises:
             HipgraftError: the program is not for this device, or not compiled to its end.
         """
-        from hipgraft.runtime.recorder import record
+        from hipgraft.runtime.recorder import record_variants
 
         if architecture not in self._recordings:
             module = self._module_for(architecture)
-            self._recordings[architecture] = record(module, architecture, self.directory)
+            self._recordings[architecture] = record_variants(module, architecture, self.directory)
         return self._recordings[architecture]
 
     def _module_for(self, architecture: str) -> ir.Module:
@@ -157,6 +160,7 @@ def compile(
     save_temps: str = "",
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
+    specialize: Mapping[str, Sequence[int]] | None = None,
     on_stage: StageObserver | None = None,
     service: CompileService | None = None,
 ) -> Program:
@@ -168,8 +172,10 @@ def compile(
         compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
         extra_flags: further flags for IREE's compiler.
         save_temps: directory for compiler inputs, schedules and code objects.
-        shapes: extents of ONNX graph inputs by name, for dynamic ones.
-        dims: extents of ONNX symbolic dimensions by name.
+        shapes: extents of dynamic inputs by name.
+        dims: extents of symbolic dimensions by name.
+        specialize: several extents of symbolic dimensions by name; the program has a variant for
+            every combination, and runs the one that the inputs' shapes fit.
         on_stage: is called with each stage and the module when it is reached; with the last one
             only where the whole program is in the cache.
         service: compiles the graphs; by default the one that `use_service` set, or else a
@@ -183,21 +189,27 @@ def compile(
     config = HipgraftTorchConfig(
         target=targets, extra_flags=tuple(extra_flags), save_temps=save_temps, compile_to=compile_to
     )
+    given: dict[str, Any] = {
+        "shapes": shapes or {},
+        "dims": dims or {},
+        "specialize": specialize or {},
+    }
     directory = Path() if isinstance(model, ir.Module) else Path(model).parent
     last = last_stage(config)
     _check_targets(config)
     observer = on_stage or _ignore
     with _service(service) as active:
         if isinstance(model, ir.Module):
+            frontends.give_extents(model, **given)
             return _Compilation(model, config, observer).run(last)
-        key = program_key(Path(model), config, shapes or {}, dims or {}, active)
+        key = program_key(Path(model), config, repr(given), active)
         found = None if key is None else find_program(key, active)
         if found is not None:
             observer(last, found.module)
             return Program(found.module, config, found.report, found.outlined, directory)
         if "hipdnn-executables" in stages_between("", last):
             active.workers.prepare()
-        module = frontends.read(model, shapes=shapes, dims=dims)
+        module = frontends.read(model, **given)
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run(last)
         program.directory = directory

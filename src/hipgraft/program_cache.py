@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -36,11 +35,17 @@ class CachedProgram:
 def program_key(
     model: Path,
     config: HipgraftTorchConfig,
-    shapes: Mapping[str, Sequence[int]],
-    dims: Mapping[str, int],
+    extents: str,
     service: CompileService,
 ) -> str | None:
-    """Returns the key of a compilation, None for one that is not to be cached."""
+    """Returns the key of a compilation, None for one that is not to be cached.
+
+    Args:
+        model: its file.
+        config: how it is compiled.
+        extents: what its symbolic dimensions are given.
+        service: what compiles its graphs.
+    """
     if service.cache is None or config.save_temps:
         return None
     try:
@@ -57,8 +62,7 @@ def program_key(
         *config.target,
         config.compile_to,
         *map(flag_identity, config.extra_flags),
-        repr([(name, list(extents)) for name, extents in sorted(shapes.items())]),
-        repr(sorted(dims.items())),
+        extents,
         *(f"{each.graph} {each.target}" for each in service.overrides),
         *(flag_identity(flag) for each in service.overrides for flag in each.flags),
         "" if service.search is None else service.search.identity,

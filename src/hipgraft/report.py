@@ -40,7 +40,7 @@ class LaunchRow:
     Attributes:
         name: its symbol.
         launches: kernel launches of one call, by target.
-        calls: how often one run of the program calls it.
+        calls: how often one run of the program calls it, or one of each of its variants.
     """
 
     name: str

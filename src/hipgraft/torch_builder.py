@@ -21,12 +21,20 @@ def vtensor_type(shape: Sequence[int], element: str) -> ir.Type:
     return ir.Type.parse(f"!torch.vtensor<[{','.join(map(str, shape))}],{element}>")
 
 
+def extents_and_element(vtensor: ir.Type) -> tuple[list[int | None], str] | None:
+    """Returns the extents, None for a dynamic one, and the element type of a ranked vtensor."""
+    match = _VTENSOR.fullmatch(str(vtensor))
+    if match is None:
+        return None
+    extents = [extent for extent in match[1].split(",") if extent]
+    return [None if extent == "?" else int(extent) for extent in extents], match[2]
+
+
 def shape_and_element(vtensor: ir.Type) -> tuple[list[int], str] | None:
     """Returns the static shape and element type of a vtensor, None if it is anything else."""
-    match = _VTENSOR.fullmatch(str(vtensor))
-    if match is None or "?" in match[1]:
-        return None
-    return [int(extent) for extent in match[1].split(",") if extent], match[2]
+    extents, element = extents_and_element(vtensor) or ([None], "")
+    shape = [extent for extent in extents if extent is not None]
+    return (shape, element) if len(shape) == len(extents) else None
 
 
 def aten_name(op: ir.Operation) -> str:

@@ -24,10 +24,12 @@ _CONSTANT = "llvm.mlir.constant"
 
 # Kernels take bare pointers, as IREE's do, and what is no pointer as it is.
 PHASE_HOST_TO_LLVM = (
+    "convert-scf-to-cf",
     "expand-strided-metadata",
     "finalize-memref-to-llvm",
     "convert-func-to-llvm",
     "gpu-to-llvm{use-bare-pointers-for-kernels=1 intersperse-sizes-for-kernels=0}",
+    "convert-cf-to-llvm",
     "convert-arith-to-llvm",
     "convert-index-to-llvm",
     "reconcile-unrealized-casts",

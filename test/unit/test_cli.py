@@ -1,5 +1,8 @@
 """What the command-line tools share: flags, arrays in and out, comparison, exit status."""
 
+import argparse
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -11,15 +14,35 @@ from hipgraft.tools.arrays import Signature
 F32 = np.dtype(np.float32)
 
 
-def test_shapes_and_dims():
-    assert cli.parse_shapes(["x=1x3", "a=b=2"]) == {"x": [1, 3], "a=b": [2]}
-    assert cli.parse_dims(["batch=4"]) == {"batch": 4}
+def extents(*flags: str):
+    parser = argparse.ArgumentParser()
+    cli.add_model_arguments(parser)
+    return cli.extents(parser.parse_args(["m.onnx", *flags]))
 
 
-@pytest.mark.parametrize("text", ["x", "x=", "x=1x?", "x=0", "x=-1"])
-def test_malformed_shape(text):
-    with pytest.raises(HipgraftError, match="expected a positive number"):
-        cli.parse_shapes([text])
+def test_extents():
+    flags = ("--shape=x=1x3", "--shape=a=b=2", "--dim=batch=4", "--specialize=n=m=1,8")
+    shapes = {"x": [1, 3], "a=b": [2]}
+    assert extents(*flags) == {
+        "shapes": shapes,
+        "dims": {"batch": 4},
+        "specialize": {"n=m": [1, 8]},
+    }
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["shape=x=", "shape=x=1x?", "shape=x=0", "shape=x=-1", "dim=x=1,2", "specialize=x=1x2"],
+)
+def test_malformed_extent(flag):
+    with pytest.raises(HipgraftError, match=f"expected a positive number in '--{re.escape(flag)}'"):
+        extents(f"--{flag}")
+
+
+@pytest.mark.parametrize("flag", ["shape", "dim", "specialize"])
+def test_extent_without_name(flag):
+    with pytest.raises(HipgraftError, match=f"expected NAME=... in '--{flag}=3'"):
+        extents(f"--{flag}=3")
 
 
 def test_user_error_is_status_1_without_traceback(capsys):
@@ -40,7 +63,9 @@ def test_inputs_are_found_by_number_position_and_name(tmp_path):
     signatures = [Signature("ids", (2,), F32), Signature("mask", (3,), F32)]
     for names in (("in_0", "in_1"), ("arg0", "arg1"), ("ids", "mask")):
         np.savez(tmp_path / "x.npz", **dict(zip(names, (one, two), strict=True)))
-        found = arrays.match_inputs(arrays.read_arrays(f"@{tmp_path}/x.npz", "in"), signatures)
+        found = arrays.match_inputs(
+            arrays.read_arrays(f"@{tmp_path}/x.npz", "in"), {"": signatures}
+        )
         assert [array.shape for array in found] == [(2,), (3,)]
 
 
@@ -51,15 +76,15 @@ def test_one_file_may_hold_inputs_and_outputs(tmp_path):
 
 def test_input_of_wrong_type_or_absent():
     with pytest.raises(HipgraftError, match="expected 2xfloat32, found 3xfloat64"):
-        arrays.match_inputs({"in_0": np.ones(3)}, [Signature("x", (2,), F32)])
+        arrays.match_inputs({"in_0": np.ones(3)}, {"": [Signature("x", (2,), F32)]})
     with pytest.raises(HipgraftError, match="'in_0' or 'arg0' or 'x'"):
-        arrays.match_inputs({"y": np.ones(3)}, [Signature("x", (2,), F32)])
+        arrays.match_inputs({"y": np.ones(3)}, {"": [Signature("x", (2,), F32)]})
 
 
 def test_bits_that_numpy_files_do_not_name():
     bfloat16 = np.dtype(ml_dtypes.bfloat16)
     stored = np.array([1.5], dtype=bfloat16).view(np.dtype("V2"))
-    (found,) = arrays.match_inputs({"in_0": stored}, [Signature("", (1,), bfloat16)])
+    (found,) = arrays.match_inputs({"in_0": stored}, {"": [Signature("", (1,), bfloat16)]})
     assert found.dtype == bfloat16
     assert float(found[0]) == 1.5
 

@@ -168,8 +168,11 @@ def test_dynamic_input_names_its_dimension(tmp_path):
     path = relu(tmp_path / "m.onnx", ["batch", 3])
     with pytest.raises(HipgraftError) as error:
         frontends.load(path)
-    assert error.value.message == "input 'x': dimension 0 ('batch') is dynamic"
+    assert error.value.message == (
+        "the model has symbolic dimensions without extents: 'batch' (dimension 0 of input 'x')"
+    )
     assert error.value.location == str(path)
+    assert "--specialize batch=" in error.value.notes[0]
 
 
 @pytest.mark.parametrize("given", [{"dims": {"batch": 2}}, {"shapes": {"x": [2, 3]}}])

@@ -63,11 +63,30 @@ def test_each_ingredient_counts(model: Path, counting: Counting) -> None:
         {"target": "gfx942,gfx1100"},
         {"compile_to": "hipdnn-buffers"},
         {"extra_flags": ["--iree-opt-level=O2"]},
-        {"dims": {"N": 1}},
-        {"shapes": {"x": [1]}},
         {"overrides": [Override("one", "", ("--iree-opt-level=O1",))]},
         {"overrides": [Override("two", "", ("--iree-opt-level=O1",))]},
     ]
+    check_each_counts(model, counting, variations)
+
+
+def test_extents_count(tmp_path: Path, counting: Counting) -> None:
+    model = tmp_path / "relu.mlir"
+    kind = "!torch.vtensor<[?],f32>"
+    model.write_text(
+        f"func.func @main(%x: {kind}) -> {kind} {{\n"
+        f"  %0 = torch.aten.relu %x : {kind} -> {kind}\n"
+        f"  return %0 : {kind}\n}}\n"
+    )
+    variations: list[dict[str, object]] = [
+        {"dims": {"arg0.0": 1}},
+        {"dims": {"arg0.0": 2}},
+        {"shapes": {"arg0": [3]}},
+        {"specialize": {"arg0.0": [1, 2]}},
+    ]
+    check_each_counts(model, counting, [{**one, "compile_to": "hipdnn-ops"} for one in variations])
+
+
+def check_each_counts(model: Path, counting: Counting, variations: list[dict[str, object]]) -> None:
     for options in variations:
         counting.compile(model, **options)
         assert not counting.was_found, options

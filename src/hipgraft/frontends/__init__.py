@@ -9,6 +9,8 @@ from pathlib import Path
 from hipgraft.bindings import ir, make_context
 from hipgraft.diagnostics import HipgraftError, PassFailure
 from hipgraft.frontends.stage import argument_names, check_torch_contract, stage_of
+from hipgraft.frontends.symbols import Extents, combinations
+from hipgraft.frontends.torch_symbols import specialize_functions
 from hipgraft.frontends.torch_text import read_mlir
 from hipgraft.pipelines.hipgraft_onnx import PHASE_ONNX_TO_TORCH
 from hipgraft.pipelines.hipgraft_torch import PHASE_TORCH_BACKEND_FORM
@@ -16,7 +18,7 @@ from hipgraft.runner import Runner
 
 _NOT_CONVERTED = re.compile(r"failed to legalize operation 'torch.operator'.*name = \"([^\"]+)\"")
 
-__all__ = ["argument_names", "load", "normalize", "read", "stage_of"]
+__all__ = ["argument_names", "give_extents", "load", "normalize", "read", "stage_of"]
 
 
 def read(
@@ -24,30 +26,36 @@ def read(
     context: ir.Context | None = None,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Extents | None = None,
+    specialize: Mapping[str, Sequence[int]] | None = None,
 ) -> ir.Module:
-    """Reads a model or program of any stage as it is.
+    """Reads a model or program of any stage as it is, but for its symbolic dimensions.
 
     Args:
         path: `.onnx`, MLIR as text or bytecode, or a hipDNN graph (`.json`, or `.fb` for its
             FlatBuffer).
         context: context of the module; a new one if absent.
-        shapes: extents of ONNX graph inputs by name, for dynamic ones.
-        dims: extents of ONNX symbolic dimensions by name.
+        shapes: extents of inputs by name, for dynamic ones.
+        dims: extents of symbolic dimensions by name.
+        specialize: likewise several of each; every combination becomes a function, a variant of
+            the program. `a=b` names dimensions that are always equal.
 
     Raises:
-        HipgraftError: the file is missing, of another kind, or invalid; located.
+        HipgraftError: the file is missing, of another kind, or invalid, or a symbolic dimension
+            has no extent; located.
     """
     path = Path(path)
     context = make_context() if context is None else context
+    variants = combinations(dims or {}, specialize or {})
     if path.suffix == ".onnx":
         # onnx costs a quarter of a second to import.
-        from hipgraft.frontends.onnx_import import import_model
-        from hipgraft.frontends.onnx_model import read_model
+        from hipgraft.frontends.onnx_variants import read_onnx
 
-        return import_model(read_model(path, shapes=shapes, dims=dims), path, context)
+        return read_onnx(path, context, shapes or {}, variants)
     if path.suffix in (".mlir", ".mlirbc"):
-        return read_mlir(path, context)
+        module = read_mlir(path, context)
+        specialize_functions(module, shapes or {}, variants)
+        return module
     if path.suffix in (".json", ".fb"):
         from hipgraft.hipdnn_io import import_document
         from hipgraft.hipdnn_io.files import read_file
@@ -64,16 +72,32 @@ def load(
     context: ir.Context | None = None,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Extents | None = None,
+    specialize: Mapping[str, Sequence[int]] | None = None,
 ) -> ir.Module:
     """Reads a model and brings it to stage 0; arguments as of `read`.
 
     Raises:
         HipgraftError: the file is invalid, has an unknown op or a dynamic shape; located.
     """
-    module = read(path, context, shapes=shapes, dims=dims)
+    module = read(path, context, shapes=shapes, dims=dims, specialize=specialize)
     normalize(module)
     return module
+
+
+def give_extents(
+    module: ir.Module,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Extents | None = None,
+    specialize: Mapping[str, Sequence[int]] | None = None,
+) -> None:
+    """Gives the symbolic dimensions of a torch module extents, in place; arguments as of `read`.
+
+    Raises:
+        HipgraftError: a symbolic dimension has no extent or one that does not fit; located.
+    """
+    specialize_functions(module, shapes or {}, combinations(dims or {}, specialize or {}))
 
 
 def normalize(module: ir.Module) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -22,9 +23,21 @@ _INLINE_ELEMENTS = 64
 
 _RESOURCE_ALIGNMENT = 64
 
+Resources: TypeAlias = dict[tuple[str, bytes], ir.Attribute]
+"""Large constants of one context by type and digest of their elements."""
+
 
 class _Constants(onnx_importer.ContextCache):
-    """Decodes every ONNX storage form through numpy; the importer's own knows some of them."""
+    """Decodes every ONNX storage form through numpy; the importer's own knows some of them.
+
+    Args:
+        context: of the attributes.
+        resources: those made so far, by type and elements; equal ones are made once.
+    """
+
+    def __init__(self, context: ir.Context, resources: Resources):
+        super().__init__(context)
+        self._resources = resources
 
     def tensor_proto_to_attr(self, tp: onnx.TensorProto) -> ir.Attribute:
         array = np.ascontiguousarray(numpy_helper.to_array(tp)).reshape(tuple(tp.dims))
@@ -35,21 +48,28 @@ class _Constants(onnx_importer.ContextCache):
         if array.size <= _INLINE_ELEMENTS or array.dtype == np.bool_:
             bits = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
             return ir.DenseElementsAttr.get(bits, type=tensor_type)
-        return ir.DenseResourceElementsAttr.get_from_buffer(
-            array.reshape(-1).view(np.uint8),
-            self._sanitize_name(tp.name),
-            tensor_type,
-            alignment=_RESOURCE_ALIGNMENT,
-        )
+        data = array.reshape(-1).view(np.uint8)
+        key = (str(tensor_type), hashlib.sha256(data.data).digest())
+        if key not in self._resources:
+            self._resources[key] = ir.DenseResourceElementsAttr.get_from_buffer(
+                data, self._sanitize_name(tp.name), tensor_type, alignment=_RESOURCE_ALIGNMENT
+            )
+        return self._resources[key]
 
 
-def import_model(model: onnx.ModelProto, path: Path, context: ir.Context) -> ir.Module:
+def import_model(
+    model: onnx.ModelProto,
+    path: Path,
+    context: ir.Context,
+    resources: Resources | None = None,
+) -> ir.Module:
     """Returns `model` as a module of `torch.operator "onnx.*"` ops in a function `main`.
 
     Args:
         model: as `onnx_model.read_model` returns it; its node names become the locations.
         path: where the model came from, for errors.
         context: context to build in.
+        resources: constants that other imports of this context made, and that are shared.
 
     Raises:
         HipgraftError: the importer does not know a type or attribute of the model.
@@ -58,7 +78,7 @@ def import_model(model: onnx.ModelProto, path: Path, context: ir.Context) -> ir.
     model.graph.name = "main"
     info = onnx_importer.ModelInfo(model)
     module = info.create_module(context=context)
-    cache = _Constants(context)
+    cache = _Constants(context, {} if resources is None else resources)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a value without a type: the importer only warns

@@ -5,7 +5,7 @@ Everything here is about protobufs; `onnx_import` turns the result into MLIR.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -15,6 +15,7 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference, version_c
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.frontends.onnx_folding import fold_constants
 from hipgraft.frontends.onnx_limits import refusal
+from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_places
 
 OLDEST_OPSET = 13
 """torch-mlir's ONNX lowerings know the forms from this opset on."""
@@ -28,7 +29,7 @@ def read_model(
     path: Path,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Extents | None = None,
 ) -> onnx.ModelProto:
     """Reads, checks and infers an ONNX model; shape computations are folded.
 
@@ -124,7 +125,7 @@ def _fix_input_shapes(
     model: onnx.ModelProto,
     path: Path,
     shapes: Mapping[str, Sequence[int]],
-    dims: Mapping[str, int],
+    dims: Extents,
 ) -> None:
     inputs = {value.name: value for value in _true_inputs(model)}
     for name in shapes:
@@ -133,7 +134,13 @@ def _fix_input_shapes(
     for name, value in inputs.items():
         if not value.type.HasField("tensor_type"):
             raise _at(path, f"input '{name}' is no tensor")
-        _fix_dims(value, path, shapes.get(name), dims)
+    check_known(_places(inputs.values()), dims, str(path))
+    for name, shape in shapes.items():
+        _set_shape(inputs[name], path, shape)
+    check_complete(_places(inputs.values()), dims, str(path))
+    for value in inputs.values():
+        for index, symbol in _symbols(value).items():
+            value.type.tensor_type.shape.dim[index].dim_value = dims[symbol]
 
 
 def _true_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -141,26 +148,30 @@ def _true_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [value for value in model.graph.input if value.name not in initialised]
 
 
-def _fix_dims(
-    value: onnx.ValueInfoProto,
-    path: Path,
-    shape: Sequence[int] | None,
-    dims: Mapping[str, int],
-) -> None:
+def _set_shape(value: onnx.ValueInfoProto, path: Path, shape: Sequence[int]) -> None:
     proto = value.type.tensor_type.shape.dim
-    if shape is not None and len(shape) != len(proto):
+    if len(shape) != len(proto):
         raise _at(path, f"input '{value.name}' has {len(proto)} dimensions, got {len(shape)}")
-    for index, dim in enumerate(proto):
-        if shape is not None:
-            dim.dim_value = shape[index]
-        elif dim.dim_param in dims:
-            dim.dim_value = dims[dim.dim_param]
-        if not dim.HasField("dim_value"):
-            called = f" ('{dim.dim_param}')" if dim.dim_param else ""
-            message = f"input '{value.name}': dimension {index}{called} is dynamic"
-            error = _at(path, message)
-            error.notes = (f"give it by --shape {value.name}=... or --dim NAME=EXTENT",)
-            raise error
+    for dim, extent in zip(proto, shape, strict=True):
+        dim.dim_value = extent
+
+
+def _places(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
+    """Where the symbolic dimensions are, by name."""
+    return first_places(
+        (symbol, f"dimension {index} of input '{value.name}'")
+        for value in inputs
+        for index, symbol in _symbols(value).items()
+    )
+
+
+def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
+    """The names of dynamic dimensions by their numbers; one without is `INPUT.NUMBER`."""
+    return {
+        index: dim.dim_param or f"{value.name}.{index}"
+        for index, dim in enumerate(value.type.tensor_type.shape.dim)
+        if not dim.HasField("dim_value")
+    }
 
 
 def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, VerifyError, location_text
+from hipgraft.runtime.entry import VARIANT_OF
 from hipgraft.torch_builder import shape_and_element
 
 _TENSOR = re.compile(r"!torch\.v?tensor|tensor<")
@@ -82,32 +83,40 @@ def argument_names(module: ir.Module) -> list[str]:
     """Returns what the locations of the first function's arguments call them, or empty names."""
     for op in module.body.operations:
         if op.operation.name == "func.func" and op.operation.regions[0].blocks:
-            arguments = op.operation.regions[0].blocks[0].arguments
-            return [_name(argument.location) for argument in arguments]
+            return [name_of(argument) for argument in op.operation.regions[0].blocks[0].arguments]
     return []
 
 
-def _name(location: ir.Location) -> str:
-    return location.name_str if isinstance(location, ir.NameLoc) else ""
+def name_of(argument: ir.BlockArgument) -> str:
+    """Returns what the location of an argument calls it, or an empty name."""
+    return argument.location.name_str if isinstance(argument.location, ir.NameLoc) else ""
 
 
 def check_torch_contract(module: ir.Module) -> None:
     """Checks that a module is one public function of torch ops with static shapes.
+
+    Several are variants of one program.
 
     Raises:
         VerifyError: it is not; located at the op.
     """
     functions = [op.operation for op in module.body.operations]
     public = [op for op in functions if op.name == "func.func" and _is_public(op)]
-    if len(functions) != 1 or len(public) != 1:
+    is_one_program = len(public) == 1 or all(VARIANT_OF in op.attributes for op in public)
+    if not public or len(functions) != len(public) or not is_one_program:
         raise VerifyError(f"expected one public function, found {len(functions)}", module.operation)
-    if len(list(public[0].regions[0].blocks)) != 1:
-        raise VerifyError("expected a function of one block", public[0])
-    block = public[0].regions[0].blocks[0]
+    for function in public:
+        _check_function(function)
+
+
+def _check_function(function: ir.Operation) -> None:
+    if len(list(function.regions[0].blocks)) != 1:
+        raise VerifyError("expected a function of one block", function)
+    block = function.regions[0].blocks[0]
     for index, argument in enumerate(block.arguments):
         if shape_and_element(argument.type) is None:
             what = f"argument #{index} of type '{argument.type}' is no tensor of static shape"
-            raise VerifyError(what, public[0])
+            raise VerifyError(what, function)
     for op in block.operations:
         _check_op(op.operation)
 

@@ -82,6 +82,25 @@ class DeviceArray:
         return getattr(self.device, "dlpack_device", (dlpack.CPU, 0))
 
 
+def imported(values: Sequence[Any], device: Device, what: str) -> list[Array | DeviceArray]:
+    """Returns arrays on the host or on `device` for what a program is given.
+
+    Args:
+        values: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
+        device: where the program runs.
+        what: `input` or `output`, for messages.
+
+    Raises:
+        HipgraftError: one is no array, or on another device.
+    """
+    return [_imported(value, device, f"{what} #{index}") for index, value in enumerate(values)]
+
+
+def shape_of(array: Array | DeviceArray) -> tuple[int, ...]:
+    """Returns the extents of an array on the host or on a device."""
+    return array.tensor.shape if isinstance(array, DeviceArray) else array.shape
+
+
 def match(
     values: Sequence[Any], tensors: Sequence[Tensor], device: Device, what: str
 ) -> list[Array | DeviceArray]:
@@ -107,7 +126,7 @@ def match(
 
 def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | DeviceArray:
     array = _imported(value, device, what)
-    shape = array.tensor.shape if isinstance(array, DeviceArray) else array.shape
+    shape = shape_of(array)
     dtype = (
         numpy_dtype(array.tensor.element_type) if isinstance(array, DeviceArray) else array.dtype
     )

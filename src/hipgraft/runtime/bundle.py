@@ -1,8 +1,9 @@
 """Bundles: a compiled program as one file, which runs without the compiler.
 
 Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
-multiples of 4096 bytes, so that constants can be mapped. The header holds a recording for each
-architecture, and the place of each object and constant; equal data is stored once.
+multiples of 4096 bytes, so that constants can be mapped. The header holds the recordings for each
+architecture, one or those of variants, and the place of each object and constant; equal data is
+stored once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +26,7 @@ from hipgraft.runtime.recording_json import command_from_json, command_to_json
 from hipgraft.runtime.runnable import Runnable
 
 MAGIC = b"\x93HIPGRFT"
-_VERSION = 1
+_VERSION = 2
 _PREFIX = struct.Struct("<8sIIQ")  # magic, version, checksum and length of the header
 _ALIGNMENT = 4096
 
@@ -45,14 +47,18 @@ def write_bundle(
 
     Args:
         path: of the file, which is replaced only as a whole.
-        recordings: one for each architecture, of one module: equal names are one constant.
+        recordings: one for each architecture, or the variants of one, of one module: equal names
+            are one constant.
         metadata: what else to tell readers, as JSON.
 
     Raises:
         HipgraftError: the file cannot be written.
     """
     sections = _Sections()
-    programs = [_program_to_json(recording, sections) for recording in recordings]
+    programs = [
+        _program_to_json(list(variants), sections)
+        for _, variants in groupby(recordings, lambda one: one.architecture)
+    ]
     header = json.dumps(
         {
             "metadata": dict(metadata or {}),
@@ -122,7 +128,7 @@ class Bundle(Runnable):
         """What its writer tells."""
         return self._header["metadata"]
 
-    def recording(self, architecture: str) -> Recording:
+    def recordings(self, architecture: str) -> tuple[Recording, ...]:
         """Returns the program for a device; its constants are read from the open bundle.
 
         Raises:
@@ -136,14 +142,21 @@ class Bundle(Runnable):
                 location=self._path,
             )
         program = self._header["programs"][self.architectures.index(best)]
-        return Recording(
-            architecture=best,
-            inputs=tuple(map(_tensor_from_json, program["inputs"])),
-            results=tuple(map(_tensor_from_json, program["results"])),
-            buffers=tuple(map(self._buffer, program["buffers"])),
-            objects=tuple(bytes(self._piece(*place)) for place in program["objects"]),
-            kernels=tuple((index, name) for index, name in program["kernels"]),
-            commands=tuple(map(command_from_json, program["commands"])),
+        buffers = tuple(map(self._buffer, program["buffers"]))
+        objects = tuple(bytes(self._piece(*place)) for place in program["objects"])
+        kernels = tuple((index, name) for index, name in program["kernels"])
+        return tuple(
+            Recording(
+                architecture=best,
+                inputs=tuple(map(_tensor_from_json, variant["inputs"])),
+                results=tuple(map(_tensor_from_json, variant["results"])),
+                buffers=buffers,
+                objects=objects,
+                kernels=kernels,
+                commands=tuple(map(command_from_json, variant["commands"])),
+                variant=variant["name"],
+            )
+            for variant in program["variants"]
         )
 
     def close(self) -> None:
@@ -198,17 +211,25 @@ def load(path: str | Path) -> Bundle:
     return Bundle(path)
 
 
-def _program_to_json(recording: Recording, sections: _Sections) -> dict[str, Any]:
+def _program_to_json(variants: Sequence[Recording], sections: _Sections) -> dict[str, Any]:
+    recording = variants[0]  # they have the same code and memory
     return {
         "architecture": recording.architecture,
-        "inputs": [_tensor_to_json(tensor) for tensor in recording.inputs],
-        "results": [_tensor_to_json(tensor) for tensor in recording.results],
         "buffers": [_buffer_to_json(buffer, sections) for buffer in recording.buffers],
         "objects": [
             sections.place(data, len(data), lambda d=data: d) for data in recording.objects
         ],
         "kernels": list(recording.kernels),
-        "commands": [command_to_json(command) for command in recording.commands],
+        "variants": [_variant_to_json(variant) for variant in variants],
+    }
+
+
+def _variant_to_json(variant: Recording) -> dict[str, Any]:
+    return {
+        "name": variant.variant,
+        "inputs": [_tensor_to_json(tensor) for tensor in variant.inputs],
+        "results": [_tensor_to_json(tensor) for tensor in variant.results],
+        "commands": [command_to_json(command) for command in variant.commands],
     }
 
 

@@ -11,6 +11,16 @@ from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, OpError
 from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.dtypes import numpy_dtype
+from hipgraft.runtime.selection import select
+
+VARIANT_OF = "hipgraft.variant_of"
+"""Attribute of a function: the name of the program that it is one variant of."""
+
+DIMS = "hipgraft.dims"
+"""Attribute of such a function: its extents by the names of the symbolic dimensions."""
+
+VARIANTS = "hipgraft.variants"
+"""Attribute of a function that selects among variants by shapes: their symbols."""
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -26,38 +36,82 @@ def find_function(module: ir.Module, architecture: str) -> ir.Operation:
     """Returns the public function for an architecture.
 
     Raises:
+        HipgraftError: there is none, or there are several variants of it.
+    """
+    functions = find_functions(module, architecture)
+    if len(functions) > 1:
+        names = ", ".join(f"'{variant_name(function)}'" for function in functions)
+        raise HipgraftError(f"expected a program of one variant, found {names}")
+    return functions[0]
+
+
+def find_functions(module: ir.Module, architecture: str) -> list[ir.Operation]:
+    """Returns the public function for an architecture, or all variants of it.
+
+    Raises:
         HipgraftError: there is none.
     """
     functions = _entries(module)
-    targets = {op: _targets(op) or (architecture,) for op in functions}
+    targets = {op: targets_of(op) or (architecture,) for op in functions}
     best = fitting(architecture, [name for names in targets.values() for name in names])
     if best is not None:
-        return next(op for op in functions if best in targets[op])
+        found = [op for op in functions if best in targets[op]]
+        return [op for op in found if VARIANT_OF in op.attributes] or found[:1]
     have = sorted({target for names in targets.values() for target in names})
     known = f"; the program is for {', '.join(have)}" if have else ""
     raise HipgraftError(f"the program has no public function for '{architecture}'{known}")
 
 
+def select_function(
+    functions: Sequence[ir.Operation], shapes: Sequence[tuple[int, ...]]
+) -> ir.Operation:
+    """Returns the variant of a program whose first arguments have certain shapes.
+
+    Raises:
+        HipgraftError: there is none.
+    """
+    variants = {
+        variant_name(function): [
+            tuple(ir.MemRefType(one.type).shape)
+            for one in list(function.regions[0].blocks[0].arguments)[: len(shapes)]
+        ]
+        for function in functions
+    }
+    return functions[select(variants, shapes)]
+
+
+def variant_name(function: ir.Operation) -> str:
+    """Returns the extents of a variant as `batch=1, seq=128`, or an empty text."""
+    if DIMS not in function.attributes:
+        return ""
+    dims = ir.DictAttr(function.attributes[DIMS])
+    return ", ".join(f"{one.name}={ir.IntegerAttr(one.attr).value}" for one in dims)
+
+
 def entry_targets(module: ir.Module) -> list[str]:
     """Returns all architectures that a program is for, sorted."""
-    return sorted({target for function in _entries(module) for target in _targets(function)})
+    return sorted({target for function in _entries(module) for target in targets_of(function)})
 
 
 def entry_target(function: ir.Operation, architecture: str) -> str:
     """Returns which of a function's targets a device of `architecture` runs."""
-    return fitting(architecture, _targets(function)) or architecture
+    return fitting(architecture, targets_of(function)) or architecture
+
+
+def functions_of(module: ir.Module) -> list[ir.Operation]:
+    """Returns the public functions with a body."""
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    return [
+        op for op in functions if "sym_visibility" not in op.attributes and op.regions[0].blocks
+    ]
 
 
 def _entries(module: ir.Module) -> list[ir.Operation]:
-    functions = [op.operation for op in module.body.operations]
-    return [op for op in functions if op.name == "func.func" and _is_entry(op)]
+    return [op for op in functions_of(module) if VARIANTS not in op.attributes]
 
 
-def _is_entry(function: ir.Operation) -> bool:
-    return "sym_visibility" not in function.attributes and bool(function.regions[0].blocks)
-
-
-def _targets(function: ir.Operation) -> tuple[str, ...]:
+def targets_of(function: ir.Operation) -> tuple[str, ...]:
+    """Returns the architectures that a function is for, none for one of any."""
     if "hipgraft.targets" not in function.attributes:
         return ()
     targets = ir.ArrayAttr(function.attributes["hipgraft.targets"])
@@ -72,6 +126,12 @@ def result_count(function: ir.Operation, inputs: int) -> int:
     if "hipgraft.results" in function.attributes:
         return ir.IntegerAttr(function.attributes["hipgraft.results"]).value
     return max(len(function.regions[0].blocks[0].arguments) - inputs, 0)
+
+
+def input_arguments(function: ir.Operation, inputs: int) -> list[ir.BlockArgument]:
+    """Returns a function's arguments without its results, of which `inputs` are given."""
+    arguments = list(function.regions[0].blocks[0].arguments)
+    return arguments[: len(arguments) - result_count(function, inputs)]
 
 
 def check_inputs(

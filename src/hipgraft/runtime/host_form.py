@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from hipgraft.bindings import ir
-from hipgraft.runtime.entry import entry_target, find_function
+from hipgraft.runtime.entry import entry_target, find_functions
 from hipgraft.runtime.kernels import objects_by_chip
 
 CONSTANTS = "hipgraft.constants"
@@ -28,24 +28,24 @@ def constants_of(function: ir.Operation) -> list[str]:
     return [ir.StringAttr(name).value for name in names]
 
 
-def select_target(module: ir.Module, architecture: str) -> ir.Operation:
-    """Leaves only what one architecture runs, and returns its function.
+def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
+    """Leaves only what one architecture runs, and returns its function or those of its variants.
 
     Raises:
         HipgraftError: the program has no function for it.
     """
-    function = find_function(module, architecture)
-    target = entry_target(function, architecture)
+    functions = find_functions(module, architecture)
+    target = entry_target(functions[0], architecture)
     for op in [op.operation for op in module.body.operations]:
-        if op.name == "func.func" and op != function:
+        if op.name == "func.func" and op not in functions:
             op.erase()
-    used = _launched(function)
+    used = {name for function in functions for name in _launched(function)}
     for op in [op.operation for op in module.body.operations if op.operation.name == "gpu.binary"]:
         if ir.StringAttr(op.attributes["sym_name"]).value in used:
             op.attributes["objects"] = ir.ArrayAttr.get([objects_by_chip(op)[target]])
         else:
             op.erase()
-    return function
+    return functions
 
 
 def externalize_constants(function: ir.Operation, names: Container[str]) -> list[str]:

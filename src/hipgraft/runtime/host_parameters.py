@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hipgraft.diagnostics import HipgraftError
 from hipgraft.parameters import ParameterFile
 from hipgraft.runtime.borders import Array
 from hipgraft.runtime.dtypes import numpy_dtype
-from hipgraft.runtime.entry import find_function
+from hipgraft.runtime.entry import find_functions, select_function
 from hipgraft.runtime.host_form import PARAMETERS, constants_of
 
 
@@ -43,14 +44,23 @@ def parameters_of(
 
 
 def parameter_arrays(
-    module: ir.Module, architecture: str, directory: str | Path = ""
+    module: ir.Module,
+    architecture: str,
+    directory: str | Path = "",
+    shapes: Sequence[tuple[int, ...]] = (),
 ) -> list[Array]:
     """Returns the constants of a parameter file as arrays, to be passed behind the inputs.
+
+    Args:
+        module: a host program.
+        architecture: of the device.
+        directory: of the module's own file.
+        shapes: of the inputs, which select among variants.
 
     Raises:
         HipgraftError: the file cannot be read, or lacks one.
     """
-    function = find_function(module, architecture)
+    function = select_function(find_functions(module, architecture), shapes)
     names, file = parameters_of(module, function, directory)
     arguments = list(function.regions[0].blocks[0].arguments)
     results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value

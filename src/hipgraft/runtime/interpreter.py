@@ -20,7 +20,14 @@ from hipgraft.element_types import byte_width
 from hipgraft.runtime.devices import Device, GraphDevice, copy_on_device
 from hipgraft.runtime.dtypes import numpy_dtype
 from hipgraft.runtime.elements import global_bytes
-from hipgraft.runtime.entry import Array, check_inputs, find_function, result_count, symbols
+from hipgraft.runtime.entry import (
+    Array,
+    check_inputs,
+    find_functions,
+    input_arguments,
+    select_function,
+    symbols,
+)
 from hipgraft.runtime.graphs import Graph
 from hipgraft.runtime.kernels import Binary, pack_kernarg
 from hipgraft.runtime.memref import MemRef
@@ -40,7 +47,7 @@ class Executor:
 
     def __init__(self, module: ir.Module, device: Device):
         self.device = device
-        self.function = find_function(module, device.architecture)
+        self.functions = find_functions(module, device.architecture)
         self._symbols = symbols(module)
         self.globals: dict[str, int] = {}
         self._binaries: dict[str, Binary] = {}
@@ -53,7 +60,8 @@ class Executor:
 
     def _load(self) -> None:
         """Loads code in the module's order, then constants in that of their use, as a JIT does."""
-        operations = [op.operation for op in self.function.regions[0].blocks[0].operations]
+        blocks = [function.regions[0].blocks[0] for function in self.functions]
+        operations = [op.operation for block in blocks for op in block.operations]
         launches = [op for op in operations if op.name == "gpu.launch_func"]
         users = {ir.SymbolRefAttr(op.attributes["kernel"]).value[0]: op for op in launches}
         for name in self._symbols:
@@ -85,7 +93,8 @@ class Executor:
         """Runs the program.
 
         Args:
-            inputs: one array per argument, of its shape and element type.
+            inputs: one array per argument, of its shape and element type; their shapes select
+                among variants of the program.
 
         Returns:
             One array per result.
@@ -93,19 +102,19 @@ class Executor:
         Raises:
             HipgraftError: an input does not fit, or an op cannot be executed.
         """
-        arguments = list(self.function.regions[0].blocks[0].arguments)
-        results = result_count(self.function, len(inputs))
-        check_inputs(self.function, arguments[: len(arguments) - results], inputs)
+        function = select_function(self.functions, [array.shape for array in inputs])
+        check_inputs(function, input_arguments(function, len(inputs)), inputs)
         frame = _Frame(self)
         try:
-            return frame.run(arguments, inputs)
+            return frame.run(function.regions[0].blocks[0], inputs)
         finally:
             frame.free_all()
 
-    def execute(self, addresses: Sequence[int]) -> None:
-        """Runs the program on memory of the device and waits for it.
+    def execute(self, function: ir.Operation, addresses: Sequence[int]) -> None:
+        """Runs one of the program's functions on memory of the device and waits for it.
 
         Args:
+            function: one of `functions`.
             addresses: of each argument, results included.
 
         Raises:
@@ -113,7 +122,7 @@ class Executor:
         """
         frame = _Frame(self)
         try:
-            frame.execute_body(addresses)
+            frame.execute_body(function.regions[0].blocks[0], addresses)
         finally:
             frame.free_all()
 
@@ -152,7 +161,7 @@ class Executor:
 
 @dataclass
 class _Frame:
-    """One execution of the function."""
+    """One execution of a function."""
 
     executor: Executor
     values: dict[ir.Value, Any] = field(default_factory=dict[ir.Value, Any])
@@ -162,7 +171,8 @@ class _Frame:
     def device(self) -> Device:
         return self.executor.device
 
-    def run(self, arguments: Sequence[ir.Value], inputs: Sequence[Array]) -> list[Array]:
+    def run(self, body: ir.Block, inputs: Sequence[Array]) -> list[Array]:
+        arguments = list(body.arguments)
         addresses = [self.allocate(MemRef.laid_out(0, one.type).span) for one in arguments]
         memrefs = [
             MemRef.laid_out(address, one.type)
@@ -170,14 +180,13 @@ class _Frame:
         ]
         for memref, array in zip(memrefs, inputs, strict=False):
             self.upload(memref, array)
-        self.execute_body(addresses)
+        self.execute_body(body, addresses)
         return [self.download(memref) for memref in memrefs[len(inputs) :]]
 
-    def execute_body(self, addresses: Sequence[int]) -> None:
-        block = self.executor.function.regions[0].blocks[0]
-        for argument, address in zip(block.arguments, addresses, strict=True):
+    def execute_body(self, body: ir.Block, addresses: Sequence[int]) -> None:
+        for argument, address in zip(body.arguments, addresses, strict=True):
             self.values[argument] = MemRef.laid_out(address, argument.type)
-        for op in block.operations:
+        for op in body.operations:
             self.execute(op.operation)
         self.device.synchronize()
 

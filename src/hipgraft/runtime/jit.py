@@ -21,6 +21,7 @@ from hipgraft.runtime.entry import symbols
 from hipgraft.runtime.mgpu import MgpuRuntime
 from hipgraft.runtime.protocols import Device
 from hipgraft.runtime.recording import Tensor
+from hipgraft.runtime.selection import select
 
 
 class Jit:
@@ -83,8 +84,9 @@ class Jit:
             HipgraftError: an input does not fit, or the device fails.
         """
         lowered = self._lowered
-        tensors = lowered.arguments
-        given = borders.match(inputs, tensors[: lowered.inputs], self._device, "input")
+        given = borders.imported(inputs, self._device, "input")
+        tensors = self._select(given)
+        given = borders.match(given, tensors[: lowered.inputs], self._device, "input")
         outputs = tensors[len(tensors) - lowered.results :]
         with ExitStack() as memory:
             sources = [self._allocate(tensor.nbytes, memory) for tensor in tensors[: len(given)]]
@@ -96,19 +98,28 @@ class Jit:
                 array.address if isinstance(array, DeviceArray) else address
                 for array, address in zip(given, sources, strict=True)
             ]
-            self._invoke([*placed, *self._constants, *targets])
+            self._invoke([*placed, *self._constants, *targets], tensors)
             results = [borders.empty(tensor) for tensor in outputs]
             for array, address, tensor in zip(results, targets, outputs, strict=True):
                 borders.download(self._device, address, tensor, array)
             return results
 
+    def _select(self, inputs: Sequence[Array | DeviceArray]) -> Sequence[Tensor]:
+        """Returns what the variant takes that the inputs fit."""
+        variants = self._lowered.variants
+        count = self._lowered.inputs
+        shapes = {
+            name: [one.shape for one in tensors[:count]] for name, tensors in variants.items()
+        }
+        chosen = select(shapes, [borders.shape_of(array) for array in inputs])
+        return list(variants.values())[chosen]
+
     def _drop_engine(self) -> None:
         self._engine = None
 
-    def _invoke(self, addresses: Sequence[int]) -> None:
+    def _invoke(self, addresses: Sequence[int], tensors: Sequence[Tensor]) -> None:
         descriptors = [
-            _descriptor(address, tensor)
-            for address, tensor in zip(addresses, self._lowered.arguments, strict=True)
+            _descriptor(address, tensor) for address, tensor in zip(addresses, tensors, strict=True)
         ]
         # Packed arguments are pointers to arguments, which are pointers to descriptors.
         pointers = [ctypes.pointer(ctypes.pointer(one)) for one in descriptors]

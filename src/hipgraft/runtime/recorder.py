@@ -8,7 +8,7 @@ kernel's arguments is traced back to its buffer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,7 +18,8 @@ from hipgraft.codegen.code_object import KernelInfo
 from hipgraft.codegen.objects import read_object
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.elements import global_bytes
-from hipgraft.runtime.entry import entry_target, find_function
+from hipgraft.runtime.entry import entry_target, find_function, find_functions, variant_name
+from hipgraft.runtime.host_form import constants_of
 from hipgraft.runtime.host_parameters import parameters_of
 from hipgraft.runtime.interpreter import Executor
 from hipgraft.runtime.memref import tensor_of
@@ -44,10 +45,18 @@ _Kernel: TypeAlias = tuple[int, KernelInfo]
 
 
 def record(module: ir.Module, architecture: str, directory: str | Path = "") -> Recording:
-    """Records a program.
+    """Records a program of one variant; see `record_variants`."""
+    find_function(module, architecture)
+    return record_variants(module, architecture, directory)[0]
+
+
+def record_variants(
+    module: ir.Module, architecture: str, directory: str | Path = ""
+) -> tuple[Recording, ...]:
+    """Records a program, each of its variants if it has such.
 
     Args:
-        module: stage `host`, or `hipdnn-buffers` for the CPU; the recording refers to its
+        module: stage `host`, or `hipdnn-buffers` for the CPU; the recordings refer to its
             constants, so it must not be changed afterwards.
         architecture: of the device that it is to run on.
         directory: of the program's file, from which its parameter file is found.
@@ -55,50 +64,66 @@ def record(module: ir.Module, architecture: str, directory: str | Path = "") -> 
     Raises:
         HipgraftError: the program is not for this architecture, or an op cannot be executed.
     """
-    function = find_function(module, architecture)
-    if "hipgraft.results" not in function.attributes:
-        raise HipgraftError("the program does not say which of its arguments are results")
-    tensors = [tensor_of(argument) for argument in function.regions[0].blocks[0].arguments]
-    names, file = parameters_of(module, function, directory)
-    results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
-    count = len(tensors) - results - len(names)
-    inputs, constants, outputs = (
-        tensors[:count],
-        tensors[count : count + len(names)],
-        tensors[count + len(names) :],
-    )
-    device = _RecordingDevice(entry_target(function, architecture))
-    given = [device.allocate(tensor.nbytes) for tensor in inputs]
-    returned = [device.allocate(tensor.nbytes) for tensor in outputs]
-    held = [
-        device.reserve(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
-        for name, one in zip(names, constants, strict=True)
-    ]
-    _Recorder(module, device).execute([*given, *held, *returned])
-    return Recording(
-        architecture=device.architecture,
-        inputs=tuple(inputs),
-        results=tuple(outputs),
-        buffers=tuple(device.buffers[count + results :]),
-        objects=tuple(device.objects),
-        kernels=tuple((index, info.name) for index, info in device.kernels),
-        commands=tuple(device.commands),
+    functions = find_functions(module, architecture)
+    border = len(functions[0].regions[0].blocks[0].arguments) - len(constants_of(functions[0]))
+    device = _RecordingDevice(entry_target(functions[0], architecture), border)
+    recorder = _Recorder(module, device, Path(directory))
+    recordings = [recorder.record(function) for function in functions]
+    return tuple(
+        replace(
+            recording,
+            buffers=tuple(device.buffers),
+            objects=tuple(device.objects),
+            kernels=tuple((index, info.name) for index, info in device.kernels),
+        )
+        for recording in recordings
     )
 
 
 class _Recorder(Executor):
     """Leaves constants where they are."""
 
-    def __init__(self, module: ir.Module, device: _RecordingDevice):
+    def __init__(self, module: ir.Module, device: _RecordingDevice, directory: Path):
         self._recording = device
+        self._module = module
+        self._directory = directory
         super().__init__(module, device)
 
+    def record(self, function: ir.Operation) -> Recording:
+        """Records one function, with the memory and code of the program still to be told."""
+        if "hipgraft.results" not in function.attributes:
+            raise HipgraftError("the program does not say which of its arguments are results")
+        names, file = parameters_of(self._module, function, self._directory)
+        tensors = [tensor_of(one) for one in function.regions[0].blocks[0].arguments]
+        results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+        count = len(tensors) - results - len(names)
+        inputs, outputs = tensors[:count], tensors[count + len(names) :]
+        held = [
+            self._constant(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
+            for name, one in zip(names, tensors[count:], strict=False)
+        ]
+        border = self._recording.begin()
+        self.execute(function, [*border[:count], *held, *border[count:]])
+        return Recording(
+            architecture=self._recording.architecture,
+            inputs=tuple(inputs),
+            results=tuple(outputs),
+            buffers=(),
+            objects=(),
+            kernels=(),
+            commands=tuple(self._recording.commands),
+            variant=variant_name(function),
+        )
+
     def global_address(self, name: str, user: ir.Operation) -> int:
-        if name not in self.globals:
-            read = partial(global_bytes, self.symbol(name, user))
-            nbytes = tensor_of(user.results[0]).nbytes
-            self.globals[name] = self._recording.reserve(Buffer(nbytes, name, read))
-        return self.globals[name]
+        read = partial(global_bytes, self.symbol(name, user))
+        nbytes = tensor_of(user.results[0]).nbytes
+        return self._constant(Buffer(nbytes, name, read))
+
+    def _constant(self, buffer: Buffer) -> int:
+        if buffer.name not in self.globals:
+            self.globals[buffer.name] = self._recording.reserve(buffer)
+        return self.globals[buffer.name]
 
 
 @dataclass
@@ -106,18 +131,36 @@ class _RecordingDevice:
     """A device that only writes down what it is asked."""
 
     architecture: str
+    border: int
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     objects: list[bytes] = field(default_factory=list[bytes])
     kernels: list[_Kernel] = field(default_factory=list[_Kernel])
     commands: list[Command] = field(default_factory=list[Command])
+    scratch: list[int] = field(default_factory=list[int])
+    allocated: int = 0
+
+    def begin(self) -> list[int]:
+        """Begins a function; returns the addresses of its inputs and results.
+
+        Its scratch memory is that of the functions before: only one of them runs at a time.
+        """
+        self.commands = []
+        self.allocated = 0
+        return [_address(number) for number in range(self.border)]
 
     def reserve(self, buffer: Buffer) -> int:
-        """Returns the address of a buffer; the first is not null."""
+        """Returns the address of a buffer of the program's own."""
         self.buffers.append(buffer)
-        return len(self.buffers) << _BUFFER_SHIFT
+        return _address(self.border + len(self.buffers) - 1)
 
     def allocate(self, nbytes: int) -> int:
-        return self.reserve(Buffer(nbytes))
+        if self.allocated == len(self.scratch):
+            self.scratch.append(len(self.buffers))
+            self.reserve(Buffer(0))
+        number = self.scratch[self.allocated]
+        self.allocated += 1
+        self.buffers[number] = Buffer(max(nbytes, self.buffers[number].nbytes))
+        return _address(self.border + number)
 
     def free(self, address: int) -> None:
         pass
@@ -190,6 +233,11 @@ class _RecordingDevice:
 
 def _is(kernel: _Kernel, code_object: int, name: str) -> bool:
     return kernel[0] == code_object and kernel[1].name == name
+
+
+def _address(number: int) -> int:
+    """Where a buffer begins; the first is not null."""
+    return (number + 1) << _BUFFER_SHIFT
 
 
 def _pointer(address: int) -> Pointer:

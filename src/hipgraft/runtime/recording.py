@@ -135,7 +135,9 @@ Command: TypeAlias = Launch | Fill | Copy | Call
 
 @dataclass(frozen=True)
 class Recording:
-    """A program for one architecture.
+    """A program for one architecture, or a variant of one for certain shapes.
+
+    Variants of one program have the same buffers, objects and kernels.
 
     Attributes:
         architecture: what its objects were compiled for.
@@ -145,6 +147,7 @@ class Recording:
         objects: code objects, or modules of whole graphs.
         kernels: index of the object and symbol of each kernel.
         commands: in the order of their execution.
+        variant: of a variant, its extents as `batch=1, seq=128`.
     """
 
     architecture: str
@@ -154,3 +157,4 @@ class Recording:
     objects: tuple[bytes, ...]
     kernels: tuple[tuple[int, str], ...]
     commands: tuple[Command, ...]
+    variant: str = ""

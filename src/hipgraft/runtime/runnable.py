@@ -9,6 +9,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
+from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.recording import Recording
@@ -17,19 +18,31 @@ from hipgraft.runtime.timing import Timing
 
 
 class Runnable(ABC):
-    """Something that has a recording for each of some architectures.
+    """Something that has recordings for each of some architectures.
 
     It stays loaded on each device that it ran on, with its constants, until it is closed. Close
     it before a device that was given to it.
     """
 
     @abstractmethod
-    def recording(self, architecture: str) -> Recording:
-        """Returns the program for a device.
+    def recordings(self, architecture: str) -> tuple[Recording, ...]:
+        """Returns the program for a device, in all of its variants.
 
         Raises:
             HipgraftError: there is none.
         """
+
+    def recording(self, architecture: str) -> Recording:
+        """Returns a program of one variant for a device.
+
+        Raises:
+            HipgraftError: there is none, or it has several variants.
+        """
+        only, *others = self.recordings(architecture)
+        if others:
+            names = ", ".join(f"'{one.variant}'" for one in (only, *others))
+            raise HipgraftError(f"expected a program of one variant, found {names}")
+        return only
 
     def load(self, device: Any = "cpu") -> Session:
         """Loads the program on a device; at the second time, returns what is loaded there.
@@ -47,7 +60,7 @@ class Runnable(ABC):
                 opened = open_device(device) if isinstance(device, str) else device
                 if isinstance(device, str):
                     resources.callback(opened.close)
-                session = Session(self.recording(opened.architecture), opened)
+                session = Session(self.recordings(opened.architecture), opened)
                 resources.callback(session.close)
                 self._sessions[key] = session
                 self._resources.push(resources.pop_all())

@@ -15,6 +15,7 @@ from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.calls import PreparedCalls
 from hipgraft.runtime.protocols import Device, GraphDevice, unload
 from hipgraft.runtime.recording import Recording, Tensor
+from hipgraft.runtime.selection import select
 from hipgraft.runtime.timing import Timing
 
 
@@ -22,7 +23,7 @@ class Session:
     """A program on a device; several may share one.
 
     Args:
-        recording: the program.
+        recording: the program, or its variants, among which the shapes of inputs select.
         device: what to run it on; stays open when the session closes.
         replay: whether the calls of repeated runs are captured and replayed, where the device
             can; results are the same.
@@ -32,33 +33,44 @@ class Session:
             allocated then.
     """
 
-    def __init__(self, recording: Recording, device: Device, *, replay: bool = True):
+    def __init__(
+        self,
+        recording: Recording | Sequence[Recording],
+        device: Device,
+        *,
+        replay: bool = True,
+    ):
+        variants = (recording,) if isinstance(recording, Recording) else tuple(recording)
+        recording = variants[0]
         if fitting(device.architecture, [recording.architecture]) is None:
             raise HipgraftError(
                 f"the program is for '{recording.architecture}', but the device is "
                 f"'{device.architecture}'"
             )
-        self.recording = recording
+        self.variants = variants
         self.device = device
         with ExitStack() as resources:
             self._load(resources, replay)
             self._resources = resources.pop_all()
 
     def _load(self, resources: ExitStack, replay: bool) -> None:
-        recording = self.recording
+        recording = self.variants[0]  # they have the same code and memory
         modules = [self._load_object(data, resources) for data in recording.objects]
         kernels = [self.device.get_kernel(modules[i], name) for i, name in recording.kernels]
         self._own = [self._allocate(buffer.nbytes, resources) for buffer in recording.buffers]
         for address, buffer in zip(self._own, recording.buffers, strict=True):
             if buffer.read is not None:
                 self.device.copy_to_device(address, buffer.read())
-        tensors = (*recording.inputs, *recording.results)
-        self._staging = [self._allocate(tensor.nbytes, resources) for tensor in tensors]
+        tensors = zip(*((*one.inputs, *one.results) for one in self.variants), strict=True)
+        sizes = [max(tensor.nbytes for tensor in forms) for forms in tensors]
+        self._staging = [self._allocate(size, resources) for size in sizes]
         self.device.synchronize()
-        self._calls = PreparedCalls(
-            recording.commands, self.device, modules, kernels, replay=replay
-        )
-        resources.callback(self._calls.clear)
+        self._calls = [
+            PreparedCalls(one.commands, self.device, modules, kernels, replay=replay)
+            for one in self.variants
+        ]
+        for calls in self._calls:
+            resources.callback(calls.clear)
 
     def _load_object(self, data: bytes, resources: ExitStack) -> Any:
         if isinstance(self.device, GraphDevice):
@@ -106,8 +118,10 @@ class Session:
             HipgraftError: an input or output has another shape, element type or layout, is
                 read-only, or on another device.
         """
-        recording = self.recording
-        given = borders.match(inputs, recording.inputs, self.device, "input")
+        given = borders.imported(inputs, self.device, "input")
+        variant = self._select(given)
+        recording = self.variants[variant]
+        given = borders.match(given, recording.inputs, self.device, "input")
         if outputs is None:
             wanted: list[Array | DeviceArray] = [borders.empty(one) for one in recording.results]
         else:
@@ -117,7 +131,7 @@ class Session:
         for array, address, tensor in zip(given, addresses, recording.inputs, strict=False):
             if not isinstance(array, DeviceArray):
                 self.device.copy_to_device(address, borders.raw(array, tensor))
-        self.enqueue(addresses)
+        self.enqueue(addresses, variant)
         results = zip(wanted, addresses[len(given) :], recording.results, strict=True)
         for array, address, tensor in results:
             if not isinstance(array, DeviceArray):
@@ -127,8 +141,10 @@ class Session:
 
     def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
         """Runs the program and leaves the results, new arrays, on the device."""
-        outputs = [DeviceArray.allocate(self.device, one) for one in self.recording.results]
-        self.run(inputs, outputs)
+        given = borders.imported(inputs, self.device, "input")
+        results = self.variants[self._select(given)].results
+        outputs = [DeviceArray.allocate(self.device, one) for one in results]
+        self.run(given, outputs)
         return outputs
 
     def upload(self, array: Any, tensor: Tensor | None = None) -> DeviceArray:
@@ -136,17 +152,18 @@ class Session:
 
         Args:
             array: a NumPy array, or any with DLPack in host memory.
-            tensor: which of `recording.inputs` it is for; that may be other than packed.
+            tensor: which of a variant's `inputs` it is for; that may be other than packed.
         """
         return DeviceArray.upload(self.device, array, tensor)
 
-    def enqueue(self, addresses: Sequence[int]) -> None:
+    def enqueue(self, addresses: Sequence[int], variant: int = 0) -> None:
         """Starts a run; `device.synchronize` waits for it.
 
         Args:
             addresses: on the device, of each input, then of each result.
+            variant: which of `variants` to run.
         """
-        self._calls.run((*addresses, *self._own))
+        self._calls[variant].run((*addresses, *self._own))
 
     def benchmark(
         self, inputs: Sequence[Any], *, iterations: int = 100, warmup: int = 3, batch: int = 1
@@ -159,23 +176,30 @@ class Session:
             warmup: iterations before these.
             batch: runs before each wait, which share its time.
         """
-        given = borders.match(inputs, self.recording.inputs, self.device, "input")
+        given = borders.imported(inputs, self.device, "input")
+        variant = self._select(given)
+        tensors = self.variants[variant].inputs
+        given = borders.match(given, tensors, self.device, "input")
         resident = [
             array if isinstance(array, DeviceArray) else self.upload(array, tensor)
-            for array, tensor in zip(given, self.recording.inputs, strict=True)
+            for array, tensor in zip(given, tensors, strict=True)
         ]
         addresses = [*(one.address for one in resident), *self._staging[len(resident) :]]
         seconds: list[float] = []
         for _ in range(warmup + iterations):
             start = time.perf_counter()
             for _ in range(batch):
-                self.enqueue(addresses)
+                self.enqueue(addresses, variant)
             self.device.synchronize()
             seconds.append((time.perf_counter() - start) / batch)
         for one, original in zip(resident, given, strict=True):
             if one is not original:
                 one.close()
         return Timing(tuple(1e6 * second for second in seconds[warmup:]))
+
+    def _select(self, inputs: Sequence[Array | DeviceArray]) -> int:
+        variants = {one.variant: [tensor.shape for tensor in one.inputs] for one in self.variants}
+        return select(variants, [borders.shape_of(array) for array in inputs])
 
     def _addresses(self, arrays: Sequence[Array | DeviceArray]) -> list[int]:
         return [

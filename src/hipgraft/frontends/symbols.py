@@ -1,0 +1,99 @@
+"""Symbolic dimensions of models: their names, and the extents that compilations give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime.entry import DIMS, VARIANT_OF
+
+Extents = Mapping[str, int]
+
+
+def combinations(dims: Extents, specialize: Mapping[str, Sequence[int]]) -> list[Extents]:
+    """Returns the extents of each variant of a program.
+
+    Args:
+        dims: what all variants have in common, by name.
+        specialize: extents by name, of which each combination is a variant; `a=b` names
+            dimensions that are always equal.
+    """
+    choices = [
+        [dict.fromkeys(names.split("="), extent) for extent in dict.fromkeys(extents)]
+        for names, extents in specialize.items()
+    ]
+    return [
+        {name: extent for part in (dims, *choice) for name, extent in part.items()}
+        for choice in product(*choices)
+    ]
+
+
+def first_places(places: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns where each symbolic dimension is first, from all names and places in order."""
+    found: dict[str, str] = {}
+    for name, place in places:
+        found.setdefault(name, place)
+    return found
+
+
+def check_known(found: Mapping[str, str], given: Extents, location: str) -> None:
+    """Checks that a model has all symbolic dimensions that extents are given for.
+
+    Args:
+        found: by name, where the model has the dimension, such as `dimension 0 of input 'x'`.
+        given: extents by name.
+        location: of the model.
+
+    Raises:
+        HipgraftError: it has none of a given name.
+    """
+    unknown = [name for name in given if name not in found]
+    if unknown:
+        known = f"; it has {_quoted(found)}" if found else "; all of its dimensions are static"
+        raise HipgraftError(
+            f"the model has no symbolic dimension {_quoted(unknown)}{known}", location=location
+        )
+
+
+def check_complete(found: Mapping[str, str], given: Extents, location: str) -> None:
+    """Checks that all symbolic dimensions of a model have extents.
+
+    Args:
+        found: as of `check_known`, without those of inputs whose whole shape is given.
+        given: extents by name.
+        location: of the model.
+
+    Raises:
+        HipgraftError: one has none.
+    """
+    missing = {name: place for name, place in found.items() if name not in given}
+    if missing:
+        places = ", ".join(f"'{name}' ({place})" for name, place in missing.items())
+        raise HipgraftError(
+            f"the model has symbolic dimensions without extents: {places}",
+            location=location,
+            notes=tuple(
+                f"give one extent by --dim {name}=N, or several by --specialize {name}=N,M"
+                for name in missing
+            ),
+        )
+
+
+def _quoted(names: Mapping[str, str] | Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def mark_variant(function: ir.Operation, extents: Extents) -> None:
+    """Names a function after its extents, and says what it is a variant of."""
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    suffix = "_".join(f"{symbol}_{extent}" for symbol, extent in extents.items())
+    number = ir.IntegerType.get_signless(64, function.context)
+    with function.context:
+        function.attributes["sym_name"] = ir.StringAttr.get(re.sub(r"\W", "_", f"{name}_{suffix}"))
+        function.attributes[VARIANT_OF] = ir.StringAttr.get(name)
+        function.attributes[DIMS] = ir.DictAttr.get(
+            {symbol: ir.IntegerAttr.get(number, extent) for symbol, extent in extents.items()}
+        )
