@@ -12,9 +12,23 @@ from pathlib import Path
 import pytest
 from faults import misbehave
 
+from hipgraft.codegen.target import Target
 from hipgraft.service import Outcome, ProcessWorkers, Unit
+from hipgraft.service.unit import compile_unit
 
 MEMORY = 400 << 20
+
+IGEMM = "--iree-codegen-llvmgpu-use-igemm"
+
+CONV = """
+func.func @main(%x: tensor<1x4x10x10xf16>, %w: tensor<8x4x3x3xf16>) -> tensor<1x8x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x8x8x8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x4x10x10xf16>, tensor<8x4x3x3xf16>)
+                                outs(%init : tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf32>
+  return %y : tensor<1x8x8x8xf32>
+}"""
 
 
 def unit(name: str, text: str, cost: int = 0) -> Unit:
@@ -100,6 +114,25 @@ def test_processes_started_early_are_those_that_compile() -> None:
     assert str(found["a"].process) in started
     workers.close()
     assert children() == before
+
+
+def test_flags_of_the_whole_process() -> None:
+    # The second flag says what is so anyway: equal kernels show that it changes nothing else.
+    plain, *others = [
+        Unit(f"u{number}", "gfx942", (*Target.parse("gfx942").default_flags, *flags), CONV)
+        for number, flags in enumerate(((), (f"{IGEMM}=false",), (f"{IGEMM}=true",)))
+    ]
+    workers = ProcessWorkers(1)
+    kernels = {
+        name: outcome.kernel
+        for name, outcome in outcomes(workers, [others[0], plain, others[1]]).items()
+    }
+    workers.close()
+    assert kernels["u0"] == kernels["u2"]
+    assert kernels["u0"] != kernels["u1"]
+    # Outside of worker processes, too.
+    assert compile_unit(others[0]).kernel == kernels["u1"]
+    assert compile_unit(plain).kernel == kernels["u0"]
 
 
 def test_abandoned_batch_leaves_no_process() -> None:

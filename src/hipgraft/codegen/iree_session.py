@@ -18,6 +18,9 @@ from iree.compiler.api import ctypes_dl  # noqa: TID251 (the compiler, not the b
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import CodegenError, HipgraftError
 
+PROGRAM = "hipgraft"
+"""What the compiler calls itself when it refuses the flags of a process."""
+
 _MAX_REPORTED_ERRORS = 3
 _MAX_ERROR_CHARACTERS = 200
 
@@ -42,9 +45,11 @@ class IreeSession:
     Attributes:
         context: the MLIR context in which modules for this session are built.
         unattended: see `compile_unattended`.
+        process_flags: see `set_process_flags`.
     """
 
     unattended: ClassVar[bool] = False
+    process_flags: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, flags: Sequence[str]):
         """Starts a session.
@@ -54,7 +59,7 @@ class IreeSession:
         """
         self._session = ctypes_dl.Session()
         try:
-            self._session.set_flags(*flags)
+            self._session.set_flags(*(flag for flag in flags if flag not in self.process_flags))
         except ValueError as error:
             reason = str(error).strip().splitlines()[-1].strip()
             raise HipgraftError(f"invalid compiler flags: {reason}") from None
@@ -125,6 +130,34 @@ def compile_unattended() -> None:
     out, or ends this process alone.
     """
     IreeSession.unattended = True
+
+
+def process_flags(flags: Sequence[str]) -> tuple[str, ...]:
+    """Returns those of `flags` that no session takes: options of the compiler's whole process."""
+    return tuple(flag for flag in flags if _flag_name(flag) not in _session_flags())
+
+
+def set_process_flags(flags: Sequence[str]) -> None:
+    """Gives flags to this process before its first session: for worker processes, and once.
+
+    The compiler ends the process if it does not know a flag or its value.
+
+    Args:
+        flags: all that its sessions will have, too: what `--iree-opt-level` implies is decided
+            here, together with them.
+    """
+    ctypes_dl._initializeGlobalCL(PROGRAM, *flags)  # pyright: ignore[reportPrivateUsage]
+    IreeSession.process_flags = process_flags(flags)
+
+
+@cache
+def _session_flags() -> frozenset[str]:
+    flags = ctypes_dl.Session().get_flags(non_default_only=False)
+    return frozenset(_flag_name(flag) for flag in flags)
+
+
+def _flag_name(flag: str) -> str:
+    return flag.partition("=")[0].lstrip("-")
 
 
 @cache

@@ -16,9 +16,9 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any
 
-from hipgraft.diagnostics import CodegenError
-from hipgraft.service.unit import OnStart, Outcome, Unit, compile_unit
-from hipgraft.service.worker import Task
+from hipgraft.codegen.iree_session import PROGRAM
+from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.service.unit import OnStart, Outcome, Task, Unit, compile_unit
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds after which a graph is given up."""
@@ -31,6 +31,7 @@ _ATTEMPTS = 2
 _PREPARED = 4
 
 # What the compiler and the C++ runtime print when they give up.
+_REFUSAL = f"{PROGRAM}: "
 _LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
 
 
@@ -46,8 +47,9 @@ class _Job:
 class _Worker:
     """One process, and what it is busy with."""
 
-    def __init__(self, number: int, task: Task):
+    def __init__(self, number: int, task: Task, flags: tuple[str, ...]):
         self.number = number
+        self.flags = flags
         self.job: _Job | None = None
         self.started = 0.0
         self.is_ready = False
@@ -64,7 +66,7 @@ class _Worker:
                 stderr=self._errors,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-        self.connection.send(task)
+        self.connection.send((task, flags))
 
     def begin(self, job: _Job) -> None:
         self.job, self.started = job, time.monotonic()
@@ -91,16 +93,26 @@ class _Worker:
         except (OSError, IndexError):
             return 0
 
+    def refused_flags(self) -> str:
+        """Says why a process that ended did not take its flags; empty if it did."""
+        said = [line for line in self._said() if line.startswith(_REFUSAL)]
+        if self.is_ready or not said:
+            return ""
+        return said[0].removeprefix(_REFUSAL).partition(".  Try")[0]
+
     def cause_of_death(self) -> str:
         """Says how the process ended, in the compiler's last words if it had any."""
         code = self._process.wait()
         how = f"with status {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").splitlines()
+        lines = self._said()
         found = [line.strip() for line in lines if line.strip().startswith(_LAST_WORDS)]
         # Python says what was raised last.
         words = found[0] if found else lines[-1].strip() if lines and code > 0 else ""
         return f"the compiler was ended {how}" + (f": {words}" if words else "")
+
+    def _said(self) -> list[str]:
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace").splitlines()
 
     def kill(self) -> None:
         self._process.kill()
@@ -138,12 +150,14 @@ class ProcessWorkers:
 
     def prepare(self) -> None:
         """Starts processes while the graphs are still to be found; many wait until they are."""
-        self._start(min(self.jobs, _PREPARED))
+        for _ in range(min(self.jobs, _PREPARED) - len(self._workers)):
+            self._start()
 
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each unit's index and outcome as soon as it is there."""
         jobs = [_Job(index, unit) for index, unit in enumerate(units)]
-        waiting = deque(sorted(jobs, key=lambda job: job.unit.cost, reverse=True))
+        # Those of one process together: others need others.
+        waiting = deque(sorted(jobs, key=lambda job: (job.unit.process_flags, -job.unit.cost)))
         try:
             while waiting or self._busy():
                 self._assign(waiting, on_start)
@@ -167,21 +181,32 @@ class ProcessWorkers:
         return [worker for worker in self._workers if worker.job is not None]
 
     def _assign(self, waiting: deque[_Job], on_start: OnStart) -> None:
-        self._start(min(self.jobs, len(waiting) + len(self._busy())))
-        for worker in self._workers:
-            if worker.job is None and waiting:
-                job = waiting.popleft()
-                worker.begin(job)
-                on_start(job.index, worker.number)
+        while waiting and (worker := self._worker_for(waiting[0].unit)):
+            job = waiting.popleft()
+            worker.begin(job)
+            on_start(job.index, worker.number)
 
-    def _start(self, count: int) -> None:
-        """Starts as many processes as are missing."""
-        for _ in range(count - len(self._workers)):
-            self._workers.append(_Worker(self._free_number(), self.task))
+    def _worker_for(self, unit: Unit) -> _Worker | None:
+        """Returns a process for a unit, started if there is none; None if all are busy."""
+        idle = [worker for worker in self._workers if worker.job is None]
+        fitting = [worker for worker in idle if worker.flags == unit.process_flags]
+        if fitting:
+            return fitting[0]
+        if len(self._workers) == self.jobs:
+            if not idle:
+                return None
+            self._end(idle[0])
+        return self._start(unit.process_flags)
 
-    def _free_number(self) -> int:
+    def _start(self, flags: tuple[str, ...] = ()) -> _Worker:
         taken = {worker.number for worker in self._workers}
-        return next(number for number in range(self.jobs) if number not in taken)
+        number = next(number for number in range(self.jobs) if number not in taken)
+        self._workers.append(_Worker(number, self.task, flags))
+        return self._workers[-1]
+
+    def _end(self, worker: _Worker) -> None:
+        worker.kill()
+        self._workers.remove(worker)
 
     def _collect(self) -> Iterator[tuple[_Job, Outcome | None]]:
         """Yields jobs that ended; without an outcome, those to be tried once more."""
@@ -204,7 +229,11 @@ class ProcessWorkers:
         try:
             return worker.connection.recv()
         except (EOFError, OSError):
-            return self._give_up(worker, job, worker.cause_of_death())
+            cause = worker.cause_of_death()
+        if reason := worker.refused_flags():
+            self._end(worker)
+            return Outcome(error=HipgraftError(f"invalid compiler flags: {reason}"))
+        return self._give_up(worker, job, cause)
 
     def _excess(self, worker: _Worker) -> str:
         """Says which limit a worker is over."""
@@ -217,8 +246,7 @@ class ProcessWorkers:
 
     def _give_up(self, worker: _Worker, job: _Job, reason: str) -> Outcome | None:
         """Ends a worker; returns the outcome of its job, None if it is to be tried again."""
-        worker.kill()
-        self._workers.remove(worker)
+        self._end(worker)
         job.reasons.append(reason)
         if len(job.reasons) < _ATTEMPTS:
             return None

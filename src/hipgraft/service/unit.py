@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from hipgraft.codegen.iree_session import IreeSession, process_flags
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
@@ -45,6 +47,12 @@ class Unit:
     text: str
     cost: int = 0
 
+    @property
+    def process_flags(self) -> tuple[str, ...]:
+        """All of its flags if some are of the compiler's whole process, or else none."""
+        flags = (*Target.parse(self.target).device_flags, *self.flags)
+        return flags if process_flags(flags) else ()
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -72,6 +80,9 @@ class Outcome:
     process: int = 0
     decision: Decision | None = None
 
+
+Task = Callable[[Unit], Outcome]
+"""What a worker process does with a unit."""
 
 OnStart = Callable[[int, int], None]
 """Is told the index of a unit and the number of the worker that begins it."""
@@ -120,7 +131,12 @@ class _Artifacts:
 
 
 def compile_unit(unit: Unit) -> Outcome:
-    """Compiles a unit in this process; the compiler's errors are an outcome, too."""
+    """Compiles a unit; the compiler's errors are an outcome, too.
+
+    It is compiled in this process, unless it has flags that are of another process.
+    """
+    if process_flags(unit.flags) and not IreeSession.process_flags:
+        return _compile_elsewhere(unit)
     artifacts = _Artifacts()
     started = time.perf_counter()
     kernel, error = None, None
@@ -137,3 +153,12 @@ def compile_unit(unit: Unit) -> Outcome:
         seconds=time.perf_counter() - started,
         peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,
     )
+
+
+def _compile_elsewhere(unit: Unit) -> Outcome:
+    # Only now: those processes call `compile_unit`.
+    from hipgraft.service.processes import ProcessWorkers
+
+    with closing(ProcessWorkers(1)) as workers:
+        ((_, outcome),) = workers.run([unit], lambda index, worker: None)
+    return outcome

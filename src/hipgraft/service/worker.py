@@ -1,6 +1,7 @@
 """A worker process: `python -m hipgraft.service.worker FD`.
 
-It gets a function and then units over a socket, and answers each with an outcome. It ends when
+It gets a function, flags of the process, and then units over a socket, and answers each unit with
+an outcome. It ends when
 the other side closes the socket, even in the middle of a compilation: then nobody waits for it.
 """
 
@@ -11,15 +12,12 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from hipgraft.codegen.iree_session import compile_unattended
-from hipgraft.service.unit import Outcome, Unit
-
-Task = Callable[[Unit], Outcome]
+from hipgraft.codegen.iree_session import compile_unattended, set_process_flags
+from hipgraft.service.unit import Task, Unit
 
 
 def main() -> None:
@@ -28,7 +26,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     compile_unattended()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
-    task: Task = connection.recv()
+    task: Task
+    flags: tuple[str, ...]
+    task, flags = connection.recv()
+    if flags:
+        set_process_flags(flags)
     units: queue.SimpleQueue[Unit] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, units), daemon=True).start()
     # The greeting: what follows is time of units.
