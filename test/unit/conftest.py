@@ -16,6 +16,12 @@ import pytest
 os.environ["HIPGRAFT_CACHE_DIR"] = str(Path(__file__).resolve().parents[2] / "build/test-cache")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--random-rounds`."""
+    text = "how often the random tests of the lowering draw graphs of each op (default 2)"
+    parser.addoption("--random-rounds", type=int, default=2, metavar="N", help=text)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """Tells what a case that has just been compared with its oracle covers."""
@@ -40,6 +46,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if not passed:
         return
     terminalreporter.section("(op, mode, element type) that agree with their oracles")
-    for op, count in sorted(Counter(op for op, _, _ in passed).items()):
-        terminalreporter.write_line(f"{count:5} {op}")
+    for op in sorted({op for op, _, _ in passed}):
+        elements = Counter(element for name, _, element in passed if name == op)
+        listed = ", ".join(f"{element} {count}" for element, count in sorted(elements.items()))
+        terminalreporter.write_line(f"{elements.total():5} {op}: {listed}")
     terminalreporter.write_line(f"{len(passed):5} in all, {len(covered['failed'])} that do not")

@@ -56,7 +56,7 @@ COVERED: dict[str, list[tuple[str, str, str]]] = {}
 """By the names of the cases that were lowered, each op in it with its mode and element type."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Case:
     """A graph with its inputs and what the oracle says.
 
@@ -88,6 +88,14 @@ class Case:
     plan: str = "usual"
     compared: Array | None = None
 
+    def __repr__(self) -> str:
+        with make_context(), ir.Location.unknown():
+            _, graph = build_graph(self)
+            return f"{self.name}: {graph.operation}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # what hypothesis shows
+
     def check(self, results: Sequence[Array]) -> None:
         """Compares with the oracle; NaN equals NaN."""
         for result, expected in zip(results, self.expected, strict=True):
@@ -116,21 +124,27 @@ def splat(value: float) -> ir.Value:
     ).result
 
 
+def build_graph(case: Case) -> tuple[ir.Module, hipdnn.GraphOp]:
+    """Builds the graph of `case` with the dialect's builders, in the current context."""
+    shapes = case.shapes or [value.shape for value in case.inputs]
+    elements = [ELEMENTS[value.dtype] for value in case.inputs]
+    types = [tensor_type(*pair) for pair in zip(shapes, elements, strict=True)]
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        logical = case.logical_results or [np.shape(value) for value in case.expected]
+        results = [tensor_type(*pair) for pair in zip(logical, case.elements, strict=True)]
+        source = ir.Operation.create("test.source", results=types)
+        op = hipdnn.graph(list(source.results), results, name=case.name, **case.layouts)
+    with ir.InsertionPoint(op.body):
+        values = case.build(*op.body.arguments)
+        hipdnn.yield_([values] if isinstance(values, ir.Value) else values)
+    return module, op
+
+
 def lower_case(case: Case) -> str:
-    """Builds the graph of `case` with the dialect's builders and lowers it."""
+    """Lowers the graph of `case`."""
     with make_context(), ir.Location.unknown():
-        shapes = case.shapes or [value.shape for value in case.inputs]
-        elements = [ELEMENTS[value.dtype] for value in case.inputs]
-        types = [tensor_type(*pair) for pair in zip(shapes, elements, strict=True)]
-        module = ir.Module.create()
-        with ir.InsertionPoint(module.body):
-            logical = case.logical_results or [np.shape(value) for value in case.expected]
-            results = [tensor_type(*pair) for pair in zip(logical, case.elements, strict=True)]
-            source = ir.Operation.create("test.source", results=types)
-            op = hipdnn.graph(list(source.results), results, name=case.name, **case.layouts)
-        with ir.InsertionPoint(op.body):
-            values = case.build(*op.body.arguments)
-            hipdnn.yield_([values] if isinstance(values, ir.Value) else values)
+        module, op = build_graph(case)
         errors = hipdnn.verify(module)
         if errors:
             raise errors[0]

@@ -67,12 +67,20 @@ def negative_scale_case() -> Case:
 
 
 def quantize_case(
-    source: str, element: str, kind: str, *, block: int = 16, axis: int | None = None
+    source: str,
+    element: str,
+    kind: str,
+    *,
+    shape: Sequence[int] = (32, 64),
+    block: int = 16,
+    axis: int | None = None,
 ) -> Case:
-    x = uniform(random, (32, 64), source, -900, 900) * np.exp(random.uniform(-9, 3, (32, 64)))
+    x = uniform(random, shape, source, -900, 900) * np.exp(random.uniform(-9, 3, shape))
     x = x.astype(DTYPES[source])
-    x[:, :] = np.where(np.arange(64) // 16 == 1, 0, x) if axis is None else x
-    y, scale = quantize(x, block, 1 if axis is None else axis, DTYPES[element], DTYPES[kind])
+    blocked = len(shape) - 1 if axis is None else axis
+    if axis is None:
+        x[..., block : 2 * block] = 0  # a block without a scale
+    y, scale = quantize(x, block, blocked, DTYPES[element], DTYPES[kind])
     return op_case(
         f"quantize_{source}_{element}_{kind}_{'last' if axis is None else axis}",
         hipdnn.BlockScaleQuantizeOp,

@@ -14,7 +14,7 @@ from hipgraft.dialects import hipdnn
 
 # rtol, atol of hipDNN's tests.
 CONV = {"f32": (1e-5, 1e-5), "f16": (1e-2, 1e-2), "bf16": (2e-2, 1e-1)}
-GRADIENT = {"f32": (1e-5, 1e-5), "f16": (2e-2, 2e-2)}
+GRADIENT = {"f32": (1e-5, 1e-5), "f16": (2e-2, 2e-2), "bf16": (2e-2, 2e-2)}
 MATMUL = {"f32": (1e-5, 1e-5), "f16": (1e-2, 1e-2), "bf16": (1e-2, 1e-2)}
 
 random = np.random.default_rng(7)
@@ -231,8 +231,12 @@ CASES = [
     *gradient_cases(
         "2d_depthwise", (2, 4, 9, 8), (4, 1, 3, 3), pre=[1, 1], stride=[2, 2], dilation=[1, 1]
     ),
-    *gradient_cases(
-        "2d", (2, 4, 9, 8), (6, 4, 3, 3), "f16", pre=[1, 1], stride=[2, 2], dilation=[1, 1]
+    *(
+        case
+        for element in ("f16", "bf16")
+        for case in gradient_cases(
+            "2d", (2, 4, 9, 8), (6, 4, 3, 3), element, pre=[1, 1], stride=[2, 2], dilation=[1, 1]
+        )
     ),
     matmul_case("matmul", (17, 24), (24, 19)),
     matmul_case("matmul_ta", (17, 24), (24, 19), transposed="a"),

@@ -69,7 +69,7 @@ NAMES = (
     "ln_f16",
     "ln_one_row_f32",
     "rms_bf16",
-    "batchnorm_training_f32",
+    "batchnorm_training_4d_f32",
     "maxpool_f32",
     "avgpool_valid_f32",
     "softmax",

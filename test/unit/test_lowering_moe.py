@@ -31,13 +31,14 @@ def forward_case(
     starts: Array,
     *,
     tokens: int = 7,
+    weights: tuple[int, int, int] = (3, 9, 5),
     index: list[int] | None = None,
     choice: list[int] | None = None,
     rows: int | None = None,
     **attributes: Any,
 ) -> Case:
-    token = uniform(random, (1, tokens, 9), element)
-    weight = uniform(random, (3, 9, 5), element)
+    token = uniform(random, (1, tokens, weights[1]), element)
+    weight = uniform(random, weights, element)
     given = {
         name: np.array(values)
         for name, values in (("index", index), ("choice", choice))
@@ -69,9 +70,10 @@ def forward_case(
     )
 
 
-def backward_case(element: str) -> Case:
-    token, doutput = uniform(random, (1, 8, 6), element), uniform(random, (1, 8, 5), element)
-    starts = offsets(0, 3, 3, 6)
+def backward_case(
+    element: str, starts: Array, *, tokens: int = 8, weight: tuple[int, int] = (6, 5)
+) -> Case:
+    token, doutput = (uniform(random, (1, tokens, size), element) for size in weight)
     wide = [value[0].astype(np.float64) for value in (token, doutput)]
     return op_case(
         f"backward_{element}",
@@ -111,7 +113,7 @@ CASES = [
         )
         for element in TOLERANCE
     ),
-    *(backward_case(element) for element in TOLERANCE),
+    *(backward_case(element, offsets(0, 3, 3, 6)) for element in TOLERANCE),
 ]
 
 

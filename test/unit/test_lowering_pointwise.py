@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from hipgraft.dialects import hipdnn
 
 # Absolute and relative, of the compute type's rounding and of the result's.
 TOLERANCE = {"f64": 1e-7, "f32": 1e-5, "f16": 1e-3, "bf16": 1e-2, "i32": 0, "i64": 0, "i8": 0}
+
+SHAPES = [(3, 4, 5), (4, 1), (3, 1, 5)]
 
 BINARY = frozenset(
     {
@@ -52,9 +55,9 @@ def arity(mode: str) -> int:
     return 3 if mode == "binary_select" else 2 if mode in BINARY else 1
 
 
-def operands(mode: str, element: str) -> list[Array]:
+def operands(mode: str, element: str, shapes: Sequence[Sequence[int]]) -> list[Array]:
     random = np.random.default_rng(zlib.crc32(mode.encode()))
-    shapes = [(3, 4, 5), (4, 1), (3, 1, 5)][: arity(mode)]
+    shapes = shapes[: arity(mode)]
     if element.startswith("i"):
         values = [random.integers(-9, 10, shape) for shape in shapes]
         if mode in ("div", "mod"):
@@ -72,8 +75,14 @@ def operands(mode: str, element: str) -> list[Array]:
     return [value.astype(DTYPES[element]) for value in values]
 
 
-def pointwise_case(mode: str, element: str, *, with_attributes: bool = False) -> Case:
-    inputs = operands(mode, element)
+def pointwise_case(
+    mode: str,
+    element: str,
+    *,
+    with_attributes: bool = False,
+    shapes: Sequence[Sequence[int]] = SHAPES,
+) -> Case:
+    inputs = operands(mode, element, shapes)
     family, given = ATTRIBUTES[mode] if with_attributes else ("", {})
     attributes: dict[str, Any] = {SPELLING[family, key]: value for key, value in given.items()}
     wide = [value.astype(np.int64 if element.startswith("i") else np.float64) for value in inputs]

@@ -19,9 +19,11 @@ LAYERNORM = {"f32": 1e-4, "f16": 1e-3, "bf16": 1e-2}
 RMSNORM = {"f32": 4e-3, "f16": 4e-3, "bf16": 8e-3}
 BATCHNORM = {"f32": 2e-4, "f16": 5e-4, "bf16": 5e-3}
 VARIANCE = {"f32": 2e-4, "f16": 8e-4, "bf16": 7e-3}
+TRAINING = {"f32": 4e-3, "f16": 4e-3, "bf16": 8e-3}
 SDPA = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
 
 EPSILON = 1e-5
+IMAGES = (2, 6, 5, 4)
 
 random = np.random.default_rng(11)
 
@@ -34,13 +36,15 @@ def wide(*values: Array) -> list[Array]:
     return [value.astype(np.float64) for value in values]
 
 
-def reduction_case(mode: str, axes: tuple[int, ...], element: str) -> Case:
+def reduction_case(
+    mode: str, axes: tuple[int, ...], element: str, shape: Sequence[int] = (3, 4, 5)
+) -> Case:
     if element == "i32":
-        x = random.integers(-5, 6, (3, 4, 5)).astype(np.int32)
+        x = random.integers(-5, 6, shape).astype(np.int32)
         expected = reduce(mode, x.astype(np.int64), axes)
     else:
-        x = uniform((3, 4, 5), element, 0.5, 1.5) * np.array([[[1], [-1], [1], [0]]])
-        x = x.astype(DTYPES[element])
+        signs = np.resize([1, -1, 1, 0], (*shape[:-1], 1))
+        x = (uniform(shape, element, 0.5, 1.5) * signs).astype(DTYPES[element])
         expected = reduce(mode, x.astype(np.float64), axes)
 
     def build(value: Any) -> Any:
@@ -104,10 +108,15 @@ def rmsnorm_case(name: str, x: Sequence[int], scale: Sequence[int], element: str
     return Case(f"{name}_{element}", values, build, expected, elements, tolerance, tolerance)
 
 
-def batchnorm_case(element: str, *, variance: bool) -> Case:
-    x = uniform((2, 6, 5, 4), element)
-    mean, scale, bias = (uniform((1, 6, 1, 1), "f32") for _ in range(3))
-    spread = uniform((1, 6, 1, 1), "f32", 0.5, 2)
+def channel_shape(x: Sequence[int]) -> tuple[int, ...]:
+    """Shape of a value per channel of activations [N, C, spatial...]."""
+    return (1, x[1], *[1] * (len(x) - 2))
+
+
+def batchnorm_case(element: str, shape: Sequence[int] = IMAGES, *, variance: bool) -> Case:
+    x, channel = uniform(shape, element), channel_shape(shape)
+    mean, scale, bias = (uniform(channel, "f32") for _ in range(3))
+    spread = uniform(channel, "f32", 0.5, 2)
     factor = 1 / np.sqrt(spread.astype(np.float64) + EPSILON) if variance else spread
     expected = (wide(x)[0] - mean) * factor * scale + bias
 
@@ -122,13 +131,14 @@ def batchnorm_case(element: str, *, variance: bool) -> Case:
     return Case(name, inputs, build, [expected], [element], tolerance, tolerance)
 
 
-def batchnorm_training_case(element: str) -> Case:
+def batchnorm_training_case(element: str, shape: Sequence[int] = IMAGES) -> Case:
     """All results: y, the batch's statistics, and the updated running ones."""
-    x = uniform((2, 6, 5, 4), element)
-    scale, bias, mean, variance = (uniform((1, 6, 1, 1), "f32", 0.5, 2) for _ in range(4))
-    channel = (0, 2, 3)
-    y, batch_mean, inverse = layernorm(*wide(x, scale, bias), EPSILON, channel)
-    unbiased = wide(x)[0].var(axis=channel, keepdims=True, ddof=1)
+    x, channel = uniform(shape, element), channel_shape(shape)
+    scale, bias, mean, variance = (uniform(channel, "f32", 0.5, 2) for _ in range(4))
+    axes = (0, *range(2, len(shape)))
+    y, batch_mean, inverse = layernorm(*wide(x, scale, bias), EPSILON, axes)
+    is_one = x.size == shape[1]  # the variance of one element stays biased
+    unbiased = wide(x)[0].var(axis=axes, keepdims=True, ddof=0 if is_one else 1)
     momentum = 0.25
     running = [
         (1 - momentum) * mean + momentum * batch_mean,
@@ -137,7 +147,7 @@ def batchnorm_training_case(element: str) -> Case:
     names = ("mean", "inv_variance", "next_running_mean", "next_running_variance")
 
     def build(gx: Any, gs: Any, gb: Any, gm: Any, gv: Any) -> Any:
-        types = {name: tensor_type((1, 6, 1, 1), "f32") for name in names}
+        types = {name: tensor_type(channel, "f32") for name in names}
         op = hipdnn.BatchnormOp.build(
             gx, gs, gb, splat(EPSILON), gm, gv, splat(momentum), results={"y": None, **types}
         )
@@ -146,7 +156,8 @@ def batchnorm_training_case(element: str) -> Case:
     expected = [y, batch_mean, inverse, *running]
     elements = [element, *["f32"] * 4]
     inputs = [x, scale, bias, mean, variance]
-    return Case(f"batchnorm_training_{element}", inputs, build, expected, elements, 4e-3, 4e-3)
+    name, tolerance = f"batchnorm_training_{len(shape)}d_{element}", TRAINING[element]
+    return Case(name, inputs, build, expected, elements, tolerance, tolerance)
 
 
 def pool_case(
@@ -277,7 +288,7 @@ CASES = [
         for axes in ((2,), (0, 2), (0, 1, 2))
     ),
     *(reduction_case(mode.value, (1,), "f16") for mode in hipdnn.ReductionMode),
-    *(reduction_case(mode, (1, 2), "bf16") for mode in ("ADD", "MAX", "AVG", "NORM2")),
+    *(reduction_case(mode.value, (1, 2), "bf16") for mode in hipdnn.ReductionMode),
     *(reduction_case(mode, (0, 1), "i32") for mode in ("ADD", "MIN", "MAX", "AMAX", "NORM1")),
     *(nan_reduction_case(mode) for mode in ("MAX", "MIN", "AMAX")),
     *(layernorm_case("ln", (2, 6, 32), (1, 1, 32), element) for element in LAYERNORM),
@@ -289,8 +300,8 @@ CASES = [
     rmsnorm_case("rms_channel", (2, 6, 5, 4), (1, 6, 1, 1), "f32"),
     *(batchnorm_case(element, variance=False) for element in BATCHNORM),
     *(batchnorm_case(element, variance=True) for element in VARIANCE),
-    batchnorm_training_case("f32"),
-    batchnorm_training_case("f16"),
+    *(batchnorm_training_case(element) for element in TRAINING),
+    batchnorm_training_case("f32", (1, 3)),
     softmax_case(),
     pool_case("maxpool", "MAXPOOL", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0), "NEG_INF_PAD"),
     pool_case("maxpool_zeros", "MAXPOOL", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0)),

@@ -48,12 +48,22 @@ SHAPES = {
 
 
 def forward_case(mode: str, padding: str, form: str, element: str = "f32") -> Case:
-    shape, windows = SHAPES[form]
+    return windows_case(f"{mode}_{padding}_{form}", *SHAPES[form], mode, padding, element)
+
+
+def windows_case(
+    name: str,
+    shape: Sequence[int],
+    windows: dict[str, list[int]],
+    mode: str,
+    padding: str,
+    element: str,
+) -> Case:
     x = uniform(random, shape, element, -2, 1)
     y, index = Resampling(x.astype(np.float64), mode, **windows, padding=padding).forward()
     is_max = mode == "MAXPOOL"
     return op_case(
-        f"{mode}_{padding}_{form}_{element}",
+        f"{name}_{element}",
         hipdnn.ResampleFwdOp,
         {"x": x},
         {"y": y, "index": index} if is_max else {"y": y},
@@ -83,14 +93,24 @@ def nan_case() -> Case:
 
 
 def backward_case(mode: str, form: str, element: str = "f32", padding: str = "ZERO_PAD") -> Case:
-    shape, windows = SHAPES[form]
+    return windows_gradient_case(f"{mode}_{form}", *SHAPES[form], mode, padding, element)
+
+
+def windows_gradient_case(
+    name: str,
+    shape: Sequence[int],
+    windows: dict[str, list[int]],
+    mode: str,
+    padding: str,
+    element: str,
+) -> Case:
     x = uniform(random, shape, element, -2, 1).astype(np.float64)
     oracle = Resampling(x, mode, **windows, padding=padding)
     _, index = oracle.forward()
     dy = uniform(random, oracle.shape, element)
     operands = {"dy": dy} | ({"index": index.astype(np.int32)} if mode == "MAXPOOL" else {})
     return op_case(
-        f"backward_{mode}_{form}_{element}",
+        f"backward_{name}_{element}",
         hipdnn.ResampleBwdOp,
         operands,
         {"dx": oracle.backward(dy.astype(np.float64))},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from hipgraft.codegen.lowering.context import (
     Lowering,
@@ -13,8 +14,7 @@ from hipgraft.codegen.lowering.context import (
 )
 from hipgraft.codegen.lowering.convolution import Sliding, convolve, flipped
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.padding import padded
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.padding import padded, without_unread
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.windows import spread
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
@@ -28,7 +28,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     if op.conv_mode is ConvMode.CONVOLUTION:
         w = flipped(emitter, w)
     shape = shape_of(op.dx)
-    before = _reach(w, sliding)
+    before = [span - 1 for span in sliding.spans(w.shape[2:])]
     span = [(extent - 1) * step + 1 for extent, step in zip(dy.shape[2:], op.stride, strict=True)]
     low = [reach - pad for reach, pad in zip(before, op.pre_padding, strict=True)]
     high = [
@@ -52,11 +52,13 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     groups = x.shape[1] // shape[1]
     accumulator = accumulator_type(op, x.element, dy.element)
     x = padded(emitter, x, op.pre_padding, op.post_padding)
+    sliding = Sliding.of(op)
+    x = without_unread(emitter, x, sliding.spans(shape[2:]), dy.shape[2:])
     init = emitter.filled(Tensor.logical("", shape, accumulator), 0)
     if groups > 1:
         x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
         init = emitter.split_dim(init, 0, groups)
-    maps, kinds = _wgrad_loops(Sliding.of(op), grouped=groups > 1)
+    maps, kinds = _wgrad_loops(sliding, grouped=groups > 1)
     dw = emitter.contraction("dw", x, dy, init, maps, kinds)
     dw = emitter.reshape(dw, shape)
     if op.conv_mode is ConvMode.CONVOLUTION:
@@ -80,30 +82,9 @@ def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[st
     return maps, ["parallel"] * len(parallel) + ["reduction"] * len(reduced)
 
 
-def _reach(w: Tensor, sliding: Sliding) -> list[int]:
-    """Distance from the first to the last element of the window, per spatial dim."""
-    extents = zip(w.shape[2:], sliding.dilation, strict=True)
-    return [(extent - 1) * step for extent, step in extents]
-
-
 def _turned(emitter: Emitter, w: Tensor, groups: int) -> Tensor:
     """Swaps output and input channels in each group, and reverses the window."""
-    per_group = w.shape[0] // groups
-    shape = (groups * w.shape[1], per_group, *w.shape[2:])
-
-    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        channel, filter_ = scalars.index(0), scalars.index(1)
-        size = scalars.constant(w.shape[1], "index")
-        group = scalars.op("arith.divui", channel, size)
-        first = scalars.op("arith.muli", group, scalars.constant(per_group, "index"))
-        places = [
-            scalars.op("arith.addi", first, filter_),
-            scalars.op("arith.remui", channel, size),
-        ]
-        for dim in range(2, w.rank):
-            last = scalars.constant(w.shape[dim] - 1, "index")
-            places.append(scalars.op("arith.subi", last, scalars.index(dim)))
-        return [scalars.element(w, *places)]
-
-    init = emitter.empty(Tensor.logical("", shape, w.element))
-    return emitter.generic("turned", [], [init], body, shape=shape)[0]
+    split = emitter.split_dim(w, 0, groups)
+    swapped = emitter.logical(split.permuted((0, 2, 1, *range(3, split.rank))))
+    turned = emitter.reshape(swapped, (groups * w.shape[1], w.shape[0] // groups, *w.shape[2:]))
+    return flipped(emitter, turned) if prod(w.shape[2:]) > 1 else turned

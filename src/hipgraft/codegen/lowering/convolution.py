@@ -17,7 +17,7 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.padding import padded
+from hipgraft.codegen.lowering.padding import padded, without_unread
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode, ConvolutionOp
@@ -67,6 +67,10 @@ class Sliding:
         """Returns the attributes of `op`."""
         return cls(op.pre_padding, op.post_padding, op.stride, op.dilation)
 
+    def spans(self, window: Sequence[int]) -> list[int]:
+        """Returns the elements from the first to the last of a window of these extents."""
+        return [(extent - 1) * step + 1 for extent, step in zip(window, self.dilation, strict=True)]
+
     @property
     def text(self) -> str:
         """Attributes of linalg's named ops, which convolve padded operands."""
@@ -115,6 +119,7 @@ def convolve(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, result: T
     is_last = x.lies_in(last) and not x.lies_in(first)
     order = last if is_last and (depthwise or groups == 1) else first
     x = padded(emitter, emitter.in_order(x, order), sliding.before, sliding.after)
+    x = without_unread(emitter, x, sliding.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
     if depthwise:
         return _depthwise(emitter, sliding, x, w, init)

@@ -43,6 +43,27 @@ def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]
     return replace(result, name=emitter.op("cropped", text))
 
 
+def without_unread(
+    emitter: Emitter, x: Tensor, spans: Sequence[int], positions: Sequence[int]
+) -> Tensor:
+    """Leaves out what windows do not read of the dims in which there is only one.
+
+    IREE 3.13.0 folds the loop over one position away, and then takes the extent that is left for
+    that of the window.
+
+    Args:
+        emitter: where the ops go.
+        x: what the windows slide over, padded, [N, C, spatial...].
+        spans: elements from the first to the last of a window, per spatial dim.
+        positions: number of windows, per spatial dim.
+    """
+    unread = [
+        span - extent if count == 1 else 0
+        for span, extent, count in zip(spans, x.shape[2:], positions, strict=True)
+    ]
+    return cropped(emitter, x, [0] * len(unread), unread)
+
+
 def positive(pads: Sequence[int]) -> list[int]:
     """Returns the paddings, 0 for those that leave elements out."""
     return [max(pad, 0) for pad in pads]

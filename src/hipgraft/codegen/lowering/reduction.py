@@ -116,9 +116,10 @@ def accumulate(
 
 
 def _is_total(x: Tensor, dims: Sequence[int]) -> bool:
-    """Whether several stored dims are reduced to a single element."""
+    """Whether several stored dims of several elements are reduced to a single one."""
     stays = any(extent > 1 and dim not in dims for dim, extent in enumerate(x.shape))
-    return not stays and len(x.dims) > 1 and x.lies_in(range(x.rank))
+    several = len(x.dims) > 1 and math.prod(x.shape) > 1
+    return not stays and several and x.lies_in(range(x.rank))
 
 
 def _flattened(emitter: Emitter, operands: Sequence[Tensor]) -> list[Tensor]:

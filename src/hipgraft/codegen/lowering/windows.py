@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.padding import cropped, padded, positive
+from hipgraft.codegen.lowering.padding import cropped, padded, positive, without_unread
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 
@@ -67,6 +67,8 @@ def reduce_windows(
             operands' types. Loops are n, c, positions, window.
     """
     extents = emitter.empty(Tensor.logical("", window.size, compute))
+    positions = inits[0].shape[2:]
+    operands = [without_unread(emitter, value, window.size, positions) for value in operands]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> Sequence[Scalar]:
         totals = arguments[len(operands) + 1 :]
