@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,26 @@ def accumulation_case() -> Case:
     return Case("f32_accumulator", [a, b], build, [np.array([[6144.0]])], ["f16"], 0, 0)
 
 
+def for_cuda(case: Case) -> Case:
+    """The same in the form that is meant for CUDA's matrix instructions."""
+    return replace(case, name=f"{case.name}_cuda", target="sm_80")
+
+
+# Windows of one element, and products whose depth matrix instructions do not take.
+CUDA_CASES = [
+    conv_case("conv_1x1", (2, 16, 7, 6), (8, 16, 1, 1), "f16"),
+    conv_case("conv_1x1_padded", (2, 16, 7, 6), (8, 16, 1, 1), "f16", pre=[1, 0]),
+    conv_case("conv_1x1_odd", (2, 12, 15, 15), (20, 12, 1, 1), "f16", stride=[2, 2]),
+    conv_case("conv_1x1_grouped", (2, 24, 7, 7), (8, 12, 1, 1), "f16"),
+    conv_case("conv_1x1_last", (2, 16, 8, 8), (24, 16, 1, 1), "f16", channels_last=True),
+    conv_case("conv_1x1_one_position", (3, 12, 1, 1), (24, 12, 1, 1), "f16"),
+    *gradient_cases(
+        "1x1", (2, 12, 9, 8), (20, 12, 1, 1), "f16", pre=[0, 0], stride=[2, 2], dilation=[1, 1]
+    ),
+    matmul_case("matmul_odd", (3, 17, 20), (3, 20, 19), "f16"),
+    matmul_case("matmul_odd_crossed", (2, 1, 5, 9), (1, 3, 9, 7), "f16", transposed="a"),
+]
+
 CASES = [
     conv_case("conv_1d", (2, 8, 20), (6, 8, 3), pre=[1]),
     conv_case("conv_1d_grouped", (2, 8, 20), (6, 4, 3), pre=[1], stride=[2]),
@@ -258,6 +279,7 @@ CASES = [
     matmul_case("matmul_widened", (17, 24), (24, 19), "f16", result="f32"),
     integer_case(),
     accumulation_case(),
+    *map(for_cuda, CUDA_CASES),
 ]
 
 
@@ -293,6 +315,22 @@ def test_contraction(case: Case, results: dict[str, list[Array]]) -> None:
 def test_named_op(name: str, op: str) -> None:
     case = next(case for case in CASES if case.name == name)
     assert f"{op} " in lower_case(case) or f"{op}\n" in lower_case(case)
+
+
+@pytest.mark.parametrize(
+    ("name", "factors"),
+    [
+        ("conv_1x1_f16_cuda", "tensor<8x16xf16>, tensor<2x16x42xf16>"),
+        ("conv_1x1_odd_f16_cuda", "tensor<20x16xf16>, tensor<2x16x64xf16>"),
+        ("conv_1x1_last_f16_cuda", "tensor<2x8x8x16xf16>, tensor<24x1x1x16xf16>"),
+        ("wgrad_1x1_f16_cuda", "tensor<2x20x5x4xf16>, tensor<2x12x9x8xf16>"),
+        ("matmul_odd_f16_cuda", "tensor<3x17x32xf16>, tensor<3x32x19xf16>"),
+    ],
+)
+def test_factors_on_cuda(name: str, factors: str) -> None:
+    """First that with the result's earlier dim; a depth that is multiplied as a whole."""
+    text = lower_case(next(case for case in CASES if case.name == name))
+    assert f" : {factors})" in text
 
 
 def test_channels_last_needs_no_transposition() -> None:

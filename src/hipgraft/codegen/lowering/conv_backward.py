@@ -40,7 +40,7 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     dy = spread(emitter, dy, op.stride, low, high)
     moves = Sliding([0] * len(ones), [0] * len(ones), ones, op.dilation)
     result = Tensor.logical("", shape, accumulator)
-    return [emitter.cast(convolve(emitter, moves, dy, filters, result), element_of(op.dx))]
+    return [emitter.cast(convolve(lowering, moves, dy, filters, result), element_of(op.dx))]
 
 
 @lowers(ConvWgradOp)
@@ -59,7 +59,7 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
         x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
         init = emitter.split_dim(init, 0, groups)
     maps, kinds = _wgrad_loops(sliding, grouped=groups > 1)
-    dw = emitter.contraction("dw", x, dy, init, maps, kinds)
+    dw = emitter.contraction("dw", dy, x, init, maps, kinds)
     dw = emitter.reshape(dw, shape)
     if op.conv_mode is ConvMode.CONVOLUTION:
         dw = flipped(emitter, dw)
@@ -67,7 +67,7 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[str]]:
-    """Maps of loops to x [n, g, c, ...], dy [n, g, k, ...] and dw [g, k, c, ...]; their kinds."""
+    """Maps of loops to dy [n, g, k, ...], x [n, g, c, ...] and dw [g, k, c, ...]; their kinds."""
     group = ["g"] if grouped else []
     window = [f"r{dim}" for dim in range(len(sliding.stride))]
     out = [f"p{dim}" for dim in range(len(sliding.stride))]
@@ -77,7 +77,7 @@ def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[st
     ]
     parallel, reduced = [*group, "k", "c", *window], ["n", *out]
     loops = ", ".join([*parallel, *reduced])
-    results = (["n", *group, "c", *read], ["n", *group, "k", *out], parallel)
+    results = (["n", *group, "k", *out], ["n", *group, "c", *read], parallel)
     maps = [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
     return maps, ["parallel"] * len(parallel) + ["reduction"] * len(reduced)
 

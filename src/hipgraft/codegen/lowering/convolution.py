@@ -6,6 +6,7 @@ way becomes a reduction with one workgroup per output element.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,9 @@ from hipgraft.codegen.lowering.context import (
     lowers,
     shape_of,
 )
+from hipgraft.codegen.lowering.conv_product import has_unit_window, multiplied
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
 from hipgraft.codegen.lowering.padding import padded, without_unread
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
@@ -88,7 +91,7 @@ def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     x, w = operands_of(op, lowering)
     accumulator = accumulator_type(op, x.element, w.element)
     result = Tensor.logical("", shape_of(op.y), accumulator)
-    return [emitter.cast(convolve(emitter, Sliding.of(op), x, w, result), element_of(op.y))]
+    return [emitter.cast(convolve(lowering, Sliding.of(op), x, w, result), element_of(op.y))]
 
 
 def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
@@ -98,11 +101,11 @@ def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
     return x, flipped(emitter, w) if op.conv_mode is ConvMode.CONVOLUTION else w
 
 
-def convolve(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
+def convolve(lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
     """Emits the convolution of `x` with `w`, in groups.
 
     Args:
-        emitter: where the ops go.
+        lowering: where the ops go.
         sliding: how the window moves.
         x: activations [N, C, spatial...], channels first or last.
         w: filters [K, C / groups, window...].
@@ -111,12 +114,17 @@ def convolve(emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, result: T
     Returns:
         The accumulated result, channels last if `x` is.
     """
-    first = tuple(range(x.rank))
+    emitter, first = lowering.emitter, tuple(range(x.rank))
     last = (0, *range(2, x.rank), 1)
     sliding, w = _without_lone_padding(emitter, sliding, x, w, result)
     groups = x.shape[1] // w.shape[1]
     depthwise = w.shape[1] == 1 and w.shape[0] == groups and groups > 1
     is_last = x.lies_in(last) and not x.lies_in(first)
+    is_product = has_unit_window(w.shape) and math.prod(result.shape[2:]) > 1 and not depthwise
+    if is_product and not is_last and on_cuda_matrix_units(lowering.target, x):
+        # IREE 3.13.0 makes products of them whose first factor has the result's later dim, and
+        # then confuses rows and columns.
+        return multiplied(lowering, sliding, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     x = padded(emitter, emitter.in_order(x, order), sliding.before, sliding.after)
     x = without_unread(emitter, x, sliding.spans(w.shape[2:]), result.shape[2:])

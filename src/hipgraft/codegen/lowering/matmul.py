@@ -13,18 +13,22 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.padding import padded
+from hipgraft.codegen.lowering.scalars import bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import MatmulOp
+
+_CUDA_DEPTH = 16
 
 
 @lowers(MatmulOp)
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies into an accumulator and rounds once."""
-    emitter = lowering.emitter
     a, b = operands_of(op, lowering)
     accumulator = accumulator_type(op, a.element, b.element)
-    product = multiply(emitter, a, b, shape_of(op.c), accumulator)
-    return [emitter.cast(product, element_of(op.c))]
+    product = multiply_whole(lowering, a, b, shape_of(op.c), accumulator)
+    return [lowering.emitter.cast(product, element_of(op.c))]
 
 
 def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
@@ -55,6 +59,43 @@ def multiply(
     squeezed = tuple(shape[dim] for dim in (*batch, rank - 2, rank - 1))
     init = emitter.filled(Tensor.logical("", squeezed, accumulator), 0)
     return emitter.reshape(_contract(emitter, a, b, init), shape)
+
+
+def multiply_whole(
+    lowering: Lowering, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
+) -> Tensor:
+    """Emits `a · b` as `multiply` does, with K padded where the target needs that."""
+    emitter, more = lowering.emitter, missing_depth(lowering.target, b)
+    if not more:
+        return multiply(emitter, a, b, shape, accumulator)
+    a, b = _deeper(emitter, a, [0, more]), _deeper(emitter, b, [more, 0])
+    wide = (*([1] * (a.rank - len(shape))), *shape)
+    return emitter.reshape(multiply(emitter, a, b, wide, accumulator), shape)
+
+
+def on_cuda_matrix_units(target: Target, value: Tensor) -> bool:
+    """Returns whether CUDA's matrix instructions multiply elements like these."""
+    is_narrow = is_float(value.element) and bit_width(value.element) <= 16
+    return target.kind is TargetKind.CUDA and is_narrow
+
+
+def missing_depth(target: Target, b: Tensor) -> int:
+    """Returns what K lacks to be one that CUDA's matrix instructions take.
+
+    Where they take part of `b` [batch..., K, N], IREE 3.13.0 reads all: rows of the next matrix,
+    and those behind the last one, where 0 times whatever lies there may be NaN.
+    """
+    is_stacked = math.prod(b.shape[:-2]) > 1
+    if not is_stacked or not on_cuda_matrix_units(target, b):
+        return 0
+    return -b.shape[-2] % _CUDA_DEPTH
+
+
+def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
+    """Appends zeros to the matrix dims; `padded` leaves the two outermost dims alone."""
+    while value.rank < 4:
+        value = value.with_unit_dim(0)
+    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
 
 
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:

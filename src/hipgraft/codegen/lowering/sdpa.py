@@ -23,8 +23,9 @@ from hipgraft.codegen.lowering.context import (
 )
 from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.matmul import missing_depth
 from hipgraft.codegen.lowering.reduction import reduce_dims
-from hipgraft.codegen.lowering.scalars import Scalar
+from hipgraft.codegen.lowering.scalars import Scalar, bit_width
 from hipgraft.codegen.lowering.sdpa_fused import can_fuse, fused_attention, is_fast_fused
 from hipgraft.codegen.lowering.sdpa_mask import KEYS
 from hipgraft.codegen.lowering.sdpa_padded import can_pad, is_fast_padded, padded_attention
@@ -81,7 +82,12 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     scores = masked_scores(op, lowering, q, k, op.scale, op.descale_q, op.descale_k)
     softmax = _Softmax.of(emitter, scores, _sink(op, lowering))
     weights = softmax.weights()
-    read = _scaled(lowering, weights, v.element, op.dropout_mask, op.dropout_scale, op.scale_s)
+    # Wide weights take no matrix instructions, which would need padded operands. The compiler
+    # would undo widening what was just rounded to 16 bits.
+    is_wide = missing_depth(lowering.target, v) > 0
+    element = weights.element if is_wide and bit_width(v.element) == 16 else v.element
+    read = _scaled(lowering, weights, element, op.dropout_mask, op.dropout_scale, op.scale_s)
+    read = emitter.cast(read, weights.element) if is_wide else read
     product = product_of_heads(emitter, read, v, scores.element)
     attention = _scaled(lowering, product, scores.element, op.descale_s, op.descale_v)
     results = [_scaled(lowering, attention, element_of(op.o), op.scale_o)]

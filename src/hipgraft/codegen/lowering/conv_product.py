@@ -1,0 +1,58 @@
+"""Convolutions with windows of one element as matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.matmul import multiply_whole
+from hipgraft.codegen.lowering.padding import padded
+from hipgraft.codegen.lowering.tensor import Tensor
+
+if TYPE_CHECKING:
+    from hipgraft.codegen.lowering.convolution import Sliding
+
+
+def has_unit_window(w: Sequence[int]) -> bool:
+    """Returns whether filters of shape `[K, C / groups, window...]` see one element at a time."""
+    return set(w[2:]) == {1}
+
+
+def multiplied(
+    lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Multiplies the filters by each image, of which a stride leaves elements out.
+
+    Args:
+        lowering: where the ops go.
+        sliding: how the window moves.
+        x: activations [N, C, spatial...].
+        w: filters [K, C / groups, 1...].
+        result: shape and accumulator type of the result [N, K, spatial...].
+    """
+    emitter = lowering.emitter
+    (images, channels), (filters, depth) = x.shape[:2], w.shape[:2]
+    groups, places = channels // depth, math.prod(result.shape[2:])
+    x = padded(emitter, emitter.logical(x), sliding.before, sliding.after)
+    x = _strided(emitter, x, sliding.stride, result.shape[2:])
+    x = emitter.split_dim(emitter.reshape(x, (images, channels, places)), 1, groups)
+    w = emitter.split_dim(emitter.reshape(emitter.logical(w), (filters, depth)), 0, groups)
+    shape = (images, groups, filters // groups, places)
+    y = multiply_whole(lowering, w.with_unit_dim(0), x, shape, result.element)
+    return emitter.reshape(emitter.reshape(y, (images, filters, places)), result.shape)
+
+
+def _strided(emitter: Emitter, x: Tensor, stride: Sequence[int], shape: Sequence[int]) -> Tensor:
+    """Takes every `stride`-th element of each spatial dim."""
+    if max(stride) == 1:
+        return x
+    result = replace(x, shape=(*x.shape[:2], *shape))
+    text = (
+        f"tensor.extract_slice {x.name}{[0] * x.rank} {list(result.shape)} {[1, 1, *stride]} : "
+        f"{x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("strided", text))
