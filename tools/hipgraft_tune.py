@@ -29,18 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hipgraft-tune",
-        description="Compiles each graph of a model in several ways, ranks them by the static "
-        "figures of their kernels, and writes overrides for hipgraft-compile --overrides; or, "
-        "with --database, tries all lowerings and keeps the best for hipgraft-compile --tuning-db.",
+        description="Compiles each graph of a model in several ways, ranks them by the time that "
+        "their kernels take or by static figures, and writes overrides for hipgraft-compile "
+        "--overrides; or, with --database, tries all lowerings and keeps the best for "
+        "hipgraft-compile --tuning-db.",
         allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
     service_flags.add_worker_arguments(parser)
     add = parser.add_argument
-    add("--target", default="gfx942", metavar="ARCH", help="one AMDGPU architecture")
+    add("--target", default="gfx942", metavar="ARCH", help="one architecture, or cpu")
     add("--graph", default="*", metavar="GLOB", help="names of the graphs to tune")
     add("--candidates", default="", metavar="FILE.yaml", help="a list of name, flags, tuning_spec")
     service_flags.add_judge_arguments(parser)
+    parser.set_defaults(judges="")
     add("--database", default="", metavar="OUT.json", help="tuning database to write or add to")
     add("--budget", type=float, default=600.0, metavar="SECONDS", help="with --database, to begin")
     add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
@@ -49,7 +51,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
+    flags.judges = flags.judges or _default_judges(flags)
     return _write_database(flags) if flags.database else _write_overrides(flags)
+
+
+def _default_judges(flags: argparse.Namespace) -> str:
+    """Returns `timed` where a device is found that runs the target's kernels."""
+    from hipgraft.codegen.target import Target
+    from hipgraft.tuning.timed import can_time
+
+    return "timed" if can_time(Target.parse(flags.target), flags.judge_device) else "static"
 
 
 def _write_database(flags: argparse.Namespace) -> int:
@@ -87,9 +98,11 @@ def _write_overrides(flags: argparse.Namespace) -> int:
     from hipgraft.program import compile
     from hipgraft.service import CompileService
     from hipgraft.service.tuning import DEFAULT_CANDIDATES, overrides_yaml, read_candidates, tune
+    from hipgraft.tuning.judges import make_judges
 
     target = Target.parse(flags.target)
-    if target.kind is not TargetKind.AMDGPU:
+    judge, *_ = make_judges(flags.judges.split(","), flags.judge_device)
+    if judge.name == "static" and target.kind is not TargetKind.AMDGPU:
         raise HipgraftError(f"target '{target.name}' has no static figures: expected an AMDGPU")
     candidates = read_candidates(flags.candidates) if flags.candidates else DEFAULT_CANDIDATES
     workers = service_flags.open_workers(flags)
@@ -108,6 +121,7 @@ def _write_overrides(flags: argparse.Namespace) -> int:
             service,
             pattern=flags.graph,
             extra_flags=shlex.split(flags.iree_flags),
+            judge=None if judge.name == "static" else judge,
         )
     for ranking in rankings:
         _print_ranking(ranking)
@@ -124,8 +138,11 @@ def _print_ranking(ranking: Ranking) -> None:
 def _describe(score: Score) -> str:
     if score.error or score.figures is None:
         return score.error
+    measured = {} if score.verdict is None else score.verdict.figures
     counts = {"launches": score.launches, "matrix instructions": score.matrix, **score.figures}
-    return ", ".join(f"{name} {value}" for name, value in counts.items())
+    texts = [f"{name} {value:.4g}" for name, value in measured.items()]
+    texts += [f"{name} {value}" for name, value in counts.items()] if score.figures else []
+    return ", ".join(texts)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""Choosing compiler flags for single graphs by the static figures of what they make.
+"""Choosing compiler flags for single graphs by what they make of them.
 
-Nothing is run: a candidate is better that spills less, launches less, uses matrix instructions,
-and leaves room for more wavefronts.
+By static figures a candidate is better that spills less, launches less, uses matrix instructions,
+and leaves room for more wavefronts. A judge that runs kernels decides by what it measures.
 """
 
 from __future__ import annotations
 
-import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -17,15 +15,20 @@ from typing import Any
 from hipgraft.bindings import ir
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
 from hipgraft.codegen.figures import kernel_figures, largest_figures
+from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.matrix_code import count_matrix_instructions
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.service.overrides import own_flags, read_list
 from hipgraft.service.service import CompileService, Request
 from hipgraft.service.unit import Outcome
+from hipgraft.tuning.judges import Judge, Verdict
+from hipgraft.tuning.work import graph_work
 
-_MATRIX = re.compile(r"^\s+v_(?:s?mfmac?|s?wmmac)_", re.MULTILINE)
-_DUMP_FLAG = "--iree-hal-dump-executable-intermediates-to="
+# Of what is measured for the flags that are taken anyway: a smaller gain may be chance, as may one
+# within the spread of the measurements.
+_LEAST_GAIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -64,21 +67,25 @@ class Score:
         candidate: what was tried.
         launches: kernel launches.
         matrix: matrix instructions (MFMA, WMMA) in all kernels.
-        figures: largest needs of its kernels (`largest_figures`).
-        error: why it did not compile, or empty.
+        figures: largest needs of its kernels (`largest_figures`); empty but for AMDGPU.
+        verdict: of a judge; None without one.
+        error: why it did not compile or run, or empty.
     """
 
     candidate: Candidate
     launches: int = 0
     matrix: int = 0
     figures: Mapping[str, int] | None = None
+    verdict: Verdict | None = None
     error: str = ""
 
     @property
-    def rank(self) -> tuple[int, ...]:
+    def rank(self) -> tuple[float, ...]:
         """The order of what matters, in order."""
         if self.error or self.figures is None:
             return (1,)
+        if self.verdict is not None:
+            return (0, self.verdict.cost)
         f = self.figures
         memory = f.get("spills", 0) + f.get("scratch", 0)
         return (0, memory, self.launches, int(self.matrix == 0), -f.get("occupancy", 0))
@@ -97,6 +104,16 @@ class Ranking:
     name: str
     digest: str
     scores: tuple[Score, ...]
+
+    @property
+    def best(self) -> Score:
+        """The first score; that without flags, where the first is hardly better by a judge."""
+        first = self.scores[0]
+        usual = next((each for each in self.scores if not each.candidate.flags), first)
+        if first.verdict is None or usual.verdict is None:
+            return first
+        chance = max(_LEAST_GAIN * usual.verdict.cost, first.verdict.figures.get("spread", 0.0))
+        return first if usual.verdict.cost - first.verdict.cost > chance else usual
 
 
 def read_candidates(path: str | Path) -> list[Candidate]:
@@ -121,43 +138,35 @@ def tune(
     *,
     pattern: str = "*",
     extra_flags: Sequence[str] = (),
+    judge: Judge | None = None,
 ) -> list[Ranking]:
     """Compiles each unlike graph of a module with each candidate, and ranks them.
 
     Args:
         module: at stage `hipdnn-graphs`.
-        target: an AMDGPU.
+        target: an AMDGPU; with a judge of others, any.
         candidates: what to try.
-        service: without a cache, which would not keep the assembly that is looked into.
+        service: compiles.
         pattern: a glob of the names of the graphs to tune.
         extra_flags: compiler flags before those of the candidates.
+        judge: decides; None ranks by static figures.
 
     Raises:
-        HipgraftError: a flag is unknown.
+        HipgraftError: a flag is unknown, or the judge's device is of another architecture.
     """
     chosen = [op for op in find_containers(module) if fnmatchcase(_name(op), pattern)]
     graphs = {container_key(op): op for op in reversed(chosen)}
     common = (*target.default_flags, *extra_flags)
-    with tempfile.TemporaryDirectory(prefix="hipgraft-tune-") as folder:
-        pairs = [(key, c) for key in reversed(graphs) for c in candidates]
-        dumps = [Path(folder) / str(index) for index in range(len(pairs))]
-        requests = [
-            _request(graphs[key], key, target, (*common, *candidate.flags, f"{_DUMP_FLAG}{dump}"))
-            for (key, candidate), dump in zip(pairs, dumps, strict=True)
-        ]
-        outcomes = service.compile(requests)
-        scores = [
-            _score(candidate, outcome, dump)
-            for (_, candidate), outcome, dump in zip(pairs, outcomes, dumps, strict=True)
-        ]
-    size = len(candidates)
+    pairs = [(key, candidate) for key in reversed(graphs) for candidate in candidates]
+    outcomes = service.compile(
+        [_request(graphs[key], key, target, (*common, *each.flags)) for key, each in pairs]
+    )
+    scores: dict[str, list[Score]] = {key: [] for key in reversed(graphs)}
+    for (key, candidate), outcome in zip(pairs, outcomes, strict=True):
+        scores[key].append(_score(candidate, outcome, graphs[key], judge))
     return [
-        Ranking(
-            requests[first].name,
-            pairs[first][0],
-            tuple(sorted(scores[first : first + size], key=lambda score: score.rank)),
-        )
-        for first in range(0, len(pairs), size)
+        Ranking(_name(graphs[key]), key, tuple(sorted(found, key=lambda score: score.rank)))
+        for key, found in scores.items()
     ]
 
 
@@ -168,7 +177,7 @@ def overrides_yaml(rankings: Sequence[Ranking], target: Target) -> str:
 
     chosen: list[dict[str, Any]] = []
     for ranking in rankings:
-        best = ranking.scores[0]
+        best = ranking.best
         if best.candidate.flags and not best.error:
             flags = list(best.candidate.flags)
             chosen.append({"graph": ranking.digest, "target": target.name, "flags": flags})
@@ -184,14 +193,24 @@ def _name(op: ir.Operation) -> str:
     return str(op.attributes["name"]).strip('"') if "name" in op.attributes else "graph"
 
 
-def _score(candidate: Candidate, outcome: Outcome, dump: Path) -> Score:
-    if outcome.kernel is None:
+def _score(candidate: Candidate, outcome: Outcome, op: ir.Operation, judge: Judge | None) -> Score:
+    kernel = outcome.kernel
+    if kernel is None:
         error = outcome.error or HipgraftError("no reason given")
         return Score(candidate, error=error.message)
-    assembly = [path.read_text() for path in dump.glob("*.rocmasm")]
+    verdict = None if judge is None else judge.judge(kernel, graph_work(op))
     return Score(
         candidate,
-        launches=len(outcome.kernel.dispatches),
-        matrix=sum(len(_MATRIX.findall(text)) for text in assembly),
-        figures=largest_figures(kernel_figures(outcome.kernel)),
+        launches=len(kernel.dispatches),
+        matrix=_matrix_instructions(kernel),
+        figures=largest_figures(kernel_figures(kernel)),
+        verdict=verdict,
+        error="; ".join(verdict.problems) if verdict is not None else "",
     )
+
+
+def _matrix_instructions(kernel: Kernel) -> int:
+    if kernel.format != "hsaco":
+        return 0
+    counts = [count_matrix_instructions(data, kernel.target) for data in kernel.objects]
+    return sum(sum(each.values()) for each in counts)

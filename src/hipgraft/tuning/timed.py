@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.devices import default_device_name, open_device
@@ -81,6 +83,16 @@ class TimedJudge:
             for one in inputs:
                 one.close()
             return timing
+
+
+def can_time(target: Target, device: str = "") -> bool:
+    """Whether kernels for `target` run on a device, by default the GPU that is found.
+
+    Raises:
+        HipgraftError: there is no device of this name.
+    """
+    with closing(open_device(device or default_device_name())) as opened:
+        return fitting(opened.architecture, [target.name]) is not None
 
 
 def _values(tensor: Tensor) -> np.ndarray[Any, Any]:

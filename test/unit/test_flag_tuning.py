@@ -1,0 +1,62 @@
+"""Flags of single graphs, chosen by what a device measures."""
+
+from __future__ import annotations
+
+import yaml
+from test_service import graph
+from test_timed import SlowDevice
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.target import Target
+from hipgraft.service import CompileService
+from hipgraft.service.tuning import Candidate, Ranking, Score, overrides_yaml, tune
+from hipgraft.tuning.judges import Judge, Verdict
+from hipgraft.tuning.timed import TimedJudge
+
+GFX942 = Target.parse("gfx942")
+NARROW = Candidate("narrow", ("--iree-input-demote-f32-to-f16",))
+USUAL = Candidate("as it is")
+
+
+def ranking(judge: Judge) -> Ranking:
+    with make_context() as context:
+        module = ir.Module.parse(graph("relu", 4096), context)
+        (found,) = tune(module, GFX942, [USUAL, NARROW], CompileService(), judge=judge)
+    return found
+
+
+def test_the_faster_one_is_taken() -> None:
+    for slow, expected in (("f32", NARROW), ("f16", USUAL)):
+        # Kernels are named after their element type.
+        found = ranking(TimedJudge(SlowDevice("gfx942", {f"_{slow}": 5})))
+        assert found.scores[0].candidate == expected
+        assert found.best.candidate == expected
+        times = [score.verdict.cost for score in found.scores if score.verdict is not None]
+        assert times[0] < 5000 <= times[1]
+        written = yaml.safe_load(overrides_yaml([found], GFX942))
+        assert [each["flags"] for each in written] == [list(expected.flags)] * bool(expected.flags)
+
+
+def score(candidate: Candidate, cost: float, spread: float = 0.0, error: str = "") -> Score:
+    return Score(candidate, verdict=Verdict("timed", cost, {"spread": spread}), error=error)
+
+
+def test_what_may_be_chance_is_no_gain() -> None:
+    usual = score(USUAL, 100)
+    assert Ranking("g", "d", (score(NARROW, 98), usual)).best == usual
+    assert Ranking("g", "d", (score(NARROW, 80, spread=30), usual)).best == usual
+    fast = score(NARROW, 80, spread=10)
+    assert Ranking("g", "d", (fast, usual)).best == fast
+
+
+class BrokenJudge:
+    name = "timed"
+
+    def judge(self, kernel: object, work: object) -> Verdict:
+        return Verdict(self.name, float("inf"), {}, ("it does not run: out of memory",))
+
+
+def test_what_does_not_run_is_no_override() -> None:
+    found = ranking(BrokenJudge())
+    assert {each.error for each in found.scores} == {"it does not run: out of memory"}
+    assert yaml.safe_load(overrides_yaml([found], GFX942)) == []
