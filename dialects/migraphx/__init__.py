@@ -1,7 +1,7 @@
 """rocMLIR's migraphx dialect: its text in and out, its types, operations and rules."""
 
 from hipgraft.dialects.migraphx.memory import MemoryLayout
-from hipgraft.dialects.migraphx.operation import MigraphxOp, is_migraphx
+from hipgraft.dialects.migraphx.operation import AttentionOp, MigraphxOp, is_migraphx
 from hipgraft.dialects.migraphx.ops import OPS, OpDef
 from hipgraft.dialects.migraphx.parsing import parse_module
 from hipgraft.dialects.migraphx.printer import to_native
@@ -11,6 +11,7 @@ from hipgraft.dialects.migraphx.verifier import verify, verify_op
 
 __all__ = [
     "OPS",
+    "AttentionOp",
     "MemoryLayout",
     "MigraphxOp",
     "OpDef",

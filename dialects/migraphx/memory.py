@@ -39,13 +39,13 @@ class MemoryLayout:
         )
         extents = {dim: 1 if strides[dim] == 0 else shape[dim] for dim in order}
         # The stride of an extent of 1 moves nothing.
-        moving = [dim for dim in reversed(order) if extents[dim] > 1]
-        if moving and strides[moving[0]] != 1:
+        moving = [dim for dim in order if extents[dim] > 1]
+        if moving and strides[moving[-1]] != 1:
             raise ShapedTypeError(
-                f"{kind} with smallest stride {strides[moving[0]]} has no supported in-memory "
-                "layout"
+                f"!migraphx.shaped type with smallest stride {strides[moving[-1]]} has no "
+                f"supported in-memory layout, in {kind}"
             )
-        for inner, outer in itertools.pairwise(moving):
+        for outer, inner in itertools.pairwise(moving):
             extents[inner] = _row(kind, strides[inner], strides[outer], extents[inner], outer)
         return cls(kind, order, tuple(extents[dim] for dim in order))
 
@@ -69,14 +69,14 @@ class MemoryLayout:
 
 def _row(kind: ShapedType, step: int, next_step: int, extent: int, outer: int) -> int:
     """Returns how long the rows inside of the dimension `outer` are."""
+    what = f"!migraphx.shaped type can't be laid out in memory when the stride {next_step}"
     if next_step < step * extent:
         raise ShapedTypeError(
-            f"{kind} can't be laid out in memory when the stride {next_step} at index {outer} "
-            f"being smaller than the product of previous lengths {step * extent}"
+            f"{what} at index {outer} being smaller than the product of previous lengths "
+            f"{step * extent}, in {kind}"
         )
     if next_step % step:
         raise ShapedTypeError(
-            f"{kind}: stride {next_step} at index {outer} does not evenly divide the previous "
-            f"stride {step}"
+            f"{what} at index {outer} does not evenly divide the previous stride {step}, in {kind}"
         )
     return next_step // step

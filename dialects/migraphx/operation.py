@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
+from hipgraft.dialects.migraphx.features import decode_features
 from hipgraft.dialects.migraphx.ops import OPS, OpDef
 from hipgraft.dialects.migraphx.syntax import SEGMENTS
 from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
 
 DIALECT = "migraphx."
+_YIELD = "migraphx.yield"
 
 
 class MigraphxOp:
@@ -51,12 +54,6 @@ class MigraphxOp:
         if SEGMENTS not in self.operation.attributes:
             return None
         return list(ir.DenseI32ArrayAttr(self.operation.attributes[SEGMENTS]))
-
-    def group(self, index: int) -> list[ir.Value]:
-        """Returns the values of the operand with number `index`, any number of them."""
-        counts = self.segments or []
-        start = sum(counts[:index])
-        return list(self.operation.operands)[start : start + counts[index]]
 
     def type_of(self, value: ir.Value) -> ShapedType:
         """Returns the type of an operand or result.
@@ -115,6 +112,73 @@ class MigraphxOp:
         if name not in self.operation.attributes:
             return ""
         return ir.StringAttr(self.operation.attributes[name]).value
+
+
+class AttentionOp(MigraphxOp):
+    """An attention with its groups of operands, features and region."""
+
+    INPUTS, LENGTH, OFFSET = 3, 4, 5
+    """Groups of operands behind queries, keys and values."""
+
+    def group(self, index: int) -> list[ir.Value]:
+        """Returns the values of a group of operands."""
+        operands = list(self.operation.operands)
+        # The first version had no groups but the inputs of its region.
+        counts = self.segments or [1, 1, 1, len(operands) - 3, 0, 0]
+        start = sum(counts[:index])
+        return operands[start : start + counts[index]]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Words of the attribute."""
+        return decode_features(self.int("features", 0))
+
+    @property
+    def chunks(self) -> int:
+        """How many parts of the keys have a softmax each."""
+        return self.int("splitKV", 1) if "splitkv" in self.features else 1
+
+    @property
+    def window(self) -> builtins.int | None:
+        """Size of the sliding window; None without one."""
+        name = "slidingWindowSize"
+        return self.int(name) if name in self.operation.attributes else None
+
+    @property
+    def softmax_type(self) -> ir.Type | None:
+        """Element type of the softmax; None where none is said."""
+        if "softmaxType" not in self.operation.attributes:
+            return None
+        return ir.TypeAttr(self.operation.attributes["softmaxType"]).value
+
+    @property
+    def has_lse(self) -> bool:
+        """Whether the logarithms of the sums are a result."""
+        return len(self.operation.results) > 1
+
+    @property
+    def _block(self) -> ir.Block | None:
+        blocks = list(self.operation.regions[0].blocks)
+        return blocks[0] if blocks else None
+
+    @property
+    def block_arguments(self) -> list[ir.Value]:
+        """Arguments of the region: scores, then inputs."""
+        return [] if self._block is None else list(self._block.arguments)
+
+    @property
+    def body(self) -> list[ir.Operation]:
+        """Operations of the region but the one that ends it."""
+        return [op for op in self._operations if op.name != _YIELD]
+
+    @property
+    def terminator(self) -> ir.Operation | None:
+        """What ends the region; None where it is left out."""
+        return next((op for op in self._operations if op.name == _YIELD), None)
+
+    @property
+    def _operations(self) -> list[ir.Operation]:
+        return [] if self._block is None else [op.operation for op in self._block.operations]
 
 
 def is_migraphx(operation: ir.Operation | ir.OpView) -> bool:

@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-AttributeKind = Literal["int", "ints", "string", "elements", "float", "type", "any"]
+AttributeKind = Literal["int", "ints", "string", "elements", "float", "type", "unit", "any"]
 
 _FP8 = ("f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3FN", "f8E5M2")
 _FLOATS = ("f32", "f16", "bf16")
 _BYTES = ("i8", "si8", "ui8")
 _CONV = (*_FLOATS, *_FP8)
 _QUANT_RESULT = ("f32", "i32", "si32")
+_PACKED = (*_BYTES, "i4", "si4", "ui4", "f8E4M3FN", "f4E2M1FN")
+ANY_FLOAT, ANY_INTEGER = "floating-point", "integer"
+"""Stand for all element types of a kind."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,10 @@ class OpDef:
         results: names; of two, the second is optional.
         attributes: kinds of the attributes by name; those in `required` must be there.
         required: attributes that must be there.
-        elements: allowed element types by operand or result name; absent means any.
+        elements: allowed element types, or kinds of them, by operand or result name; absent means
+            any.
         same_element: operands and results that must have one element type.
+        same_shape: operands and results that must have one shape.
         commutative: whether operands can be exchanged.
         has_region: whether it holds a region.
     """
@@ -46,12 +51,13 @@ class OpDef:
     required: tuple[str, ...] = ()
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     same_element: tuple[str, ...] = ()
+    same_shape: tuple[str, ...] = ()
     commutative: bool = False
     has_region: bool = False
 
 
 def _unary(doc: str) -> OpDef:
-    return OpDef(doc, ("inA",))
+    return OpDef(doc, ("inA",), same_shape=("inA", "output"))
 
 
 def _binary(doc: str, *, commutative: bool = False) -> OpDef:
@@ -90,11 +96,26 @@ OPS: dict[str, OpDef] = {
     "abs": _unary("|x|"),
     "add": _binary("a + b", commutative=True),
     "ceil": _unary("⌈x⌉"),
-    "clip": OpDef("min(max(x, minVals), maxVals)", ("x", "minVals", "maxVals")),
-    "convert": _unary("x in the result's element type"),
+    "clip": OpDef(
+        "min(max(x, minVals), maxVals)",
+        ("x", "minVals", "maxVals"),
+        same_element=("x", "minVals", "maxVals", "output"),
+        same_shape=("x", "minVals", "maxVals", "output"),
+    ),
+    "convert": OpDef(
+        "x in the result's element type",
+        ("inA",),
+        attributes={"zeroExtend": "unit"},
+        same_shape=("inA", "output"),
+    ),
     "div": _binary("a / b; of integers towards zero"),
     "equal": _binary("1 where a = b, else 0, in the operands' type"),
-    "erf": _unary("erf x"),
+    "erf": OpDef(
+        "erf x",
+        ("inA",),
+        elements={"inA": (ANY_FLOAT,), "output": (ANY_FLOAT,)},
+        same_shape=("inA", "output"),
+    ),
     "exp": _unary("eˣ"),
     "floor": _unary("⌊x⌋"),
     "greater": _binary("1 where a > b, else 0, in the operands' type"),
@@ -112,28 +133,44 @@ OPS: dict[str, OpDef] = {
     "sub": _binary("a - b"),
     "tanh": _unary("tanh x"),
     "where": OpDef(
-        "inA where cond ≠ 0, else inB", ("cond", "inA", "inB"), elements={"cond": _BYTES}
+        "inA where cond ≠ 0, else inB",
+        ("cond", "inA", "inB"),
+        elements={"cond": _BYTES},
+        same_element=("inA", "inB", "output"),
+        same_shape=("inA", "inB", "output", "cond"),
     ),
     # Quantisation
     "dequantizelinear": OpDef(
         "(input - bias) · scale",
         ("input", "scale", "bias"),
         optional_operands=1,
+        elements={
+            "input": (ANY_INTEGER, ANY_FLOAT),
+            "scale": (ANY_FLOAT,),
+            "bias": (ANY_INTEGER, ANY_FLOAT),
+            "output": (ANY_FLOAT,),
+        },
         same_element=("scale", "output"),
     ),
     "quantizelinear": OpDef(
         "input / scale, rounded to nearest even, + bias, clamped to the result's range",
         ("input", "scale", "bias"),
         optional_operands=1,
+        elements={
+            "input": (ANY_FLOAT,),
+            "scale": (ANY_FLOAT,),
+            "bias": (ANY_INTEGER, ANY_FLOAT),
+            "output": (ANY_INTEGER, ANY_FLOAT),
+        },
         same_element=("input", "scale"),
     ),
     "unpack": OpDef(
         "the two 4-bit halves of each byte, the low one first, side by side along axis",
         ("in",),
         results=("out",),
-        attributes={"axis": "int"},
+        attributes={"axis": "int", "isUnsigned": "any"},
         required=("axis",),
-        elements={"in": (*_BYTES, "i4"), "out": (*_BYTES, "i4")},
+        elements={"in": _PACKED, "out": _PACKED},
     ),
     # Contractions
     "backwards_data_convolution": _convolution(
@@ -174,10 +211,15 @@ OPS: dict[str, OpDef] = {
         variadic=True,
         results=("output", "lse"),
         attributes={
-            "softmax_type": "type",
-            "features": "string",
+            "softmaxType": "type",
+            "features": "int",
             "splitKV": "int",
             "slidingWindowSize": "int",
+        },
+        elements={
+            "queries": (*_FLOATS, "i8"),
+            "keys": (*_FLOATS, "i8"),
+            "values": _FLOATS,
         },
         has_region=True,
     ),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hipgraft.dialects.migraphx.cursor import Cursor, split_list
+from hipgraft.dialects.migraphx.cursor import Cursor
+from hipgraft.dialects.migraphx.features import decode_features
 from hipgraft.dialects.migraphx.ops import OPS
 from hipgraft.dialects.migraphx.syntax import (
     SEGMENTS,
     OpText,
     attribute_text,
-    read_attributes,
-    read_type_list,
+    read_generic,
 )
 from hipgraft.dialects.migraphx.types import PREFIX
 
@@ -47,29 +47,12 @@ class _Printer:
             pieces.append(self._operation(match) if is_op else match[0])
 
     def _operation(self, match: re.Match[str]) -> str:
-        op = self._read(match[0].strip('"'))
+        op = read_generic(self._cursor, match[0].strip('"'), self.rewrite)
         mnemonic = op.name.removeprefix("migraphx.")
         shaped = all(kind.startswith(PREFIX) for kind in (*op.operand_types, *op.result_types))
         if mnemonic not in OPS or not (shaped or mnemonic in _CONVERSIONS):
             return op.generic()
         return _FORMS.get(mnemonic, _plain)(op)
-
-    def _read(self, name: str) -> OpText:
-        cursor = self._cursor
-        op = OpText(name)
-        op.operands = split_list(cursor.take_balanced()[1:-1])
-        if cursor.take_text("("):
-            start = cursor.position
-            cursor.take_balanced()
-            end, cursor.position = cursor.position, start
-            op.region = self.rewrite(end)
-            cursor.expect(")")
-        op.attributes = read_attributes(cursor)
-        cursor.expect(":")
-        op.operand_types = read_type_list(cursor)
-        cursor.expect("->")
-        op.result_types = read_type_list(cursor)
-        return op
 
 
 def _short(kind: str) -> str:
@@ -93,6 +76,13 @@ def _plain(op: OpText) -> str:
     operands = f" {', '.join(op.operands)}" if op.operands else ""
     signature = f"{', '.join(types)} {arrow} {results}" if types else results
     return f"{op.name}{operands}{_attributes(op)} : {signature}"
+
+
+def _convert(op: OpText) -> str:
+    if "zeroExtend" not in op.attributes:
+        return _plain(op)
+    del op.attributes["zeroExtend"]
+    return _plain(op).replace(op.name, f"{op.name} zero_extend", 1)
 
 
 def _literal(op: OpText) -> str:
@@ -144,9 +134,11 @@ def _attention(op: OpText) -> str:
 
 
 def _attention_attribute(op: OpText, name: str) -> str:
-    value = op.attributes[name].removesuffix(" : i64")
-    plain = value.strip('"')
-    return f"{name} = {plain if name == 'features' and '|' not in plain else value}"
+    value = op.attributes[name].partition(" : ")[0]
+    if name == "features":
+        words = decode_features(int(value))
+        value = words[0] if len(words) == 1 else f'"{"|".join(words)}"'
+    return f"{_INLINE[name]} = {value}"
 
 
 def _segments(op: OpText) -> list[int]:
@@ -158,8 +150,15 @@ def _segments(op: OpText) -> list[int]:
 
 _CONVERSIONS = frozenset({"mlir.as.logical.shape", "mlir.as.underlying.shape"})
 _GROUPS = ("pre_softmax_inputs", "current_seq_len", "prefix_offset")
-_INLINE = ("softmax_type", "features", "splitKV", "slidingWindowSize")
+_INLINE = {
+    "softmaxType": "softmax_type",
+    "features": "features",
+    "splitKV": "splitKV",
+    "slidingWindowSize": "slidingWindowSize",
+}
+"""Attributes that have their own place in native syntax, by name."""
 _FORMS = {
+    "convert": _convert,
     "literal": _literal,
     "yield": _yield,
     "quant_dot": _quant_dot,

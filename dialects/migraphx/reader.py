@@ -11,21 +11,24 @@ import re
 from collections.abc import Callable
 
 from hipgraft.dialects.migraphx.cursor import INTEGER, VALUE, WORD, Cursor
+from hipgraft.dialects.migraphx.features import FEATURES, encode_features
 from hipgraft.dialects.migraphx.ops import OPS
 from hipgraft.dialects.migraphx.syntax import (
     SEGMENTS,
     OpText,
     read_attributes,
+    read_generic,
     read_type,
     read_type_list,
     read_types,
+    take_region,
 )
 from hipgraft.dialects.migraphx.types import PREFIX
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|[!#@%^]?[A-Za-z_][\w$.]*')
 """What may hold the dialect's name; strings and comments are passed over as a whole."""
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_FEATURES = re.compile(r'"[\w|\s]*"|\w+')
 
 
 def holds_migraphx(text: str) -> bool:
@@ -77,6 +80,9 @@ class _Reader:
             written = read_type(cursor)
         elif match[0].startswith("migraphx.") and not self._names_attribute(match):
             written = self._operation()
+        elif match[0].startswith('"migraphx.') and cursor.text.startswith("(", match.end()):
+            cursor.position = match.end()
+            written = read_generic(cursor, match[0].strip('"'), self.rewrite).generic()
         elif match[0] in _RETURNS and not self._plain_returns:
             written = self._return()
         else:
@@ -103,6 +109,7 @@ class _Reader:
             "yield": self._yield,
             "quant_dot": self._quant_dot,
             "attention": self._attention,
+            "convert": self._convert,
         }
         forms.get(mnemonic, self._plain)(op)
         if len(op.operands) != len(op.operand_types):
@@ -143,6 +150,13 @@ class _Reader:
             raise cursor.error("expected '->'")
         else:
             op.result_types = types
+
+    def _convert(self, op: OpText) -> None:
+        # So modules of 2024 say that an integer has no sign.
+        zero_extend = self._cursor.take_text("zero_extend")
+        self._plain(op)
+        if zero_extend:
+            op.attributes["zeroExtend"] = ""
 
     def _literal(self, op: OpText) -> None:
         cursor = self._cursor
@@ -200,7 +214,7 @@ class _Reader:
         op.operands = self._operands()
         groups = [self._group(name) for name in _ATTENTION_GROUPS]
         op.lines_before_region = cursor.text.count("\n", start, cursor.position)
-        op.region = self._region()
+        op.region = take_region(cursor, self.rewrite)
         op.attributes = self._attention_attributes() | read_attributes(cursor)
         cursor.expect(":")
         op.operand_types = read_types(cursor)
@@ -224,32 +238,30 @@ class _Reader:
         cursor.expect(")")
         return names, types
 
-    def _region(self) -> str:
-        cursor = self._cursor
-        if cursor.peek() != "{":
-            raise cursor.error("expected '{' to begin a region")
-        start = cursor.position
-        cursor.take_balanced()
-        end, cursor.position = cursor.position, start
-        return self.rewrite(end)
-
     def _attention_attributes(self) -> dict[str, str]:
         cursor = self._cursor
         attributes: dict[str, str] = {}
-        while (name := cursor.take(_ATTENTION_ATTRIBUTE)) is not None:
+        while (word := cursor.take(_ATTENTION_ATTRIBUTE)) is not None:
             cursor.expect("=")
-            attributes[name] = self._attention_value(name)
+            if word == "softmax_type":
+                attributes["softmaxType"] = read_type(cursor)
+            elif word == "features":
+                attributes[word] = f"{self._features()} : i32"
+            else:
+                attributes[word] = f"{cursor.expect_match(INTEGER, 'a number')} : i32"
         return attributes
 
-    def _attention_value(self, name: str) -> str:
+    def _features(self) -> int:
         cursor = self._cursor
-        if name == "softmax_type":
-            return read_type(cursor)
-        if name == "features":
-            return cursor.take(_STRING) or f'"{cursor.expect_match(WORD, "a feature")}"'
-        return f"{cursor.expect_match(INTEGER, 'a number')} : i64"
+        text = cursor.expect_match(_FEATURES, "a feature").strip('"')
+        try:
+            return encode_features(word.strip() for word in text.split("|"))
+        except ValueError:
+            raise cursor.error(
+                f"expected features to be one of [{', '.join(FEATURES)}], found '{text}'"
+            ) from None
 
 
 _RETURNS = frozenset({"return", "func.return"})
 _ATTENTION_GROUPS = ("pre_softmax_inputs", "current_seq_len", "prefix_offset")
-_ATTENTION_ATTRIBUTE = re.compile(r"softmax_type|features|splitKV|slidingWindowSize")
+_ATTENTION_ATTRIBUTE = re.compile(r"(?:softmax_type|features|splitKV|slidingWindowSize)\b")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from hipgraft.bindings import ir
+from hipgraft.dialects.migraphx.attention_rules import check_attention
 from hipgraft.dialects.migraphx.operation import MigraphxOp
 from hipgraft.dialects.migraphx.types import ShapedType, row_major
 
@@ -25,10 +26,18 @@ def _reshape(op: MigraphxOp) -> None:
     if -1 in dims and 0 in dims:
         raise op.error("Cannot mix missing dimensions with zero dimension")
     for wanted, extent in zip(dims, result.shape, strict=True):
-        if wanted not in (-1, extent):
-            raise op.error(f"dimValue: {wanted} inconsistent with result dimension {extent}")
-    if not result.is_static or math.prod(source.extents) != math.prod(result.extents):
+        _check_reshaped_extent(op, wanted, extent)
+    if math.prod(source.extents) != math.prod(result.extents):
         raise op.error("input and output element counts do not match")
+
+
+def _check_reshaped_extent(op: MigraphxOp, wanted: int, extent: int | None) -> None:
+    if wanted < -1:
+        raise op.error("Non -1 negative values are not supported")
+    if extent is None:
+        raise op.error("Negative output dimensions are not supported")
+    if wanted not in (-1, extent):
+        raise op.error(f"dimValue: {wanted} inconsistent with result dimension {extent}")
 
 
 def _contraction_shapes(op: MigraphxOp) -> None:
@@ -45,7 +54,7 @@ def _contraction_shapes(op: MigraphxOp) -> None:
         raise op.error(f"batch dimension mismatch: {operands} have incompatible batch dimensions")
     if a.shape[-1] != b.shape[-2]:
         raise op.error(
-            f"contraction dimension mismatch: {operands} have incompatible inner dimensions"
+            f"contraction dimension mismatch: {operands} have incompatible contraction dimensions"
         )
     if result.shape != (*batch_a, a.shape[-2], b.shape[-1]):
         raise op.error("result type is inconsistent with input shapes")
@@ -63,10 +72,6 @@ def _quant_dot(op: MigraphxOp) -> None:
 
 
 def _check_scales(op: MigraphxOp, scales: dict[str, ir.Value]) -> None:
-    if op.input(0).element != op.input(1).element:
-        raise op.error("input types must have the same element type")
-    if op.input(0).element != _FP4:
-        raise op.error(f"Scaled quant dot ops only support {_FP4} element type")
     for index, (name, scale) in enumerate(scales.items()):
         shape, wanted = op.type_of(scale).shape, op.input(index).shape
         if len(shape) != len(wanted):
@@ -75,6 +80,10 @@ def _check_scales(op: MigraphxOp, scales: dict[str, ir.Value]) -> None:
             )
         if shape != wanted:
             raise op.error(f"{name} shape must have the same dimensions as the input types")
+    if op.input(0).element != op.input(1).element:
+        raise op.error("input types must have the same element type")
+    if op.input(0).element != _FP4:
+        raise op.error(f"Scaled quant dot ops only support {_FP4} element type")
     if op.output().element != "f32":
         raise op.error("result type must be a float32 type for scaled quant dot ops")
 
@@ -86,22 +95,19 @@ def _literal(op: MigraphxOp) -> None:
     if value is None or value.signless != result.signless:
         raise op.error(f"value type {attribute.type} does not match result type '{result}'")
     if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
-        return  # older modules repeat a splat of any shape
+        return  # a splat may have any shape
     if value.shape != result.shape:
-        raise op.error(f"value type {attribute.type} does not match result type '{result}'")
-    dense = row_major(result.shape)
-    lies_dense = all(
-        extent == 1 or stride == want
-        for extent, stride, want in zip(result.shape, result.strides, dense, strict=True)
-    )
-    if not lies_dense:
-        raise op.error("expected standard strides for a value that is no splat")
+        raise op.error(
+            "non-splat literals must have a value that matches the literal's logical shape"
+        )
+    if result.strides != row_major(result.shape):
+        raise op.error("strides of non-splat literal are not in standard shape")
 
 
 def _unpack(op: MigraphxOp) -> None:
     source, result, axis = op.input(), op.output(), op.int("axis")
     if not 0 <= axis < len(source.shape):
-        raise op.error("axis out of range of shape")
+        raise op.error(f"axis out of range of shape: {axis}")
     if len(result.shape) != len(source.shape):
         raise op.error("input and output have different ranks")
     if source.bits == 4:
@@ -115,9 +121,13 @@ def _slice(op: MigraphxOp) -> None:
     source, result = op.input(), op.output()
     axes, starts, ends = (op.ints(name) for name in ("axes", "starts", "ends"))
     if not len(axes) == len(starts) == len(ends):
-        raise op.error("axes, starts and ends must have the same size")
+        raise op.error("axes, starts, and ends must have the same size")
     if len(source.shape) != len(result.shape):
-        raise op.error("input and output must have the same rank")
+        raise op.error("input and output shapes must have the same rank")
+    if any(number < 0 for number in (*axes, *starts)):
+        raise op.error("all attribute must non non-negative")
+    if any(axis >= len(source.shape) for axis in axes):
+        raise op.error("axes is greater than input rank")
     if len(set(axes)) != len(axes):
         raise op.error("axes must not have duplicates")
     shape = list(source.shape)
@@ -128,16 +138,16 @@ def _slice(op: MigraphxOp) -> None:
 
 
 def _sliced_extent(op: MigraphxOp, axis: int, start: int, end: int) -> int:
-    source = op.input()
-    if axis < 0 or start < 0:
-        raise op.error("axes and starts must be non-negative")
-    if axis >= len(source.shape):
-        raise op.error(f"axis {axis} is out of range of rank {len(source.shape)}")
-    extent = source.shape[axis]
-    # Whole-model dumps count ends from behind, and go beyond them.
+    """Whole-model dumps count ends from behind, and go beyond them, where the result says so."""
+    extent = op.input().shape[axis]
     stop = end if extent is None else slice_end(end, extent)
+    means_it = op.output().shape[axis] == stop - start
+    if end < 0 and not means_it:
+        raise op.error("all attribute must non non-negative")
     if start >= stop:
-        raise op.error(f"start {start} must be less than end {end}")
+        raise op.error("start is greater or equal to end")
+    if extent is not None and end > extent and not means_it:
+        raise op.error("end is greater than input shape")
     return stop - start
 
 
@@ -159,10 +169,15 @@ def _max(op: MigraphxOp) -> None:
 
 
 def _sigmoid(op: MigraphxOp) -> None:
-    if not op.input().is_float:
-        raise op.error(
-            f"operand #0 must be !migraphx.shaped of floating-point values, but got '{op.input()}'"
-        )
+    if not (op.input().is_float and op.output().is_float):
+        raise op.error("only support floating point")
+
+
+def _quantizelinear(op: MigraphxOp) -> None:
+    bias = op.operand("bias")
+    if bias is not None and op.type_of(bias).is_float != op.output().is_float:
+        # Older modules add a bias of 32 bits to results of 8.
+        raise op.error("failed to verify that output and bias must have the same element type")
 
 
 def _permutation(op: MigraphxOp) -> None:
@@ -172,10 +187,12 @@ def _permutation(op: MigraphxOp) -> None:
 
 
 RULES: dict[str, Callable[[MigraphxOp], None]] = {
+    "attention": check_attention,
     "dot": _contraction_shapes,
     "literal": _literal,
     "max": _max,
     "quant_dot": _quant_dot,
+    "quantizelinear": _quantizelinear,
     "reshape": _reshape,
     "sigmoid": _sigmoid,
     "slice": _slice,

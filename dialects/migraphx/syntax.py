@@ -6,6 +6,7 @@ Attributes and types stay text: what they mean is MLIR's business.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hipgraft.dialects.migraphx.cursor import Cursor, one_line, split_list
@@ -66,6 +67,51 @@ def read_attributes(cursor: Cursor) -> dict[str, str]:
         name, _, value = item.partition("=")
         attributes[name.strip()] = value.strip()
     return attributes
+
+
+def read_generic(cursor: Cursor, name: str, rewrite: Callable[[int], str]) -> OpText:
+    """Consumes what follows the name of an operation in generic form.
+
+    Properties, which rocMLIR's tools print apart, are attributes like the others here.
+
+    Args:
+        cursor: behind the quoted name.
+        name: of the operation.
+        rewrite: consumes a region up to a position and returns its text.
+
+    Raises:
+        HipgraftError: it is malformed.
+    """
+    op = OpText(name)
+    start = cursor.position
+    op.operands = split_list(cursor.take_balanced()[1:-1])
+    if cursor.peek() == "<":
+        op.attributes = read_attributes(Cursor(cursor.take_balanced()[1:-1], ""))
+    if cursor.take_text("("):
+        op.lines_before_region = cursor.text.count("\n", start, cursor.position)
+        op.region = take_region(cursor, rewrite)
+        cursor.expect(")")
+    op.attributes |= read_attributes(cursor)
+    cursor.expect(":")
+    op.operand_types = read_type_list(cursor)
+    cursor.expect("->")
+    op.result_types = read_type_list(cursor)
+    return op
+
+
+def take_region(cursor: Cursor, rewrite: Callable[[int], str]) -> str:
+    """Consumes a region and returns its text, as `rewrite` does up to a position.
+
+    Raises:
+        HipgraftError: there is none, or it is not closed.
+    """
+    if cursor.peek() != "{":
+        raise cursor.error("expected '{' to begin a region")
+    cursor.skip_blank()
+    start = cursor.position
+    cursor.take_balanced()
+    end, cursor.position = cursor.position, start
+    return rewrite(end)
 
 
 def read_type(cursor: Cursor) -> str:

@@ -10,8 +10,8 @@ from hipgraft.bindings import ir
 
 PREFIX = "!migraphx.shaped"
 
-_BODY = re.compile(r"<\s*((?:(?:\d+|\?)\s*x\s*)*)([A-Za-z]\w*)\s*(?:,\s*([^>]*?)\s*)?>")
-_STRIDES = re.compile(r"(?:\d+|\?)(?:\s*x\s*(?:\d+|\?))*")
+_BODY = re.compile(r"<\s*((?:(?:\d+|\?)\s*x\s*)*)([A-Za-z]\w*)\s*([^>]*)>")
+_STRIDES = re.compile(r",\s*((?:\d+|\?)(?:\s*x\s*(?:\d+|\?))*)\s*")
 _INTEGER = re.compile(r"(si|ui|i)([1-9]\d*)")
 _FLOAT = re.compile(r"bf16|tf32|f(?:16|32|64|80|128)|f[468]E\d+M\d+[A-Z0-9]*")
 
@@ -45,14 +45,17 @@ class ShapedType:
             ShapedTypeError: the text is malformed or breaks a rule of the type.
         """
         match = _BODY.fullmatch(text.removeprefix(PREFIX).strip())
-        if match is None:
-            raise ShapedTypeError(f"expected a type '{PREFIX}<shape x element, strides>'")
-        dims, element, strides = match.groups()
-        if not (_INTEGER.fullmatch(element) or _FLOAT.fullmatch(element)):
-            raise ShapedTypeError(f"invalid element type '{element}' of {PREFIX}")
-        if strides is not None and not _STRIDES.fullmatch(strides):
-            raise ShapedTypeError(f"expected strides, found '{strides}'")
-        made = cls(_extents(dims), _extents(strides or ""), element)
+        if match is None or not _is_element(match[2]):
+            raise ShapedTypeError("expected shaped dimension list with type")
+        dims, element, rest = match.groups()
+        strides = _STRIDES.fullmatch(rest)
+        if dims and strides is None:
+            raise ShapedTypeError(
+                "expected `,` and a `x`-separated list in non-scalar migraphx.shaped type"
+            )
+        if not dims and rest:
+            raise ShapedTypeError("expected `>`")
+        made = cls(_extents(dims), _extents(strides[1] if strides else ""), element)
         if len(made.shape) != len(made.strides):
             raise ShapedTypeError(
                 f"migraphx.shaped type has {len(made.shape)} elements in its shape but "
@@ -137,6 +140,10 @@ def row_major(shape: Sequence[Extent]) -> tuple[Extent, ...]:
         strides.append(step)
         step = None if step is None or extent is None else step * max(extent, 1)
     return tuple(reversed(strides))
+
+
+def _is_element(text: str) -> bool:
+    return bool(_INTEGER.fullmatch(text) or _FLOAT.fullmatch(text))
 
 
 def _extents(text: str) -> tuple[Extent, ...]:

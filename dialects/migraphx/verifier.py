@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.migraphx.operation import MigraphxOp, is_migraphx
-from hipgraft.dialects.migraphx.ops import OPS, AttributeKind
+from hipgraft.dialects.migraphx.ops import ANY_FLOAT, ANY_INTEGER, OPS, AttributeKind
 from hipgraft.dialects.migraphx.rules import RULES
 from hipgraft.dialects.migraphx.types import PREFIX, ShapedType, ShapedTypeError
 
@@ -16,6 +18,7 @@ _KIND_TEXT: dict[AttributeKind, str] = {
     "elements": "constant vector/tensor attribute",
     "float": "32-bit float attribute",
     "type": "any type attribute",
+    "unit": "unit attribute",
 }
 _CONVERSIONS = ("mlir.as.logical.shape", "mlir.as.underlying.shape")
 
@@ -51,7 +54,8 @@ def verify_op(operation: ir.Operation) -> VerifyError | None:
         if op.mnemonic in _CONVERSIONS or not len(operation.results):
             return None
         _check_elements(op)
-        _check_same_element(op)
+        _check_same(op, op.definition.same_element, "element type")
+        _check_same(op, op.definition.same_shape, "shape")
         if op.mnemonic in RULES:
             RULES[op.mnemonic](op)
     except VerifyError as error:
@@ -117,6 +121,8 @@ def _is_kind(attribute: ir.Attribute, kind: AttributeKind) -> bool:
             return isinstance(attribute, ir.FloatAttr)
         case "type":
             return isinstance(attribute, ir.TypeAttr)
+        case "unit":
+            return isinstance(attribute, ir.UnitAttr)
         case "elements":
             return isinstance(attribute, ir.DenseElementsAttr | ir.DenseResourceElementsAttr)
         case "any":
@@ -126,18 +132,34 @@ def _is_kind(attribute: ir.Attribute, kind: AttributeKind) -> bool:
 def _check_elements(op: MigraphxOp) -> None:
     for number, (name, kind) in enumerate(op.named_types()):
         allowed = op.definition.elements.get(name)
-        if allowed is not None and kind.element not in allowed:
-            what = "result #0" if name in op.definition.results else f"operand #{number}"
-            raise op.error(
-                f"{what} ('{name}') must be {PREFIX} of {' or '.join(allowed)} values, "
-                f"but got '{kind}'"
-            )
+        if allowed is None or _is_allowed(kind, allowed):
+            continue
+        is_result = name in op.definition.results
+        what = f"result #{op.definition.results.index(name)}" if is_result else f"operand #{number}"
+        words = " or ".join(map(_element_text, allowed))
+        raise op.error(f"{what} must be {PREFIX} of {words} values, but got '{kind}'")
 
 
-def _check_same_element(op: MigraphxOp) -> None:
-    names = op.definition.same_element
-    kinds = {kind.element for name, kind in op.named_types() if name in names}
-    if len(kinds) > 1:
-        raise op.error(
-            f"failed to verify that all of {{{', '.join(names)}}} have same element type"
-        )
+def _is_allowed(kind: ShapedType, allowed: Sequence[str]) -> bool:
+    return kind.element in allowed or (ANY_FLOAT if kind.is_float else ANY_INTEGER) in allowed
+
+
+def _element_text(element: str) -> str:
+    """An element type as MLIR's constraints call it."""
+    if element in (ANY_FLOAT, ANY_INTEGER):
+        return element
+    kind = ShapedType((), (), element)
+    if not kind.is_float:
+        sign = {"i": "signless", "s": "signed", "u": "unsigned"}[element[0]]
+        return f"{kind.bits}-bit {sign} integer"
+    if element == "bf16":
+        return "bfloat16 type"
+    return f"{kind.bits}-bit float" if element == f"f{kind.bits}" else f"{element} type"
+
+
+def _check_same(op: MigraphxOp, names: tuple[str, ...], what: str) -> None:
+    """Checks that all of `names` that are there agree in `what`, a property of their types."""
+    kinds = [kind for name, kind in op.named_types() if name in names]
+    properties = {kind.element if what == "element type" else kind.shape for kind in kinds}
+    if len(properties) > 1:
+        raise op.error(f"failed to verify that all of {{{', '.join(names)}}} have same {what}")

@@ -1,4 +1,8 @@
-"""Attention: two matrix products with the operation's region, masks and softmax between them."""
+"""Attention: two matrix products with the operation's region, masks and softmax between them.
+
+With `splitkv` the keys are cut into chunks that have a softmax and a result each. The scores are
+computed as one product all the same, and seen in their chunks afterwards.
+"""
 
 from __future__ import annotations
 
@@ -7,115 +11,132 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.dialects.migraphx import AttentionOp, MigraphxOp
 from hipgraft.migraphx_to_hipdnn.contractions import matmul
 from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
-from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.tensor_builder import Tensor
 from hipgraft.tensor_reductions import reduce
 
-_KNOWN = frozenset({"causal", "kvcache", "prefix_offset"})
-_INPUTS, _LENGTH, _OFFSET = 3, 4, 5
-"""Groups of operands after queries, keys and values."""
 
-
-def _attention(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    features = {word for word in op.string("features").split("|") if word}
-    if features - _KNOWN or op.int("splitKV", 1) != 1:
-        names = sorted(features - _KNOWN) or [f"splitKV = {op.int('splitKV')}"]
-        raise NoMatch("attention-feature", f"feature '{names[0]}' is not supported")
+def _attention(converter: Converter, generic: MigraphxOp) -> Sequence[Tensor]:
+    op = AttentionOp(generic.operation)
     queries, keys, values = (converter.operand(op, name) for name in ("queries", "keys", "values"))
-    keys, values = (_for_heads(converter, tensor, queries.shape) for tensor in (keys, values))
-    scores = _body(converter, op, _scores(converter, queries, keys))
-    scores = _masked(converter, op, features, converter.cast(scores, _softmax_type(op, scores)))
+    keys, values = (_for_heads(converter, tensor, queries) for tensor in (keys, values))
+    scores = _body(converter, op, _scores(converter, op, queries, keys))
+    element = op.softmax_type or values.element_type
+    scores = _masked(converter, op, converter.cast(scores, element))
     weights, lse = _softmax(converter, scores)
     kind = op.output()
+    # Both factors are as wide as the softmax; only the result is rounded.
+    chunks = values.reshape((*weights.shape[:-2], weights.shape[-1], values.shape[-1]))
+    values = converter.cast(chunks, element)
     result = matmul(converter, weights, values, element_type(kind)).reshape(kind.extents)
-    if len(op.operation.results) == 1:
+    if not op.has_lse:
         return [result]
     return [result, converter.cast(lse, element_type(op.output(1))).reshape(op.output(1).extents)]
 
 
-def _softmax_type(op: MigraphxOp, scores: Tensor) -> ir.Type:
-    if "softmax_type" in op.operation.attributes:
-        return ir.TypeAttr(op.operation.attributes["softmax_type"]).value
-    return scores.element_type if scores.is_float else ir.F32Type.get()
-
-
-def _scores(converter: Converter, queries: Tensor, keys: Tensor) -> Tensor:
+def _scores(converter: Converter, op: AttentionOp, queries: Tensor, keys: Tensor) -> Tensor:
+    """The products, in f32 or i32, as `[..., chunk, query, key]` if there are several chunks."""
     integer = ir.IntegerType.get_signless(32)
-    return matmul(converter, queries, keys, queries.element_type if queries.is_float else integer)
-
-
-def _for_heads(converter: Converter, tensor: Tensor, queries: Sequence[int]) -> Tensor:
-    """Repeats keys or values where several heads of the queries share one."""
-    rank = len(queries)
-    if rank < 3 or tensor.shape[-3] == queries[-3]:
-        return tensor
-    shared, heads = tensor.shape[-3], queries[-3]
-    if heads % shared:
-        raise NoMatch("heads", f"{heads} heads of queries cannot share {shared}")
-    apart = tensor.reshape((*tensor.shape[:-2], 1, *tensor.shape[-2:]))
-    repeated = (*tensor.shape[:-2], heads // shared, *tensor.shape[-2:])
-    wide = converter.copied(apart.through(apart.view.expand(repeated)))
-    return wide.reshape((*tensor.shape[:-3], heads, *tensor.shape[-2:]))
-
-
-def _body(converter: Converter, op: MigraphxOp, scores: Tensor) -> Tensor:
-    blocks = list(op.operation.regions[0].blocks)
-    if not blocks:
+    element = queries.element_type if queries.is_float else integer
+    scores = matmul(converter, queries, keys, element)
+    if op.chunks == 1:
         return scores
-    inputs = [scores, *(converter.tensor(value) for value in op.group(_INPUTS))]
-    for argument, tensor in zip(blocks[0].arguments, inputs, strict=True):
+    *leading, rows, length = scores.shape
+    apart = scores.reshape((*leading, rows, op.chunks, length // op.chunks))
+    first = len(leading)
+    order = (*range(first), first + 1, first, first + 2)
+    return converter.copied(apart.through(apart.view.permute(order)))
+
+
+def _for_heads(converter: Converter, tensor: Tensor, queries: Tensor) -> Tensor:
+    """Repeats keys or values where neighbouring heads of the queries share one."""
+    for dim, heads in enumerate(queries.shape[:-2]):
+        shared = tensor.shape[dim]
+        if shared == heads:
+            continue
+        before, after = tensor.shape[: dim + 1], tensor.shape[dim + 1 :]
+        apart = tensor.reshape((*before, 1, *after))
+        repeated = apart.through(apart.view.expand((*before, heads // shared, *after)))
+        tensor = converter.copied(repeated).reshape((*before[:-1], heads, *after))
+    return tensor
+
+
+def _body(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
+    if not op.body:
+        return scores
+    inputs = [scores, *(converter.tensor(value) for value in op.group(op.INPUTS))]
+    for argument, tensor in zip(op.block_arguments, inputs, strict=True):
         converter.define(argument, tensor)
-    results = converter.convert_block(blocks[0])
-    return results[0] if results else scores
+    (result,) = converter.convert_block(op.operation.regions[0].blocks[0])
+    return result
 
 
-def _masked(converter: Converter, op: MigraphxOp, features: set[str], scores: Tensor) -> Tensor:
-    """Keys after the query (causal) and after the sequence's end (kvcache) get no weight."""
-    if "kvcache" in features or op.group(_LENGTH):
-        (length,) = (converter.tensor(value) for value in op.group(_LENGTH))
-        inside = _less(converter, _index(converter, scores, -1), _per_batch(length, scores))
-        scores = _keep_where(converter, inside, scores)
-    if "causal" in features or "prefix_offset" in features:
-        last = _index(converter, scores, -2)
-        for value in op.group(_OFFSET):
-            offset = _per_batch(converter.tensor(value), scores)
-            last = converter.pointwise("add", [last, offset], ir.IntegerType.get_signless(32))
-        seen = converter.pointwise(
-            "cmp_le", [_index(converter, scores, -1), last], ir.IntegerType.get_signless(1)
-        )
-        scores = _keep_where(converter, seen, scores)
+def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
+    """Keys without weight: after the query, after the sequence's end, and before the window."""
+    keys = _key_index(converter, op)
+    if "causal" in op.features:
+        last = _query_index(converter, scores)
+        for value in op.group(op.OFFSET):
+            offset = _per_head(converter, value, scores)
+            last = converter.pointwise("add", [last, offset], keys.element_type)
+        scores = _keep_where(converter, "cmp_le", keys, last, scores)
+    for value in op.group(op.LENGTH):
+        # The sequence's length is the place of its last key.
+        last = _per_head(converter, value, scores)
+        scores = _keep_where(converter, "cmp_le", keys, last, scores)
+        if op.window is not None:
+            first = converter.pointwise("sub", [last, _window(converter, op)], keys.element_type)
+            scores = _keep_where(converter, "cmp_ge", keys, first, scores)
     return scores
 
 
-def _index(converter: Converter, scores: Tensor, dim: int) -> Tensor:
-    """The places along one dimension, which broadcast to the scores."""
-    shape = [1] * len(scores.shape)
-    shape[dim] = scores.shape[dim]
+def _key_index(converter: Converter, op: AttentionOp) -> Tensor:
+    """The place of each key among all of them, shaped to broadcast to the scores."""
+    length = op.input(1).extents[-1]
+    chunked = (op.chunks, 1, length // op.chunks)
+    return _index(converter, length).reshape(chunked if op.chunks > 1 else (length,))
+
+
+def _query_index(converter: Converter, scores: Tensor) -> Tensor:
+    rows = scores.shape[-2]
+    return _index(converter, rows).reshape((rows, 1))
+
+
+def _index(converter: Converter, length: int) -> Tensor:
+    """0, 1, ... as i32."""
+    i32 = ir.IntegerType.get_signless(32)
     made = hipdnn.pointwise(
-        converter.splat(0.0, shape, scores.element_type),
+        converter.splat(0.0, [length], ir.F32Type.get()),
         mode="gen_index",
-        axis=len(shape) + dim,
-        result_type=ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(32)),
+        axis=0,
+        result_type=ir.RankedTensorType.get([length], i32),
         loc=converter.location,
     )
     return converter.whole(made)
 
 
-def _per_batch(lengths: Tensor, scores: Tensor) -> Tensor:
-    """One number for each sequence of the batch, which is the first dimension of the scores."""
-    count = math.prod(lengths.shape)
-    return lengths.reshape((count, *[1] * (len(scores.shape) - 1)))
+def _window(converter: Converter, op: AttentionOp) -> Tensor:
+    """How many keys before a sequence's last one have weight."""
+    attribute = op.operation.attributes["slidingWindowSize"]
+    kind = ir.RankedTensorType.get([1], attribute.type)
+    size = converter.constant(ir.DenseElementsAttr.get_splat(kind, attribute), converter.location)
+    return converter.cast(size, ir.IntegerType.get_signless(32))
 
 
-def _less(converter: Converter, a: Tensor, b: Tensor) -> Tensor:
-    return converter.pointwise("cmp_lt", [a, b], ir.IntegerType.get_signless(1))
+def _per_head(converter: Converter, value: ir.Value, scores: Tensor) -> Tensor:
+    """One number for each sequence and head, shaped to broadcast to the scores."""
+    lengths = converter.cast(converter.tensor(value), ir.IntegerType.get_signless(32))
+    return lengths.reshape((*lengths.shape, *[1] * (len(scores.shape) - len(lengths.shape))))
 
 
-def _keep_where(converter: Converter, mask: Tensor, scores: Tensor) -> Tensor:
+def _keep_where(
+    converter: Converter, comparison: str, keys: Tensor, bound: Tensor, scores: Tensor
+) -> Tensor:
+    truth = converter.pointwise(comparison, [keys, bound], ir.IntegerType.get_signless(1))
     least = converter.whole(converter.splat(-math.inf, (1,), scores.element_type))
-    return converter.pointwise("binary_select", [mask, scores, least], scores.element_type)
+    return converter.pointwise("binary_select", [truth, scores, least], scores.element_type)
 
 
 def _softmax(converter: Converter, scores: Tensor) -> tuple[Tensor, Tensor]:

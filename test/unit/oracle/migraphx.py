@@ -255,25 +255,42 @@ def _pad(op: Op) -> Array:
     return np.pad(x, widths, constant_values=op.get("value", 0.0))
 
 
+_FEATURE_BITS = {"causal": 2, "sliding_window": 8, "splitkv": 16}
+
+
 def _attention(op: Op) -> tuple[Array, Array]:
+    """Key by key what has weight; then a softmax over each chunk of the keys."""
     counts = op.get("operandSegmentSizes", [1, 1, 1, 0, 0, 0])
-    q, k, v = (_wide(operand) for operand in op.operands[:3])
-    if q.ndim > 2 and k.shape[-3] != q.shape[-3]:
-        k, v = (np.repeat(one, q.shape[-3] // one.shape[-3], -3) for one in (k, v))
-    scores = op.run_block([q @ k, *op.operands[3 : 3 + counts[3]]])
-    rest = op.operands[3 + counts[3] :]
-    column = np.arange(scores.shape[-1])
-    batch = (-1, *[1] * (scores.ndim - 1))
-    features = op.get("features", "").split("|")
-    if "kvcache" in features:
-        scores = np.where(column < rest[0].reshape(batch), scores, -np.inf)
+    q, k, v, *rest = op.operands
+    inputs, rest = rest[: counts[3]], [one.astype(np.int64) for one in rest[counts[3] :]]
+    features = {name for name, bit in _FEATURE_BITS.items() if op.get("features", 0) & bit}
+    chunks = op.get("splitKV", 1)
+    q, k, v = map(_wide, (q, k, v))
+    for dim in range(q.ndim - 2):
+        k, v = (np.repeat(one, q.shape[dim] // one.shape[dim], dim) for one in (k, v))
+    keys = np.arange(k.shape[-1])
+    has_weight = np.ones((*q.shape[:-1], k.shape[-1]), np.bool_)
     if "causal" in features:
-        row = np.arange(scores.shape[-2])[:, None]
-        row = row + rest[-1].reshape(batch) if counts[5] else row
-        scores = np.where(column <= row, scores, -np.inf)
+        offset = rest[-1][..., None, None] if counts[5] else 0
+        has_weight &= keys <= np.arange(q.shape[-2])[:, None] + offset
+    if counts[4]:
+        last = rest[0][..., None, None]
+        has_weight &= keys <= last
+        if "sliding_window" in features:
+            has_weight &= keys >= last - op.get("slidingWindowSize")
+    scores = [q @ part for part in np.split(k, chunks, -1)]
+    stacked = np.stack(scores, -3) if "splitkv" in features else scores[0]
+    parts = np.split(has_weight, chunks, -1)
+    mask = np.stack(parts, -3) if "splitkv" in features else has_weight
+    v = np.stack(np.split(v, chunks, -2), -3) if "splitkv" in features else v
+    scores = np.where(mask, _wide(op.run_block([_rounded_scores(op, stacked), *inputs])), -np.inf)
     largest = scores.max(-1, keepdims=True)
     total = np.exp(scores - largest).sum(-1, keepdims=True)
-    return _softmax(scores, -1) @ v, np.log(total) + largest
+    return _softmax(scores, -1) @ v, (np.log(total) + largest)[..., 0]
+
+
+def _rounded_scores(op: Op, scores: Array) -> Array:
+    return scores.astype(op.kinds[0].dtype if op.kinds[0].is_float else np.int32)
 
 
 def _unary(formula: Callable[[Array], Array]) -> Callable[[Op], Array]:

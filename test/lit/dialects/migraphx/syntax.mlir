@@ -99,7 +99,7 @@ func.func @attention(%q: !migraphx.shaped<1x4x8xf32, 32x8x1>, %k: !migraphx.shap
   // CHECK-NEXT: ^bb0(%[[QK:.*]]: !migraphx.shaped<1x4x4xf32, 16x4x1>, %[[BIAS:.*]]: !migraphx.shaped<1x4x4xf32, 16x4x1>):
   // CHECK-NEXT: %[[SUM:.*]] = migraphx.add %[[QK]], %[[BIAS]] :
   // CHECK-NEXT: migraphx.yield %[[SUM]] : !migraphx.shaped<1x4x4xf32, 16x4x1>
-  // CHECK-NEXT: } softmax_type = f32 features = "causal|kvcache" splitKV = 1 :
+  // CHECK-NEXT: } softmax_type = f32 features = "kvcache|causal" :
   // CHECK-SAME: {{.*}}<1x4x8xf32, 32x8x1>, <1x8x4xf32, 32x4x1>, <1x4x8xf32, 32x8x1> -> <1x4x8xf32, 32x8x1>, !migraphx.shaped<1x4xf32, 4x1>
   %0:2 = migraphx.attention %q, %k, %v
       pre_softmax_inputs(%b : !migraphx.shaped<1x4x4xf32, 16x4x1>)
@@ -107,14 +107,58 @@ func.func @attention(%q: !migraphx.shaped<1x4x8xf32, 32x8x1>, %k: !migraphx.shap
   ^bb0(%qk: !migraphx.shaped<1x4x4xf32, 16x4x1>, %bias: !migraphx.shaped<1x4x4xf32, 16x4x1>):
     %sum = migraphx.add %qk, %bias : <1x4x4xf32, 16x4x1>, <1x4x4xf32, 16x4x1> -> <1x4x4xf32, 16x4x1>
     migraphx.yield %sum : !migraphx.shaped<1x4x4xf32, 16x4x1>
-  } softmax_type = f32 features = "causal|kvcache" splitKV = 1
+  } softmax_type = f32 features = "causal|kvcache"
       : <1x4x8xf32, 32x8x1>, <1x8x4xf32, 32x4x1>, <1x4x8xf32, 32x8x1>
       -> <1x4x8xf32, 32x8x1>, !migraphx.shaped<1x4xf32, 4x1>
   // CHECK: migraphx.attention %[[Q]], %[[K]], %[[V]] {
   // CHECK: } features = causal :
   %1 = migraphx.attention %q, %k, %v { } features = causal
       : <1x4x8xf32, 32x8x1>, <1x8x4xf32, 32x4x1>, <1x4x8xf32, 32x8x1> -> <1x4x8xf32, 32x8x1>
+  // CHECK: migraphx.attention %[[Q]], %[[K]], %[[V]] prefix_offset(%[[L]] : !migraphx.shaped<1xi32, 1>) {
+  // CHECK: } features = "causal|prefix_offset|splitkv" splitKV = 2 {perf_config = "attn:v3"} :
+  %2:2 = migraphx.attention %q, %k, %v prefix_offset(%l : !migraphx.shaped<1xi32, 1>) {
+    migraphx.yield
+  } features = "splitkv|causal|prefix_offset" splitKV = 2 {perf_config = "attn:v3"}
+      : <1x4x8xf32, 32x8x1>, <1x8x4xf32, 32x4x1>, <1x4x8xf32, 32x8x1>
+      -> <1x2x4x8xf32, 64x32x8x1>, !migraphx.shaped<1x2x4xf32, 8x4x1>
+  // CHECK: } features = "kvcache|sliding_window" slidingWindowSize = 3 :
+  %3 = migraphx.attention %q, %k, %v current_seq_len(%l : !migraphx.shaped<1xi32, 1>) { }
+      features = "kvcache|sliding_window" slidingWindowSize = 3
+      : <1x4x8xf32, 32x8x1>, <1x8x4xf32, 32x4x1>, <1x4x8xf32, 32x8x1> -> <1x4x8xf32, 32x8x1>
   return %0#0, %0#1 : !migraphx.shaped<1x4x8xf32, 32x8x1>, !migraphx.shaped<1x4xf32, 4x1>
+}
+
+// -----
+
+// The generic form as rocMLIR prints it, with properties apart from other attributes.
+
+// CHECK-LABEL: func.func @properties
+// CHECK-SAME: (%[[X:[^:]*]]: {{.*}}, %[[B:[^:]*]]: !migraphx.shaped<1x3x3xf32, 9x3x1>, %[[L:[^:]*]]: {{.*}}) -> !migraphx.shaped<1x3x3xf32, 9x3x1>
+"func.func"() <{function_type = (!migraphx.shaped<1x3x3xf32, 9x3x1>, !migraphx.shaped<1x3x3xf32, 9x3x1>, !migraphx.shaped<1xi32, 1>) -> !migraphx.shaped<1x3x3xf32, 9x3x1>, sym_name = "properties"}> ({
+^bb0(%x: !migraphx.shaped<1x3x3xf32, 9x3x1>, %b: !migraphx.shaped<1x3x3xf32, 9x3x1>, %l: !migraphx.shaped<1xi32, 1>):
+  // CHECK: %[[T:.*]] = migraphx.transpose %[[X]] {note, permutation = [0, 2, 1]} :
+  %0 = "migraphx.transpose"(%x) <{permutation = [0, 2, 1]}> {note} : (!migraphx.shaped<1x3x3xf32, 9x3x1>) -> !migraphx.shaped<1x3x3xf32, 9x1x3>
+  // CHECK: migraphx.attention %[[X]], %[[T]], %[[X]] pre_softmax_inputs(%[[B]] : !migraphx.shaped<1x3x3xf32, 9x3x1>) current_seq_len(%[[L]] :
+  // CHECK: } softmax_type = f32 features = "kvcache|causal|sliding_window" slidingWindowSize = 2 {perf_config = "v3"} :
+  %1 = "migraphx.attention"(%x, %0, %x, %b, %l) <{features = 11 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0>, slidingWindowSize = 2 : i32, softmaxType = f32}> ({
+  ^bb0(%qk: !migraphx.shaped<1x3x3xf32, 9x3x1>, %bias: !migraphx.shaped<1x3x3xf32, 9x3x1>):
+    %2 = "migraphx.add"(%qk, %bias) : (!migraphx.shaped<1x3x3xf32, 9x3x1>, !migraphx.shaped<1x3x3xf32, 9x3x1>) -> !migraphx.shaped<1x3x3xf32, 9x3x1>
+    "migraphx.yield"(%2) : (!migraphx.shaped<1x3x3xf32, 9x3x1>) -> ()
+  }) {perf_config = "v3"} : (!migraphx.shaped<1x3x3xf32, 9x3x1>, !migraphx.shaped<1x3x3xf32, 9x1x3>, !migraphx.shaped<1x3x3xf32, 9x3x1>, !migraphx.shaped<1x3x3xf32, 9x3x1>, !migraphx.shaped<1xi32, 1>) -> !migraphx.shaped<1x3x3xf32, 9x3x1>
+  "func.return"(%1) : (!migraphx.shaped<1x3x3xf32, 9x3x1>) -> ()
+}) : () -> ()
+
+// -----
+
+// Signs were attributes before types had them.
+
+// CHECK-LABEL: func.func @unsigned_attributes
+func.func @unsigned_attributes(%x: !migraphx.shaped<8x4xi4, 4x1>, %y: !migraphx.shaped<8x2xi8, 2x1>) {
+  // CHECK: migraphx.convert zero_extend %{{.*}} : <8x4xi4, 4x1> to <8x4xi8, 4x1>
+  %0 = migraphx.convert zero_extend %x : <8x4xi4, 4x1> to <8x4xi8, 4x1>
+  // CHECK: migraphx.unpack %{{.*}} {axis = 1 : i64, isUnsigned = true} : <8x2xi8, 2x1> -> <8x4xi8, 4x1>
+  %1 = migraphx.unpack %y {axis = 1 : i64, isUnsigned = true} : <8x2xi8, 2x1> -> <8x4xi8, 4x1>
+  return
 }
 
 // -----

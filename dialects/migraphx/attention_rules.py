@@ -1,0 +1,216 @@
+"""The rules of `migraphx.attention`, with rocMLIR's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import VerifyError
+from hipgraft.dialects.migraphx.operation import AttentionOp, MigraphxOp
+from hipgraft.dialects.migraphx.types import Extent
+
+_BODY_OPS = frozenset(
+    f"migraphx.{name}"
+    for name in (
+        *("abs", "add", "ceil", "convert", "dequantizelinear", "div", "erf", "exp", "floor"),
+        *("log", "mul", "neg", "pow", "recip", "relu", "sigmoid", "sqrt", "sub", "tanh", "where"),
+        # Elementwise too, and accepted by versions that go by that.
+        *("clip", "equal", "greater", "max", "rsqrt"),
+    )
+)
+
+
+def check_attention(generic: MigraphxOp) -> None:
+    """Checks one operation.
+
+    Raises:
+        VerifyError: it breaks a rule.
+    """
+    op = AttentionOp(generic.operation)
+    _check_products(op)
+    _check_heads(op)
+    _check_result_shapes(op)
+    _check_softmax_type(op)
+    _check_body(op)
+    _check_features(op)
+    _check_lengths(op)
+    _check_window(op)
+
+
+def _check_products(op: AttentionOp) -> None:
+    queries, keys, values = (op.input(index).shape for index in range(3))
+    if min(len(queries), len(keys), len(values)) < 2:
+        raise op.error("operands must have rank >= 2")
+    if queries[-1] != keys[-2]:
+        raise op.error(
+            "head dimension mismatched for first gemm: last dim of queries "
+            f"({queries[-1]}) != second-to-last dim of keys ({keys[-2]})"
+        )
+    if keys[-1] != values[-2]:
+        raise op.error(
+            "sequence length dimension mismatch for second gemm: last dim of keys "
+            f"({keys[-1]}) != second-to-last dim of values ({values[-2]})"
+        )
+
+
+def _check_heads(op: AttentionOp) -> None:
+    """Queries may have a multiple of the heads of keys and values."""
+    leading = [op.input(index).shape[:-2] for index in range(3)]
+    if len({len(dims) for dims in leading}) > 1:
+        raise op.error(
+            "leading dimension mismatch: queries, keys, and values must have the same number of "
+            "leading dimensions"
+        )
+    for place, (queries, keys, values) in enumerate(zip(*leading, strict=True)):
+        where = f"leading dimension mismatch at dimension {place}"
+        if keys != values:
+            raise op.error(f"{where}: keys={keys} != values={values}")
+        if queries != keys and (not keys or (queries or 1) % keys):
+            raise op.error(
+                f"{where}: queries={queries} is not equal to or divisible by keys={keys}"
+            )
+
+
+def _check_result_shapes(op: AttentionOp) -> None:
+    queries, values = op.input(0).shape, op.input(2).shape
+    rows = (*queries[:-2], *([op.chunks] if op.chunks > 1 else []), queries[-2])
+    _check_shape(op, "result", op.output(0).shape, (*rows, values[-1]))
+    if op.has_lse:
+        _check_shape(op, "lse", op.output(1).shape, rows)
+
+
+def _check_shape(
+    op: AttentionOp, what: str, found: Sequence[Extent], expected: Sequence[Extent]
+) -> None:
+    if tuple(found) != tuple(expected):
+        raise op.error(
+            f"{what} shape is inconsistent with attention dimensions: expected "
+            f"{list(expected)} but got {list(found)}"
+        )
+
+
+def _check_softmax_type(op: AttentionOp) -> None:
+    kind = op.softmax_type
+    if kind is not None and not isinstance(kind, ir.FloatType):
+        raise op.error(f"softmaxType must be a float type, got {kind}")
+    if kind is None and not op.input(0).is_float:
+        raise op.error(
+            "softmaxType must be set explicitly when Q has a non-float element type; "
+            "preSoftmaxBody must dequantize to that float type"
+        )
+
+
+def _check_body(op: AttentionOp) -> None:
+    for inner in op.body:
+        if inner.name not in _BODY_OPS:
+            raise VerifyError(
+                f"'{inner.name}' op preSoftmaxBody must only contain elementwise migraphx ops (or "
+                f"migraphx.dequantizelinear), but found '{inner.name}'",
+                inner,
+            )
+    inputs = op.group(op.INPUTS)
+    if inputs and not op.body:
+        raise op.error(
+            "preSoftmaxElemWiseInputs are provided but preSoftmaxBody contains no operations"
+        )
+    if op.body and not inputs:
+        raise op.error(
+            "preSoftmaxBody contains operations but no preSoftmaxElemWiseInputs are provided"
+        )
+    if inputs:
+        _check_block_arguments(op, inputs)
+    _check_yield(op)
+
+
+def _check_block_arguments(op: AttentionOp, inputs: list[ir.Value]) -> None:
+    found, wanted = len(op.block_arguments), 1 + len(inputs)
+    if found != wanted:
+        raise op.error(
+            f"preSoftmaxBody block must have exactly {wanted} arguments (1 for QK result + "
+            f"{len(inputs)} preSoftmaxElemWiseInputs), got {found}"
+        )
+    rank = len(op.input(0).shape) + 1
+    for value in inputs if op.chunks > 1 else ():
+        if len(op.type_of(value).shape) != rank:
+            raise op.error(
+                f"preSoftmaxElemWiseInput shape rank ({len(op.type_of(value).shape)}) must match "
+                f"split QK shape rank ({rank}) when splitkv is enabled"
+            )
+
+
+def _check_yield(op: AttentionOp) -> None:
+    terminator = op.terminator
+    yields = terminator is not None and len(terminator.operands) > 0
+    if yields == bool(op.body):
+        return
+    message = (
+        "must not yield a value when preSoftmaxBody is empty"
+        if yields
+        else "must yield a value when preSoftmaxBody contains operations"
+    )
+    raise VerifyError(f"'migraphx.yield' op {message}", terminator or op.operation)
+
+
+_OPERANDS = (
+    ("kvcache", "currentSeqLen", AttentionOp.LENGTH),
+    ("prefix_offset", "prefixOffset", AttentionOp.OFFSET),
+)
+"""Features with the operand that they need, by name and group."""
+
+
+def _check_features(op: AttentionOp) -> None:
+    """Features have what they need, and nothing is there without its feature."""
+    for feature, required in (("sliding_window", "kvcache"), ("prefix_offset", "causal")):
+        if feature in op.features and required not in op.features:
+            raise op.error(f"feature '{feature}' requires '{required}' to be set")
+    for feature, name, group in _OPERANDS:
+        if feature in op.features and not op.group(group):
+            raise op.error(f"feature '{feature}' requires '{name}' operand")
+    if "sliding_window" in op.features and op.window is None:
+        raise op.error("feature 'sliding_window' requires 'slidingWindowSize' attribute")
+    if "splitkv" in op.features:
+        _check_split(op)
+    _check_orphans(op)
+
+
+def _check_orphans(op: AttentionOp) -> None:
+    for feature, name, group in _OPERANDS:
+        if op.group(group) and feature not in op.features:
+            raise op.error(f"'{name}' operand requires feature '{feature}'")
+    for feature, name in (("splitkv", "splitKV"), ("sliding_window", "slidingWindowSize")):
+        if name in op.operation.attributes and feature not in op.features:
+            raise op.error(f"'{name}' attribute requires feature '{feature}'")
+
+
+def _check_split(op: AttentionOp) -> None:
+    if not op.has_lse:
+        raise op.error("feature 'splitkv' requires LSE result")
+    if op.chunks <= 1:
+        raise op.error("feature 'splitkv' requires splitKV > 1")
+    length = op.input(1).shape[-1]
+    if length is not None and length % op.chunks:
+        raise op.error(f"key sequence length ({length}) must be divisible by splitKV ({op.chunks})")
+
+
+def _check_lengths(op: AttentionOp) -> None:
+    """A length for each sequence and head; the op itself repeats none."""
+    leading = op.input(0).shape[:-2]
+    for _, name, group in _OPERANDS:
+        for value in op.group(group):
+            found = op.type_of(value).shape
+            if found != leading:
+                raise op.error(
+                    f"'{name}' shape must match Q leading dims {list(leading)} (got "
+                    f"{list(found)}); broadcast across heads explicitly via "
+                    "migraphx.multibroadcast if needed"
+                )
+
+
+def _check_window(op: AttentionOp) -> None:
+    length = op.input(1).shape[-1]
+    if op.window is None:
+        return
+    if op.window <= 0:
+        raise op.error("slidingWindowSize must be positive")
+    if length is not None and op.window > length:
+        raise op.error("slidingWindowSize must not exceed max sequence length")
