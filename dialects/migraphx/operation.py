@@ -107,6 +107,12 @@ class MigraphxOp:
             return default
         return ir.FloatAttr(self.operation.attributes[name]).value
 
+    def bool(self, name: str) -> builtins.bool:
+        """Returns a boolean attribute, false where it is absent."""
+        return (
+            name in self.operation.attributes and ir.BoolAttr(self.operation.attributes[name]).value
+        )
+
     def string(self, name: str) -> str:
         """Returns a string attribute, empty where it is absent."""
         if name not in self.operation.attributes:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-AttributeKind = Literal["int", "ints", "string", "elements", "float", "type", "unit", "any"]
+AttributeKind = Literal["int", "ints", "string", "elements", "float", "type", "unit", "bool", "any"]
 
 _FP8 = ("f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3FN", "f8E5M2")
 _FLOATS = ("f32", "f16", "bf16")
@@ -168,7 +168,7 @@ OPS: dict[str, OpDef] = {
         "the two 4-bit halves of each byte, the low one first, side by side along axis",
         ("in",),
         results=("out",),
-        attributes={"axis": "int", "isUnsigned": "any"},
+        attributes={"axis": "int", "isUnsigned": "bool"},
         required=("axis",),
         elements={"in": _PACKED, "out": _PACKED},
     ),
@@ -258,20 +258,21 @@ OPS: dict[str, OpDef] = {
     "pad": OpDef(
         "the input with value around it: all low ends, then all high ends",
         ("input",),
-        attributes={"pads": "ints", "value": "float", "mode": "any"},
+        attributes={"pads": "ints", "value": "float", "mode": "int"},
         required=("pads",),
     ),
     "pooling": OpDef(
         "largest or mean of a sliding window",
         ("input",),
         attributes={
-            "mode": "any",
+            "mode": "string",
             "padding": "ints",
             "stride": "ints",
             "length": "ints",
+            "lengths": "ints",
             "ceil_mode": "any",
         },
-        required=("mode", "padding", "stride", "length"),
+        required=("mode", "padding", "stride"),
     ),
     # Between tensors and shaped types, as conversions make them
     "mlir.as.logical.shape": OpDef("the logical tensor of a shaped value", ("in",)),

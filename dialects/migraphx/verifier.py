@@ -19,6 +19,7 @@ _KIND_TEXT: dict[AttributeKind, str] = {
     "float": "32-bit float attribute",
     "type": "any type attribute",
     "unit": "unit attribute",
+    "bool": "bool attribute",
 }
 _CONVERSIONS = ("mlir.as.logical.shape", "mlir.as.underlying.shape")
 
@@ -121,6 +122,8 @@ def _is_kind(attribute: ir.Attribute, kind: AttributeKind) -> bool:
             return isinstance(attribute, ir.FloatAttr)
         case "type":
             return isinstance(attribute, ir.TypeAttr)
+        case "bool":
+            return isinstance(attribute, ir.BoolAttr)
         case "unit":
             return isinstance(attribute, ir.UnitAttr)
         case "elements":

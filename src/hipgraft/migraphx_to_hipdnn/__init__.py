@@ -5,6 +5,7 @@ from hipgraft.migraphx_to_hipdnn.contractions import CONTRACTIONS
 from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter
 from hipgraft.migraphx_to_hipdnn.elementwise import ELEMENTWISE
 from hipgraft.migraphx_to_hipdnn.function import build_function, is_kernel
+from hipgraft.migraphx_to_hipdnn.pooling import POOLING
 from hipgraft.migraphx_to_hipdnn.reductions import REDUCTIONS
 from hipgraft.migraphx_to_hipdnn.views import VIEWS
 
@@ -14,6 +15,7 @@ CONVERSIONS: dict[str, Conversion] = {
     **CONTRACTIONS,
     **REDUCTIONS,
     **ATTENTION,
+    **POOLING,
 }
 """Every conversion, by mnemonic."""
 

@@ -12,8 +12,8 @@ from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_
 from hipgraft.tensor_builder import NoMatch, Tensor
 
 
-def _padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
-    """All low ends, then all high ends; older modules give one list for both."""
+def split_padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
+    """Returns all low ends, and all high ends; older modules give one list for both."""
     padding = op.ints("padding")
     if len(padding) == spatial:
         return padding, padding
@@ -31,7 +31,7 @@ def _check_rank(op: MigraphxOp) -> int:
 
 def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     """Groups need no attribute: the channels of both operands tell their number."""
-    low, high = _padding(op, _check_rank(op))
+    low, high = split_padding(op, _check_rank(op))
     x, w = converter.operand(op, "input"), converter.operand(op, "filter")
     if x.shape[1] != w.shape[1] * op.int("group"):
         raise NoMatch(
@@ -53,7 +53,7 @@ def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _backwards_data(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    low, high = _padding(op, _check_rank(op))
+    low, high = split_padding(op, _check_rank(op))
     dx = hipdnn.conv_dgrad(
         converter.materialize(converter.operand(op, "input")),
         converter.materialize(converter.operand(op, "filter")),

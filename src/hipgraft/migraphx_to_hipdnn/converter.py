@@ -20,6 +20,15 @@ from hipgraft.tensor_builder import NoMatch, Tensor, TensorBuilder
 TO_SHAPED = "migraphx.mlir.as.underlying.shape"
 FROM_SHAPED = "migraphx.mlir.as.logical.shape"
 
+# Operations whose results are as small as their operands, or that make them so.
+_STAYS_IN_RANGE = frozenset(
+    {
+        *("broadcast", "clip", "convert", "constant", "equal", "flatten", "greater"),
+        *("greater_or_equal", "literal", "max", "multibroadcast", "pad", "quantizelinear"),
+        *("reduce_max", "relu", "reshape", "slice", "transpose", "unpack", "where"),
+    }
+)
+
 Conversion = Callable[["Converter", MigraphxOp], Sequence[Tensor]]
 
 
@@ -27,7 +36,7 @@ def element_type(kind: ShapedType) -> ir.Type:
     """Returns the element type of builtin tensors that hold the values of `kind`.
 
     Elements of 4 bits, of which memory holds two in a byte, are wider here: they are unpacked
-    when they are read.
+    when they are read and packed when they are written.
     """
     if kind.bits == 4:
         return ir.F32Type.get() if kind.is_float else ir.IntegerType.get_signless(8)
@@ -90,6 +99,10 @@ class Converter(TensorBuilder):
             self._tensors[value] = tensor
 
     def _results(self, op: MigraphxOp) -> Sequence[Tensor]:
+        if op.mnemonic not in _STAYS_IN_RANGE and any(
+            op.type_of(result).bits == 4 for result in op.operation.results
+        ):
+            raise NoMatch("packed-elements", "computes no elements of 4 bits")
         conversion = self._conversions.get(op.mnemonic)
         if conversion is None:
             reason = NoMatch("no-hipdnn-op", "hipDNN has no op for it")
@@ -179,9 +192,15 @@ class Converter(TensorBuilder):
         (shaped,) = self.emit(TO_SHAPED, [memory], [kind])
         return self._from_shaped(shaped, kind)
 
+    def packed(self, tensor: Tensor, kind: ShapedType, bytes_type: ir.Type) -> ir.Value:
+        """Puts two elements of 4 bits into each byte, in row-major order."""
+        flat = _row_major((tensor.view.elements,), kind.element)
+        shaped = self._to_shaped(tensor.reshape(flat.extents), flat)
+        return ir.Operation.create(
+            FROM_SHAPED, results=[bytes_type], operands=[shaped], loc=self.location
+        ).results[0]
+
     def _to_shaped(self, tensor: Tensor, kind: ShapedType) -> ir.Value:
-        if kind.bits == 4:
-            raise NoMatch("packed-elements", f"cannot stay with operands of '{kind}'")
         return self.emit(TO_SHAPED, [self.materialize(tensor)], [kind])[0]
 
     def _from_shaped(self, value: ir.Value, kind: ShapedType) -> Tensor:

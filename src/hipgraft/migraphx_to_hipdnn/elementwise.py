@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from hipgraft.bindings import ir
@@ -83,11 +85,11 @@ def _where(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _convert(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    if op.output().bits == 4:
-        raise NoMatch("packed-elements", f"cannot convert to '{op.output()}'")
     (tensor,) = _inputs(converter, op)
-    result = converter.convert_signed(tensor, op.input(), op.output())
-    return [in_shape(converter, result, op.output())]
+    source = op.input()
+    if "zeroExtend" in op.operation.attributes:
+        source = replace(source, element=f"ui{source.bits}")
+    return [converter.convert_signed(tensor, source, op.output())]
 
 
 def _dequantize(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
@@ -113,11 +115,13 @@ def _as_float(converter: Converter, op: MigraphxOp, name: str) -> Tensor:
 
 
 def _batch_norm(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    x, scale, bias, mean, variance = _inputs(converter, op)
+    x, *parameters = _inputs(converter, op)
     wide = ir.F32Type.get()
-    channels = (1, x.shape[1], *[1] * (len(x.shape) - 2))
+    # Older modules also have one parameter for each place of a channel.
+    count = math.prod(parameters[0].shape)
+    spatial = x.shape[2:] if count == math.prod(x.shape[1:]) else [1] * (len(x.shape) - 2)
     scale, bias, mean, variance = (
-        tensor.reshape(channels) for tensor in (scale, bias, mean, variance)
+        tensor.reshape((1, x.shape[1], *spatial)) for tensor in parameters
     )
     epsilon = converter.scalar(op.float("epsilon"), variance)
     deviation = converter.pointwise("add", [variance, epsilon], wide)

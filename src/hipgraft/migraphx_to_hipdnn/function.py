@@ -12,7 +12,7 @@ from hipgraft.migraphx_to_hipdnn.converter import Converter, element_type
 from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.views import StridedView
 
-_WRITTEN = "writing to tensors with long strides or broadcasts is unsupported"
+_WRITTEN = "writing to tensors with broadcasts is unsupported"
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,6 @@ class Border:
             results = tuple(MemoryLayout.of(_shaped(each)) for each in kind.results)
             if any(result.is_broadcast for result in results):
                 raise ShapedTypeError(_WRITTEN)
-            if any(result.kind.bits == 4 for result in results):
-                raise ShapedTypeError("writing elements of 4 bits is unsupported")
         except ShapedTypeError as error:
             raise PassFailure(f"'func.func' op {error}", function) from None
         return cls(arguments, results, flat)
@@ -119,11 +117,15 @@ def _write(converter: Converter, tensor: Tensor, layout: MemoryLayout, border: B
     ordered = tensor.through(tensor.view.permute(layout.order))
     if layout.is_padded:
         ordered = _padded(converter, ordered, layout)
-    shape = border.memory_type(layout).shape
+    memory = border.memory_type(layout)
+    shape = [layout.elements] if layout.kind.bits == 4 else memory.shape
     try:
-        return converter.materialize(ordered.reshape(shape))
+        rows = ordered.reshape(shape)
     except NoMatch:
-        return converter.materialize(converter.copied(ordered).reshape(shape))
+        rows = converter.copied(ordered).reshape(shape)
+    if layout.kind.bits == 4:
+        return converter.packed(rows, layout.kind, memory)
+    return converter.materialize(rows)
 
 
 def _padded(converter: Converter, tensor: Tensor, layout: MemoryLayout) -> Tensor:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from hipgraft.bindings import ir
 from hipgraft.dialects.migraphx import MigraphxOp
 from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
 from hipgraft.tensor_builder import NoMatch, Tensor
@@ -22,14 +23,32 @@ def _axes(op: MigraphxOp, axes: Sequence[int]) -> list[int]:
 
 
 def _reduction(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    if op.input().is_unsigned and mode == "MAX":
-        raise NoMatch("unsigned", "hipDNN has no unsigned arithmetic")
     tensor, kind = converter.tensor(op.operation.operands[0]), op.output()
     axes = _axes(op, op.ints("axes"))
     if math.prod(tensor.shape[axis] for axis in axes) > 1:
-        tensor = reduce(converter, mode, tensor, axes, element_type(kind))
+        tensor = _reduced(mode, converter, op, tensor, axes)
     # Older modules drop the reduced dimension.
     return [converter.cast(tensor, element_type(kind)).reshape(kind.extents)]
+
+
+def _reduced(
+    mode: str, converter: Converter, op: MigraphxOp, tensor: Tensor, axes: Sequence[int]
+) -> Tensor:
+    element = element_type(op.output())
+    if mode != "MAX" or not op.input().is_unsigned:
+        return reduce(converter, mode, tensor, axes, element)
+    # Without their lowest number, unsigned numbers are in the order of signed ones.
+    shift = _lowest(converter, element)
+    signed = converter.pointwise("add", [tensor, shift], element)
+    largest = reduce(converter, mode, signed, axes, element)
+    return converter.pointwise("add", [largest, shift], element)
+
+
+def _lowest(converter: Converter, element: ir.Type) -> Tensor:
+    width = ir.IntegerType(element).width
+    value = ir.IntegerAttr.get(element, -(1 << (width - 1)))
+    splat = ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get([1], element), value)
+    return converter.constant(splat, converter.location)
 
 
 def _softmax(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:

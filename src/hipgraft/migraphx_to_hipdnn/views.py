@@ -65,8 +65,13 @@ def _literal(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     return [converter.constant(value, converter.location)]
 
 
+def _code_object(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    raise NoMatch("compiled", "is a compiled kernel, which the module does not hold")
+
+
 VIEWS: dict[str, Conversion] = {
     "broadcast": _broadcast,
+    "code_object": _code_object,
     "constant": _literal,
     "flatten": _reshape,
     "literal": _literal,

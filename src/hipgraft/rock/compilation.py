@@ -120,6 +120,8 @@ class _Compilation:
             converter = Converter(CONVERSIONS, KEPT, self._state)
             made = build_function(copy, converter, flat=True)
             copy.erase()
+        for error in hipdnn.verify(scratch):
+            raise error
         return scratch, made
 
     def _by_graphs(self) -> Kernel:

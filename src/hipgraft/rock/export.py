@@ -163,8 +163,8 @@ def failures(attribute: ir.Attribute) -> list[str]:
 
 def _read_objects(objects: Sequence[gpu_d.ObjectAttr]) -> Exported:
     properties = objects[0].properties or ir.DictAttr.get({})
-    codes = tuple(each.object for each in objects)
-    chip = CodeObject.parse(codes[0]).architecture if codes[0] else ""
+    codes = tuple(each.object for each in objects if each.object)
+    chip = CodeObject.parse(codes[0]).architecture if codes else ""
     if "steps" in properties:
         kernel = Kernel.from_attr(
             ir.DictAttr.get(

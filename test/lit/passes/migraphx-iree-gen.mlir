@@ -25,16 +25,16 @@ module @one {
 // Several functions make a dictionary; a failure is its reason. The architecture is the module's.
 
 // CHECK-LABEL: module @two attributes
-// CHECK-SAME: iree.export = {bad = "[iree-error]: 'migraphx.pooling' op hipDNN has no op for it", good = #gpu.object<
+// CHECK-SAME: iree.export = {bad = "[iree-error]: 'migraphx.code_object' op is a compiled kernel, which the module does not hold", good = #gpu.object<
 module @two attributes {rock.arch = "amdgcn-amd-amdhsa:gfx1100"} {
   // expected-remark @+1 {{'@good' became 1 launches}}
   func.func @good(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> {
     %0 = migraphx.abs %x : <64xf32, 1> -> <64xf32, 1>
     return %0 : !migraphx.shaped<64xf32, 1>
   }
-  // expected-remark @+1 {{'@bad' has no kernel: 'migraphx.pooling' op hipDNN has no op for it}}
-  func.func @bad(%x: !migraphx.shaped<1x1x4x4xf32, 16x16x4x1>) -> !migraphx.shaped<1x1x2x2xf32, 4x4x2x1> {
-    %0 = migraphx.pooling %x {mode = "max", padding = [0, 0], stride = [2, 2], length = [2, 2]} : <1x1x4x4xf32, 16x16x4x1> -> <1x1x2x2xf32, 4x4x2x1>
-    return %0 : !migraphx.shaped<1x1x2x2xf32, 4x4x2x1>
+  // expected-remark @+1 {{'@bad' has no kernel: 'migraphx.code_object' op is a compiled kernel, which the module does not hold}}
+  func.func @bad(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> {
+    %0 = migraphx.code_object %x {kernel = "relu", globalSize = 64 : i64, localSize = 64 : i64} : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
   }
 }

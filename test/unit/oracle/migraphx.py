@@ -98,7 +98,7 @@ class Kind:
         defined = np.zeros(self.elements, np.bool_)
         memory[self._places] = value
         defined[self._places] = True
-        return memory, defined
+        return _packed(memory, defined) if self.packed else (memory, defined)
 
     @property
     def _places(self) -> Array:
@@ -110,8 +110,18 @@ class Kind:
 
 
 _F4 = np.array(
-    [sign * number for sign in (1, -1) for number in (0, 0.5, 1, 1.5, 2, 3, 4, 6)], np.float32
+    [sign * number for sign in (1, -1) for number in (0.0, 0.5, 1, 1.5, 2, 3, 4, 6)], np.float32
 )
+
+
+def _packed(values: Array, defined: Array) -> tuple[Array, Array]:
+    """Two elements a byte, the first in the low half; bytes are defined as a whole."""
+    if values.dtype == ml_dtypes.float4_e2m1fn:
+        codes = values.view(np.uint8) & 15
+    else:
+        codes = values.astype(np.int64).astype(np.uint8) & 15
+    codes, defined = (np.pad(one, (0, len(one) % 2)) for one in (codes, defined))
+    return codes[::2] | codes[1::2] << 4, defined[::2] & defined[1::2]
 
 
 class Op:
@@ -210,7 +220,7 @@ def _quantize(op: Op) -> Array:
         shifted = ratio + (op.operands[2].astype(np.float32) if len(op.operands) > 2 else 0)
         return np.clip(shifted, -limit, limit)
     shift = op.operands[2].astype(np.int64) if len(op.operands) > 2 else 0
-    limits = np.iinfo(kind.dtype)
+    limits = ml_dtypes.iinfo(kind.dtype)
     return np.clip(np.rint(ratio).astype(np.int64) + shift, limits.min, limits.max)
 
 
@@ -236,9 +246,46 @@ def _unpack(op: Op) -> Array:
     (x,) = op.operands
     codes = x.view(np.uint8)
     halves = np.stack([codes & 15, codes >> 4], op.get("axis") + 1)
-    if op.results[0].element[0] != "u":
+    if op.results[0].is_float:
+        return _F4[halves].reshape(op.results[0].shape)
+    if op.results[0].element[0] != "u" and not op.get("isUnsigned", False):
         halves = (halves.astype(np.int8) ^ 8) - 8
     return halves.reshape(op.results[0].shape)
+
+
+def _convert(op: Op) -> Array:
+    (x,) = op.operands
+    kind = op.results[0]
+    if kind.is_float and op.kinds[0].is_float:
+        return x.astype(np.float32)
+    x = x.astype(np.float64)
+    if "zeroExtend" in op.operation.attributes:
+        x = np.where(x < 0, x + 16, x)
+    if not kind.packed or kind.is_float:
+        return x
+    code = np.trunc(x).astype(np.int64) & 15
+    return code if kind.element[0] == "u" else (code ^ 8) - 8
+
+
+def _pooling(op: Op) -> Array:
+    """Each window by itself, cut at the input's ends."""
+    (x,), stride, padding = op.operands, op.get("stride"), op.get("padding")
+    length = op.get("length") or op.get("lengths")
+    y = np.zeros(op.results[0].shape)
+    for place in itertools.product(*map(range, y.shape[2:])):
+        first = [at * s - p for at, s, p in zip(place, stride, padding, strict=False)]
+        ranges = [slice(max(at, 0), at + n) for at, n in zip(first, length, strict=True)]
+        window = x[(..., *ranges)].astype(np.float64).reshape(*x.shape[:2], -1)
+        y[(..., *place)] = window.max(-1) if op.get("mode") == "max" else window.mean(-1)
+    return y
+
+
+def _batch_norm(op: Op) -> Array:
+    x, *parameters = map(_wide, op.operands)
+    shape = (x.shape[1:] if parameters[0].size == x[0].size
+             else (x.shape[1], *[1] * (x.ndim - 2)))  # fmt: skip
+    scale, bias, mean, variance = (one.reshape(shape) for one in parameters)
+    return (x - mean) / np.sqrt(variance + op.get("epsilon")) * scale + bias
 
 
 def _literal(op: Op) -> Array:
@@ -252,7 +299,9 @@ def _literal(op: Op) -> Array:
 def _pad(op: Op) -> Array:
     x, pads = op.operands[0], op.get("pads")
     widths = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
-    return np.pad(x, widths, constant_values=op.get("value", 0.0))
+    mode = ("constant", "reflect", "edge")[op.get("mode", 0)]
+    values = {"constant_values": op.get("value", 0.0)} if mode == "constant" else {}
+    return np.pad(x, widths, mode, **values)
 
 
 _FEATURE_BITS = {"causal": 2, "sliding_window": 8, "splitkv": 16}
@@ -336,7 +385,9 @@ FORMULAS: dict[str, Callable[[Op], Any]] = {
     "equal": _binary(np.equal),
     "clip": lambda op: np.clip(*map(_wide, op.operands)),
     "where": lambda op: np.where(op.operands[0] != 0, op.operands[1], op.operands[2]),
-    "convert": lambda op: op.operands[0].astype(np.float64),
+    "convert": _convert,
+    "batch_norm_inference": _batch_norm,
+    "pooling": _pooling,
     "quantizelinear": _quantize,
     "dequantizelinear": _dequantize,
     "unpack": _unpack,

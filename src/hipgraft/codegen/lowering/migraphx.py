@@ -10,7 +10,7 @@ from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.boundary import read_window
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.float_codes import FORMATS, decode
+from hipgraft.codegen.lowering.float_codes import FORMATS, decode, encode
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.diagnostics import CodegenError, location_text
@@ -44,11 +44,23 @@ def _operands(op: MigraphxOp, lowering: Lowering) -> list[Tensor]:
 def _as_shaped(op: MigraphxOp, lowering: Lowering) -> Tensor:
     (memory,) = _operands(op, lowering)
     kind = op.output()
-    return _unpacked(lowering.emitter, memory, kind) if kind.bits == 4 else memory
+    is_packed = kind.bits == 4 and memory.shape != kind.extents
+    return _unpacked(lowering.emitter, memory, kind) if is_packed else memory
 
 
 def _as_tensor(op: MigraphxOp, lowering: Lowering) -> Tensor:
-    return _operands(op, lowering)[0]
+    (value,) = _operands(op, lowering)
+    (size, *more) = ir.RankedTensorType(op.operation.results[0].type).shape or [1]
+    kind = op.input()
+    is_packed = kind.bits == 4 and (size, *more) != kind.extents
+    return _packed(lowering.emitter, value, size, kind) if is_packed else value
+
+
+def held(kind: ShapedType) -> str:
+    """Element type of the tensors that hold such values; 4 bits are alone in a wider element."""
+    if kind.bits == 4:
+        return "f32" if kind.is_float else "i8"
+    return kind.signless
 
 
 def _unpacked(emitter: Emitter, memory: Tensor, kind: ShapedType) -> Tensor:
@@ -60,28 +72,52 @@ def _unpacked(emitter: Emitter, memory: Tensor, kind: ShapedType) -> Tensor:
     return read_window(emitter, flat, layout)
 
 
+def _packed(emitter: Emitter, value: Tensor, size: int, kind: ShapedType) -> Tensor:
+    """Returns `size` bytes with two elements of a tensor of one dimension each."""
+    (count,) = value.shape
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        first = scalars.op("arith.muli", scalars.index(0), scalars.constant(2, "index"))
+        second = scalars.op("arith.addi", first, scalars.constant(1, "index"))
+        # Of an odd number of elements the last one is repeated: its half byte is padding.
+        second = scalars.op("arith.minsi", second, scalars.constant(count - 1, "index"))
+        low, high = (_code(scalars, scalars.element(value, at), kind) for at in (first, second))
+        high = scalars.op("arith.shli", high, scalars.constant(4, "i32"))
+        return [scalars.cast(scalars.op("arith.ori", low, high), "i8")]
+
+    init = emitter.empty(Tensor.logical("", [size], "i8"))
+    return emitter.generic("packed", [], [init], body, shape=[size])[0]
+
+
+def _code(scalars: ScalarEmitter, value: Scalar, kind: ShapedType) -> Scalar:
+    """The 4 bits of an element, as i32."""
+    if kind.element in FORMATS:
+        return encode(scalars, value, FORMATS[kind.element])
+    return scalars.op("arith.andi", scalars.cast(value, "i32"), scalars.constant(15, "i32"))
+
+
 def _nibbles(
     emitter: Emitter, packed: Tensor, shape: Sequence[int], axis: int, kind: ShapedType
 ) -> Tensor:
     """Spreads each byte over the two places along `axis`, the low half first."""
-    element = "f32" if kind.is_float else "i8"
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        code = scalars.line(f"arith.extui {arguments[0].name} : i8 to i32", "i32")
+        byte = scalars.bitcast(arguments[0], "i8")
+        code = scalars.line(f"arith.extui {byte.name} : i8 to i32", "i32")
         place = scalars.cast(scalars.index(axis), "i32")
         distance = scalars.op("arith.muli", place, scalars.constant(4, "i32"))
         half = scalars.op("arith.shrui", code, distance)
-        return [_half(scalars, half, kind)]
+        return [scalars.cast(_half(scalars, half, kind), held(kind))]
 
-    init = emitter.empty(Tensor.logical("", shape, element))
+    init = emitter.empty(Tensor.logical("", shape, held(kind)))
     return emitter.generic("unpacked", [packed], [init], body, shape=shape)[0]
 
 
 def _half(scalars: ScalarEmitter, half: Scalar, kind: ShapedType) -> Scalar:
     """The number in the low 4 bits of an i32."""
-    if kind.element in FORMATS:
-        code = scalars.op("arith.andi", half, scalars.constant(15, "i32"))
-        return decode(scalars, code, FORMATS[kind.element])
+    if kind.is_float:  # whatever type holds the result, 4 bits are this one
+        form = FORMATS["f4E2M1FN"]
+        return decode(scalars, scalars.op("arith.andi", half, scalars.constant(15, "i32")), form)
     away = scalars.constant(28, "i32")
     back = "arith.shrui" if kind.is_unsigned else "arith.shrsi"
     number = scalars.op(back, scalars.op("arith.shli", half, away), away)
@@ -92,7 +128,9 @@ def _unpack(op: MigraphxOp, lowering: Lowering) -> Tensor:
     (packed,) = _operands(op, lowering)
     emitter, axis, kind = lowering.emitter, op.int("axis"), op.output()
     if op.input().bits == 4:
-        return packed
+        return emitter.reshape(packed, kind.extents)
+    if op.bool("isUnsigned"):
+        kind = replace(kind, element=f"ui{kind.bits}")
     apart = emitter.logical(packed).with_unit_dim(axis + 1)
     shape = (*apart.shape[: axis + 1], 2, *apart.shape[axis + 2 :])
     return emitter.reshape(_nibbles(emitter, apart, shape, axis + 1, kind), kind.extents)
@@ -108,13 +146,17 @@ def _convert(op: MigraphxOp, lowering: Lowering) -> Tensor:
         return [_converted(scalars, arguments[0], source, target)]
 
     operands = _operands(op, lowering)
-    return lowering.emitter.pointwise("convert", operands, target.extents, target.signless, body)
+    return lowering.emitter.pointwise("convert", operands, target.extents, held(target), body)
 
 
 def _converted(
     scalars: ScalarEmitter, value: Scalar, source: ShapedType, target: ShapedType
 ) -> Scalar:
     """Converts with regard to signs; of floats towards zero, as C does."""
+    if source.is_unsigned and source.bits == 4:
+        value = scalars.op("arith.andi", value, scalars.constant(15, value.type))
+    if target.bits == 4:
+        return _half(scalars, _four_bits(scalars, value, source, target), target)
     if source.is_unsigned and target.is_float:
         return scalars.cast(_cast(scalars, "arith.uitofp", value, "f32"), target.signless)
     if source.is_unsigned and target.bits > source.bits:
@@ -126,7 +168,22 @@ def _converted(
     return scalars.cast(value, target.signless)
 
 
+def _four_bits(
+    scalars: ScalarEmitter, value: Scalar, source: ShapedType, target: ShapedType
+) -> Scalar:
+    """An i32 whose low 4 bits are a number as an element of `target`."""
+    if target.is_float:
+        wide = ShapedType(source.shape, source.strides, "f32")
+        number = _converted(scalars, value, source, wide)
+        return encode(scalars, number, FORMATS[target.element])
+    sign = "ui" if target.is_unsigned else "si"
+    wide = ShapedType(target.shape, target.strides, f"{sign}32")
+    return _converted(scalars, value, source, wide)
+
+
 def _cast(scalars: ScalarEmitter, op: str, value: Scalar, element: str) -> Scalar:
+    if value.type == element:
+        return value
     return scalars.line(f"{op} {value.name} : {value.type} to {element}", element)
 
 
@@ -141,7 +198,7 @@ def _unsigned(name: str) -> _Lower:
             return [_UNSIGNED[name](scalars, values)]
 
         return lowering.emitter.pointwise(
-            name, _operands(op, lowering), kind.extents, kind.signless, body
+            name, _operands(op, lowering), kind.extents, held(kind), body
         )
 
     return lower
@@ -186,7 +243,7 @@ def _quantize(op: MigraphxOp, lowering: Lowering) -> Tensor:
         return [_quantized_integer(scalars, ratio, shift, bias, kind)]
 
     operands = _operands(op, lowering)
-    return lowering.emitter.pointwise("quantized", operands, kind.extents, kind.signless, body)
+    return lowering.emitter.pointwise("quantized", operands, kind.extents, held(kind), body)
 
 
 def _quantized_float(
@@ -201,7 +258,8 @@ def _quantized_float(
         high = scalars.constant(bound, "f32")
         low = scalars.constant(-bound, "f32")
         ratio = scalars.op("arith.maximumf", scalars.op("arith.minimumf", ratio, high), low)
-    return scalars.cast(ratio, kind.signless)
+    wide = ShapedType(kind.shape, kind.strides, "f32")
+    return _converted(scalars, ratio, wide, kind)
 
 
 def _quantized_integer(
@@ -224,7 +282,7 @@ def _quantized_integer(
     low, high = _range(kind)
     total = scalars.op("arith.maxsi", total, scalars.constant(low, "i64"))
     total = scalars.op("arith.minsi", total, scalars.constant(high, "i64"))
-    return scalars.cast(total, kind.signless)
+    return scalars.cast(total, held(kind))
 
 
 def _range(kind: ShapedType) -> tuple[int, int]:
@@ -236,10 +294,17 @@ def _range(kind: ShapedType) -> tuple[int, int]:
 # Padding
 
 
+_CONSTANT, _REFLECT = 0, 1
+"""Modes of `pad`; the third repeats what is at the edge."""
+
+
 def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
     emitter = lowering.emitter
     x = emitter.logical(_operands(op, lowering)[0])
     pads, rank = op.ints("pads"), x.rank
+    mode = op.int("mode", _CONSTANT)
+    if mode != _CONSTANT:
+        return _extended(emitter, x, pads[:rank], op.output().extents, mode)
     value = emitter.constant(op.float("value"), x.element)
     result = replace(x, shape=op.output().extents)
     places = ", ".join(f"%p{dim}: index" for dim in range(rank))
@@ -250,6 +315,30 @@ def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
         f"}} : {x.type} to {result.type}"
     )
     return replace(result, name=emitter.op("padded", text))
+
+
+def _extended(
+    emitter: Emitter, x: Tensor, low: Sequence[int], shape: Sequence[int], mode: int
+) -> Tensor:
+    """Returns `x` with elements of its own around it: mirrored at its ends, or the last ones."""
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        inside = [_inside(scalars, dim, low[dim], x.shape[dim], mode) for dim in range(x.rank)]
+        return [scalars.element(x, *inside)]
+
+    init = emitter.empty(Tensor.logical("", shape, x.element))
+    return emitter.generic("extended", [], [init], body, shape=shape)[0]
+
+
+def _inside(scalars: ScalarEmitter, dim: int, low: int, extent: int, mode: int) -> Scalar:
+    """The place in the input that an element of the result comes from."""
+    zero, last = scalars.constant(0, "index"), scalars.constant(extent - 1, "index")
+    place = scalars.op("arith.subi", scalars.index(dim), scalars.constant(low, "index"))
+    if mode != _REFLECT:
+        return scalars.op("arith.minsi", scalars.op("arith.maxsi", place, zero), last)
+    place = scalars.op("arith.maxsi", place, scalars.op("arith.subi", zero, place))
+    double = scalars.constant(2 * (extent - 1), "index")
+    return scalars.op("arith.minsi", place, scalars.op("arith.subi", double, place))
 
 
 _LOWERINGS: dict[str, _Lower] = {
