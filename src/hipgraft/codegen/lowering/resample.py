@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from itertools import product
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import (
@@ -28,6 +30,9 @@ from hipgraft.dialects.hipdnn import PaddingMode, ResampleBwdOp, ResampleFwdOp, 
 # How many elements around the centre of a window count, per dim.
 _INTERPOLATED = {ResampleMode.NEAREST: 1, ResampleMode.BILINEAR: 2}
 
+# Windows of more elements are loops.
+_READS = 16
+
 _PADDING = -1  # instead of a position
 
 
@@ -37,6 +42,8 @@ def lower_resample_fwd(op: ResampleFwdOp, lowering: Lowering) -> Sequence[Tensor
     emitter, window = lowering.emitter, window_of(op)
     x = emitter.logical(lowering.tensor(op.x))
     compute, shape = float_compute_type(op, x.element), shape_of(op.y)
+    if _reads_at_edges(op, window):
+        return [emitter.cast(_largest(emitter, x, window, shape, compute), element_of(op.y))]
     source = _with_padding(emitter, op, x, window)
     if op.resample_mode is not ResampleMode.MAXPOOL:
         init = emitter.filled(Tensor.logical("", shape, compute), 0)
@@ -50,6 +57,55 @@ def lower_resample_fwd(op: ResampleFwdOp, lowering: Lowering) -> Sequence[Tensor
     results = reduce_windows(emitter, [source], window, inits, compute, combine)
     types = [element_of(value) for value in (op.y, op.index) if value is not None]
     return [emitter.cast(value, type_) for value, type_ in zip(results, types, strict=True)]
+
+
+def _reads_at_edges(op: ResampleFwdOp, window: Window) -> bool:
+    """Whether elements at the edge may stand for the padding beside them.
+
+    They may in a maximum, if each window reaches them.
+    """
+    pads = zip(window.before, window.after, window.size, strict=True)
+    reached = all(max(before, after) < size for before, after, size in pads)
+    is_padded = max(*window.before, *window.after) > 0
+    is_plain = op.resample_mode is ResampleMode.MAXPOOL and op.index is None
+    lowest = op.padding_mode in (PaddingMode.NEG_INF_PAD, PaddingMode.EDGE_VAL_PAD)
+    return is_plain and lowest and is_padded and reached and math.prod(window.size) <= _READS
+
+
+def _largest(
+    emitter: Emitter, x: Tensor, window: Window, shape: Sequence[int], compute: str
+) -> Tensor:
+    """Emits the maxima of windows, each of which reads its elements one by one.
+
+    IREE masks padding at each read, or copies it with a launch of its own; this costs a third.
+    """
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, compute)
+        along = [
+            [_clamped(scalars, window, dim, step, extent) for step in range(window.size[dim])]
+            for dim, extent in enumerate(x.shape[2:])
+        ]
+        image = (scalars.index(0), scalars.index(1))
+        elements = (scalars.element(x, *image, *places) for places in product(*along))
+        return [
+            reduce(
+                lambda a, b: m.pick("gt", a, b), (scalars.cast(each, compute) for each in elements)
+            )
+        ]
+
+    init = emitter.empty(Tensor.logical("", shape, compute))
+    return emitter.generic("pool", [], [init], body, shape=shape)[0]
+
+
+def _clamped(scalars: ScalarEmitter, window: Window, dim: int, step: int, extent: int) -> Scalar:
+    """Emits the place of one of the window's elements, or the nearest one inside."""
+    place = scalars.op("arith.addi", _place(scalars, window, dim), scalars.constant(step, "index"))
+    if step < window.before[dim]:
+        place = scalars.op("arith.maxsi", place, scalars.constant(0, "index"))
+    if window.size[dim] - step <= window.after[dim]:
+        place = scalars.op("arith.minsi", place, scalars.constant(extent - 1, "index"))
+    return place
 
 
 def window_of(op: ResampleFwdOp | ResampleBwdOp) -> Window:
