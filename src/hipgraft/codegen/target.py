@@ -102,6 +102,13 @@ class Target:
         return 64 if self.name in _GFX9 else 32
 
     @property
+    def matrix_elements(self) -> frozenset[str]:
+        """Element types of floats that an AMDGPU's matrix instructions multiply."""
+        if self.kind is not TargetKind.AMDGPU:
+            return frozenset()
+        return frozenset({"f16", "bf16", "f32"} if self.name in _GFX9 else {"f16", "bf16"})
+
+    @property
     def device_flags(self) -> tuple[str, ...]:
         """IREE's flags that select this target."""
         if self.kind is TargetKind.CPU:

@@ -17,6 +17,12 @@ from hipgraft.codegen.lowering.context import (
     lowers,
     shape_of,
 )
+from hipgraft.codegen.lowering.conv_direct import (
+    convolve_directly,
+    is_copied,
+    is_read_directly,
+    padded_copy,
+)
 from hipgraft.codegen.lowering.conv_product import has_unit_window, multiplied
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
@@ -91,7 +97,14 @@ def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     x, w = operands_of(op, lowering)
     accumulator = accumulator_type(op, x.element, w.element)
     result = Tensor.logical("", shape_of(op.y), accumulator)
-    return [emitter.cast(convolve(lowering, Sliding.of(op), x, w, result), element_of(op.y))]
+    sliding = Sliding.of(op)
+    if is_read_directly(sliding, x, w, lowering.target):
+        convolution = convolve_directly(emitter, sliding, x, w, result)
+    else:
+        if is_copied(sliding, x, w, lowering.target):
+            sliding, x = padded_copy(emitter, sliding, x)
+        convolution = convolve(lowering, sliding, x, w, result)
+    return [emitter.cast(convolution, element_of(op.y))]
 
 
 def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.sdpa_mask import KEYS, Bounds, Mask
 from hipgraft.codegen.lowering.sdpa_scores import present
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import SdpaOp
 
 # Extents that IREE 3.13.0 tiles onto matrix instructions. Others compile to one element a
@@ -46,14 +46,7 @@ def is_fast_fused(op: SdpaOp, target: Target) -> bool:
 
 def has_matrix_elements(op: SdpaOp, target: Target) -> bool:
     """Returns whether the target's matrix instructions multiply the operands' elements."""
-    return {element_of(value) for value in (op.q, op.k, op.v)} <= _matrix_elements(target)
-
-
-def _matrix_elements(target: Target) -> set[str]:
-    """Element types that the target's matrix instructions multiply."""
-    if target.kind is not TargetKind.AMDGPU:
-        return set()
-    return {"f16", "bf16", "f32"} if target.wavefront_size == 64 else {"f16", "bf16"}
+    return {element_of(value) for value in (op.q, op.k, op.v)} <= target.matrix_elements
 
 
 def fused_attention(op: SdpaOp, lowering: Lowering) -> Tensor:

@@ -1,0 +1,140 @@
+"""Padded convolutions on AMDGPU where IREE's ways to pad cost more than the work itself.
+
+Fused, padding is masked element by element and in each dim at every read; apart, it is copied row
+by row. So images are copied where there are no matrix instructions, and small ones of few channels
+anywhere; depthwise convolutions read each element of a window by itself: a place outside is
+clamped, and what is read there does not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import product
+from typing import TYPE_CHECKING
+
+from hipgraft.codegen.lowering.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
+
+if TYPE_CHECKING:
+    from hipgraft.codegen.lowering.convolution import Sliding
+
+# Windows of more elements are loops: unrolled, they need more registers than a lane has.
+_READS = {64: 64, 32: 25}
+
+# Of so few channels a copy costs little, if windows read each element several times; in images as
+# wide as this, masks cost no more.
+_FEW_CHANNELS = 4
+_OFTEN = 8
+_WIDE = 192
+
+# A place in one spatial dim, moved inside, and whether it was.
+_Place = tuple[Scalar, Scalar]
+
+
+def is_read_directly(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> bool:
+    """Returns whether `convolve_directly` does the least work."""
+    reads = math.prod(w.shape[2:])
+    depthwise = x.shape[1] == w.shape[0] > 1 == w.shape[1]
+    return _is_padded(sliding, target) and depthwise and reads <= _READS[target.wavefront_size]
+
+
+def is_copied(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> bool:
+    """Returns whether a convolution of `padded_copy` does the least work."""
+    if not _is_padded(sliding, target):
+        return False
+    if x.element not in target.matrix_elements:
+        return True  # without matrix instructions, each product masks its operand again
+    reads = math.prod(w.shape[2:]) / math.prod(sliding.stride)
+    return x.shape[1] == w.shape[1] <= _FEW_CHANNELS and x.shape[-1] < _WIDE and reads >= _OFTEN
+
+
+def _is_padded(sliding: Sliding, target: Target) -> bool:
+    pads = (*sliding.before, *sliding.after)
+    return target.kind is TargetKind.AMDGPU and max(pads) > 0
+
+
+def padded_copy(emitter: Emitter, sliding: Sliding, x: Tensor) -> tuple[Sliding, Tensor]:
+    """Emits `x` within zeros, and how windows slide over that."""
+    pads = zip(x.shape[2:], sliding.before, sliding.after, strict=True)
+    wide = replace(x, shape=(*x.shape[:2], *(sum(each) for each in pads)))
+    zeros = emitter.filled(wide, 0)
+    offsets = [(0, 0, *sliding.before)[dim] for dim in x.dims]
+    box = f"{offsets} {list(x.extents)} {[1] * len(x.dims)}"
+    text = f"tensor.insert_slice {x.name} into {zeros.name}{box} : {x.type} into {wide.type}"
+    none = [0] * len(sliding.stride)
+    within = replace(sliding, before=none, after=none)
+    return within, replace(wide, name=emitter.op("padded", text))
+
+
+def convolve_directly(
+    emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Emits a depthwise convolution, stored as `x` is.
+
+    Args:
+        emitter: where the ops go.
+        sliding: how the window moves.
+        x: activations [N, C, spatial...].
+        w: filters [C, 1, window...].
+        result: shape and accumulator type of the result.
+    """
+    order = _stored_order(x)
+    window = w.shape[2:]
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, result.element)
+        image, channel = scalars.index(order.index(0)), scalars.index(order.index(1))
+        along = [
+            [_place(scalars, sliding, dim, tap, x, order) for tap in range(extent)]
+            for dim, extent in enumerate(window)
+        ]
+        terms: list[Scalar] = []
+        for taps in product(*map(range, window)):
+            places = [along[dim][tap] for dim, tap in enumerate(taps)]
+            value = scalars.cast(_read(scalars, x, [image, channel], places), m.type)
+            constants = (scalars.constant(tap, "index") for tap in (0, *taps))
+            weight = _element(scalars, w, [channel, *constants])
+            terms.append(m.mul(value, scalars.cast(weight, m.type)))
+        return [reduce(m.add, terms)]
+
+    init = emitter.empty(replace(result, dims=order))
+    return emitter.generic("conv", [], [init], body, shape=result.shape, order=order)[0]
+
+
+def _place(
+    scalars: ScalarEmitter, sliding: Sliding, dim: int, tap: int, x: Tensor, order: Sequence[int]
+) -> _Place:
+    """Emits where tap `tap` of the window at hand reads in spatial dim `dim`."""
+    step = scalars.constant(sliding.stride[dim], "index")
+    start = scalars.op("arith.muli", scalars.index(order.index(dim + 2)), step)
+    distance = tap * sliding.dilation[dim] - sliding.before[dim]
+    place = scalars.op("arith.addi", start, scalars.constant(distance, "index"))
+    zero, end = (scalars.constant(value, "index") for value in (0, x.shape[dim + 2]))
+    last = scalars.constant(x.shape[dim + 2] - 1, "index")
+    inside = scalars.op("arith.cmpi ult,", place, end, result="i1")
+    return scalars.op("arith.minsi", scalars.op("arith.maxsi", place, zero), last), inside
+
+
+def _element(scalars: ScalarEmitter, tensor: Tensor, places: Sequence[Scalar]) -> Scalar:
+    """Reads an element of a tensor that is stored in any order."""
+    memory = Tensor.logical(tensor.name, tensor.extents, tensor.element)
+    return scalars.element(memory, *(places[dim] for dim in tensor.dims))
+
+
+def _read(
+    scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], places: Sequence[_Place]
+) -> Scalar:
+    """Reads an element of `x`, or 0 outside."""
+    value = _element(scalars, x, [*outer, *(place for place, _ in places)])
+    inside = reduce(lambda a, b: scalars.op("arith.andi", a, b), (inside for _, inside in places))
+    return scalars.select(inside, value, scalars.constant(0, x.element))
+
+
+def _stored_order(x: Tensor) -> tuple[int, ...]:
+    return x.dims if len(x.dims) == x.rank else tuple(range(x.rank))
