@@ -71,6 +71,26 @@ CASES = [
         "padded-channels",
         conv_case("odd", (1, 9, 6, 6), (4, 9, 3, 3), "f16", pre=[1, 1], stride=[2, 2]),
     ),
+    planned(
+        "conv_fprop",
+        "channels-last-apart",
+        conv_case("pad", (2, 8, 6, 5), (4, 8, 3, 3), "f16", pre=[1, 1], stride=[1, 2]),
+    ),
+    planned(
+        "conv_fprop", "channels-last-apart", conv_case("1d", (1, 16, 30), (32, 16, 3), pre=[1])
+    ),
+    planned(
+        "conv_fprop", "padded-filters", conv_case("few", (2, 8, 9, 7), (3, 8, 3, 3), pre=[1, 1])
+    ),
+    planned(
+        "conv_fprop", "padded-filters", conv_case("1d", (1, 20, 30), (5, 20, 3), "f16", flip=True)
+    ),
+    planned("conv_fprop", "merged-groups", conv_case("4", (2, 32, 9, 9), (64, 4, 3, 3), "f16")),
+    planned(
+        "conv_fprop",
+        "merged-groups",
+        conv_case("8", (1, 32, 8, 7), (16, 8, 3, 3), pre=[1, 1], stride=[2, 1]),
+    ),
     planned("matmul", "padded", matmul_case("odd", (2, 17, 33), (2, 33, 70), "f16")),
     planned("matmul", "padded", matmul_case("tb", (1, 17, 32), (1, 32, 70), "f16", transposed="b")),
     planned("matmul", "split-k", matmul_case("deep", (1, 4, 4096), (1, 4096, 5), "f32")),

@@ -28,13 +28,18 @@ class FlagSet:
 FLAG_SETS = {
     # IREE splits long reductions over workgroups, which pays off only where few would run.
     "whole-reductions": FlagSet(
-        ("--iree-dispatch-creation-enable-split-reduction=false",), ('"reduction"', "linalg.conv_")
+        ("--iree-dispatch-creation-enable-split-reduction=false",),
+        ('"reduction"', "linalg.conv_", "linalg.matmul"),
     ),
     # Padding is copied before its consumer reads it instead of masked at each read.
     "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)),
     # Reshapes stay where they are, so that a dispatch keeps its named op.
     "reshapes-stay": FlagSet(
         ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), ("_shape ",)
+    ),
+    # A transposed operand of a convolution is made, instead of a convolution in another order.
+    "transposes-stay": FlagSet(
+        ("--iree-global-opt-propagate-transposes-through-conv=false",), ("linalg.transpose",)
     ),
 }
 

@@ -45,7 +45,7 @@ class Choices:
     def _variants(self) -> list[Plan]:
         body = self.container.regions[0].blocks[0].operations
         plans = [
-            Plan(((op.operation.name, name),))
+            Plan(((op.operation.name, name),), variant.flag_set)
             for op in body
             for name, variant in VARIANTS.get(op.operation.name, {}).items()
             if variant.applies(wrap(op), self.target)

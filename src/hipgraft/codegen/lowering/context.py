@@ -82,11 +82,13 @@ class Variant:
         name: unique among the op's variants.
         applies: whether it can lower this op for this target.
         lower: takes the typed op and returns its results.
+        flag_set: compiler flags without which it is not worth while, or empty.
     """
 
     name: str
     applies: Callable[[Any, Target], bool]
     lower: LoweringFunction
+    flag_set: str = ""
 
 
 VARIANTS: dict[str, dict[str, Variant]] = {}
@@ -94,7 +96,10 @@ VARIANTS: dict[str, dict[str, Variant]] = {}
 
 
 def variant(
-    op_class: type[OpT], name: str, applies: Callable[[OpT, Target], bool]
+    op_class: type[OpT],
+    name: str,
+    applies: Callable[[OpT, Target], bool],
+    flag_set: str = "",
 ) -> Callable[
     [Callable[[OpT, Lowering], Sequence[Tensor]]], Callable[[OpT, Lowering], Sequence[Tensor]]
 ]:
@@ -103,7 +108,8 @@ def variant(
     def register(
         function: Callable[[OpT, Lowering], Sequence[Tensor]],
     ) -> Callable[[OpT, Lowering], Sequence[Tensor]]:
-        VARIANTS.setdefault(op_class.OP_NAME, {})[name] = Variant(name, applies, function)
+        made = Variant(name, applies, function, flag_set)
+        VARIANTS.setdefault(op_class.OP_NAME, {})[name] = made
         return function
 
     return register

@@ -206,6 +206,11 @@ class Emitter:
         init = self.empty(replace(value, dims=tuple(order)))
         return self.generic("broadcast", [value], [init], _first, shape=value.shape)[0]
 
+    def apart(self, value: Tensor) -> Tensor:
+        """Keeps what makes `value` out of the dispatches that read it."""
+        name = self.op("apart", f"util.optimization_barrier {value.name} : {value.type}")
+        return replace(value, name=name)
+
     def _transpose(self, value: Tensor, order: Sequence[int]) -> Tensor:
         if value.dims == tuple(order):
             return value
