@@ -54,6 +54,8 @@ class _Worker:
         self.started = 0.0
         self.is_ready = False
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
+        # The compiler leaves its temporary files when it is killed.
+        self._folder = tempfile.TemporaryDirectory(prefix="hipgraft-worker-")
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
         with theirs:
@@ -64,7 +66,11 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                    "TMPDIR": self._folder.name,
+                },
             )
         self.connection.send((task, flags))
 
@@ -119,6 +125,7 @@ class _Worker:
         self._process.wait()
         self.connection.close()
         self._errors.close()
+        self._folder.cleanup()
 
 
 class ProcessWorkers:
