@@ -121,6 +121,9 @@ class ConvertHipdnnToTorchPass(Pass):
             if op.operation.name == "func.func" and op.operation.regions[0].blocks:
                 _convert_block(op.operation.regions[0].blocks[0], state)
         for graph in collect(module, [hipdnn.GraphOp.OP_NAME]):
+            if hipdnn.GraphOp(graph).is_ragged:
+                state.missed(graph, "kept", "a fallback has no ragged tensors")
+                continue
             before = state.counters["converted-ops"]
             _convert_block(graph.regions[0].blocks[0], state)
             if state.counters["converted-ops"] > before:

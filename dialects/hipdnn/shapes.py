@@ -49,3 +49,9 @@ def row_major(shape: Sequence[int]) -> list[int]:
 def furthest_element(shape: Sequence[int], strides: Sequence[int]) -> int:
     """Returns the distance in elements from the first element to the last in memory."""
     return sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+
+
+def batch_extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Returns how many elements one step of the first dimension passes if nothing overlaps."""
+    steps = zip(shape[1:], strides[1:], strict=True)
+    return max((extent * stride for extent, stride in steps), default=1)

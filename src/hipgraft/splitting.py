@@ -36,8 +36,11 @@ def compute_ops(container: ir.Operation) -> list[ir.Operation]:
 def can_split(container: ir.Operation) -> bool:
     """Whether there is something to take apart: two ops, or an op and a constant of many numbers.
 
-    Each result must be a value of its own that an op computes.
+    Each result must be a value of its own that an op computes. Ragged tensors stay in the graph
+    that says where their batches lie.
     """
+    if container.name == hipdnn.GraphOp.OP_NAME and hipdnn.GraphOp(container).is_ragged:
+        return False
     ops = compute_ops(container)
     made = {result for op in ops for result in op.results}
     results = [_root(value) for value in _terminator(container).operands]

@@ -123,6 +123,7 @@ def test_ragged_offsets_are_an_operand():
     module = imported(GRAPHS["sdpa_ragged"])
     op = hipdnn_io.find_graph(module)
     assert op.arg_ragged == [3, -1, -1, -1, -1]
+    assert op.arg_ragged_multipliers == [128, 1, 1, 1, 1]
     assert op.result_ragged == [3]
     assert ir.RankedTensorType(op.inputs[3].type).shape == [3, 1, 1, 1]
 

@@ -11,10 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator import open_emulator, requires_emulator
-from hipdnn_graphs import GRAPHS, graph, node, pointwise, tensor, uids
+from hipdnn_graphs import (
+    GRAPHS,
+    SDPA,
+    attention_inputs,
+    attention_outputs,
+    graph,
+    node,
+    pointwise,
+    tensor,
+    uids,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import tensors as oracle
+from oracle.attention import attend
 
 from hipgraft import frontends, hipdnn_io
 from hipgraft.program import compile
@@ -131,7 +142,61 @@ def select() -> Run:
     return Run("select", source, [a, b, mask], np.where(mask != 0, a, b))
 
 
-RUNS = [conv_bias_relu, padded_sum, transposed_product, conv_3d, relu_gradient, select]
+def bytes_without_sign() -> Run:
+    """Numbers from 128 on stay positive."""
+    source = graph(
+        [pointwise("add", 1, 2, out=3)],
+        [tensor(1, [3, 4], "uint8"), tensor(2, [3, 4], "uint8"), tensor(3, [3, 4], "int32")],
+    )
+    x = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    y = x[::-1].copy()
+    return Run("bytes_without_sign", source, [x, y], x.astype(np.int32) + y.astype(np.int32), 0)
+
+
+def packed_attention() -> Run:
+    """Batches one after the other; as FlashInfer writes it, with one token as batch stride."""
+    dims, lengths, starts = [2, 2, 4, 8], [3, 1], [0, 3, 4]
+    lies = {"ragged_offset_tensor_uid": 6, "ragged_offset_multiplier": 16}
+    tokens = [tensor(uid, dims, strides=[16, 8, 16, 1], **lies) for uid in (1, 2, 3, 5)]
+    source = graph(
+        [
+            node(
+                "SdpaAttributes",
+                inputs=attention_inputs(q=1, k=2, v=3),
+                outputs=attention_outputs(o=5),
+                attributes=SDPA | {"attn_scale_value": 0.5, "right_bound": -1},
+            )
+        ],
+        [*tokens, tensor(6, [3, 1, 1, 1], "int32")],
+    )
+    memory = [uniform(2, 4, 2, 8) + shift for shift in range(3)]
+    expected = np.zeros((8, 2, 8))
+    for start, length in zip(starts[:-1], lengths, strict=True):
+        q, k, v = (
+            one.reshape(8, 2, 8)[start : start + length].transpose(1, 0, 2)[None].astype(float)
+            for one in memory
+        )
+        expected[start : start + length] = attend(q, k, v, scale=0.5)["o"][0].transpose(1, 0, 2)
+    views = [one.transpose(0, 2, 1, 3) for one in memory]
+    result = expected.reshape(2, 4, 2, 8).transpose(0, 2, 1, 3)
+    return Run(
+        "packed_attention",
+        source,
+        [*views, np.array(starts, np.int32)[:, None, None, None]],
+        result,
+    )
+
+
+RUNS = [
+    bytes_without_sign,
+    packed_attention,
+    conv_bias_relu,
+    padded_sum,
+    transposed_product,
+    conv_3d,
+    relu_gradient,
+    select,
+]
 names = [make.__name__ for make in RUNS]
 
 

@@ -12,6 +12,7 @@ from lowering_cases import DTYPES, Array, Case, run_cases
 from op_cases import op_case, uniform, wide
 from oracle.attention import alibi, attend
 from oracle.gradients import gradient
+from oracle.philox import kept, philox
 from oracle.tensors import visible
 
 from hipgraft.dialects import hipdnn
@@ -69,10 +70,70 @@ def padding(queries: Sequence[int], keys: Sequence[int], shape: tuple[int, int])
 
 
 def dropout_case(element: str) -> Case:
-    kept = random.integers(0, 2, (2, 4, 6, 6)).astype(DTYPES[element])
-    extra = {"dropout_mask": kept, "dropout_scale": np.array([2], np.float32)}
-    oracle = {"kept": 2 * kept.astype(np.float64)}
+    mask = random.integers(0, 2, (2, 4, 6, 6)).astype(DTYPES[element])
+    extra = {"dropout_mask": mask, "dropout_scale": np.array([2], np.float32)}
+    oracle = {"kept": 2 * mask.astype(np.float64)}
     return forward_case("dropout", element, extra=extra, oracle=oracle, dropout_probability=0.5)
+
+
+RANDOM = {"seed": np.array([-5], np.int32), "offset": np.array([2**33 + 7], np.int64)}
+KEY = -5 % 2**64
+
+
+def random_dropout_case(element: str) -> Case:
+    drawn = kept((2, 4, 6, 6), 0.3, KEY, 2**33 + 7)
+    return forward_case(
+        "random_dropout",
+        element,
+        extra=RANDOM,
+        oracle={"kept": drawn / 0.7},
+        dropout_probability=0.3,
+    )
+
+
+def dump_case(probability: float | None) -> Case:
+    drawn = kept((2, 4, 6, 6), probability or 0, KEY, 2**33 + 7)
+    values = inputs(Q, Q, "f32")
+    return op_case(
+        f"dump_{'none' if probability is None else 'some'}",
+        hipdnn.SdpaOp,
+        values | RANDOM,
+        {"rng_dump": drawn},
+        "f32",
+        0.0,
+        dropout_probability=probability,
+    )
+
+
+def block_case(name: str, shape: tuple[int, int], **oracle: Any) -> Case:
+    """Bit `n` of a row of bytes is block `n`; the last one hides all keys of some queries."""
+    queries, keys = shape
+    blocks = random.integers(0, 2, (2, 2, -(-queries // 128), -(-keys // 128))).astype(np.uint8)
+    blocks[0, 0, 0] = 0
+    blocks[1, 1, -1, -1] = 1
+    seen = np.repeat(np.repeat(blocks, 128, 2), 128, 3)[:, :, :queries, :keys] != 0
+    return forward_case(
+        name,
+        q=(2, 2, queries, 8),
+        k=(2, 2, keys, 8),
+        extra={"block_mask": np.packbits(blocks, axis=-1, bitorder="little")},
+        oracle={"seen": seen, **oracle},
+        results=("o", "stats", "max"),
+    )
+
+
+def last_in_use_case() -> Case:
+    """With lengths, the diagonal ends at the last query and key in use."""
+    queries, keys = [4, 6], [6, 2]
+    row, column = np.indices((6, 6))
+    causal = np.stack([column - row <= k - q for q, k in zip(queries, keys, strict=True)])
+    return forward_case(
+        "last_in_use",
+        extra={"seq_len_q": np.array(queries, np.int32), "seq_len_kv": np.array(keys, np.int32)},
+        oracle={"seen": padding(queries, keys, (6, 6)) & causal[:, None]},
+        padding_mask=True,
+        causal_mask_bottom_right=True,
+    )
 
 
 def sink_case(element: str, name: str = "sink", shape: tuple[int, ...] = (1, 4, 1, 1)) -> Case:
@@ -118,6 +179,29 @@ def paged_case(
         SDPA[element],
         padding_mask=True,
         max_seq_len_kv=most,
+    )
+
+
+def fp8_heads_case() -> Case:
+    """One factor per batch and head of the keys and values, which queries share."""
+    values = inputs(Q, (2, 2, 6, 8), "f32")
+    values = {key: value.astype(DTYPES["f8E4M3FN"]) for key, value in values.items()}
+    shapes = {"q": (2, 2), "k": (2, 2, 1, 1), "v": (2, 2, 1, 1)}
+    factors = {key: uniform(random, shape, "f32", 0.5, 2) for key, shape in shapes.items()}
+    exact = wide(values)
+    for key, factor in wide(factors).items():
+        heads = exact[key].shape[1] // 2
+        exact[key] *= np.repeat(factor.reshape(2, 2, 1, 1), heads, axis=1)
+    weights = attend(**exact, scale=SCALE)["p"].astype(np.float32).astype(DTYPES["f8E4M3FN"])
+    shared = np.repeat(exact["v"], 2, axis=1)
+    return op_case(
+        "fp8_heads",
+        hipdnn.SdpaOp,
+        values | {f"descale_{key}": factor for key, factor in factors.items()},
+        {"o": np.einsum("bhij,bhjd->bhid", weights.astype(np.float64), shared)},
+        "f32",
+        (2**-5, 2**-5),
+        attn_scale_value=SCALE,
     )
 
 
@@ -204,13 +288,37 @@ def backward_mask_case(shape: Sequence[int]) -> Case:
 def backward_padding_case() -> Case:
     lengths = {"seq_len_q": np.array([3], np.int32), "seq_len_kv": np.array([2], np.int32)}
     oracle = {"seen": padding([3], [2], (4, 4))}
-    return backward_case("padding", extra=lengths, oracle=oracle, padding_mask=True)
+    case = backward_case("padding", extra=lengths, oracle=oracle, padding_mask=True)
+    q, k, v, o, do, *_ = case.inputs
+    for value in (q, o, do):
+        value[:, :, 3:] = np.nan
+    for value in (k, v):
+        value[:, :, 2:] = np.nan
+    return case
 
 
 def backward_dropout_case() -> Case:
-    kept = random.integers(0, 2, (1, 2, 4, 4)).astype(np.float32)
-    extra = {"dropout_mask": kept, "dropout_scale": np.array([2], np.float32)}
-    return backward_case("dropout", extra=extra, oracle={"kept": 2 * kept.astype(np.float64)})
+    mask = random.integers(0, 2, (1, 2, 4, 4)).astype(np.float32)
+    extra = {"dropout_mask": mask, "dropout_scale": np.array([2], np.float32)}
+    return backward_case("dropout", extra=extra, oracle={"kept": 2 * mask.astype(np.float64)})
+
+
+def backward_random_dropout_case(element: str) -> Case:
+    drawn = kept((1, 2, 4, 4), 0.3, KEY, 2**33 + 7)
+    return backward_case(
+        "random_dropout",
+        element,
+        extra=RANDOM,
+        oracle={"kept": drawn / 0.7},
+        dropout_probability=0.3,
+    )
+
+
+def backward_inverse_scale_case() -> Case:
+    mask = random.integers(0, 2, (1, 2, 4, 4)).astype(np.float32)
+    extra = {"dropout_mask": mask, "dropout_scale_inv": np.array([0.25], np.float32)}
+    oracle = {"kept": 4 * mask.astype(np.float64)}
+    return backward_case("inverse_scale", extra=extra, oracle=oracle)
 
 
 CAUSAL = visible(6, 6, left=None, right=0, bottom_right=False)
@@ -240,6 +348,13 @@ CASES = [
     ),
     forward_case("causal", oracle={"seen": CAUSAL}, right_bound=0, results=("o", "max")),
     *(dropout_case(element) for element in SDPA),
+    *(random_dropout_case(element) for element in SDPA),
+    dump_case(0.3),
+    dump_case(None),
+    block_case("blocks", (200, 300)),
+    block_case("many_blocks", (3, 1200)),
+    last_in_use_case(),
+    fp8_heads_case(),
     *(sink_case(element) for element in SDPA),
     sink_case("f32", "sink_per_head", (4,)),
     *(paged_case("paged", element) for element in SDPA),
@@ -263,7 +378,16 @@ CASES = [
     backward_mask_case((1, 1, 1, 4)),
     backward_padding_case(),
     backward_dropout_case(),
+    *(backward_random_dropout_case(element) for element in BACKWARD),
+    backward_inverse_scale_case(),
 ]
+
+
+def test_known_random_words() -> None:
+    """The first known answers of Random123 for this generator."""
+    zeros = np.zeros((4, 1), np.uint64)
+    words = [int(word[0]) for word in philox(zeros, 0)]
+    assert words == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
 @pytest.fixture(scope="module")

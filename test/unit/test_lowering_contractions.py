@@ -276,6 +276,11 @@ CASES = [
     matmul_case("matmul", (17, 24), (24, 19), "f16"),
     matmul_case("matmul", (17, 24), (24, 19), "bf16"),
     matmul_case("matmul_batch_tb", (3, 17, 24), (3, 24, 19), "f16", transposed="b"),
+    # Forms that IREE gets wrong on AMDGPU.
+    matmul_case("matmul_6_rows", (2, 3, 6, 24), (2, 3, 24, 5)),
+    matmul_case("matmul_10_rows", (3, 10, 24), (3, 24, 6), "f16"),
+    matmul_case("matmul_transposed_batches", (3, 6, 9), (3, 9, 6), "f16", transposed="a"),
+    matmul_case("matmul_transposed_batches", (2, 2, 3, 5), (2, 2, 5, 12), "bf16", transposed="a"),
     matmul_case("matmul_widened", (17, 24), (24, 19), "f16", result="f32"),
     integer_case(),
     accumulation_case(),

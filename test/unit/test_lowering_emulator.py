@@ -13,6 +13,7 @@ import test_lowering_contractions
 import test_lowering_gradients
 import test_lowering_moe
 import test_lowering_pointwise
+import test_lowering_ragged
 import test_lowering_reductions
 import test_lowering_resample
 from emulator import requires_emulator, run_kernel
@@ -34,6 +35,7 @@ _ALL = {
         test_lowering_gradients.CASES,
         test_lowering_moe.CASES,
         test_lowering_pointwise.CASES,
+        test_lowering_ragged.CASES,
         test_lowering_reductions.CASES,
         test_lowering_resample.CASES,
     )
@@ -100,6 +102,16 @@ NAMES = (
     "min_nan",
     "amax_nan",
     "conv_one_position_f32",
+    "matmul_6_rows_f32",
+    "matmul_10_rows_f16",
+    "matmul_transposed_batches_f16",
+    "matmul_transposed_batches_bf16",
+    "write_steps_that_do_not_nest",
+    "random_dropout_f16",
+    "blocks_f32",
+    "last_in_use_f32",
+    "packed_f16",
+    "backward_ragged_f16",
 )
 
 

@@ -44,7 +44,8 @@ def test_random_dropout() -> None:
     attributes = "dropout_probability = 0.5 : f32"
     error = error_of(SDPA.format(attributes=attributes), "%q: tensor<1x2x8x16xf32>")
     assert str(error) == (
-        "graph.mlir:4:8: error: 'hipdnn.sdpa' op with dropout but no 'dropout_mask' has no lowering"
+        "graph.mlir:4:8: error: 'hipdnn.sdpa' op with dropout but neither 'dropout_mask' "
+        "nor 'seed' and 'offset' has no lowering"
     )
 
 

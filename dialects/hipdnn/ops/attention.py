@@ -23,6 +23,7 @@ class AttentionOp(ComputeOp):
     seed: OptionalOperand
     offset: OptionalOperand
     dropout_mask: OptionalOperand
+    dropout_scale: OptionalOperand
 
     attn_scale_value = optional(FLOAT, "factor of the scores")
     alibi_mask = defaulted(

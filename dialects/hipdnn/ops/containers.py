@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TypeVar
 
 from hipgraft.bindings import ir
@@ -10,32 +11,90 @@ from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, optional
 from hipgraft.dialects.hipdnn.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.op import HipdnnOp
+from hipgraft.dialects.hipdnn.shapes import batch_extent, element_type_of, row_major, shape_of
 
 ContainerT = TypeVar("ContainerT", bound=ContainerOp)
 Strides = Sequence[Sequence[int] | None]
 
 
 class GraphOp(ContainerOp, mnemonic="graph"):
-    """A hipDNN operation graph: compute ops and constants, compiled to one executable."""
+    """A hipDNN operation graph: compute ops and constants, compiled to one executable.
+
+    A tensor is ragged where an operand holds the offsets `[B + 1]` of its batches: batch `b` is
+    what lies from element `offset[b] · multiplier` of the tensor's memory up to
+    `offset[b + 1] · multiplier`, by the strides without that of the batches. Its memory is as long
+    as all the strides say. Elements that lie in no batch read as 0; a result's memory is 0 there.
+    """
 
     engine = optional(STRING, "engine that is to run it")
     arg_ragged = optional(
         INTS, "per operand, the operand that holds the offsets of its batches; -1 if it is packed"
     )
     result_ragged = optional(INTS, "per result, likewise")
+    arg_ragged_multipliers = optional(
+        INTS, "per operand, elements per unit of these offsets; absent means 1"
+    )
+    result_ragged_multipliers = optional(INTS, "per result, likewise")
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether the batches of an operand or result lie where offsets say."""
+        operands = (*(self.arg_ragged or ()), *(self.result_ragged or ()))
+        return any(operand >= 0 for operand in operands)
 
     def verify(self) -> None:  # noqa: D102
         super().verify()
-        self._check_ragged("arg_ragged", self.arg_ragged, len(self.inputs))
-        self._check_ragged("result_ragged", self.result_ragged, len(self.outputs))
+        for side, values, strides in (
+            ("arg", self.inputs, self.arg_strides),
+            ("result", self.outputs, self.result_strides),
+        ):
+            self._check_multipliers(f"{side}_ragged_multipliers", len(values))
+            for value, steps, operand in zip(
+                values,
+                strides or [None] * len(values),
+                self._ragged(f"{side}_ragged", len(values)),
+                strict=True,
+            ):
+                if operand >= 0:
+                    self._check_batches(side, value, steps, operand)
 
-    def _check_ragged(self, name: str, operands: list[int] | None, count: int) -> None:
+    def _ragged(self, name: str, count: int) -> list[int]:
+        operands: list[int] | None = getattr(self, name)
         if operands is None:
-            return
+            return [-1] * count
         if len(operands) != count:
             raise self.error(f"expected {count} values in '{name}', but found {len(operands)}")
         if not all(-1 <= operand < len(self.inputs) for operand in operands):
             raise self.error(f"expected values in [-1, {len(self.inputs)}) in '{name}'")
+        return operands
+
+    def _check_multipliers(self, name: str, count: int) -> None:
+        multipliers: list[int] | None = getattr(self, name)
+        if multipliers is None:
+            return
+        if len(multipliers) != count:
+            raise self.error(f"expected {count} values in '{name}', but found {len(multipliers)}")
+        if min(multipliers, default=1) < 1:
+            raise self.error(f"expected values of at least 1 in '{name}'")
+
+    def _check_batches(
+        self, side: str, value: ir.Value, strides: list[int] | None, operand: int
+    ) -> None:
+        offsets, shape = self.inputs[operand], shape_of(value)
+        if self._ragged("arg_ragged", len(self.inputs))[operand] >= 0:
+            raise self.error(f"expected operand {operand}, which holds offsets, not to be ragged")
+        kind = element_type_of(offsets)
+        if not isinstance(kind, ir.IntegerType) or prod(shape_of(offsets)) != shape[0] + 1:
+            raise self.error(
+                f"expected {shape[0] + 1} integers in operand {operand}, the offsets of "
+                f"{shape[0]} batches, but found {offsets.type}"
+            )
+        least = batch_extent(shape, strides or row_major(shape))
+        if strides is not None and shape[0] > 1 and strides[0] < least:
+            raise self.error(
+                f"expected a batch stride of at least {least} of a ragged {side}, "
+                f"but found {strides[0]}"
+            )
 
 
 class FallbackOp(ContainerOp, mnemonic="fallback"):
@@ -77,6 +136,8 @@ def graph(
     result_strides: Strides | None = None,
     arg_ragged: Sequence[int] | None = None,
     result_ragged: Sequence[int] | None = None,
+    arg_ragged_multipliers: Sequence[int] | None = None,
+    result_ragged_multipliers: Sequence[int] | None = None,
     loc: ir.Location | None = None,
 ) -> GraphOp:
     """Creates a graph at the current insertion point.
@@ -94,6 +155,8 @@ def graph(
         result_strides=result_strides,
         arg_ragged=arg_ragged,
         result_ragged=result_ragged,
+        arg_ragged_multipliers=arg_ragged_multipliers,
+        result_ragged_multipliers=result_ragged_multipliers,
         loc=loc,
     )
     return _with_body(op)

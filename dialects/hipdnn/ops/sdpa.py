@@ -19,6 +19,9 @@ from hipgraft.dialects.hipdnn.kinds import BOOL, INT, TYPE, enum_kind
 from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
 from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
 
+# Side of the blocks that `block_mask` is about.
+BLOCK = 128
+
 
 class SdpaOp(AttentionOp, mnemonic="sdpa"):
     """Scaled dot-product attention: `o = softmax(scale · q · kᵀ + attn_mask) · v`.
@@ -28,7 +31,13 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
     `left_bound` and `right_bound` allow it: `i - left_bound < j <= i + right_bound`, counted
     from the diagonal; a bound that is absent or negative is none. So `right_bound = 0` is causal
     attention. With page tables, `k` and `v` hold pages `[pages, H, page size, D]`, and page `p`
-    of batch `b` is `k[page_table_k[b, p]]`.
+    of batch `b` is `k[page_table_k[b, p]]`. With `seq_len_q` and `seq_len_kv`, or with ragged
+    tensors, the last query and key of a batch are those in use.
+
+    Dropout multiplies the weights by `dropout_mask` and `dropout_scale`. Without a mask, weight
+    `n`, counted in row-major order, is kept if Philox 4x32-10 of key `seed` and counter
+    `offset + n` gives at least `dropout_probability` as a fraction (its first word over 2³²), and
+    multiplied by `dropout_scale`, else `1 / (1 - dropout_probability)`.
     """
 
     q = Operand("queries `[B, Hq, Sq, D]`")
@@ -44,11 +53,14 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
     dropout_scale = OptionalOperand("factor of what the dropout keeps", Form.SCALAR)
     page_table_k = OptionalOperand("pages of the keys, `i32`, `[B, P]` or `[B, 1, P, 1]`")
     page_table_v = OptionalOperand("pages of the values, `i32`, `[B, P]` or `[B, 1, P, 1]`")
-    block_mask = OptionalOperand("which blocks of the scores count")
+    block_mask = OptionalOperand(
+        "which blocks of 128 by 128 scores count: bits of `ui8`, the lowest first, "
+        "`[B, Hq, ⌈Sq / 128⌉, ⌈⌈Skv / 128⌉ / 8⌉]`"
+    )
     sink_token = OptionalOperand("score of a key without value, `[Hq]` or `[1, Hq, 1, 1]`")
-    descale_q = OptionalOperand("factor of `q`, for 8-bit floats", Form.SCALAR)
-    descale_k = OptionalOperand("factor of `k`", Form.SCALAR)
-    descale_v = OptionalOperand("factor of `v`", Form.SCALAR)
+    descale_q = OptionalOperand("factor of `q`, for 8-bit floats: one, or `[B, Hk]`")
+    descale_k = OptionalOperand("factor of `k`: one, or `[B, Hk]`")
+    descale_v = OptionalOperand("factor of `v`: one, or `[B, Hv]`")
     descale_s = OptionalOperand("factor of the weights when they are read", Form.SCALAR)
     scale_s = OptionalOperand("factor of the weights when they are written", Form.SCALAR)
     scale_o = OptionalOperand("factor of `o`", Form.SCALAR)
@@ -56,7 +68,9 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
     stats = OptionalResult("logarithm of the sum of exponentials, `[B, Hq, Sq, 1]`")
     max = OptionalResult("largest score, `[B, Hq, Sq, 1]`")
     sum_exp = OptionalResult("sum of exponentials relative to `max`, `[B, Hq, Sq, 1]`")
-    rng_dump = OptionalResult("random numbers of the dropout, `[B, Hq, Sq, Skv]`")
+    rng_dump = OptionalResult(
+        "1 where the dropout keeps a weight, 0 where it drops it, `[B, Hq, Sq, Skv]`"
+    )
     amax_s = OptionalResult("largest magnitude of the weights", Form.SCALAR)
     amax_o = OptionalResult("largest magnitude of `o`", Form.SCALAR)
     generate_stats = optional(BOOL, "whether `stats` is a result")
@@ -97,11 +111,39 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
         self.check_operands()
         super().verify()
         self._check_pages()
+        self._check_blocks()
+        self._check_descales()
         heads = shape_of(self.q)[1]
         if self.sink_token is not None and shape_of(self.sink_token) != [heads]:
             self.check_shape("sink_token", self.sink_token, [1, heads, 1, 1])
         if self.generate_stats is not None and self.generate_stats != (self.stats is not None):
             raise self.error("expected result 'stats' exactly with 'generate_stats = true'")
+
+    def _check_blocks(self) -> None:
+        if self.block_mask is None:
+            return
+        batch, heads, queries, keys = self.scores_shape
+        blocks = -(-keys // BLOCK)
+        shape = [batch, heads, -(-queries // BLOCK), -(-blocks // 8)]
+        self.check_shape("block_mask", self.block_mask, shape)
+        kind = element_type_of(self.block_mask)
+        if not isinstance(kind, ir.IntegerType) or kind.width != 8:
+            raise self.error(f"expected 8-bit integers in 'block_mask', but found {kind}")
+
+    def _check_descales(self) -> None:
+        heads = {
+            "descale_q": (self.descale_q, self.k),
+            "descale_k": (self.descale_k, self.k),
+            "descale_v": (self.descale_v, self.v),
+        }
+        for name, (value, of) in heads.items():
+            shape = [1] if value is None else shape_of(value)
+            per_head = [shape_of(self.q)[0], shape_of(of)[1]]
+            if prod(shape) != 1 and shape not in (per_head, [*per_head, 1, 1]):
+                raise self.error(
+                    f"expected one element, or shape {shape_text(per_head)}, of '{name}', "
+                    f"but found {shape_text(shape)}"
+                )
 
     def _check_pages(self) -> None:
         batch = shape_of(self.q)[0]

@@ -22,9 +22,10 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
 def memory_element(element_type: str) -> str:
     """Returns the type that holds elements of `element_type` in memory.
 
-    IREE packs integers of 4 bits, two to a byte, but has no buffers of 4-bit floats.
+    IREE packs integers of 4 bits, two to a byte, but has no buffers of 4-bit floats. Unsigned
+    numbers are arithmetic's matter.
     """
-    return "i4" if element_type == "f4E2M1FN" else element_type
+    return "i4" if element_type == "f4E2M1FN" else element_type.removeprefix("u")
 
 
 @dataclass(frozen=True)

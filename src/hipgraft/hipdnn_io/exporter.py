@@ -186,13 +186,17 @@ class _Exporter:
             raise OpError(f"hipDNN has no type for {element_type_of(value)}", self.graph.operation)
         dims = shape_of(value)
         known = record.get("strides", row_major(dims))
+        # The batches of a ragged tensor go by its offsets.
+        first = "ragged_offset_tensor_uid" in record
         tensor = TensorDocument(
             uid=record.get("uid", self.free_uid),
             name=record.get("name", name),
             data_type=data_type,
             dims=dims,
             # The record knows strides that do not matter, the graph those that do.
-            strides=known if record and same_places(dims, known, strides) else list(strides),
+            strides=known
+            if record and same_places(dims[first:], known[first:], strides[first:])
+            else list(strides),
             alignment=record.get("alignment", 16),
             is_runtime_pass_by_value=record.get("is_runtime_pass_by_value", False),
             ragged_offset_multiplier=record.get("ragged_offset_multiplier", 1),
@@ -229,15 +233,21 @@ class _Exporter:
         return [self.tensors[value].uid for value in values]
 
     def _add_ragged(self) -> None:
+        graph = self.graph
+        arguments = list(graph.body.arguments)
         groups = (
-            (list(self.graph.body.arguments), self.graph.arg_ragged),
-            (self.yielded, self.graph.result_ragged),
+            (arguments, graph.arg_ragged, graph.arg_ragged_multipliers),
+            (self.yielded, graph.result_ragged, graph.result_ragged_multipliers),
         )
-        for values, offsets in groups:
-            for value, at in zip(values, offsets or [], strict=False):
+        for values, offsets, multipliers in groups:
+            ones = [1] * len(values)
+            for value, at, multiplier in zip(
+                values, offsets or [], multipliers or ones, strict=False
+            ):
                 if at >= 0:
-                    uid = self.tensors[self.graph.body.arguments[at]].uid
-                    self.tensors[value].ragged_offset_tensor_uid = uid
+                    tensor = self.tensors[value]
+                    tensor.ragged_offset_tensor_uid = self.tensors[arguments[at]].uid
+                    tensor.ragged_offset_multiplier = multiplier
 
 
 def _dialect_operand(op: ComputeOp, field: OperandField) -> OperandField:

@@ -10,7 +10,7 @@ from hipgraft.bindings import ir, make_context
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.fields import Arity
 from hipgraft.dialects.hipdnn.kinds import FLOAT
-from hipgraft.dialects.hipdnn.shapes import row_major
+from hipgraft.dialects.hipdnn.shapes import batch_extent, row_major
 from hipgraft.hipdnn_io import records
 from hipgraft.hipdnn_io.attributes import read_attribute
 from hipgraft.hipdnn_io.checked import shortened
@@ -96,6 +96,8 @@ class _Importer:
             result_strides=_layouts(results),
             arg_ragged=self._ragged(arguments),
             result_ragged=self._ragged(results),
+            arg_ragged_multipliers=_multipliers(arguments),
+            result_ragged_multipliers=_multipliers(results),
         )
         tensors = [_tensor_record(one) for one in arguments]
         records.set_record(graph.operation, {**self._graph_record(), "tensors": tensors})
@@ -244,8 +246,21 @@ def _symbol(name: str) -> str:
 
 
 def _layouts(tensors: Sequence[TensorDocument]) -> list[list[int] | None] | None:
-    layouts = [None if _is_row_major(one) else one.strides for one in tensors]
+    layouts = [None if _is_row_major(one) else _strides(one) for one in tensors]
     return layouts if any(layouts) else None
+
+
+def _strides(tensor: TensorDocument) -> list[int]:
+    """The strides in memory; the batches of a ragged tensor go by its offsets, not by a stride."""
+    if tensor.ragged_offset_tensor_uid is None:
+        return tensor.strides
+    least = batch_extent(tensor.dims, tensor.strides)
+    return [max(least, tensor.strides[0]), *tensor.strides[1:]]
+
+
+def _multipliers(tensors: Sequence[TensorDocument]) -> list[int] | None:
+    multipliers = [one.ragged_offset_multiplier for one in tensors]
+    return multipliers if set(multipliers) - {1} else None
 
 
 def _is_row_major(tensor: TensorDocument) -> bool:

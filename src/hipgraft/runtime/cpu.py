@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _HAL_TYPES = {
     "i1": "BOOL_8",
     "i8": "SINT_8",
+    "ui8": "SINT_8",  # kernels take signless bytes
     "i16": "SINT_16",
     "i32": "SINT_32",
     "i64": "SINT_64",

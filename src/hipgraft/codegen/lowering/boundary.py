@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from hipgraft.codegen.layout import Layout, Window
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.places import write_places
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor, reassociation
-from hipgraft.diagnostics import CodegenError
 
 
 def read_operand(emitter: Emitter, name: str, layout: Layout) -> Tensor:
@@ -74,14 +74,10 @@ def _read(emitter: Emitter, memory: Tensor, layout: Layout) -> Tensor:
 
 
 def write_result(emitter: Emitter, value: Tensor, layout: Layout) -> str:
-    """Returns the physical tensor of `layout` that holds `value`.
-
-    Raises:
-        CodegenError: the strides do not nest, so that no packed tensor holds the result.
-    """
+    """Returns the physical tensor of `layout` that holds `value`; no two elements share a place."""
     window = layout.window
-    if window is None or len(layout.order) < len(layout.shape):
-        raise CodegenError(f"result strides {list(layout.strides)} are not rows within rows")
+    if window is None:
+        return write_places(emitter, value, layout).name
     packed = emitter.in_order(value, layout.order)
     if window.is_whole:
         return packed.name

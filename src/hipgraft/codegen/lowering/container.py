@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import cast
 
 from hipgraft.bindings import ir
@@ -11,12 +12,13 @@ from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
+from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
-from hipgraft.dialects.hipdnn import ContainerOp, GraphOp, wrap
+from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 
 
@@ -32,7 +34,6 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = U
     # A clone has no parent, so that it prints by itself, and outlives changes to the program.
     clone = op.operation.clone(ip=False)
     container = cast(ContainerOp, wrap(clone))
-    _check_packed(container)
     lowering = Lowering(target, variants=dict(plan.variants))
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
@@ -63,14 +64,6 @@ def result_layouts(container: ContainerOp) -> list[Layout]:
     return [_layout(value, step, 0) for value, step in zip(values, strides, strict=True)]
 
 
-def _check_packed(container: ContainerOp) -> None:
-    ragged = isinstance(container, GraphOp) and (container.arg_ragged or container.result_ragged)
-    if ragged:
-        where = location_text(container.location)
-        message = "'hipdnn.graph' op with ragged tensors has no lowering"
-        raise CodegenError(message, location=where)
-
-
 def _layout(value: ir.Value, strides: Sequence[int] | None, offset: int) -> Layout:
     shape, element = shape_of(value), element_of(value)
     if strides is None:
@@ -80,13 +73,35 @@ def _layout(value: ir.Value, strides: Sequence[int] | None, offset: int) -> Layo
 
 def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
     """Reads each operand from its physical tensor; returns the parameters of `@main`."""
-    parameters: list[str] = []
-    layouts = operand_layouts(container)
-    for argument, layout in zip(container.body.arguments, layouts, strict=True):
-        name = lowering.emitter.fresh(f"arg{len(parameters)}")
-        parameters.append(f"{name}: {layout.physical_type}")
-        lowering.tensors[argument] = read_operand(lowering.emitter, name, layout)
-    return parameters
+    emitter, arguments = lowering.emitter, list(container.body.arguments)
+    layouts, ragged = operand_layouts(container), _ragged_tensors(container, "arg")
+    names = [emitter.fresh(f"arg{position}") for position in range(len(arguments))]
+    # Ragged ones last: they are read by offsets that other operands hold.
+    for position in sorted(range(len(arguments)), key=ragged.__contains__):
+        argument, layout = arguments[position], layouts[position]
+        if position not in ragged:
+            lowering.tensors[argument] = read_operand(emitter, names[position], layout)
+            continue
+        form = _ragged_form(lowering, container, layout, *ragged[position])
+        memory = Tensor.logical(names[position], layout.physical_shape, layout.element_type)
+        lowering.ragged[argument] = form
+        lowering.tensors[argument] = form.read(emitter, memory)
+    return [f"{name}: {one.physical_type}" for name, one in zip(names, layouts, strict=True)]
+
+
+def _ragged_tensors(container: ContainerOp, side: str) -> dict[int, tuple[int, int]]:
+    """Returns, by position, the operand with the offsets of a ragged tensor, and its multiplier."""
+    operands: list[int] = getattr(container, f"{side}_ragged", None) or []
+    multipliers: list[int] = getattr(container, f"{side}_ragged_multipliers", None) or []
+    pairs = zip_longest(operands, multipliers, fillvalue=1)
+    return {position: pair for position, pair in enumerate(pairs) if pair[0] >= 0}
+
+
+def _ragged_form(
+    lowering: Lowering, container: ContainerOp, layout: Layout, operand: int, multiplier: int
+) -> Ragged:
+    offsets = lowering.tensor(container.body.arguments[operand])
+    return Ragged.of(lowering.emitter, layout, offsets, multiplier)
 
 
 def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> None:
@@ -114,11 +129,15 @@ def _write_results(
     lowering: Lowering, container: ContainerOp, terminator: ir.Operation
 ) -> list[tuple[str, str]]:
     """Stores what the container yields; returns names and physical types."""
-    layouts = result_layouts(container)
-    names = [
-        write_result(lowering.emitter, lowering.in_own_type(value), layout)
-        for value, layout in zip(terminator.operands, layouts, strict=True)
-    ]
+    layouts, ragged = result_layouts(container), _ragged_tensors(container, "result")
+    names: list[str] = []
+    for position, (value, layout) in enumerate(zip(terminator.operands, layouts, strict=True)):
+        tensor = lowering.in_own_type(value)
+        if position in ragged:
+            form = _ragged_form(lowering, container, layout, *ragged[position])
+            names.append(form.write(lowering.emitter, tensor).name)
+        else:
+            names.append(write_result(lowering.emitter, tensor, layout))
     return [(name, layout.physical_type) for name, layout in zip(names, layouts, strict=True)]
 
 

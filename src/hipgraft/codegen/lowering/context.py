@@ -8,11 +8,12 @@ from typing import Any, TypeVar, cast
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.scalars import bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
-from hipgraft.dialects.hipdnn import ComputeOp, HipdnnOp
+from hipgraft.dialects.hipdnn import ComputeOp, GraphOp, HipdnnOp, wrap
 
 OpT = TypeVar("OpT", bound=HipdnnOp)
 
@@ -27,13 +28,18 @@ class Lowering:
         tensors: what has been lowered, by the value in the container.
         functions: text of the functions that the lowered ops call.
         variants: names of the variants to take, by full op name.
+        ragged: how the container's ragged operands lie in memory.
     """
 
     target: Target
-    emitter: Emitter = field(default_factory=Emitter)
+    emitter: Emitter = field(init=False)
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
     functions: list[str] = field(default_factory=list[str])
     variants: Mapping[str, str] = field(default_factory=dict[str, str])
+    ragged: dict[ir.Value, Ragged] = field(default_factory=dict[ir.Value, Ragged])
+
+    def __post_init__(self) -> None:
+        self.emitter = Emitter(self.target)
 
     def tensor(self, value: ir.Value) -> Tensor:
         """Returns the lowered form of a value of the container."""
@@ -137,6 +143,16 @@ def element_of(value: ir.Value) -> str:
 def shape_of(value: ir.Value) -> tuple[int, ...]:
     """Returns the extents of a tensor value."""
     return tuple(cast(ir.RankedTensorType, value.type).shape)
+
+
+def is_ragged(value: ir.Value) -> bool:
+    """Whether a value is an argument of a graph whose batches lie where offsets say."""
+    if not isinstance(value, ir.BlockArgument):
+        return False
+    container = wrap(value.owner.owner)
+    if not isinstance(container, GraphOp) or container.arg_ragged is None:
+        return False
+    return container.arg_ragged[value.arg_number] >= 0
 
 
 def float_compute_type(op: ComputeOp, *elements: str) -> str:

@@ -15,14 +15,21 @@ from hipgraft.codegen.lowering.tensor import (
     indexing_map,
     reassociation,
 )
+from hipgraft.codegen.target import Target
 
 Body = Callable[[ScalarEmitter, list[Scalar]], Sequence[Scalar]]
 
 
 @dataclass
 class Emitter:
-    """Collects the lines of a function's body."""
+    """Collects the lines of a function's body.
 
+    Attributes:
+        target: what the function is for.
+        lines: the ops so far.
+    """
+
+    target: Target
     lines: list[str] = field(default_factory=list[str])
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
@@ -46,6 +53,7 @@ class Emitter:
 
     def constant(self, value: float, element: str) -> Scalar:
         """Returns a scalar constant, written once per function."""
+        element = element.removeprefix("u")
         text = f"arith.constant {literal(value, element)} : {element}"
         if text not in self._constants:
             self._constants[text] = Scalar(self.fresh(f"cst_{element}"), element)
@@ -153,10 +161,9 @@ class Emitter:
         arguments = [Scalar(name, memory_element(operand.element)) for name, operand in operands]
         scalars = ScalarEmitter(self.constant)
         elements = [operand.element for operand in (*inputs, *inits)]
-        values = [scalars.bitcast(*pair) for pair in zip(arguments, elements, strict=True)]
-        results = [
-            scalars.bitcast(value, memory_element(value.type)) for value in body(scalars, values)
-        ]
+        values = [scalars.loaded(*pair) for pair in zip(arguments, elements, strict=True)]
+        stored = zip(body(scalars, values), inits, strict=True)
+        results = [scalars.stored(value, init.element) for value, init in stored]
         values = ", ".join(scalar.name for scalar in results)
         types = ", ".join(scalar.type for scalar in results)
         return [
@@ -191,7 +198,9 @@ class Emitter:
         )
 
     def widened(self, value: Tensor) -> Tensor:
-        """Converts floats of 8 bits to f16, which holds them all, as contractions of them need."""
+        """Converts what contractions do not take: floats of 8 bits to f16, which holds them all."""
+        if value.element == "ui8":
+            return self.cast(value, "i32")
         return self.cast(value, "f16") if value.element in BYTES else value
 
     def in_order(self, value: Tensor, order: Sequence[int]) -> Tensor:
@@ -251,6 +260,11 @@ class Emitter:
         plain = Tensor.logical(value.name, value.extents, value.element)
         name = self.reshape(plain, [value.shape[dim] for dim in stored]).name
         return replace(value, name=name, dims=stored)
+
+    def barrier(self, value: Tensor) -> Tensor:
+        """Returns `value`, across which IREE moves no ops: those before it end in memory."""
+        text = f"iree_tensor_ext.compute_barrier.start {value.name} : {value.type} -> {value.type}"
+        return replace(value, name=self.op("stored", text))
 
     def split_dim(self, value: Tensor, dim: int, outer: int) -> Tensor:
         """Splits a logical dim into two, the first of extent `outer`."""

@@ -13,7 +13,8 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.padding import padded
+from hipgraft.codegen.lowering.padding import cropped, padded
+from hipgraft.codegen.lowering.product_forms import missing_rows, whole_in_depth
 from hipgraft.codegen.lowering.scalars import bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
@@ -55,7 +56,12 @@ def multiply(
         return emitter.reshape(folded, shape)
     # Extents of 1 carry no loop: IREE's matmul pipelines look at the number of batch loops.
     batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
+    missing = missing_rows(emitter.target, shape) if batch else 0
+    if missing:
+        return _with_more_rows(emitter, a, b, shape, missing, accumulator)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
+    if batch:
+        a = whole_in_depth(emitter, a, b)
     squeezed = tuple(shape[dim] for dim in (*batch, rank - 2, rank - 1))
     init = emitter.filled(Tensor.logical("", squeezed, accumulator), 0)
     return emitter.reshape(_contract(emitter, a, b, init), shape)
@@ -96,6 +102,21 @@ def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
     while value.rank < 4:
         value = value.with_unit_dim(0)
     return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
+
+
+def _with_more_rows(
+    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], more: int, accumulator: str
+) -> Tensor:
+    """Multiplies with `more` rows of zeros in `a`, which leave the result again."""
+    while a.rank < 4:  # only dims after the first two can be padded
+        a, b = a.with_unit_dim(0), b.with_unit_dim(0)
+    lead = (1,) * (a.rank - len(shape))
+    before, after = [0] * (a.rank - 2), [0] * (a.rank - 4)
+    tall = padded(emitter, a, before, [*after, more, 0])
+    wide = (*lead, *shape[:-2], shape[-2] + more, shape[-1])
+    # Without a barrier the cut becomes part of the product again.
+    product = emitter.barrier(multiply(emitter, tall, b, wide, accumulator))
+    return emitter.reshape(cropped(emitter, product, before, [*after, -more, 0]), shape)
 
 
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:

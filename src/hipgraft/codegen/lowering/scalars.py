@@ -20,6 +20,9 @@ _MINUS_INFINITY = {
     "bf16": "0xFF80",
 }
 
+# Has no arithmetic of its own: in registers its values have the wider type.
+_UNSIGNED, _WIDER = "ui8", "i32"
+
 
 def is_float(element: str) -> bool:
     """Whether an element type is a floating-point type."""
@@ -32,7 +35,7 @@ def bit_width(element: str) -> int:
         return _FLOAT_BITS[element]
     if is_float(element):
         return int(element[1])  # f8E4M3FN, f6E2M3FN, f4E2M1FN
-    return 64 if element == "index" else int(element[1:])
+    return 64 if element == "index" else int(element.removeprefix("u")[1:])
 
 
 def literal(value: float, element: str) -> str:
@@ -111,7 +114,7 @@ class ScalarEmitter:
         at = ", ".join(place.name for place in places)
         text = f"tensor.extract {tensor.name}[{at}] : {tensor.type}"
         value = self.line(text, memory_element(tensor.element))
-        return self.bitcast(value, tensor.element)
+        return self.loaded(value, tensor.element)
 
     def cast(self, value: Scalar, element: str) -> Scalar:
         """Converts to `element` as C does; to i1 by comparison with zero."""
@@ -121,6 +124,8 @@ class ScalarEmitter:
             return self.cast(self._from_small(value), element)
         if element in BYTES:
             return self._to_small(self.cast(value, "f32"), element)
+        if element == _UNSIGNED:
+            return self.cast(self.cast(value, _WIDER), memory_element(element))
         if element == "i1":
             return self.compare("ne", value, self.constant(0, value.type))
         if is_small(element):
@@ -133,6 +138,23 @@ class ScalarEmitter:
     def bitcast(self, value: Scalar, element: str) -> Scalar:
         """Reads the bits of `value` as `element`, of the same width."""
         return value if value.type == element else self._convert("arith.bitcast", value, element)
+
+    def loaded(self, value: Scalar, element: str) -> Scalar:
+        """Returns what the bits `value` from memory are as `element`; unsigned ones get wider."""
+        if value.type == element:
+            return value
+        if element == _UNSIGNED:
+            return self._convert("arith.extui", value, _WIDER)
+        return self.bitcast(value, element)
+
+    def stored(self, value: Scalar, element: str) -> Scalar:
+        """Returns the bits that hold `value`, an `element`, in memory."""
+        memory = memory_element(element)
+        if value.type == memory:
+            return value
+        if element == _UNSIGNED:
+            return self._convert("arith.trunci", value, memory)
+        return self.bitcast(value, memory)
 
     def _from_small(self, value: Scalar) -> Scalar:
         byte = self._convert("arith.bitcast", value, "i8")

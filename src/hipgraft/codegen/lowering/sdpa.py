@@ -6,6 +6,7 @@ a thread and loads a thousand times as much as the decomposed form, which stays 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     lowers,
     shape_of,
-    unsupported,
     variant,
 )
 from hipgraft.codegen.lowering.elementwise import elementwise
@@ -26,13 +26,14 @@ from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import missing_depth
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, bit_width
+from hipgraft.codegen.lowering.sdpa_dropout import dropout_factors
 from hipgraft.codegen.lowering.sdpa_fused import can_fuse, fused_attention, is_fast_fused
 from hipgraft.codegen.lowering.sdpa_mask import KEYS
 from hipgraft.codegen.lowering.sdpa_padded import can_pad, is_fast_padded, padded_attention
 from hipgraft.codegen.lowering.sdpa_pages import keys_and_values
-from hipgraft.codegen.lowering.sdpa_scores import masked_scores, product_of_heads
+from hipgraft.codegen.lowering.sdpa_scores import masked_scores, per_query_head, product_of_heads
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.dialects.hipdnn import AttentionOp, ReductionMode, SdpaOp
+from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 
 _LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
 
@@ -59,42 +60,30 @@ def lower_padded(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     return [padded_attention(op, lowering)]
 
 
-def refuse_random_dropout(op: AttentionOp) -> None:
-    """Raises if the op wants random numbers, whose generator hipDNN leaves to the engine.
-
-    Raises:
-        CodegenError: what is dropped is not given by a mask.
-    """
-    if op.dropout_mask is None and op.dropout_probability:
-        raise unsupported(op, "with dropout but no 'dropout_mask'")
-
-
 @variant(SdpaOp, "decomposed", lambda _, __: True)
 def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     """Two products and a softmax between them."""
-    refuse_random_dropout(op)
-    if op.block_mask is not None:
-        raise unsupported(op, "with 'block_mask'")
-    if op.rng_dump is not None:
-        raise unsupported(op, "with 'rng_dump'")
     emitter, q = lowering.emitter, lowering.tensor(op.q)
     k, v = keys_and_values(op, lowering)
-    scores = masked_scores(op, lowering, q, k, op.scale, op.descale_q, op.descale_k)
+    factors = (op.scale, op.descale_q, op.descale_k)
+    scores = masked_scores(op, lowering, q, k, *factors)
     softmax = _Softmax.of(emitter, scores, _sink(op, lowering))
     weights = softmax.weights()
+    kept = dropout_factors(op, lowering)
     # Wide weights take no matrix instructions, which would need padded operands. The compiler
     # would undo widening what was just rounded to 16 bits.
     is_wide = missing_depth(lowering.target, v) > 0
     element = weights.element if is_wide and bit_width(v.element) == 16 else v.element
-    read = _scaled(lowering, weights, element, op.dropout_mask, op.dropout_scale, op.scale_s)
+    read = _scaled(lowering, weights, element, *kept, op.scale_s)
     read = emitter.cast(read, weights.element) if is_wide else read
     product = product_of_heads(emitter, read, v, scores.element)
     attention = _scaled(lowering, product, scores.element, op.descale_s, op.descale_v)
     results = [_scaled(lowering, attention, element_of(op.o), op.scale_o)]
     for value, statistic in (
         (op.stats, softmax.log_sum),
-        (op.max, lambda: softmax.highest),
+        (op.max, softmax.highest_score),
         (op.sum_exp, lambda: softmax.total),
+        (op.rng_dump, lambda: _dump(op, lowering, kept)),
         (op.amax_s, lambda: _largest(emitter, weights)),
         (op.amax_o, lambda: _largest(emitter, attention)),
     ):
@@ -109,9 +98,22 @@ def _sink(op: SdpaOp, lowering: Lowering) -> Tensor | None:
     return None if sink is None else lowering.emitter.reshape(sink, [1, prod(sink.shape), 1, 1])
 
 
-def _scaled(lowering: Lowering, value: Tensor, element: str, *factors: ir.Value | None) -> Tensor:
+def _dump(op: SdpaOp, lowering: Lowering, kept: Sequence[Tensor]) -> Tensor:
+    """Returns 1 for the weights that the dropout keeps, all if it drops none."""
+    every = Tensor.logical("", op.scores_shape, "f32")
+    return kept[0] if kept else lowering.emitter.filled(every, 1)
+
+
+def _scaled(
+    lowering: Lowering, value: Tensor, element: str, *factors: Tensor | ir.Value | None
+) -> Tensor:
     """Emits the product with those factors that are present, rounded to `element`."""
-    operands = [value, *(lowering.tensor(factor) for factor in factors if factor is not None)]
+    given = [
+        factor if isinstance(factor, Tensor) else per_query_head(lowering, factor, value)
+        for factor in factors
+        if factor is not None
+    ]
+    operands = [value, *given]
     return elementwise(
         lowering.emitter,
         "scaled",
@@ -170,6 +172,16 @@ class _Softmax:
 
         operands = [self.powers, self.total]
         return elementwise(self.emitter, "weights", operands, formula, self.powers.element)
+
+    def highest_score(self) -> Tensor:
+        """Emits the largest score of each row, minus infinity where no key is visible."""
+
+        def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+            highest, total = values
+            return m.select("eq", total, 0, m.constant(-math.inf), highest)
+
+        operands = [self.highest, self.total]
+        return elementwise(self.emitter, "max", operands, formula, self.total.element)
 
     def log_sum(self) -> Tensor:
         """Emits the logarithm of the sum of the scores' exponentials."""

@@ -18,7 +18,8 @@ from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import multiply
 from hipgraft.codegen.lowering.reduction import accumulate, reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar
-from hipgraft.codegen.lowering.sdpa import refuse_random_dropout
+from hipgraft.codegen.lowering.sdpa_dropout import dropout_factors
+from hipgraft.codegen.lowering.sdpa_mask import rows_in_use
 from hipgraft.codegen.lowering.sdpa_scores import compute_type, masked_scores, product_of_heads
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaBackwardOp
@@ -27,13 +28,14 @@ from hipgraft.dialects.hipdnn import ReductionMode, SdpaBackwardOp
 @lowers(SdpaBackwardOp)
 def lower_sdpa_backward(op: SdpaBackwardOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns dq, dk, dv, and the gradient of the mask if the op has it as a result."""
-    refuse_random_dropout(op)
     emitter, compute = lowering.emitter, compute_type(op, lowering)
-    q, k, v, do = (lowering.tensor(value) for value in (op.q, op.k, op.v, op.do))
+    q, o, do = (rows_in_use(lowering, value, op.seq_len_q) for value in (op.q, op.o, op.do))
+    k, v = (rows_in_use(lowering, value, op.seq_len_kv) for value in (op.k, op.v))
     weights = _weights(op, lowering, masked_scores(op, lowering, q, k, op.scale))
-    kept = _dropped(op, lowering, weights)
+    factors = dropout_factors(op, lowering)
+    kept = _dropped(emitter, weights, factors)
     dp = product_of_heads(emitter, do, v.permuted((0, 1, 3, 2)), compute)
-    ds = _scores_gradient(op, lowering, weights, _dropped(op, lowering, dp))
+    ds = _scores_gradient(emitter, weights, _dropped(emitter, dp, factors), [do, o])
     read = emitter.cast(ds, q.element)
     dq = product_of_heads(emitter, read, k, compute)
     dk = _over_rows(emitter, read, q, k.shape[1], compute)
@@ -57,15 +59,16 @@ def _weights(op: SdpaBackwardOp, lowering: Lowering, scores: Tensor) -> Tensor:
     return elementwise(lowering.emitter, "weights", [scores, stats], formula, scores.element)
 
 
-def _dropped(op: SdpaBackwardOp, lowering: Lowering, value: Tensor) -> Tensor:
-    factors = [lowering.tensor(f) for f in (op.dropout_mask, op.dropout_scale) if f is not None]
+def _dropped(emitter: Emitter, value: Tensor, factors: Sequence[Tensor]) -> Tensor:
     if not factors:
         return value
     operands = [value, *factors]
-    return elementwise(lowering.emitter, "dropped", operands, lambda m, v: m.mul(*v), value.element)
+    return elementwise(emitter, "dropped", operands, lambda m, v: m.mul(*v), value.element)
 
 
-def _scores_gradient(op: SdpaBackwardOp, lowering: Lowering, weights: Tensor, dp: Tensor) -> Tensor:
+def _scores_gradient(
+    emitter: Emitter, weights: Tensor, dp: Tensor, rows: Sequence[Tensor]
+) -> Tensor:
     def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
         return m.add(total, m.mul(*values))
 
@@ -73,8 +76,7 @@ def _scores_gradient(op: SdpaBackwardOp, lowering: Lowering, weights: Tensor, dp
         weight, gradient, mean = values
         return m.mul(weight, m.sub(gradient, mean))
 
-    emitter, compute = lowering.emitter, weights.element
-    rows = [lowering.tensor(op.do), lowering.tensor(op.o)]
+    compute = weights.element
     mean = accumulate(emitter, "mean", rows, [3], compute, 0, step)
     return elementwise(emitter, "ds", [weights, dp, mean], formula, compute)
 

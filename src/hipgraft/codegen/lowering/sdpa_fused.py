@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.context import Lowering, element_of, is_ragged, shape_of
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.sdpa_mask import KEYS, Bounds, Mask
@@ -30,7 +30,9 @@ _LOOPS = ("b", "h", "g", "m", "n", "k1", "k2")
 def can_fuse(op: SdpaOp) -> bool:
     """Returns whether IREE's fused attention says what `op` means."""
     q, k, v = (shape_of(value) for value in (op.q, op.k, op.v))
-    if present(op) - _FUSED or op.alibi_mask or k[1] != v[1]:
+    if present(op) - _FUSED or op.alibi_mask or op.dropout_probability or k[1] != v[1]:
+        return False
+    if any(is_ragged(value) for value in (op.q, op.k, op.v)):
         return False
     # A query that sees no key is NaN in the fused op and 0 in the decomposed form.
     return Bounds.of(op).is_open or q[2] <= k[2]

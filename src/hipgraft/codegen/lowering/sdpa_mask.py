@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import Lowering, shape_of
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.dialects.hipdnn import AttentionOp, DiagonalAlignment
+from hipgraft.dialects.hipdnn import AttentionOp, DiagonalAlignment, SdpaOp
+from hipgraft.dialects.hipdnn.ops.sdpa import BLOCK
 
 # Positions in the scores [B, H, Sq, Skv].
 HEADS = 1
@@ -25,12 +27,17 @@ class Bounds:
     Query `i` sees key `j` if `i + diagonal - left < j <= i + diagonal + right`.
 
     Attributes:
-        diagonal: key on the diagonal of query 0.
+        queries: how many there are.
+        keys: how many there are.
+        bottom_right: whether the diagonal ends at the last query and key; else it starts at the
+            first ones. The last ones are those in use.
         left: None for no bound.
         right: None for no bound.
     """
 
-    diagonal: int
+    queries: int
+    keys: int
+    bottom_right: bool
     left: int | None
     right: int | None
 
@@ -40,31 +47,46 @@ class Bounds:
         bottom_right = (
             op.causal_mask_bottom_right or op.diagonal_alignment is DiagonalAlignment.BOTTOM_RIGHT
         )
-        diagonal = op.keys - shape_of(op.q)[2] if bottom_right else 0
         left, right = (
             None if bound is None or bound < 0 else bound
             for bound in (op.left_bound, 0 if op.is_causal else op.right_bound)
         )
-        return cls(diagonal, left, right)
+        return cls(shape_of(op.q)[2], op.keys, bottom_right, left, right)
 
     @property
     def is_open(self) -> bool:
         """Whether every query sees every key."""
         return self.left is None and self.right is None
 
-    def conditions(self, scalars: ScalarEmitter) -> list[Scalar]:
-        """Emits what must hold for a query to see a key, in loops over [B, H, Sq, Skv]."""
+    def conditions(self, scalars: ScalarEmitter, lengths: Mapping[int, Scalar]) -> list[Scalar]:
+        """Emits what must hold for a query to see a key, in loops over [B, H, Sq, Skv].
+
+        Args:
+            scalars: where the ops go.
+            lengths: how many queries and keys are in use, by loop, where not all are.
+        """
         if self.is_open:
             return []
-        query, key = scalars.index(QUERIES), scalars.index(KEYS)
+        query = scalars.op("arith.addi", scalars.index(QUERIES), self._diagonal(scalars, lengths))
+        key = scalars.index(KEYS)
         lowest = None if self.left is None else -self.left
         conditions: list[Scalar] = []
         for predicate, bound in (("le", self.right), ("gt", lowest)):
             if bound is not None:
-                distance = scalars.constant(self.diagonal + bound, "index")
+                distance = scalars.constant(bound, "index")
                 limit = scalars.op("arith.addi", query, distance)
                 conditions.append(scalars.compare(predicate, key, limit))
         return conditions
+
+    def _diagonal(self, scalars: ScalarEmitter, lengths: Mapping[int, Scalar]) -> Scalar:
+        """Emits the key on the diagonal of query 0."""
+        if not self.bottom_right:
+            return scalars.constant(0, "index")
+        if not lengths:
+            return scalars.constant(self.keys - self.queries, "index")
+        keys = lengths.get(KEYS, scalars.constant(self.keys, "index"))
+        queries = lengths.get(QUERIES, scalars.constant(self.queries, "index"))
+        return scalars.op("arith.subi", keys, queries)
 
 
 @dataclass(frozen=True)
@@ -74,29 +96,36 @@ class Mask:
     Attributes:
         bounds: distances from the diagonal.
         tensors: `attn_mask`, `seq_len_q` and `seq_len_kv` as far as present; they broadcast to
-            the scores [B, H, Sq, Skv].
+            the scores [B, H, Sq, Skv]. The lengths of ragged tensors are their rows.
+        blocks: bits that say which blocks of scores count, as `block_mask` holds them.
         alibi_heads: heads that weigh keys by distance, each by a slope of its own; 0 for none.
     """
 
     bounds: Bounds
     tensors: dict[str, Tensor]
+    blocks: Tensor | None
     alibi_heads: int
 
     @classmethod
     def of(cls, op: AttentionOp, lowering: Lowering) -> Mask:
         """Returns the mask of `op`."""
-        values = {"attn_mask": op.attn_mask, "seq_len_q": op.seq_len_q, "seq_len_kv": op.seq_len_kv}
-        tensors = {
-            name: _broadcastable(name, lowering.tensor(value))
-            for name, value in values.items()
-            if value is not None
+        values = {
+            "attn_mask": lowering.optional(op.attn_mask),
+            "seq_len_q": _lengths(lowering, op.seq_len_q, op.q),
+            "seq_len_kv": _lengths(lowering, op.seq_len_kv, op.k),
         }
-        return cls(Bounds.of(op), tensors, shape_of(op.q)[1] if op.alibi_mask else 0)
+        tensors = {
+            name: _broadcastable(name, value) for name, value in values.items() if value is not None
+        }
+        blocks = lowering.optional(op.block_mask) if isinstance(op, SdpaOp) else None
+        blocks = None if blocks is None else lowering.emitter.logical(blocks)
+        return cls(Bounds.of(op), tensors, blocks, shape_of(op.q)[1] if op.alibi_mask else 0)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is hidden or added."""
-        return self.bounds.is_open and not self.tensors and not self.alibi_heads
+        added = self.tensors or self.alibi_heads or self.blocks is not None
+        return self.bounds.is_open and not added
 
     def apply(self, m: Arithmetic, score: Scalar, arguments: Sequence[Scalar]) -> Scalar:
         """Emits the masked score, in loops over [B, H, Sq, Skv].
@@ -107,11 +136,16 @@ class Mask:
             arguments: elements of `tensors`, in their order.
         """
         values = dict(zip(self.tensors, arguments, strict=True))
-        seen = self.bounds.conditions(m.scalars)
-        for loop, name in ((QUERIES, "seq_len_q"), (KEYS, "seq_len_kv")):
-            if name in values:
-                length = m.scalars.cast(values[name], "index")
-                seen.append(m.scalars.compare("lt", m.scalars.index(loop), length))
+        lengths = {
+            loop: m.scalars.cast(values[name], "index")
+            for loop, name in ((QUERIES, "seq_len_q"), (KEYS, "seq_len_kv"))
+            if name in values
+        }
+        seen = self.bounds.conditions(m.scalars, lengths)
+        for loop, length in lengths.items():
+            seen.append(m.scalars.compare("lt", m.scalars.index(loop), length))
+        if self.blocks is not None:
+            seen.append(_block_counts(m.scalars, self.blocks))
         if self.alibi_heads:
             score = m.add(score, _alibi(m, self.alibi_heads))
         mask = values.get("attn_mask")
@@ -122,6 +156,26 @@ class Mask:
         for condition in seen:
             score = m.scalars.select(condition, score, m.constant(-math.inf))
         return score
+
+
+def rows_in_use(lowering: Lowering, value: ir.Value, lengths: ir.Value | None) -> Tensor:
+    """Returns [B, H, S, D] with 0 in the rows of each batch from its length on.
+
+    What lies there may be anything, and NaN stays NaN where its weight is 0.
+    """
+    rows = lowering.tensor(value)
+    if lengths is None:
+        return rows
+    counts = _broadcastable("lengths", lowering.tensor(lengths))
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        element, length = arguments[:2]
+        used = scalars.compare("lt", scalars.index(2), scalars.cast(length, "index"))
+        return [scalars.select(used, element, scalars.constant(0, element.type))]
+
+    # Stored in logical order: the loops are those of the body.
+    ordered = lowering.emitter.logical(rows)
+    return lowering.emitter.pointwise("in_use", [ordered, counts], rows.shape, rows.element, body)
 
 
 def _alibi(m: Arithmetic, heads: int) -> Scalar:
@@ -137,6 +191,25 @@ def _alibi(m: Arithmetic, heads: int) -> Scalar:
     exponent = m.select("lt", head, power, exponent, beyond)
     key, query = (_as_number(m, scalars.index(loop)) for loop in (KEYS, QUERIES))
     return m.mul(m.sub(key, query), m.math("exp2", exponent))
+
+
+def _block_counts(scalars: ScalarEmitter, blocks: Tensor) -> Scalar:
+    """Emits whether the block of a score counts, in loops over [B, H, Sq, Skv]."""
+    side, bits = scalars.constant(BLOCK, "index"), scalars.constant(8, "index")
+    row, column = (scalars.op("arith.divui", scalars.index(loop), side) for loop in (QUERIES, KEYS))
+    byte = scalars.op("arith.divui", column, bits)
+    position = scalars.cast(scalars.op("arith.remui", column, bits), "i32")
+    word = scalars.element(blocks, scalars.index(0), scalars.index(HEADS), row, byte)
+    bit = scalars.op("arith.shrui", scalars.cast(word, "i32"), position)
+    return scalars.cast(scalars.op("arith.andi", bit, scalars.constant(1, "i32")), "i1")
+
+
+def _lengths(lowering: Lowering, given: ir.Value | None, rows: ir.Value) -> Tensor | None:
+    """Returns how many rows are in use per batch: as given, or as a ragged tensor has them."""
+    if given is not None:
+        return lowering.tensor(given)
+    form = lowering.ragged.get(rows)
+    return None if form is None else form.lengths(lowering.emitter, 2)
 
 
 def _as_number(m: Arithmetic, index: Scalar) -> Scalar:

@@ -7,6 +7,7 @@ from math import prod
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.sdpa_mask import rows_in_use
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import SdpaOp
 
@@ -14,7 +15,7 @@ from hipgraft.dialects.hipdnn import SdpaOp
 def keys_and_values(op: SdpaOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
     """Returns the keys and the values as [B, H, Skv, D]."""
     if op.page_table_k is None or op.page_table_v is None:
-        return lowering.tensor(op.k), lowering.tensor(op.v)
+        return lowering.tensor(op.k), rows_in_use(lowering, op.v, op.seq_len_kv)
     return (
         _gather(op, lowering, op.k, op.page_table_k),
         _gather(op, lowering, op.v, op.page_table_v),
@@ -47,7 +48,7 @@ def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) ->
         # So may be their elements, and NaN stays NaN where its weight is 0.
         length = scalars.cast(scalars.element(lengths, batch), "index")
         used = scalars.compare("lt", key, length)
-        return [scalars.select(used, value, scalars.constant(0, pool.element))]
+        return [scalars.select(used, value, scalars.constant(0, value.type))]
 
     shape = (batches, heads, op.keys, width)
     init = emitter.empty(Tensor.logical("", shape, pool.element))

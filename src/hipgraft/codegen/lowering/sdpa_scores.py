@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import Lowering
@@ -39,7 +41,7 @@ def masked_scores(
     emitter = lowering.emitter
     product = product_of_heads(emitter, q, k.permuted((0, 1, 3, 2)), compute_type(op, lowering))
     mask = Mask.of(op, lowering)
-    scales = [lowering.tensor(value) for value in factors if value is not None]
+    scales = [per_query_head(lowering, value, q) for value in factors if value is not None]
     constant = op.attn_scale_value if op.scale is None else None
     if mask.is_empty and not scales and constant in (None, 1.0):
         return product
@@ -55,6 +57,25 @@ def masked_scores(
         return [mask.apply(m, score, masks)]
 
     return emitter.pointwise("masked", operands, product.shape, product.element, body)
+
+
+def per_query_head(lowering: Lowering, factor: ir.Value, like: Tensor) -> Tensor:
+    """Returns a factor as it broadcasts to tensors [B, Hq, ...] such as `like`.
+
+    Factors of 8-bit floats may be one per batch and head of the keys, `[B, H]` or `[B, H, 1, 1]`.
+    """
+    emitter, value = lowering.emitter, lowering.tensor(factor)
+    if math.prod(value.shape) == 1:
+        return value
+    batch, heads = value.shape[:2]
+    table = emitter.reshape(value, (batch, heads))
+    shared = like.shape[1] // heads
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        head = scalars.op("arith.divui", scalars.index(1), scalars.constant(shared, "index"))
+        return [scalars.element(table, scalars.index(0), head)]
+
+    return emitter.pointwise("factor", [], (batch, like.shape[1], 1, 1), value.element, body)
 
 
 def product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor:

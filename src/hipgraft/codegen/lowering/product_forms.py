@@ -1,0 +1,49 @@
+"""Forms of batched products that IREE 3.13.0 gets wrong on AMDGPU, and what stands in for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.scalars import bit_width
+from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
+
+# With few columns, the compiler crashes on matrices of so many rows.
+_CRASHING_ROWS = (6, 10)
+_FEW_COLUMNS = range(2, 9)
+_GOOD_ROWS = 4
+
+# The least multiples that all matrix instructions of 16-bit elements, and loads of them, divide.
+_DEPTH = 32
+_VECTOR = 8
+
+
+def missing_rows(target: Target, shape: Sequence[int]) -> int:
+    """Returns how many rows more the left matrices of a batched product must have to compile."""
+    *_, rows, columns = shape
+    is_gfx9 = target.kind is TargetKind.AMDGPU and target.wavefront_size == 64
+    crashes = is_gfx9 and rows in _CRASHING_ROWS and columns in _FEW_COLUMNS
+    return -rows % _GOOD_ROWS if crashes else 0
+
+
+def whole_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
+    """Returns the left matrices stored such that what is read beyond K counts as 0.
+
+    Of transposed ones, reads beyond K are left unmasked where neither side's vectors are whole,
+    and get what the next matrix of the batch holds.
+
+    Args:
+        emitter: where the ops go.
+        a: left matrices [batch..., M, K].
+        b: right matrices [batch..., K, N].
+    """
+    rows, depth = a.rank - 2, a.rank - 1
+    is_transposed = rows in a.dims and a.dims.index(depth) < a.dims.index(rows)
+    ragged = a.shape[depth] % _DEPTH and a.shape[rows] % _VECTOR and b.shape[-1] % _VECTOR
+    is_amdgpu = emitter.target.kind is TargetKind.AMDGPU
+    if not is_amdgpu or not is_transposed or not ragged or bit_width(a.element) != 16:
+        return a
+    others = [dim for dim in a.dims if dim not in (rows, depth)]
+    # Without a barrier the transposition becomes part of the product again.
+    return emitter.barrier(emitter.in_order(a, [*others, rows, depth]))
