@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.migraphx_to_hipdnn import CONVERSIONS, KEPT, Converter, build_function, is_kernel
+from hipgraft.naming import unique_name
+from hipgraft.nested_modules import modules_in, symbols_of
 from hipgraft.pass_base import Pass, PassState, option
 
 
@@ -15,6 +17,25 @@ def _erase_unused(block: ir.Block) -> None:
     for operation in reversed([op.operation for op in block.operations]):
         if operation.results and all(next(iter(r.uses), None) is None for r in operation.results):
             operation.erase()
+
+
+def _lift_kernels(module: ir.Module) -> None:
+    """Moves kernel functions of nested modules to the top; modules that are empty then go."""
+    taken = {_symbol(op) for op in symbols_of(module.operation) if "sym_name" in op.attributes}
+    nested = list(modules_in(module.operation))[1:]
+    for inner in nested:
+        for function in [op for op in symbols_of(inner) if is_kernel(op)]:
+            name = unique_name(_symbol(function), taken)
+            taken.add(name)
+            function.attributes["sym_name"] = ir.StringAttr.get(name)
+            module.body.append(function)
+    for inner in reversed(nested):
+        if not list(symbols_of(inner)):
+            inner.erase()
+
+
+def _symbol(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,8 @@ class ConvertMigraphxToHipdnnPass(Pass):
 
     Requires:
         Functions of one block with static types, from MIGraphX or rocMLIR, of any generation.
+        Those of nested modules, as several modules of a file are, move to the top, with a number
+        behind a name that is taken.
 
     Ensures:
         Stage `hipdnn-ops`. Each op that stays is a missed remark that names the reason.
@@ -70,6 +93,7 @@ class ConvertMigraphxToHipdnnPass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Converts every function on shaped values."""
+        _lift_kernels(module)
         for function in [op.operation for op in module.body.operations]:
             if not is_kernel(function):
                 continue

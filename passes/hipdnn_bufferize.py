@@ -280,7 +280,7 @@ class HipdnnBufferizePass(Pass):
         named = [hipdnn.ExecutableOp(op) for op in operations if op.name == "hipdnn.executable"]
         executables = {executable.sym_name: executable for executable in named}
         functions = [op for op in operations if _wants_buffers(op)]
-        constants = GlobalConstants(module)
+        constants = GlobalConstants(module.operation)
         for function in functions:
             _Function(function, executables, constants).build()
             state.count("functions-bufferized")

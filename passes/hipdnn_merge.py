@@ -209,7 +209,7 @@ class HipdnnMergePass(Pass):
         targets = self.target or tuple(next(iter(graphs.values())).kernels)
         with ir.InsertionPoint.at_block_begin(module.body):
             grafted = {name: graft(graph, targets) for name, graph in graphs.items()}
-        constants = GlobalConstants(module)
+        constants = GlobalConstants(module.operation)
         for function in functions:
             if called[function]:
                 _merge_function(function, called[function], targets, grafted, constants)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, PassFailure
 from hipgraft.migraphx_to_hipdnn import is_kernel
+from hipgraft.nested_modules import modules_in, symbols_of
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.rock import export
 from hipgraft.rock.arch import Architecture, architecture_of
@@ -16,8 +18,10 @@ from hipgraft.rock.export import Exported
 from hipgraft.rock.settings import Settings
 
 
-def _kernels(module: ir.Module) -> list[ir.Operation]:
-    return [op.operation for op in module.body.operations if is_kernel(op.operation)]
+def _kernels(module: ir.Operation) -> list[ir.Operation]:
+    if export.NAME in module.attributes:
+        return []
+    return [op for op in symbols_of(module) if is_kernel(op)]
 
 
 def _symbol(function: ir.Operation) -> str:
@@ -107,20 +111,32 @@ class MigraphxIreeGenPass(Pass):
             iree_config=self.iree_config,
             iree_disable=self.iree_disable,
         )
-        functions = _kernels(module)
-        if settings.disabled or not functions or export.NAME in module.operation.attributes:
+        if settings.disabled:
             return
-        architectures = [architecture_of(op, self.arch, self.features) for op in functions]
-        for function, architecture in zip(functions, architectures, strict=True):
-            if architecture != architectures[0]:
+        kernels = {inner: _kernels(inner) for inner in modules_in(module.operation)}
+        work = [
+            (inner, functions, self._architecture(functions))
+            for inner, functions in kernels.items()
+            if functions
+        ]
+        if not work:
+            return
+        with isolated():
+            for inner, functions, architecture in work:
+                results = {
+                    _symbol(function): _result(function, architecture, settings, state)
+                    for function in functions
+                }
+                inner.attributes[export.NAME] = export.write(results, architecture)
+
+    def _architecture(self, functions: Sequence[ir.Operation]) -> Architecture:
+        """What all kernels of a module are for."""
+        first, *others = [architecture_of(op, self.arch, self.features) for op in functions]
+        for function, architecture in zip(functions[1:], others, strict=True):
+            if architecture != first:
                 raise PassFailure(
                     f"'func.func' op is for '{architecture.chip}', but another kernel of the "
-                    f"module is for '{architectures[0].chip}'",
+                    f"module is for '{first.chip}'",
                     function,
                 )
-        with isolated():
-            results = {
-                _symbol(function): _result(function, architectures[0], settings, state)
-                for function in functions
-            }
-        module.operation.attributes[export.NAME] = export.write(results, architectures[0])
+        return first

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from hipgraft import host_ops
 from hipgraft.bindings import ir
+from hipgraft.nested_modules import symbols_of
 
 
 class GlobalConstants:
     """Names the globals made during one run of a pass by their elements."""
 
-    def __init__(self, module: ir.Module):
+    def __init__(self, module: ir.Operation):
         self._names: dict[ir.Attribute, str] = {}
         self._taken = _symbols(module)
 
@@ -29,7 +30,6 @@ class GlobalConstants:
         return f"constant_{number}"
 
 
-def _symbols(module: ir.Module) -> set[str]:
-    operations = [op.operation for op in module.body.operations]
-    named = [op for op in operations if "sym_name" in op.attributes]
+def _symbols(module: ir.Operation) -> set[str]:
+    named = [op for op in symbols_of(module) if "sym_name" in op.attributes]
     return {ir.StringAttr(op.attributes["sym_name"]).value for op in named}

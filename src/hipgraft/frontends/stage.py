@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, VerifyError, location_text
+from hipgraft.nested_modules import modules_in, symbols_of
 from hipgraft.runtime.entry import VARIANT_OF
 from hipgraft.torch_builder import shape_and_element
 
@@ -53,12 +54,13 @@ def _location(module: ir.Module) -> ir.Location:
 
 
 def _operations(module: ir.Module) -> Iterator[ir.Operation]:
-    """The module's ops, and those of its functions' bodies."""
-    for symbol in module.body.operations:
-        yield symbol.operation
-        for region in symbol.operation.regions:
-            for block in region.blocks:
-                yield from (op.operation for op in block.operations)
+    """The module's ops, those of modules in it, and those of their functions' bodies."""
+    for inner in modules_in(module.operation):
+        for symbol in symbols_of(inner):
+            yield symbol
+            for region in symbol.regions:
+                for block in region.blocks:
+                    yield from (op.operation for op in block.operations)
 
 
 def _full_name(op: ir.Operation) -> str:
@@ -75,7 +77,8 @@ def _has_shaped_border(module: ir.Module) -> bool:
 
 def _is_in_border(text: str, module: ir.Module) -> bool:
     """Whether the type of some function holds `text`."""
-    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    symbols = (symbol for inner in modules_in(module.operation) for symbol in symbols_of(inner))
+    functions = [op for op in symbols if op.name == "func.func"]
     return any(text in str(function.attributes["function_type"]) for function in functions)
 
 

@@ -4,37 +4,81 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hipgraft.bindings import gpu_d, ir
 from hipgraft.codegen.code_object import CodeObject
 from hipgraft.codegen.kernel import Dispatch
 from hipgraft.dialects.migraphx.cursor import split_list
 from hipgraft.rock.export import Exported
+from hipgraft.rock.launches import LaunchMismatch
 
 _BINARY = 3  # gpu.object's `bin`
+_CHIP = re.compile(r'chip = "([^"]*)"')
 _METADATA = re.compile(r'#gpu\.kernel_metadata<"((?:[^"\\]|\\.)*)"')
 
 
-def kernel_names(binary: ir.Operation) -> list[str]:
-    """Returns the kernels that the tables of a `gpu.binary` name."""
-    names: dict[str, None] = {}
-    for attribute in ir.ArrayAttr(binary.attributes["objects"]):
-        table = gpu_d.ObjectAttr(attribute).kernels
-        names |= dict.fromkeys(_METADATA.findall("" if table is None else str(table)))
-    return list(names)
+@dataclass(frozen=True)
+class Binary:
+    """A `gpu.binary` of rocMLIR's, by the object that is loaded of it.
 
-
-def replaced_objects(binary: ir.Operation, exported: Exported) -> list[ir.Attribute]:
-    """Returns the objects to put in place of those of `binary`, one array for each code object.
-
-    Target and format are those of the binary's first object.
+    Attributes:
+        kernels: that its tables name.
+        target: attribute that says what the object is for; None where it names no processor.
+        properties: of the object; None without any.
     """
-    old = gpu_d.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
-    return object_arrays(exported, old.target, _signature(old))
+
+    kernels: tuple[str, ...]
+    target: ir.Attribute | None
+    properties: ir.DictAttr | None
+    _table: str
+
+    def signature(self, kernel: str) -> list[str]:
+        """Types of a kernel's arguments; empty if the table does not say."""
+        pattern = (
+            rf'#gpu\.kernel_metadata<"{re.escape(kernel)}", '
+            r"(?:!llvm\.func<void )?\((.*?)\)(?:>| -> \(\))"
+        )
+        match = re.search(pattern, self._table)
+        return split_list(match[1]) if match else []
+
+    def check_architecture(self, chip: str) -> None:
+        """Checks that kernels for `chip` can take the place of those in here.
+
+        Raises:
+            LaunchMismatch: they are for another processor.
+        """
+        own = None if self.target is None else _CHIP.search(str(self.target))
+        if own is not None and chip and own[1] != chip:
+            raise LaunchMismatch(f"its object is for '{own[1]}', its result for '{chip}'")
+
+
+def read_binary(binary: ir.Operation) -> Binary:
+    """Returns what a `gpu.binary` holds."""
+    objects = [gpu_d.ObjectAttr(each) for each in ir.ArrayAttr(binary.attributes["objects"])]
+    tables = [str(each.kernels) for each in objects if each.kernels is not None]
+    names = dict.fromkeys(name for table in tables for name in _METADATA.findall(table))
+    loaded = _loaded(binary, objects)
+    target = loaded.target if _CHIP.search(str(loaded.target)) else None
+    table = "" if loaded.kernels is None else str(loaded.kernels)
+    return Binary(tuple(names), target, loaded.properties, table)
+
+
+def _loaded(binary: ir.Operation, objects: Sequence[gpu_d.ObjectAttr]) -> gpu_d.ObjectAttr:
+    """The object that the binary's handler selects, by number or by target; else the first."""
+    name = "offloadingHandler"
+    handler = str(binary.attributes[name]) if name in binary.attributes else ""
+    for index, each in enumerate(objects):
+        if f"<{index} : i" in handler or f"<{each.target}>" in handler:
+            return each
+    return objects[0]
 
 
 def object_arrays(
-    exported: Exported, target: ir.Attribute, signature: Sequence[str] = ()
+    exported: Exported,
+    target: ir.Attribute,
+    signature: Sequence[str] = (),
+    properties: ir.DictAttr | None = None,
 ) -> list[ir.Attribute]:
     """Returns the arrays of objects of the kernel's binaries, one for each code object.
 
@@ -42,20 +86,14 @@ def object_arrays(
         exported: the kernel.
         target: target attribute of the objects.
         signature: types of the function's arguments and results, if they are known.
+        properties: of the objects.
     """
     arrays: list[ir.Attribute] = []
     for index, data in enumerate(exported.kernel.objects):
         table = _table(exported, index, signature)
-        made = gpu_d.ObjectAttr.get(target, _BINARY, data, kernels=table)
+        made = gpu_d.ObjectAttr.get(target, _BINARY, data, properties, table)
         arrays.append(ir.ArrayAttr.get([made]))
     return arrays
-
-
-def _signature(old: gpu_d.ObjectAttr) -> list[str]:
-    """Types of the arguments of the one kernel that rocMLIR made."""
-    text = "" if old.kernels is None else str(old.kernels)
-    match = re.search(r'", (?:!llvm\.func<void )?\((.*?)\)(?:>| -> \(\))', text)
-    return split_list(match[1]) if match else []
 
 
 def _table(exported: Exported, index: int, signature: Sequence[str]) -> ir.Attribute:

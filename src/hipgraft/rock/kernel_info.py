@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hipgraft.bindings import gpu_d, ir
 from hipgraft.dialects.migraphx.cursor import Cursor
+from hipgraft.nested_modules import modules_in, symbols_of
 
 Triple = tuple[int, int, int]
 
@@ -50,9 +51,10 @@ def kernel_infos(module: ir.Operation) -> list[KernelInfo]:
     """Returns the kernels of all `gpu.binary` ops that say how they are launched."""
     return [
         info
-        for op in module.regions[0].blocks[0].operations
-        if op.operation.name == "gpu.binary"
-        for info in _of_binary(op.operation)
+        for inner in modules_in(module)
+        for op in symbols_of(inner)
+        if op.name == "gpu.binary"
+        for info in _of_binary(op)
     ]
 
 

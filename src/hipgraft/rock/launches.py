@@ -15,9 +15,22 @@ _ASYNC, _GRID, _ARGUMENTS, _OBJECT = 0, 1, 11, 12
 """Positions in the segment sizes of `gpu.launch_func`."""
 
 
-def launch_arguments(launch: ir.Operation) -> list[ir.Value]:
-    """Returns what a launch passes to its kernel."""
-    return _segment(launch, _ARGUMENTS)
+class LaunchMismatch(Exception):
+    """A kernel cannot take the place of another; the message says why."""
+
+
+def check_launch(launch: ir.Operation, exported: Exported) -> None:
+    """Checks that a launch can be replaced.
+
+    Raises:
+        LaunchMismatch: it cannot.
+    """
+    found, wanted = len(_segment(launch, _ARGUMENTS)), exported.inputs + exported.results
+    # The prototype's own results do not say how many arguments there were.
+    if found != wanted and exported.function:
+        raise LaunchMismatch(f"a launch passes {found} arguments, expected {wanted}")
+    if exported.single is None and _segment(launch, _OBJECT):
+        raise LaunchMismatch("its result takes several launches, but one is on a stream")
 
 
 def replace_launch(
@@ -34,7 +47,7 @@ def replace_launch(
 
 def _replace_by_one(launch: ir.Operation, binary: str, step: Dispatch) -> None:
     """Keeps the launch's own form: with or without tokens, indices or LLVM's integers."""
-    given = launch_arguments(launch)
+    given = _segment(launch, _ARGUMENTS)
     arguments = [given[binding.buffer] for binding in step.bindings]
     size_type = _segment(launch, _GRID)[0].type
     sizes = [_constant(extent, size_type, launch.location) for extent in (*step.grid, *step.block)]
@@ -62,7 +75,7 @@ def _replace_by_chain(
     builder = HostBuilder(_enclosing(launch), constants, launch.location, tokens)
     buffers = [
         _region(value, index, exported, launch.location)
-        for index, value in enumerate(launch_arguments(launch))
+        for index, value in enumerate(_segment(launch, _ARGUMENTS))
     ]
     emit_steps(builder, binaries, exported, buffers)
     if len(launch.results):

@@ -76,3 +76,24 @@ func.func @stays(%x: !migraphx.shaped<4x4xf4E2M1FN, 4x1>, %s: !migraphx.shaped<4
   %2 = migraphx.quantizelinear %1, %s : <4x4xf32, 4x1>, <4x4xf32, 4x1> -> <4x4xsi8, 4x1>
   return %2 : !migraphx.shaped<4x4xsi8, 4x1>
 }
+
+// -----
+
+// Kernels of several modules come together, in their order.
+
+// CHECK-LABEL: func.func @f(
+// CHECK: mode = "abs"
+// CHECK-LABEL: func.func @f_1(
+// CHECK: mode = "neg"
+module @one {
+  func.func @f(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> {
+    %0 = migraphx.abs %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+}
+module @other {
+  func.func @f(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> {
+    %0 = migraphx.neg %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+}

@@ -22,7 +22,7 @@ module @merged attributes {gpu.container_module} {
     %0 = migraphx.sub %x, %y : <64x8xf32, 8x1>, <64x8xf32, 8x1> -> <64x8xf32, 8x1>
     return %0 : !migraphx.shaped<64x8xf32, 8x1>
   }
-  // expected-remark @+1 {{'kernels' is IREE's}}
+  // expected-remark @+1 {{kernel 'sub' is IREE's}}
   gpu.binary @kernels [#gpu.object<#rocdl.target<O = 3, chip = "gfx1100">, kernels = <[#gpu.kernel_metadata<"sub", (memref<512xf32>, memref<7xf32>, memref<512xf32>, memref<512xf32>) -> (), metadata = {block_size = 256 : i32, grid_size = 2 : i32}>]>, bin = "rocMLIR's">]
   // expected-remark @+1 {{'gpu.binary' op stays: there is no result for its kernels}}
   gpu.binary @others [#gpu.object<#rocdl.target<chip = "gfx1100">, kernels = <[#gpu.kernel_metadata<"other", !llvm.func<void (ptr)>, metadata = {}>]>, bin = "untouched">]
@@ -54,6 +54,85 @@ module @merged attributes {gpu.container_module} {
     // CHECK: gpu.launch_func @kernels::@[[K]] blocks in (%{{.*}}) threads in (%{{.*}}) : i64 args(%arg2 : !llvm.ptr, %arg0 : !llvm.ptr, %arg3 : !llvm.ptr)
     gpu.launch_func @kernels::@sub blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) : i64 args(%y : !llvm.ptr, %u : !llvm.ptr, %x : !llvm.ptr, %out : !llvm.ptr)
     llvm.return
+  }
+}
+
+// -----
+
+// A launch on a stream stays on it; several launches cannot take its place.
+
+// CHECK-LABEL: module @streams
+// CHECK: gpu.binary @kernels [{{.*}}bin = "untouched">]
+// CHECK: gpu.launch_func <%{{.*}} : !llvm.ptr> @kernels_1::@{{.*}} args(%{{.*}} : !llvm.ptr, %{{.*}} : !llvm.ptr)
+// CHECK: gpu.launch_func <%{{.*}} : !llvm.ptr> @kernels::@products
+module @streams attributes {gpu.container_module} {
+  // expected-remark @+1 {{'@abs' became 1 launches}}
+  func.func private @abs(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> attributes {arch = "gfx1100"} {
+    %0 = migraphx.abs %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+  // expected-remark @+1 {{'@products' became 2 launches}}
+  func.func private @products(%x: !migraphx.shaped<8x8xf32, 8x1>) -> !migraphx.shaped<8x8xf32, 8x1> attributes {arch = "gfx1100"} {
+    %0 = migraphx.dot %x, %x : <8x8xf32, 8x1>, <8x8xf32, 8x1> -> <8x8xf32, 8x1>
+    %1 = migraphx.dot %0, %x : <8x8xf32, 8x1>, <8x8xf32, 8x1> -> <8x8xf32, 8x1>
+    return %1 : !migraphx.shaped<8x8xf32, 8x1>
+  }
+  // expected-remark @+2 {{kernel 'abs' is IREE's}}
+  // expected-remark @+1 {{kernel 'products' stays: its result takes several launches, but one is on a stream}}
+  gpu.binary @kernels [#gpu.object<#rocdl.target<O = 3, chip = "gfx1100">, bin = "untouched">]
+  llvm.func @host(%x: !llvm.ptr, %out: !llvm.ptr, %stream: !llvm.ptr) {
+    %c1 = llvm.mlir.constant(1 : i64) : i64
+    gpu.launch_func <%stream : !llvm.ptr> @kernels::@abs blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) : i64 args(%x : !llvm.ptr, %out : !llvm.ptr)
+    gpu.launch_func <%stream : !llvm.ptr> @kernels::@products blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) : i64 args(%x : !llvm.ptr, %out : !llvm.ptr)
+    llvm.return
+  }
+}
+
+// -----
+
+// What does not fit stays, with its reason.
+
+// CHECK-LABEL: module @mismatches
+// CHECK: gpu.binary @few [{{.*}}bin = "untouched">]
+// CHECK: gpu.binary @foreign [{{.*}}bin = "untouched">]
+module @mismatches attributes {gpu.container_module} {
+  // expected-remark @+1 {{'@f' became 1 launches}}
+  func.func private @f(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> attributes {arch = "gfx1100"} {
+    %0 = migraphx.abs %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+  // expected-remark @+1 {{kernel 'f' stays: a launch passes 1 arguments, expected 2}}
+  gpu.binary @few [#gpu.object<#rocdl.target<chip = "gfx1100">, bin = "untouched">]
+  // expected-remark @+1 {{kernel 'f' stays: its object is for 'gfx90a', its result for 'gfx1100'}}
+  gpu.binary @foreign [#gpu.object<#rocdl.target<chip = "gfx90a">, bin = "untouched">]
+  func.func @host(%x: memref<64xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @few::@f blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<64xf32>)
+    gpu.launch_func @foreign::@f blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<64xf32>, %x : memref<64xf32>)
+    return
+  }
+}
+
+// -----
+
+// Several modules of a file.
+
+// CHECK-LABEL: module @first attributes {gpu.container_module}
+// CHECK: gpu.binary @f_module
+// CHECK-LABEL: module @second attributes {gpu.container_module}
+// CHECK: gpu.binary @f_module
+module @first {
+  // expected-remark @+1 {{'@f' became 1 launches}}
+  func.func @f(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> attributes {arch = "gfx1100"} {
+    %0 = migraphx.abs %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
+  }
+}
+module @second {
+  // expected-remark @+1 {{'@f' became 1 launches}}
+  func.func @f(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> attributes {arch = "gfx942"} {
+    %0 = migraphx.neg %x : <64xf32, 1> -> <64xf32, 1>
+    return %0 : !migraphx.shaped<64xf32, 1>
   }
 }
 
