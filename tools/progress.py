@@ -54,7 +54,8 @@ class _Live:
 
     def __init__(self) -> None:
         # rich costs a tenth of a second to import.
-        from rich.console import Console
+        from rich.console import Console, Group
+        from rich.live import Live
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -63,15 +64,13 @@ class _Live:
             TimeElapsedColumn,
         )
 
-        self._display = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
+        text = TextColumn("{task.description}")
+        self._all = Progress(text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._each = Progress(text, TimeElapsedColumn())
+        self._display = Live(
+            Group(self._all, self._each), console=Console(stderr=True), transient=True
         )
-        self._bar = self._display.add_task("reading the model", total=None)
+        self._bar = self._all.add_task("reading the model", total=None)
         self._lines: dict[int, TaskID] = {}
         self._workers: dict[tuple[str, str], int] = {}
 
@@ -84,7 +83,7 @@ class _Live:
 
     def step(self, text: str) -> None:
         """Shows what the whole program has come to."""
-        self._display.update(self._bar, description=text)
+        self._all.update(self._bar, description=text)
 
     def show(self, event: Started | Progress) -> None:
         """Shows that a graph is begun or done."""
@@ -93,16 +92,15 @@ class _Live:
         if isinstance(event, Started):
             self._begin(event)
             return
-        self._display.update(
-            self._bar, description="compiling graphs", completed=event.done, total=event.total
-        )
+        self._all.update(self._bar, completed=event.done, total=event.total)
         worker = self._workers.pop((event.name, event.target), None)
         if worker is not None:
-            self._display.update(self._lines[worker], description=f"  worker {worker}: idle")
+            self._each.update(self._lines[worker], description=f"  worker {worker}: idle")
 
     def _begin(self, event: Started) -> None:
+        self.step("compiling graphs")
         if event.worker not in self._lines:
-            self._lines[event.worker] = self._display.add_task("", total=None)
+            self._lines[event.worker] = self._each.add_task("", total=None)
         self._workers[event.name, event.target] = event.worker
         text = f"  worker {event.worker}: {event.name} for {event.target}"
-        self._display.reset(self._lines[event.worker], description=text)
+        self._each.reset(self._lines[event.worker], description=text)
