@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from hipgraft.bindings import ir
+from hipgraft.runtime.elements import resource_bytes
+
+_HANDLE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^">]*)>')
 
 _CONTAINERS = ("hipdnn.graph", "hipdnn.fallback")
 
@@ -50,9 +54,17 @@ def _append_regions(op: ir.Operation, lines: list[str], numbers: dict[ir.Value, 
 def _append_op(op: ir.Operation, lines: list[str], numbers: dict[ir.Value, int]) -> None:
     operands = ", ".join(f"%{_number(value, numbers)}" for value in op.operands)
     results = ", ".join(f"%{_number(value, numbers)}: {value.type}" for value in op.results)
-    attributes = ", ".join(text for _, text in _attributes(op))
+    attributes = ", ".join(_with_content(text, op) for _, text in _attributes(op))
     lines.append(f"{op.name}({operands}) {{{attributes}}} -> ({results})")
     _append_regions(op, lines, numbers)
+
+
+def _with_content(text: str, op: ir.Operation) -> str:
+    """Says what a resource holds: its handle is that of another constant in another module."""
+    if "dense_resource<" not in text:
+        return text
+    digest = hashlib.sha256(resource_bytes(op) or b"").hexdigest()
+    return _HANDLE.sub(f"dense_resource<{digest}>", text)
 
 
 def _number(value: ir.Value, numbers: dict[ir.Value, int]) -> int:

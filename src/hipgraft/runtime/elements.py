@@ -38,7 +38,7 @@ def global_bytes(op: ir.Operation) -> bytes:
         raise OpError("'memref.global' op has no value", op)
     tensor = ir.RankedTensorType(value.type)
     if str(value).startswith("dense_resource<"):
-        return _checked_size(_resource_bytes(op), tensor, op)
+        return _checked_size(_stored_bytes(op), tensor, op)
     return _dense_array(value, tensor).tobytes()
 
 
@@ -80,10 +80,15 @@ def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) ->
     return blob
 
 
-def _resource_bytes(op: ir.Operation) -> bytes:
+def resource_bytes(op: ir.Operation) -> bytes | None:
+    """Returns what the only resource of an op's attributes holds; None if it is not there."""
     file = io.BytesIO()
     op.write_bytecode(file)
-    blob = _first_resource(file.getvalue())
+    return _first_resource(file.getvalue())
+
+
+def _stored_bytes(op: ir.Operation) -> bytes:
+    blob = resource_bytes(op)
     if blob is None:
         raise OpError("'memref.global' op refers to a resource that the module does not hold", op)
     return blob
