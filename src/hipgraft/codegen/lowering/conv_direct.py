@@ -61,15 +61,25 @@ def _is_padded(sliding: Sliding, target: Target) -> bool:
 
 def padded_copy(emitter: Emitter, sliding: Sliding, x: Tensor) -> tuple[Sliding, Tensor]:
     """Emits `x` within zeros, and how windows slide over that."""
-    pads = zip(x.shape[2:], sliding.before, sliding.after, strict=True)
-    wide = replace(x, shape=(*x.shape[:2], *(sum(each) for each in pads)))
-    zeros = emitter.filled(wide, 0)
-    offsets = [(0, 0, *sliding.before)[dim] for dim in x.dims]
-    box = f"{offsets} {list(x.extents)} {[1] * len(x.dims)}"
-    text = f"tensor.insert_slice {x.name} into {zeros.name}{box} : {x.type} into {wide.type}"
     none = [0] * len(sliding.stride)
     within = replace(sliding, before=none, after=none)
-    return within, replace(wide, name=emitter.op("padded", text))
+    if x.dims != tuple(range(x.rank)):
+        return within, _placed(emitter, sliding, x)
+    # Rows of one image of many channels are copied with less arithmetic than of several.
+    channels = emitter.reshape(x, (math.prod(x.shape[:2]), *x.shape[2:]))
+    wide = _placed(emitter, sliding, channels)
+    return within, emitter.reshape(wide, (*x.shape[:2], *wide.shape[1:]))
+
+
+def _placed(emitter: Emitter, sliding: Sliding, x: Tensor) -> Tensor:
+    """Puts zeros around the last dims of `x`."""
+    none = [0] * (x.rank - len(sliding.stride))
+    low, high = [*none, *sliding.before], [*none, *sliding.after]
+    shape = tuple(map(sum, zip(x.shape, low, high, strict=True)))
+    zeros = emitter.filled(replace(x, shape=shape), 0)
+    box = f"{[low[dim] for dim in x.dims]} {list(x.extents)} {[1] * len(x.dims)}"
+    text = f"tensor.insert_slice {x.name} into {zeros.name}{box} : {x.type} into {zeros.type}"
+    return replace(zeros, name=emitter.op("padded", text))
 
 
 def convolve_directly(
