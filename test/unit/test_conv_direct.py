@@ -20,9 +20,9 @@ DIRECT = [
     conv_case("wide", (1, 4, 10, 10), (4, 1, 7, 7), "f16", pre=[3, 3]),
 ]
 COPIED = [
-    conv_case("few", (2, 3, 12, 12), (16, 3, 7, 7), pre=[3, 3], stride=[2, 2]),
-    conv_case("uneven", (1, 3, 9, 8), (8, 3, 3, 3), "f16", pre=[2, 0], post=[1, 3]),
-    conv_case("few_last", (1, 3, 9, 8), (8, 3, 3, 3), pre=[1, 1], channels_last=True),
+    conv_case("few", (2, 3, 20, 20), (16, 3, 7, 7), pre=[3, 3], stride=[2, 2]),
+    conv_case("uneven", (1, 3, 9, 24), (8, 3, 5, 3), "f16", pre=[2, 0], post=[1, 3]),
+    conv_case("few_last", (1, 3, 9, 24), (8, 3, 3, 3), pre=[1, 1], channels_last=True),
 ]
 CASES = [replace(case, name=f"direct_{case.name}", target="gfx942") for case in (*DIRECT, *COPIED)]
 

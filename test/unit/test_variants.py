@@ -29,6 +29,19 @@ def bias(shape: tuple[int, ...]) -> dict[str, Array]:
     return {"attn_mask": random.uniform(-1, 1, shape).astype(np.float32)}
 
 
+def by_row(case: Case) -> Case:
+    """Stores [B, H, S, D] results by rows of all heads, [B, S, H, D]."""
+    (expected,) = case.expected
+    batch, heads, rows, size = expected.shape
+    strides = [rows * heads * size, size, heads * size, 1]
+    return replace(
+        case,
+        expected=[np.ascontiguousarray(np.swapaxes(expected, 1, 2))],
+        logical_results=[(batch, heads, rows, size)],
+        layouts={**case.layouts, "result_strides": [strides]},
+    )
+
+
 ODD = (1, 2, 19, 8)
 MASK = bias((1, 1, 19, 19))
 ROW = bias((1, 1, 1, 19))
@@ -38,6 +51,12 @@ CASES = [
     planned("sdpa", "fused", forward_case("even", q=(1, 2, 16, 16), k=(1, 2, 16, 16))),
     planned("sdpa", "fused", forward_case("odd", q=ODD, k=ODD)),
     planned("sdpa", "decomposed", forward_case("even", q=(1, 2, 16, 16), k=(1, 2, 16, 16))),
+    planned(
+        "sdpa",
+        "decomposed",
+        by_row(forward_case("rows", "f16", q=(2, 6, 13, 8), k=(2, 2, 13, 8))),
+    ),
+    planned("sdpa", "decomposed", by_row(forward_case("row", q=(1, 6, 1, 8), k=(1, 2, 5, 8)))),
     planned("sdpa", "padded", forward_case("odd", q=ODD, k=ODD)),
     planned("sdpa", "padded", forward_case("odd", "f16", q=ODD, k=ODD)),
     planned("sdpa", "padded", forward_case("head", "f16", q=(1, 2, 16, 8), k=(1, 2, 32, 8))),

@@ -38,6 +38,8 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = U
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
     *body, terminator = container.body.operations
+    for value, layout in zip(terminator.operands, result_layouts(container), strict=True):
+        lowering.orders[value] = layout.order
     for body_op in body:
         _lower_op(lowering, copier, body_op.operation)
     results = _write_results(lowering, container, terminator.operation)

@@ -29,6 +29,7 @@ class Lowering:
         functions: text of the functions that the lowered ops call.
         variants: names of the variants to take, by full op name.
         ragged: how the container's ragged operands lie in memory.
+        orders: the order in which dims of the container's results are stored, by yielded value.
     """
 
     target: Target
@@ -37,6 +38,7 @@ class Lowering:
     functions: list[str] = field(default_factory=list[str])
     variants: Mapping[str, str] = field(default_factory=dict[str, str])
     ragged: dict[ir.Value, Ragged] = field(default_factory=dict[ir.Value, Ragged])
+    orders: dict[ir.Value, tuple[int, ...]] = field(default_factory=dict[ir.Value, tuple[int, ...]])
 
     def __post_init__(self) -> None:
         self.emitter = Emitter(self.target)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 # Windows of more elements are loops: unrolled, they need more registers than a lane has.
 _READS = {64: 64, 32: 25}
 
-# Of so few channels a copy costs little, if windows read each element several times; in images as
-# wide as this, masks cost no more.
+# Of so few channels a copy costs little, if windows read at least so many elements for each row
+# that is copied; in images as wide as this, masks cost no more.
 _FEW_CHANNELS = 4
-_OFTEN = 8
+_READS_OF_ROW = 200
 _WIDE = 192
 
 # A place in one spatial dim, moved inside, and whether it was.
@@ -44,14 +44,15 @@ def is_read_directly(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> 
     return _is_padded(sliding, target) and depthwise and reads <= _READS[target.wavefront_size]
 
 
-def is_copied(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> bool:
+def is_copied(sliding: Sliding, x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether a convolution of `padded_copy` does the least work."""
     if not _is_padded(sliding, target):
         return False
     if x.element not in target.matrix_elements:
         return True  # without matrix instructions, each product masks its operand again
-    reads = math.prod(w.shape[2:]) / math.prod(sliding.stride)
-    return x.shape[1] == w.shape[1] <= _FEW_CHANNELS and x.shape[-1] < _WIDE and reads >= _OFTEN
+    reads = math.prod((*w.shape[2:], *result.shape[2:]))
+    often = reads >= _READS_OF_ROW * math.prod(x.shape[2:-1])
+    return often and x.shape[1] == w.shape[1] <= _FEW_CHANNELS and x.shape[-1] < _WIDE
 
 
 def _is_padded(sliding: Sliding, target: Target) -> bool:

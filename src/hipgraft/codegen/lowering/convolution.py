@@ -101,7 +101,7 @@ def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     if is_read_directly(sliding, x, w, lowering.target):
         convolution = convolve_directly(emitter, sliding, x, w, result)
     else:
-        if is_copied(sliding, x, w, lowering.target):
+        if is_copied(sliding, x, w, result, lowering.target):
             sliding, x = padded_copy(emitter, sliding, x)
         convolution = convolve(lowering, sliding, x, w, result)
     return [emitter.cast(convolution, element_of(op.y))]

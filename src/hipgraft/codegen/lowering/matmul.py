@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import (
     Lowering,
@@ -39,7 +40,12 @@ def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
 
 
 def multiply(
-    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
+    emitter: Emitter,
+    a: Tensor,
+    b: Tensor,
+    shape: Sequence[int],
+    accumulator: str,
+    order: Sequence[int] | None = None,
 ) -> Tensor:
     """Emits `a · b`.
 
@@ -49,6 +55,8 @@ def multiply(
         b: right matrices [batch..., K, N].
         shape: shape of the result [batch..., M, N].
         accumulator: element type of the result.
+        order: in which the result's dims are best stored; as they are if None. A product that
+            writes another order loops better than one whose result is transposed.
     """
     rank = len(shape)
     folded = _fold_rows(emitter, a, b, accumulator)
@@ -62,9 +70,12 @@ def multiply(
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
     if batch:
         a = whole_in_depth(emitter, a, b)
-    squeezed = tuple(shape[dim] for dim in (*batch, rank - 2, rank - 1))
-    init = emitter.filled(Tensor.logical("", squeezed, accumulator), 0)
-    return emitter.reshape(_contract(emitter, a, b, init), shape)
+    kept, order = [*batch, rank - 2, rank - 1], order or range(rank)
+    stored = tuple(kept.index(dim) for dim in order if dim in kept)
+    form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)
+    product = _contract(emitter, a, b, emitter.filled(form, 0))
+    product = replace(product, shape=tuple(shape), dims=tuple(kept[dim] for dim in stored))
+    return emitter.in_order(product, order)
 
 
 def multiply_whole(
@@ -150,7 +161,8 @@ def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
     names = [*(f"b{batch}" for batch in range(batches)), "m", "n", "k"]
     left = [*names[:batches], "m", "k"]
     right = [*names[:batches], "k", "n"]
-    results = [[left[dim] for dim in a.dims], [right[dim] for dim in b.dims], names[:-1]]
+    pairs = ((left, a), (right, b), (names, init))
+    results = [[loops[dim] for dim in value.dims] for loops, value in pairs]
     maps = [f"affine_map<({', '.join(names)}) -> ({', '.join(dims)})>" for dims in results]
     named = _named_op(batches, results)
     if named is None:

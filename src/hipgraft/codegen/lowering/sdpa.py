@@ -76,7 +76,7 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     element = weights.element if is_wide and bit_width(v.element) == 16 else v.element
     read = _scaled(lowering, weights, element, *kept, op.scale_s)
     read = emitter.cast(read, weights.element) if is_wide else read
-    product = product_of_heads(emitter, read, v, scores.element)
+    product = product_of_heads(emitter, read, v, scores.element, lowering.orders.get(op.o))
     attention = _scaled(lowering, product, scores.element, op.descale_s, op.descale_v)
     results = [_scaled(lowering, attention, element_of(op.o), op.scale_o)]
     for value, statistic in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
@@ -13,6 +14,9 @@ from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.sdpa_mask import Mask
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import AttentionOp
+
+# Dims of [B, Hq, M, N] as those of [B, Hk, Hq / Hk, M, N].
+_PARTS = ((0,), (1, 2), (3,), (4,))
 
 
 def compute_type(op: AttentionOp, lowering: Lowering) -> str:
@@ -78,8 +82,22 @@ def per_query_head(lowering: Lowering, factor: ir.Value, like: Tensor) -> Tensor
     return emitter.pointwise("factor", [], (batch, like.shape[1], 1, 1), value.element, body)
 
 
-def product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor:
-    """Multiplies per head; groups of heads of `a` share one of `b` without copying it."""
+def product_of_heads(
+    emitter: Emitter,
+    a: Tensor,
+    b: Tensor,
+    accumulator: str,
+    order: Sequence[int] | None = None,
+) -> Tensor:
+    """Multiplies per head; groups of heads of `a` share one of `b` without copying it.
+
+    Args:
+        emitter: where the ops go.
+        a: left matrices [B, Hq, M, K].
+        b: right matrices [B, Hk, K, N].
+        accumulator: element type of the result.
+        order: in which dims of the result are stored where heads are shared; None for any.
+    """
     a, b = emitter.widened(a), emitter.widened(b)
     batch, heads, rows, _ = a.shape
     columns = b.shape[3]
@@ -88,5 +106,6 @@ def product_of_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -
     shared = b.shape[1]
     split = emitter.split_dim(a, 1, shared)
     shape = (batch, shared, heads // shared, rows, columns)
-    product = multiply(emitter, split, b.with_unit_dim(2), shape, accumulator)
-    return emitter.reshape(product, (batch, heads, rows, columns))
+    wide = [part for dim in order or range(4) for part in _PARTS[dim]]
+    product = multiply(emitter, split, b.with_unit_dim(2), shape, accumulator, wide)
+    return emitter.merge_dims(product, 1)
