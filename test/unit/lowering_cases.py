@@ -57,6 +57,9 @@ _HAL = {
 COVERED: dict[str, list[tuple[str, str, str]]] = {}
 """By the names of the cases that were lowered, each op in it with its mode and element type."""
 
+FIELDS: dict[str, set[str]] = {}
+"""By op, the operands, results and attributes that some case that was lowered has."""
+
 
 @dataclass(repr=False)
 class Case:
@@ -74,6 +77,7 @@ class Case:
         target: what the text is lowered for; it always runs on the CPU.
         plan: which variants to take.
         compared: which elements of the only result to compare, all if None.
+        compute: compute type of all ops, as built if None.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Case:
     target: str = "cpu"
     plan: str = "usual"
     compared: Array | None = None
+    compute: str | None = None
 
     def __repr__(self) -> str:
         with make_context(), ir.Location.unknown():
@@ -151,7 +156,14 @@ def lower_case(case: Case) -> str:
         if errors:
             raise errors[0]
         computing = [one for one in op.body.operations if op.computes(one.operation.name)]
+        if case.compute is not None:
+            for one in computing:
+                one.operation.attributes["compute_type"] = ir.TypeAttr.get(
+                    ir.Type.parse(case.compute)
+                )
         COVERED[case.name] = [covered(one) for one in computing]
+        for one in computing:
+            note_fields(one)
         return lower_container(op.operation, Target.parse(case.target), Plan.parse(case.plan))
 
 
@@ -163,6 +175,15 @@ def covered(op: ir.OpView) -> tuple[str, str, str]:
     values = [*op.operation.operands, *op.operation.results]
     element = str(ir.RankedTensorType(values[0].type).element_type)
     return wrapped.OP_NAME, modes[0] if modes else "", element
+
+
+def note_fields(op: ir.OpView) -> None:
+    """Adds the fields that `op` has to `FIELDS`."""
+    wrapped = hipdnn.wrap(op)
+    names = FIELDS.setdefault(wrapped.OP_NAME, set())
+    names.update(one.name for one in wrapped.operand_fields if wrapped.operand_values(one))
+    names.update(one.name for one in wrapped.result_fields if wrapped.result_values(one))
+    names.update(op.operation.attributes)
 
 
 def run_cases(cases: Sequence[Case]) -> dict[str, list[Array]]:

@@ -274,8 +274,7 @@ def backward_case(
         expected,
         element,
         BACKWARD[element],
-        attn_scale_value=SCALE,
-        **attributes,
+        **({"attn_scale_value": SCALE} | attributes),
     )
 
 
@@ -311,6 +310,23 @@ def backward_random_dropout_case(element: str) -> Case:
         extra=RANDOM,
         oracle={"kept": drawn / 0.7},
         dropout_probability=0.3,
+    )
+
+
+def scale_operand_case() -> Case:
+    values = inputs(Q, Q, "f32")
+    expected = attend(**wide(values), scale=0.3)["o"]
+    operands = values | {"scale": np.array([0.3], np.float32)}
+    return op_case("scale_operand", hipdnn.SdpaOp, operands, {"o": expected}, "f32", 1e-5)
+
+
+def backward_scale_operand_case() -> Case:
+    return backward_case(
+        "scale_operand",
+        extra={"scale": np.array([SCALE], np.float32)},
+        oracle={"seen": visible(4, 4, left=None, right=0, bottom_right=True)},
+        causal_mask_bottom_right=True,
+        attn_scale_value=3.0,  # the operand counts
     )
 
 
@@ -380,6 +396,8 @@ CASES = [
     backward_dropout_case(),
     *(backward_random_dropout_case(element) for element in BACKWARD),
     backward_inverse_scale_case(),
+    scale_operand_case(),
+    backward_scale_operand_case(),
 ]
 
 

@@ -50,9 +50,17 @@ def aligned(x: Sequence[int], scale: Sequence[int]) -> tuple[int, ...]:
 
 
 def layernorm_case(
-    name: str, x: Sequence[int], scale: Sequence[int], element: str, *, given: bool = True
+    name: str,
+    x: Sequence[int],
+    scale: Sequence[int],
+    element: str,
+    *,
+    given: bool = True,
+    count: int | None = None,
 ) -> Case:
-    values, axes = operands(x, scale, element), aligned(x, scale)
+    """`count` trailing dims are normalised, which the scale says if it is None."""
+    values = operands(x, scale, element)
+    axes = aligned(x, scale) if count is None else tuple(range(len(x) - count, len(x)))
     exact = wide(values)
     expected = gradients(lambda *v: layernorm(*v, EPSILON, axes)[0], **exact)
     statistics = layernorm(exact["x"], np.ones(()), np.zeros(()), EPSILON, axes)[1:]
@@ -61,8 +69,15 @@ def layernorm_case(
     else:
         values["epsilon"] = np.array([EPSILON], np.float32)
     types = {"dx": element, "dscale": "f32", "dbias": "f32"}
-    op = hipdnn.LayernormBackwardOp
-    return op_case(f"{name}_gradient_{element}", op, values, expected, types, LAYERNORM[element])
+    return op_case(
+        f"{name}_gradient_{element}",
+        hipdnn.LayernormBackwardOp,
+        values,
+        expected,
+        types,
+        LAYERNORM[element],
+        normalized_dim_count=count,
+    )
 
 
 def rmsnorm_case(name: str, x: Sequence[int], scale: Sequence[int], element: str) -> Case:
@@ -94,6 +109,7 @@ CASES = [
     *(layernorm_case("ln", (3, 4, 9), (1, 1, 9), element) for element in LAYERNORM),
     layernorm_case("ln_computed", (3, 4, 9), (1, 1, 9), "f32", given=False),
     layernorm_case("ln_two_dims", (3, 4, 5), (1, 4, 5), "f32"),
+    layernorm_case("ln_beyond_scale", (3, 4, 5), (1, 1, 5), "f32", count=2),
     layernorm_case("ln_one_row", (1, 1, 16), (1, 1, 16), "f32"),
     layernorm_case("ln_total", (4, 5), (4, 5), "f32", given=False),
     layernorm_case("ln_short_scale", (3, 4, 9), (9,), "f32"),

@@ -66,14 +66,22 @@ def nan_reduction_case(mode: str) -> Case:
 
 
 def layernorm_case(
-    name: str, x: Sequence[int], scale: Sequence[int], element: str, *, mean: float = 0
+    name: str,
+    x: Sequence[int],
+    scale: Sequence[int],
+    element: str,
+    *,
+    mean: float = 0,
+    count: int | None = None,
 ) -> Case:
+    """`count` trailing dims are normalised, which the scale says if it is None."""
     values = [
         uniform(x, element, mean - 1, mean + 1),
         uniform(scale, element),
         uniform(scale, element),
     ]
-    axes = tuple(range(next(i for i, extent in enumerate(scale) if extent > 1), len(x)))
+    first = next(i for i, extent in enumerate(scale) if extent > 1)
+    axes = tuple(range(first if count is None else len(x) - count, len(x)))
     expected = layernorm(*wide(*values), EPSILON, axes)
 
     def build(gx: Any, gs: Any, gb: Any) -> Any:
@@ -81,7 +89,13 @@ def layernorm_case(
         for statistic in ("mean", "inv_variance"):
             results[statistic] = tensor_type(expected[1].shape, "f32")
         op = hipdnn.LayernormOp.build(
-            gx, gs, gb, splat(EPSILON), results=results, forward_phase="TRAINING"
+            gx,
+            gs,
+            gb,
+            splat(EPSILON),
+            results=results,
+            forward_phase="TRAINING",
+            normalized_dim_count=count,
         )
         return [op.y, op.mean, op.inv_variance]
 
@@ -293,6 +307,7 @@ CASES = [
     *(nan_reduction_case(mode) for mode in ("MAX", "MIN", "AMAX")),
     *(layernorm_case("ln", (2, 6, 32), (1, 1, 32), element) for element in LAYERNORM),
     layernorm_case("ln_two_dims", (3, 4, 8), (1, 4, 8), "f32"),
+    layernorm_case("ln_beyond_scale", (3, 4, 8), (1, 1, 8), "f32", count=2),
     layernorm_case("ln_one_row", (1, 1, 32), (1, 1, 32), "f32"),
     layernorm_case("ln_total", (1, 4, 8), (1, 4, 8), "f32"),
     layernorm_case("ln_far_mean", (2, 6, 32), (1, 1, 32), "f32", mean=100),

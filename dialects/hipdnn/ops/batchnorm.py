@@ -85,7 +85,9 @@ class BatchnormOp(BatchnormBaseOp, mnemonic="batchnorm"):
     prev_running_mean = OptionalOperand("running mean before this batch", Form.CHANNEL)
     prev_running_variance = OptionalOperand("running variance before this batch", Form.CHANNEL)
     momentum = OptionalOperand("weight of this batch in the running statistics", Form.SCALAR)
-    peer_stats = VariadicOperand("statistics of other devices")
+    peer_stats = VariadicOperand(
+        "statistics of other devices; hipDNN does not define what they hold"
+    )
     y = Result("normalised activations, shaped like `x`")
     mean = OptionalResult("mean of the batch", Form.CHANNEL)
     inv_variance = OptionalResult("inverse standard deviation of the batch", Form.CHANNEL)
@@ -119,7 +121,9 @@ class BatchnormBackwardOp(BatchnormBaseOp, mnemonic="batchnorm_backward"):
     scale = Operand("factor", Form.CHANNEL)
     mean = OptionalOperand("mean of the batch", Form.CHANNEL)
     inv_variance = OptionalOperand("inverse standard deviation of the batch", Form.CHANNEL)
-    peer_stats = VariadicOperand("statistics of other devices")
+    peer_stats = VariadicOperand(
+        "statistics of other devices; hipDNN does not define what they hold"
+    )
     dx = Result("gradient of `x`")
     dscale = Result("gradient of `scale`", Form.CHANNEL)
     dbias = Result("gradient of the bias", Form.CHANNEL)

@@ -80,11 +80,13 @@ def lower_batchnorm(op: BatchnormOp, lowering: Lowering) -> Sequence[Tensor]:
 def refuse_peer_stats(op: BatchnormOp | BatchnormBackwardOp) -> None:
     """Raises if the statistics of other devices are needed.
 
+    hipDNN's schema only names them; its reference and its engines refuse them.
+
     Raises:
         CodegenError: the op has peer statistics.
     """
     if op.peer_stats:
-        raise unsupported(op, "with peer statistics")
+        raise unsupported(op, "with 'peer_stats', whose contents hipDNN does not define,")
 
 
 def _running(

@@ -87,12 +87,29 @@ def _gradients(
 ) -> list[Tensor]:
     """Emits the gradients; `factors` are the inverse deviation and, if it has one, the mean."""
     x = lowering.tensor(op.x)
-    operands = [lowering.tensor(op.dy), x, lowering.tensor(op.scale), *factors]
+    scale = _whole(lowering.emitter, lowering.tensor(op.scale), x, dims)
+    operands = [lowering.tensor(op.dy), x, scale, *factors]
     norm = _Norm(lowering.emitter, float_compute_type(op, x.element), operands)
     gradients = [norm.dx(dims, element_of(op.dx)), norm.parameter("dscale", _scaled, op.dscale)]
     if op.dbias is not None:
         gradients.append(norm.parameter("dbias", _unscaled, op.dbias))
     return gradients
+
+
+def _whole(emitter: Emitter, scale: Tensor, x: Tensor, dims: Sequence[int]) -> Tensor:
+    """Returns the scale repeated where it broadcasts over some of the normalised `dims` only.
+
+    IREE 3.13.0's CPU target takes its product with `dy` for a contraction and fails.
+    """
+    aligned = (1,) * (x.rank - scale.rank) + scale.shape
+    repeated = [dim for dim in dims if aligned[dim] < x.shape[dim]]
+    if not repeated or len(repeated) == len(dims):
+        return scale
+    shape = [extent if dim in dims else 1 for dim, extent in enumerate(x.shape)]
+    whole = elementwise(
+        emitter, "scale", [scale], lambda _, values: values[0], scale.element, shape=shape
+    )
+    return emitter.barrier(whole)
 
 
 # Terms of sums, from elements of dy, x, scale, inverse and (unless RMS) mean.
@@ -152,11 +169,11 @@ class _Norm:
 
     def parameter(self, hint: str, term: _Term, result: ir.Value) -> Tensor:
         """Emits the sum of `term` over the dims that the scale broadcasts over."""
-        rank, scale = self.operands[1].rank, self.operands[2]
-        aligned = (1,) * (rank - scale.rank) + scale.shape
+        shape = shape_of(result)
+        aligned = (1,) * (self.operands[1].rank - len(shape)) + shape
         dims = [dim for dim, extent in enumerate(aligned) if extent == 1]
         total = self.emitter.cast(self._sum(hint, dims, term), element_of(result))
-        return self.emitter.reshape(total, shape_of(result))
+        return self.emitter.reshape(total, shape)
 
     def _sum(self, hint: str, dims: Sequence[int], term: _Term) -> Tensor:
         def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:

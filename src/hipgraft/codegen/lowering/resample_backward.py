@@ -35,7 +35,7 @@ def lower_resample_bwd(op: ResampleBwdOp, lowering: Lowering) -> Sequence[Tensor
     window = window_of(op)
     low, high = _surroundings(window, shape, dy.shape)
     if op.index is None:
-        operands, combine = [mean(emitter, op, dy, shape, compute)], add_up
+        operands, combine = [mean(emitter, op, emitter.cast(dy, compute), shape, compute)], add_up
     else:
         index = emitter.cast(emitter.logical(lowering.tensor(op.index)), "i32")
         operands, combine = [dy, index], _add_maximum(shape)

@@ -35,7 +35,12 @@ from hipgraft.codegen.lowering.sdpa_scores import masked_scores, per_query_head,
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 
-_LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
+_LOWEST = {
+    "f16": -65504.0,
+    "bf16": -3.3895313892515355e38,
+    "f32": -3.4028234663852886e38,
+    "f64": -sys.float_info.max,
+}
 
 
 @lowers(SdpaOp)

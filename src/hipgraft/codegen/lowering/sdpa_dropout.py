@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import Lowering, unsupported
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, unsupported
 from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.philox import random_word
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
@@ -50,7 +50,8 @@ def _scales(op: AttentionOp, lowering: Lowering) -> list[Tensor]:
         return [lowering.tensor(op.dropout_scale)]
     if isinstance(op, SdpaBackwardOp) and op.dropout_scale_inv is not None:
         inverse = lowering.tensor(op.dropout_scale_inv)
-        return [elementwise(emitter, "scale", [inverse], lambda m, v: m.reciprocal(v[0]), "f32")]
+        compute = float_compute_type(op, inverse.element)
+        return [elementwise(emitter, "scale", [inverse], lambda m, v: m.reciprocal(v[0]), compute)]
     if op.dropout_mask is not None or not op.dropout_probability:
         return []
     scale = 1 / (1 - op.dropout_probability)

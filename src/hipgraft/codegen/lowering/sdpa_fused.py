@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import Lowering, element_of, is_ragged, shape_of
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    float_compute_type,
+    is_ragged,
+    shape_of,
+)
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.sdpa_mask import KEYS, Bounds, Mask
@@ -31,6 +37,8 @@ def can_fuse(op: SdpaOp) -> bool:
     """Returns whether IREE's fused attention says what `op` means."""
     q, k, v = (shape_of(value) for value in (op.q, op.k, op.v))
     if present(op) - _FUSED or op.alibi_mask or op.dropout_probability or k[1] != v[1]:
+        return False
+    if float_compute_type(op, element_of(op.q)) != "f32":
         return False
     if any(is_ragged(value) for value in (op.q, op.k, op.v)):
         return False

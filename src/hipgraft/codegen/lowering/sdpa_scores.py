@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
-from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import multiply
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
@@ -21,7 +21,7 @@ _PARTS = ((0,), (1, 2), (3,), (4,))
 
 def compute_type(op: AttentionOp, lowering: Lowering) -> str:
     """Returns the type of scores and sums."""
-    return "f64" if lowering.tensor(op.q).element == "f64" else "f32"
+    return float_compute_type(op, lowering.tensor(op.q).element)
 
 
 def present(op: AttentionOp) -> set[str]:
