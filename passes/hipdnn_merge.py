@@ -178,10 +178,12 @@ class HipdnnMergePass(Pass):
         schedules share one function, and others get a function with the suffix of their first
         target. `hipgraft.targets` says which function is for which.
 
-        The result lowers with `expand-strided-metadata`, `finalize-memref-to-llvm`,
-        `convert-func-to-llvm`, `gpu-to-llvm{use-bare-pointers-for-kernels=1
-        intersperse-sizes-for-kernels=0}`, `convert-arith-to-llvm`, `convert-index-to-llvm` and
-        `reconcile-unrealized-casts`, in this order.
+        The result lowers with `lower-affine`, `convert-scf-to-cf`, `expand-strided-metadata`,
+        `finalize-memref-to-llvm`, `convert-func-to-llvm`,
+        `gpu-to-llvm{use-bare-pointers-for-kernels=1 intersperse-sizes-for-kernels=0}`,
+        `convert-cf-to-llvm`, `convert-arith-to-llvm`, `convert-index-to-llvm` and
+        `reconcile-unrealized-casts`, in this order; those of `affine`, `scf` and `cf` are for
+        programs of several or dynamic shapes.
 
     Errors:
         An executable without a variant for a target, or with one that is no code object; a

@@ -125,6 +125,23 @@ def stage_pipeline(stage: str, config: HipgraftTorchConfig) -> Sequence[Pipeline
     return (compile_pass,)
 
 
+def dynamic_pipeline(config: HipgraftTorchConfig) -> Sequence[PipelineElement]:
+    """Returns the passes that make a host program of a torch function of dynamic shapes.
+
+    Raises:
+        HipgraftError: the pipeline is to end at a stage between, which dynamic shapes do not have.
+    """
+    if last_stage(config) != "host":
+        raise HipgraftError(
+            f"a program of dynamic shapes has no stage '{last_stage(config)}'; "
+            "compile it for given extents by --specialize"
+        )
+    # Only here, because the pass imports the code generator.
+    from hipgraft.passes.hipgraft_compile_dynamic import HipgraftCompileDynamicPass
+
+    return (HipgraftCompileDynamicPass(target=config.target, extra_flags=config.extra_flags),)
+
+
 def stages_between(current: str, last: str) -> list[str]:
     """Returns the stages after `current` up to `last`, in order; none if it is reached."""
     order = list(STAGE_PHASES)

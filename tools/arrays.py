@@ -13,6 +13,7 @@ import numpy as np
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.outputs import replacing
+from hipgraft.runtime.recording import DYNAMIC
 from hipgraft.runtime.selection import select
 
 Array = np.ndarray[Any, Any]
@@ -28,7 +29,7 @@ _TOLERANCES = {
 
 @dataclass(frozen=True)
 class Signature:
-    """Name, extents and element type of a program's argument."""
+    """Name, extents (`DYNAMIC` where any fits) and element type of a program's argument."""
 
     name: str
     shape: tuple[int, ...]
@@ -124,7 +125,7 @@ def _checked(array: Array, name: str, signature: Signature) -> Array:
         array.dtype.kind == "V" or {array.dtype.kind, signature.dtype.kind} == {"i", "u"}
     ):
         array = array.view(signature.dtype)
-    if array.shape != signature.shape or array.dtype != signature.dtype:
+    if not _fits(array.shape, signature.shape) or array.dtype != signature.dtype:
         raise HipgraftError(
             f"array '{name}': expected {describe(signature.shape, signature.dtype)}, "
             f"found {describe(array.shape, array.dtype)}"
@@ -132,16 +133,30 @@ def _checked(array: Array, name: str, signature: Signature) -> Array:
     return array
 
 
+def _fits(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    return len(shape) == len(expected) and all(
+        extent in (given, DYNAMIC) for given, extent in zip(shape, expected, strict=True)
+    )
+
+
 def describe(shape: Sequence[int], dtype: np.dtype[Any]) -> str:
     """Returns extents and element type as `1x3xfloat32`."""
-    return "x".join([*map(str, shape), dtype.name])
+    extents = ("?" if extent == DYNAMIC else str(extent) for extent in shape)
+    return "x".join([*extents, dtype.name])
 
 
 def generate_inputs(signatures: Sequence[Signature], seed: int) -> list[Array]:
     """Returns reproducible arrays: normal floats, and integers 0 and 1.
 
     These integers are in range for tokens and positions and make sense as masks.
+
+    Raises:
+        HipgraftError: a shape is dynamic.
     """
+    for index, signature in enumerate(signatures):
+        if DYNAMIC in signature.shape:
+            kind = describe(signature.shape, signature.dtype)
+            raise HipgraftError(f"argument #{index} is a {kind}: give arrays by --input")
     random = np.random.default_rng(seed)
     return [_generated(random, signature) for signature in signatures]
 

@@ -15,7 +15,8 @@ from hipgraft.tools.runtimes import RUNTIMES, open_runtime
 
 if TYPE_CHECKING:
     from hipgraft.bindings import ir
-    from hipgraft.runtime.recording import Recording
+    from hipgraft.runtime.recording import Tensor
+    from hipgraft.runtime.session import Session
     from hipgraft.tools.arrays import Array, Comparison
 
 
@@ -81,41 +82,39 @@ def _execute(
     flags: argparse.Namespace, device: Any, given: Mapping[str, Array] | None
 ) -> list[Array]:
     from hipgraft.runtime.bundle import is_bundle, load
+    from hipgraft.runtime.session import Session
 
     if is_bundle(flags.model):
         with load(flags.model) as bundle:
-            return _run_recorded(flags, bundle.recordings(device.architecture), device, given)
+            variants = bundle.recordings(device.architecture)
+            inputs = _inputs(flags, {one.variant: one.inputs for one in variants}, given)
+            with Session(variants, device) as session:
+                return _run_session(flags, session, inputs)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
+    from hipgraft.runtime.dynamic import input_tensors
     from hipgraft.runtime.host_parameters import parameter_arrays
-    from hipgraft.runtime.recorder import record_variants
+    from hipgraft.runtime.recorder import open_session
 
     directory = Path(flags.model).parent
-    variants = record_variants(module, device.architecture, directory)
+    inputs = _inputs(flags, input_tensors(module, device.architecture), given)
     if flags.runtime == RUNTIMES[0]:
-        return _run_recorded(flags, variants, device, given)
-    inputs = _inputs(flags, variants, given)
+        with open_session(module, device, directory) as session:
+            return _run_session(flags, session, inputs)
     shapes = [array.shape for array in inputs]
     constants = parameter_arrays(module, device.architecture, directory, shapes)
     with open_runtime(flags.runtime, module, device) as program:
         return program.run([*inputs, *constants])
 
 
-def _run_recorded(
-    flags: argparse.Namespace,
-    variants: Sequence[Recording],
-    device: Any,
-    given: Mapping[str, Array] | None,
+def _run_session(
+    flags: argparse.Namespace, session: Session, inputs: Sequence[Array]
 ) -> list[Array]:
-    from hipgraft.runtime.session import Session
-
-    with Session(variants, device) as session:
-        inputs = _inputs(flags, variants, given)
-        outputs = session.run(inputs)
-        if flags.benchmark:
-            timing = session.benchmark(inputs, iterations=flags.benchmark)
-            sys.stdout.write(f"{timing}\n")
-        return outputs
+    outputs = session.run(inputs)
+    if flags.benchmark:
+        timing = session.benchmark(inputs, iterations=flags.benchmark)
+        sys.stdout.write(f"{timing}\n")
+    return outputs
 
 
 def _check_runtime(flags: argparse.Namespace) -> None:
@@ -129,21 +128,20 @@ def _check_runtime(flags: argparse.Namespace) -> None:
 
 def _inputs(
     flags: argparse.Namespace,
-    variants: Sequence[Recording],
+    variants: Mapping[str, Sequence[Tensor]],
     given: Mapping[str, Array] | None,
 ) -> list[Array]:
     from hipgraft.runtime.dtypes import numpy_dtype
     from hipgraft.tools import arrays
 
     signatures = {
-        recording.variant: [
-            arrays.Signature(tensor.name, tensor.shape, numpy_dtype(tensor.element_type))
-            for tensor in recording.inputs
+        name: [
+            arrays.Signature(one.name, one.shape, numpy_dtype(one.element_type)) for one in inputs
         ]
-        for recording in variants
+        for name, inputs in variants.items()
     }
     if given is None:
-        return arrays.generate_inputs(signatures[variants[0].variant], flags.seed)
+        return arrays.generate_inputs(next(iter(signatures.values())), flags.seed)
     return arrays.match_inputs(given, signatures)
 
 

@@ -253,7 +253,16 @@ CONTRACTS: dict[str, Contract] = {
             doc="Upstream MLIR only: launches of GPU binaries on memrefs.",
             top_level=frozenset({"func.func", "gpu.binary", "memref.global"}),
             in_functions=frozenset(
-                {"arith.*", "cf.assert", "gpu.*", "memref.*", "scf.*", "func.return", "func.call"}
+                {
+                    "affine.*",
+                    "arith.*",
+                    "cf.assert",
+                    "gpu.*",
+                    "memref.*",
+                    "scf.*",
+                    "func.return",
+                    "func.call",
+                }
             )
             | _POINTER_ARITHMETIC,
             checks=(_border_is("memrefs", _is_memref),),

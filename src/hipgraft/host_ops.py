@@ -123,6 +123,36 @@ def gpu_alloc(nbytes: int, token: ir.Value, loc: ir.Location) -> ir.Operation:
     )
 
 
+def dynamic_bytes_type() -> ir.MemRefType:
+    """Returns `memref<?xi8>`."""
+    return bytes_type(ir.ShapedType.get_dynamic_size())
+
+
+def gpu_alloc_dynamic(nbytes: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Operation:
+    """`gpu.alloc async` of a number of bytes that the host computes; see `gpu_alloc`."""
+    return ir.Operation.create(
+        "gpu.alloc",
+        results=[dynamic_bytes_type(), _token_type()],
+        operands=[token, nbytes],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0])},
+        loc=loc,
+    )
+
+
+def dim(memref: ir.Value, position: int, loc: ir.Location) -> ir.Value:
+    """`memref.dim`."""
+    return _one(
+        "memref.dim", [ir.IndexType.get()], [memref, index_constant(position, loc)], {}, loc
+    )
+
+
+def view_dynamic(
+    buffer: ir.Value, byte_shift: ir.Value, nbytes: ir.Value, loc: ir.Location
+) -> ir.Value:
+    """`memref.view` of a byte buffer, `nbytes` long."""
+    return _one("memref.view", [dynamic_bytes_type()], [buffer, byte_shift, nbytes], {}, loc)
+
+
 def gpu_dealloc(buffer: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Value:
     """`gpu.dealloc async`; returns the next token."""
     return _one("gpu.dealloc", [_token_type()], [token, buffer], {}, loc)

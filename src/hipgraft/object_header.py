@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from hipgraft.host_lowering import LoweredHost
-from hipgraft.runtime.recording import Tensor
+from hipgraft.runtime.recording import DYNAMIC, Tensor
 
 
 def object_header(lowered: LoweredHost, guard: str) -> str:
@@ -72,6 +72,7 @@ def _arguments(lowered: LoweredHost) -> Iterator[str]:
 
 
 def _described(tensor: Tensor) -> str:
-    kind = "x".join([*map(str, tensor.shape), tensor.element_type])
+    extents = ("?" if extent == DYNAMIC else str(extent) for extent in tensor.shape)
+    kind = "x".join([*extents, tensor.element_type])
     strides = "" if tensor.is_packed else f", strides {list(tensor.dense_strides)}"
     return f"{kind}{strides}"

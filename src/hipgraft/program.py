@@ -18,6 +18,7 @@ from hipgraft.parameters import constant_buffers, write_parameters
 from hipgraft.pipelines.hipgraft_migraphx import PHASE_CONVERT_MIGRAPHX
 from hipgraft.pipelines.hipgraft_torch import (
     HipgraftTorchConfig,
+    dynamic_pipeline,
     last_stage,
     stage_pipeline,
     stages_between,
@@ -29,6 +30,7 @@ from hipgraft.runner import Runner
 from hipgraft.runtime.bundle import write_bundle
 from hipgraft.runtime.recording import Recording
 from hipgraft.runtime.runnable import Runnable
+from hipgraft.runtime.session import Session
 from hipgraft.service import (
     CompileService,
     current_service,
@@ -140,6 +142,13 @@ class Program(Runnable):
             self._recordings[architecture] = record_variants(module, architecture, self.directory)
         return self._recordings[architecture]
 
+    def _open_session(self, device: Any) -> Session:
+        from hipgraft.runtime.recorder import open_session
+
+        if not frontends.has_symbols(self.module):
+            return super()._open_session(device)
+        return open_session(self.module, device, self.directory)
+
     def _module_for(self, architecture: str) -> ir.Module:
         if architecture != "cpu" or self.config.target == ("cpu",):
             return self.module
@@ -173,7 +182,8 @@ def compile(
         extra_flags: further flags for IREE's compiler.
         save_temps: directory for compiler inputs, schedules and code objects.
         shapes: extents of dynamic inputs by name.
-        dims: extents of symbolic dimensions by name.
+        dims: extents of symbolic dimensions by name. Those without one stay dynamic in programs
+            for GPUs, and are an error for the CPU.
         specialize: several extents of symbolic dimensions by name; the program has a variant for
             every combination, and runs the one that the inputs' shapes fit.
         on_stage: is called with each stage and the module when it is reached; with the last one
@@ -196,11 +206,13 @@ def compile(
     }
     directory = Path() if isinstance(model, ir.Module) else Path(model).parent
     last = last_stage(config)
+    # hipDNN's graphs are static, and so is all that the CPU runs.
+    dynamic = targets != ("cpu",) and last in ("torch", "host")
     _check_targets(config)
     observer = on_stage or _ignore
     with _service(service) as active:
         if isinstance(model, ir.Module):
-            frontends.give_extents(model, **given)
+            frontends.give_extents(model, **given, dynamic=dynamic)
             return _Compilation(model, config, observer).run(last)
         key = program_key(Path(model), config, repr(given), active)
         found = None if key is None else find_program(key, active)
@@ -209,7 +221,7 @@ def compile(
             return Program(found.module, config, found.report, found.outlined, directory)
         if "hipdnn-executables" in stages_between("", last):
             active.workers.prepare()
-        module = frontends.read(model, **given)
+        module = frontends.read(model, **given, dynamic=dynamic)
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run(last)
         program.directory = directory
@@ -284,6 +296,9 @@ class _Compilation:
             self._run("hipdnn-ops", PHASE_CONVERT_MIGRAPHX)
             current = "hipdnn-ops"
         for following in stages_between(current, last):
+            if following == "hipdnn-ops" and frontends.has_symbols(self.module):
+                self._run("host", dynamic_pipeline(self.config))
+                break
             self._make(following)
         return Program(self.module, self.config, self.report, self.outlined)
 

@@ -16,9 +16,15 @@ _DTYPES = {"f16": 5, "f32": 6, "f64": 7, "bf16": 15}
 _VTENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],([^>]+)>")
 
 
-def vtensor_type(shape: Sequence[int], element: str) -> ir.Type:
-    """Returns `!torch.vtensor<[shape],element>`; element in torch's spelling (`f32`, `si64`)."""
-    return ir.Type.parse(f"!torch.vtensor<[{','.join(map(str, shape))}],{element}>")
+def vtensor_type(shape: Sequence[int | None], element: str) -> ir.Type:
+    """Returns `!torch.vtensor<[shape],element>`.
+
+    Args:
+        shape: extents, None for dynamic ones.
+        element: in torch's spelling (`f32`, `si64`).
+    """
+    extents = ",".join("?" if extent is None else str(extent) for extent in shape)
+    return ir.Type.parse(f"!torch.vtensor<[{extents}],{element}>")
 
 
 def extents_and_element(vtensor: ir.Type) -> tuple[list[int | None], str] | None:

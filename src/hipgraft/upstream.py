@@ -24,6 +24,7 @@ _CONSTANT = "llvm.mlir.constant"
 
 # Kernels take bare pointers, as IREE's do, and what is no pointer as it is.
 PHASE_HOST_TO_LLVM = (
+    "lower-affine",
     "convert-scf-to-cf",
     "expand-strided-metadata",
     "finalize-memref-to-llvm",

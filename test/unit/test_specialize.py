@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 from emulator import emulator_directory, open_emulator, requires_emulator
-from onnx import TensorProto, helper, numpy_helper
+from onnx_models import ATTEND_WEIGHTS, Array, attend_inputs, save_attend
 
 import hipgraft
 from hipgraft import frontends
@@ -26,10 +25,7 @@ from hipgraft.runtime.jit import Jit
 from hipgraft.runtime.session import Session
 from hipgraft.tools import hipgraft_compile, hipgraft_run
 
-Array = np.ndarray[Any, Any]
-
 rng = np.random.default_rng(7)
-WEIGHTS = {"w": rng.normal(size=(24, 32)), "v": rng.normal(size=(32, 8)), "b": rng.normal(size=8)}
 BATCHES, LENGTHS = (1, 3), (2, 5)
 SPECIALIZE = {"batch": BATCHES, "seq": LENGTHS}
 ALL = list(itertools.product(BATCHES, LENGTHS))
@@ -37,40 +33,7 @@ ALL = list(itertools.product(BATCHES, LENGTHS))
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`softmax(x @ w + mask) @ v + b`, flattened by a computed shape: [batch, seq, 24] in."""
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["scores"]),
-        helper.make_node("Unsqueeze", ["mask", "last"], ["columns"]),
-        helper.make_node("Add", ["scores", "columns"], ["masked"]),
-        helper.make_node("Softmax", ["masked"], ["weights"], axis=-1),
-        helper.make_node("MatMul", ["weights", "v"], ["mixed"]),
-        helper.make_node("Add", ["mixed", "b"], ["sum"]),
-        helper.make_node("Shape", ["sum"], ["batch"], end=1),
-        helper.make_node("Concat", ["batch", "rest"], ["flat"], axis=0),
-        helper.make_node("Reshape", ["sum", "flat"], ["y"]),
-    ]
-    info = helper.make_tensor_value_info
-    constants = {name: value.astype(np.float32) for name, value in WEIGHTS.items()}
-    constants |= {"last": np.array([-1]), "rest": np.array([-1])}
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [info("x", TensorProto.FLOAT, ["batch", "seq", 24]),
-         info("mask", TensorProto.FLOAT, ["batch", "seq"])],
-        [info("y", TensorProto.FLOAT, ["batch", "n"])],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )  # fmt: skip
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    made.ir_version = 9
-    path = tmp_path_factory.mktemp("models") / "attend.onnx"
-    onnx.save(made, path)
-    return path
-
-
-def inputs(batch: int, seq: int) -> list[Array]:
-    shapes = [(batch, seq, 24), (batch, seq)]
-    values = np.random.default_rng(batch * 100 + seq)
-    return [values.normal(size=shape).astype(np.float32) for shape in shapes]
+    return save_attend(tmp_path_factory.mktemp("models") / "attend.onnx")
 
 
 def reference(model: Path, given: list[Array]) -> Array:
@@ -82,7 +45,7 @@ def reference(model: Path, given: list[Array]) -> Array:
 
 def check(model: Path, run: Any) -> None:
     for batch, seq in ALL:
-        given = inputs(batch, seq)
+        given = attend_inputs(batch, seq)
         np.testing.assert_allclose(run(given)[0], reference(model, given), rtol=1e-4, atol=1e-5)
 
 
@@ -128,7 +91,9 @@ def test_variants_share_memory(merged: hipgraft.Program) -> None:
     assert [one.variant for one in variants] == [f"batch={b}, seq={s}" for b, s in ALL]
     constants = [buffer for buffer in variants[0].buffers if buffer.read is not None]
     scratch = [buffer.nbytes for buffer in variants[0].buffers if buffer.read is None]
-    assert sorted(one.nbytes for one in constants) == sorted(4 * w.size for w in WEIGHTS.values())
+    assert sorted(one.nbytes for one in constants) == sorted(
+        4 * w.size for w in ATTEND_WEIGHTS.values()
+    )
     arenas = re.findall(r"gpu.alloc .*memref<(\d+)xi8>", str(merged.module))
     assert scratch == [max(map(int, arenas))], "one arena, of the largest"
     device = NullDevice("gfx942")
@@ -143,17 +108,17 @@ def test_shapes_without_a_variant(model: Path, merged: hipgraft.Program) -> None
     with Session(merged.recordings("gfx942"), device) as session:
         for run in (session.run, session.run_on_device, session.benchmark):
             with pytest.raises(HipgraftError, match=message) as error:
-                run(inputs(2, 5))
+                run(attend_inputs(2, 5))
         assert error.value.notes[1] == "compiled for [1, 5, 24], [1, 5] (batch=1, seq=5)"
         with pytest.raises(HipgraftError, match="no variant"):
-            session.run([inputs(1, 5)[0], inputs(3, 5)[1]])
+            session.run([attend_inputs(1, 5)[0], attend_inputs(3, 5)[1]])
         with pytest.raises(HipgraftError, match="no variant"):
-            session.run(inputs(1, 5)[:1])
+            session.run(attend_inputs(1, 5)[:1])
         with pytest.raises(HipgraftError, match=r"input #1 has shape .* and dtype float64"):
-            session.run([inputs(1, 5)[0], inputs(1, 5)[1].astype(np.float64)])
+            session.run([attend_inputs(1, 5)[0], attend_inputs(1, 5)[1].astype(np.float64)])
     for runtime in (Executor, Jit):
         with runtime(merged.module, device) as program, pytest.raises(HipgraftError, match=message):
-            program.run(inputs(2, 5))
+            program.run(attend_inputs(2, 5))
 
 
 MAIN = """
@@ -295,11 +260,11 @@ def test_static_model_has_no_extents(model: Path) -> None:
 @requires_emulator
 def test_tools(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Constants in a file, one runtime and target for each extent."""
-    merged, given = tmp_path / "m.mlir", inputs(3, 5)
+    merged, given = tmp_path / "m.mlir", attend_inputs(3, 5)
     flags = ["--dim=seq=5", "--specialize=batch=1,3", "--target=gfx942,gfx1100", "-q"]
     assert hipgraft_compile.main([str(model), *flags, "-o", str(merged)]) == 0
     np.savez(tmp_path / "io.npz", in_0=given[0], in_1=given[1], out_0=reference(model, given))
-    np.savez(tmp_path / "no.npz", in_0=inputs(2, 5)[0], in_1=inputs(2, 5)[1])
+    np.savez(tmp_path / "no.npz", in_0=attend_inputs(2, 5)[0], in_1=attend_inputs(2, 5)[1])
     for runtime, target in (("recorded", "gfx1100"), ("interpreter", "gfx942"), ("jit", "gfx942")):
         run = [str(merged), f"--device={emulator_directory()}/device.py:{target}", "-q"]
         run += [f"--runtime={runtime}", f"--input=@{tmp_path}/io.npz"]

@@ -72,17 +72,20 @@ def find_entry(module: ir.Module) -> ir.Operation:
 
 
 def signature(module: ir.Module) -> ir.FunctionType:
-    """Returns the type of `@main`.
+    """Returns the type of `@main`."""
+    return ir.FunctionType(ir.TypeAttr(find_entry(module).attributes["function_type"]).value)
+
+
+def check_static(kind: ir.FunctionType) -> None:
+    """Checks that a function takes and returns static tensors.
 
     Raises:
         CodegenError: an operand or result is not a static ranked tensor.
     """
-    kind = ir.FunctionType(ir.TypeAttr(find_entry(module).attributes["function_type"]).value)
     for place, types in (("operand", kind.inputs), ("result", kind.results)):
         for index, type_ in enumerate(types):
             if not (isinstance(type_, ir.RankedTensorType) and type_.has_static_shape):
                 raise CodegenError(f"{place} {index} is a {type_}, expected a static tensor")
-    return kind
 
 
 def add_result_buffers(module: ir.Module) -> None:

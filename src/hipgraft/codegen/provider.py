@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
@@ -14,6 +14,7 @@ from hipgraft.codegen.constant_fills import dense_bytes
 from hipgraft.codegen.elf_note import without_access_qualifiers
 from hipgraft.codegen.entry import (
     add_result_buffers,
+    check_static,
     import_builtin,
     lower_torch,
     needs_input_phase,
@@ -32,6 +33,8 @@ SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting
 
 # Weights inside a printed schedule would drown it.
 _PRINTED_ELEMENTS = 16
+
+ScheduleT = TypeVar("ScheduleT")
 
 _UNNAMED_DISPATCH = re.compile(r".*_dispatch_\d+")
 
@@ -139,7 +142,7 @@ def _compile_for_cpu(
 ) -> Kernel:
     session = get_session(flags)
     module = _parse(session, text)
-    signature(module)
+    check_static(signature(module))
     data = session.compile_to_vmfb(module)
     if save_temps is not None:
         save_temps.write("vmfb", data)
@@ -149,6 +152,37 @@ def _compile_for_cpu(
 def _compile_for_gpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
+    def read(module: ir.Module, kind: ir.FunctionType) -> Schedule:
+        check_static(kind)
+        return read_schedule(module, len(kind.inputs), len(kind.results))
+
+    schedule, objects = compile_schedule(text, target, flags, read, save_temps)
+    return make_kernel(target, objects, schedule)
+
+
+def compile_schedule(
+    text: str,
+    target: Target,
+    flags: tuple[str, ...],
+    read: Callable[[ir.Module, ir.FunctionType], ScheduleT],
+    save_temps: Temps | None = None,
+) -> tuple[ScheduleT, list[bytes]]:
+    """Compiles a module for a GPU.
+
+    Args:
+        text: see `compile_text`; shapes may be dynamic.
+        target: what to compile for.
+        flags: all compiler flags.
+        read: reads what `@main` runs, from the module after `executable-targets` and the type
+            that `@main` had.
+        save_temps: where to leave intermediate files.
+
+    Returns:
+        What `read` returns, and the code objects.
+
+    Raises:
+        CodegenError: the module does not compile.
+    """
     form = _FORMATS[target.kind]
     session, module, kind = _formed_dispatches(text, flags)
     if _has_lone_padding(module):
@@ -156,7 +190,7 @@ def _compile_for_gpu(
         apart = tuple(f"{flag}=false" if flag in FUSE_PADDING else flag for flag in flags)
         session, module, kind = _formed_dispatches(text, apart)
     session.run(module, compile_from="flow", compile_to="executable-targets")
-    schedule = read_schedule(module, len(kind.inputs), len(kind.results))
+    schedule = read(module, kind)
     if save_temps is not None:
         save_temps.write("schedule.mlir", _readable(module))
     _keep_executables(module)
@@ -165,7 +199,7 @@ def _compile_for_gpu(
     if save_temps is not None:
         for index, data in enumerate(objects):
             save_temps.write(f"{index}.{form.name}", data)
-    return make_kernel(target, objects, schedule)
+    return schedule, objects
 
 
 def _formed_dispatches(

@@ -120,7 +120,7 @@ class _ScheduleReader:
         self._num_operands = num_operands
         self._workspace = num_operands + num_results
         self._workspace_size = 0
-        self._exports = dict(_exports(module))
+        self._exports = dict(read_exports(module))
         self._number = StaticValues()
         self._regions: dict[ir.Value, _Region] = {}
         self._globals: dict[str, _Region] = {}
@@ -256,7 +256,7 @@ class _ScheduleReader:
     # Commands.
 
     def _read_execute(self, op: ir.Operation) -> None:
-        resources, _sizes, _await = _segments(op)
+        resources, _sizes, _await = segments(op)
         (block,) = op.regions[0].blocks
         for resource, argument in zip(resources, block.arguments, strict=True):
             self._alias(resource, argument)
@@ -279,9 +279,9 @@ class _ScheduleReader:
         )
 
     def _read_dispatch(self, op: ir.Operation) -> None:
-        workload, constants, resources, _sizes, offsets, lengths = _segments(op)
+        workload, constants, resources, _sizes, offsets, lengths = segments(op)
         accesses: list[Access] = [_access(attr) for attr in _array(op, "resource_accesses")]
-        kernel = _entry_point(op)
+        kernel = entry_point(op)
         export = self._exports[kernel]
         self._steps.append(
             Dispatch(
@@ -312,7 +312,8 @@ class _ScheduleReader:
         return self._number(value)
 
 
-def _exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
+def read_exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
+    """Yields the kernels of a module after `executable-targets`, by name."""
     for executable in module.body.operations:
         if executable.operation.name != "hal.executable":
             continue
@@ -350,14 +351,20 @@ def _integer(op: ir.Operation, name: str) -> int:
     return ir.IntegerAttr(op.attributes[name]).value if name in op.attributes else 0
 
 
-def _entry_point(op: ir.Operation) -> str:
+def entry_point(op: ir.Operation) -> str:
+    """Returns the kernel that a dispatch launches.
+
+    Raises:
+        CodegenError: it chooses among several.
+    """
     entry_points = _array(op, "entry_points")
     if len(entry_points) != 1:
         raise CodegenError("a dispatch has several variants, expected one")
     return ir.SymbolRefAttr(entry_points[0]).value[-1]
 
 
-def _segments(op: ir.Operation) -> list[list[ir.Value]]:
+def segments(op: ir.Operation) -> list[list[ir.Value]]:
+    """Returns an op's operands in the groups of `operandSegmentSizes`."""
     sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     operands = iter(op.operands)
     return [[next(operands) for _ in range(size)] for size in sizes]

@@ -60,7 +60,7 @@ _AFFINE: tuple[tuple[type[ir.AffineBinaryExpr], Callable[[int, int], int]], ...]
     (ir.AffineCeilDivExpr, _ceildiv),
 )
 
-_WIDTH_CASTS = {"arith.index_cast", "arith.index_castui", "arith.extui", "arith.extsi"}
+_WIDTH_CASTS = {"arith.index_cast", "arith.extui", "arith.extsi"}
 
 # In the order of arith's predicate enumeration.
 _COMPARISONS: tuple[Callable[[int, int], bool], ...] = (
@@ -100,13 +100,22 @@ class StaticValues:
         if isinstance(value.owner, ir.Block):
             raise CodegenError("the schedule depends on a value that is not static")
         op = value.owner.operation
-        if op.name == "arith.constant":
-            return _constant(op)
         if op.name == "util.assume.int":
             return self(op.operands[cast(ir.OpResult, value).result_number])
-        if op.name.startswith("affine."):
-            return _affine(op, [self(operand) for operand in op.operands])
-        return _arithmetic(op, [self(operand) for operand in op.operands])
+        return evaluate(op, [self(operand) for operand in op.operands])
+
+
+def evaluate(op: ir.Operation, operands: list[int]) -> int:
+    """Returns the result of an integer op of `arith` or `affine` on numbers.
+
+    Raises:
+        CodegenError: it is none of those that are known.
+    """
+    if op.name == "arith.constant":
+        return _constant(op)
+    if op.name.startswith("affine."):
+        return _affine(op, operands)
+    return _arithmetic(op, operands)
 
 
 def _constant(op: ir.Operation) -> int:
@@ -121,17 +130,23 @@ def _constant(op: ir.Operation) -> int:
 def _arithmetic(op: ir.Operation, operands: list[int]) -> int:
     if op.name in _BINARY:
         return _BINARY[op.name](operands[0], operands[1])
+    if op.name == "arith.index_castui":
+        return _truncated(op, operands[0])
     if op.name in _WIDTH_CASTS:
         return operands[0]
     if op.name == "arith.trunci":
-        width = ir.IntegerType(op.results[0].type).width
-        return operands[0] & ((1 << width) - 1)
+        return _truncated(op, operands[0])
     if op.name == "arith.select":
         return operands[1] if operands[0] else operands[2]
     if op.name == "arith.cmpi":
         predicate = ir.IntegerAttr(op.attributes["predicate"]).value
         return int(_COMPARISONS[predicate](operands[0], operands[1]))
     raise CodegenError(f"the schedule depends on '{op.name}', which is not static")
+
+
+def _truncated(op: ir.Operation, value: int) -> int:
+    kind = op.results[0].type
+    return value & ((1 << kind.width) - 1) if isinstance(kind, ir.IntegerType) else value
 
 
 def _affine(op: ir.Operation, operands: list[int]) -> int:

@@ -15,10 +15,11 @@ from hipgraft.frontends.torch_text import read_mlir
 from hipgraft.pipelines.hipgraft_onnx import PHASE_ONNX_TO_TORCH
 from hipgraft.pipelines.hipgraft_torch import PHASE_TORCH_BACKEND_FORM
 from hipgraft.runner import Runner
+from hipgraft.runtime.entry import SYMBOLS
 
 _NOT_CONVERTED = re.compile(r"failed to legalize operation 'torch.operator'.*name = \"([^\"]+)\"")
 
-__all__ = ["argument_names", "give_extents", "load", "normalize", "read", "stage_of"]
+__all__ = ["argument_names", "give_extents", "has_symbols", "load", "normalize", "read", "stage_of"]
 
 
 def read(
@@ -28,6 +29,7 @@ def read(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Extents | None = None,
     specialize: Mapping[str, Sequence[int]] | None = None,
+    dynamic: bool = False,
 ) -> ir.Module:
     """Reads a model or program of any stage as it is, but for its symbolic dimensions.
 
@@ -39,6 +41,7 @@ def read(
         dims: extents of symbolic dimensions by name.
         specialize: likewise several of each; every combination becomes a function, a variant of
             the program. `a=b` names dimensions that are always equal.
+        dynamic: whether symbolic dimensions without an extent may stay, without `specialize`.
 
     Raises:
         HipgraftError: the file is missing, of another kind, or invalid, or a symbolic dimension
@@ -51,10 +54,10 @@ def read(
         # onnx costs a quarter of a second to import.
         from hipgraft.frontends.onnx_variants import read_onnx
 
-        return read_onnx(path, context, shapes or {}, variants)
+        return read_onnx(path, context, shapes or {}, variants, dynamic=dynamic)
     if path.suffix in (".mlir", ".mlirbc"):
         module = read_mlir(path, context)
-        specialize_functions(module, shapes or {}, variants)
+        specialize_functions(module, shapes or {}, variants, dynamic=dynamic)
         return module
     if path.suffix in (".json", ".fb"):
         from hipgraft.hipdnn_io import import_document
@@ -91,13 +94,20 @@ def give_extents(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Extents | None = None,
     specialize: Mapping[str, Sequence[int]] | None = None,
+    dynamic: bool = False,
 ) -> None:
     """Gives the symbolic dimensions of a torch module extents, in place; arguments as of `read`.
 
     Raises:
         HipgraftError: a symbolic dimension has no extent or one that does not fit; located.
     """
-    specialize_functions(module, shapes or {}, combinations(dims or {}, specialize or {}))
+    variants = combinations(dims or {}, specialize or {})
+    specialize_functions(module, shapes or {}, variants, dynamic=dynamic)
+
+
+def has_symbols(module: ir.Module) -> bool:
+    """Returns whether a module has a function of dynamic shapes."""
+    return any(SYMBOLS in op.operation.attributes for op in module.body.operations)
 
 
 def normalize(module: ir.Module) -> None:

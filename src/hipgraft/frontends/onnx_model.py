@@ -30,6 +30,7 @@ def read_model(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Extents | None = None,
+    dynamic: bool = False,
 ) -> onnx.ModelProto:
     """Reads, checks and infers an ONNX model; shape computations are folded.
 
@@ -37,10 +38,10 @@ def read_model(
         path: the `.onnx` file; external data is looked up beside it.
         shapes: extents of graph inputs by name, for inputs with dynamic dimensions.
         dims: extents of symbolic dimensions by name.
+        dynamic: whether dimensions without an extent may stay.
 
     Returns:
-        A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`, with static
-        shapes at its inputs.
+        A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`.
 
     Raises:
         HipgraftError: the file is no valid ONNX model, has an unknown operator or an input with a
@@ -51,7 +52,7 @@ def read_model(
     weights = _set_aside_weights(model)
     try:
         checker.check_model(model)
-        _fix_input_shapes(model, path, shapes or {}, dims or {})
+        _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
         model = _upgrade(inliner.inline_local_functions(model), path)
         model = _expand(model)
         _name_nodes(model, path)
@@ -126,6 +127,7 @@ def _fix_input_shapes(
     path: Path,
     shapes: Mapping[str, Sequence[int]],
     dims: Extents,
+    dynamic: bool,
 ) -> None:
     inputs = {value.name: value for value in _true_inputs(model)}
     for name in shapes:
@@ -137,10 +139,17 @@ def _fix_input_shapes(
     check_known(_places(inputs.values()), dims, str(path))
     for name, shape in shapes.items():
         _set_shape(inputs[name], path, shape)
-    check_complete(_places(inputs.values()), dims, str(path))
+    if not dynamic:
+        check_complete(_places(inputs.values()), dims, str(path))
     for value in inputs.values():
-        for index, symbol in _symbols(value).items():
+        for index in [index for index, name in _symbols(value).items() if name in dims]:
+            symbol = _symbols(value)[index]
             value.type.tensor_type.shape.dim[index].dim_value = dims[symbol]
+
+
+def input_symbols(model: onnx.ModelProto) -> list[list[str]]:
+    """Returns the names of the dynamic dimensions of each input that is no weight."""
+    return [list(_symbols(value).values()) for value in _true_inputs(model)]
 
 
 def _true_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hipgraft.bindings import ir
 from hipgraft.frontends.onnx_import import Resources, import_model
-from hipgraft.frontends.onnx_model import read_model
-from hipgraft.frontends.symbols import Extents, mark_variant
+from hipgraft.frontends.onnx_model import input_symbols, read_model
+from hipgraft.frontends.symbols import Extents, mark_variant, name_symbols
 
 
 def read_onnx(
@@ -16,6 +16,8 @@ def read_onnx(
     context: ir.Context,
     shapes: Mapping[str, Sequence[int]],
     variants: Sequence[Extents],
+    *,
+    dynamic: bool = False,
 ) -> ir.Module:
     """Returns a model as a module of `torch.operator "onnx.*"` ops, a function for each variant.
 
@@ -27,17 +29,22 @@ def read_onnx(
         context: context to build in.
         shapes: extents of graph inputs by name.
         variants: extents of the symbolic dimensions, by name, of each variant.
+        dynamic: whether dimensions without an extent may stay, where there is one variant.
 
     Raises:
         HipgraftError: the model is invalid, or a symbolic dimension has no extent; located.
     """
+    if len(variants) == 1:
+        model = read_model(path, shapes=shapes, dims=variants[0], dynamic=dynamic)
+        symbols = input_symbols(model)
+        module = import_model(model, path, context)
+        name_symbols(module.body.operations[0].operation, symbols)
+        return module
     resources: Resources = {}
     modules = [
         import_model(read_model(path, shapes=shapes, dims=dims), path, context, resources)
         for dims in variants
     ]
-    if len(modules) == 1:
-        return modules[0]
     for module, dims in zip(modules, variants, strict=True):
         function = module.body.operations[0].operation
         mark_variant(function, dims)

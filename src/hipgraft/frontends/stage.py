@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, VerifyError, location_text
 from hipgraft.nested_modules import modules_in, symbols_of
-from hipgraft.runtime.entry import VARIANT_OF
-from hipgraft.torch_builder import shape_and_element
+from hipgraft.runtime.entry import SYMBOLS, VARIANT_OF
+from hipgraft.torch_builder import extents_and_element, shape_and_element
 
 _TENSOR = re.compile(r"!torch\.v?tensor|tensor<")
 
@@ -98,7 +98,8 @@ def name_of(argument: ir.BlockArgument) -> str:
 def check_torch_contract(module: ir.Module) -> None:
     """Checks that a module is one public function of torch ops with static shapes.
 
-    Several are variants of one program.
+    Several are variants of one program. Shapes may be dynamic where the frontend left dimensions
+    of the arguments so.
 
     Raises:
         VerifyError: it is not; located at the op.
@@ -116,12 +117,13 @@ def _check_function(function: ir.Operation) -> None:
     if len(list(function.regions[0].blocks)) != 1:
         raise VerifyError("expected a function of one block", function)
     block = function.regions[0].blocks[0]
+    read = extents_and_element if SYMBOLS in function.attributes else shape_and_element
     for index, argument in enumerate(block.arguments):
-        if shape_and_element(argument.type) is None:
+        if read(argument.type) is None:
             what = f"argument #{index} of type '{argument.type}' is no tensor of static shape"
             raise VerifyError(what, function)
     for op in block.operations:
-        _check_op(op.operation)
+        _check_op(op.operation, read)
 
 
 def _is_public(function: ir.Operation) -> bool:
@@ -129,12 +131,12 @@ def _is_public(function: ir.Operation) -> bool:
     return "sym_visibility" not in visibility or "private" not in str(visibility["sym_visibility"])
 
 
-def _check_op(op: ir.Operation) -> None:
+def _check_op(op: ir.Operation, read: Callable[[ir.Type], object]) -> None:
     if op.name == "torch.operator":
         name = ir.StringAttr(op.attributes["name"]).value
         raise VerifyError(f"operator '{name}' is not supported", op)
     if len(op.regions):
         raise VerifyError(f"'{op.name}' op is control flow, which is not supported", op)
     for result in op.results:
-        if _TENSOR.match(str(result.type)) and shape_and_element(result.type) is None:
+        if _TENSOR.match(str(result.type)) and read(result.type) is None:
             raise VerifyError(f"'{op.name}' op has no static shape: '{result.type}'", op)

@@ -8,7 +8,7 @@ from itertools import product
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.entry import DIMS, VARIANT_OF
+from hipgraft.runtime.entry import DIMS, SYMBOLS, VARIANT_OF
 
 Extents = Mapping[str, int]
 
@@ -97,3 +97,12 @@ def mark_variant(function: ir.Operation, extents: Extents) -> None:
         function.attributes[DIMS] = ir.DictAttr.get(
             {symbol: ir.IntegerAttr.get(number, extent) for symbol, extent in extents.items()}
         )
+
+
+def name_symbols(function: ir.Operation, names: Sequence[Sequence[str]]) -> None:
+    """Notes what the dynamic dimensions of a function's arguments are called, if it has such."""
+    if not any(names):
+        return
+    with function.context:
+        rows = [ir.ArrayAttr.get([ir.StringAttr.get(name) for name in row]) for row in names]
+        function.attributes[SYMBOLS] = ir.ArrayAttr.get(rows)

@@ -19,6 +19,7 @@ from hipgraft.frontends.symbols import (
     check_known,
     first_places,
     mark_variant,
+    name_symbols,
 )
 from hipgraft.torch_builder import extents_and_element, vtensor_type
 
@@ -27,7 +28,11 @@ _BINDING = "torch.bind_symbolic_shape"
 
 
 def specialize_functions(
-    module: ir.Module, shapes: Mapping[str, Sequence[int]], variants: Sequence[Extents]
+    module: ir.Module,
+    shapes: Mapping[str, Sequence[int]],
+    variants: Sequence[Extents],
+    *,
+    dynamic: bool = False,
 ) -> None:
     """Gives the dynamic dimensions of a module's functions extents; several make variants.
 
@@ -35,6 +40,7 @@ def specialize_functions(
         module: torch functions, changed in place.
         shapes: extents of arguments by name.
         variants: extents of the symbolic dimensions, by name, of each variant.
+        dynamic: whether dimensions without an extent may stay, where there is one variant.
 
     Raises:
         OpError: a dynamic dimension has no extent or one that does not fit, or there is no such
@@ -44,24 +50,33 @@ def specialize_functions(
     functions = [op for op in operations if op.name == "func.func" and op.regions[0].blocks]
     with module.context:
         for function in functions:
-            _make_variants(function, shapes, variants)
+            _make_variants(function, shapes, variants, dynamic)
 
 
 def _make_variants(
-    function: ir.Operation, shapes: Mapping[str, Sequence[int]], variants: Sequence[Extents]
+    function: ir.Operation,
+    shapes: Mapping[str, Sequence[int]],
+    variants: Sequence[Extents],
+    dynamic: bool,
 ) -> None:
     *others, last = variants
     for extents in others:
         copy = function.clone(ip=ir.InsertionPoint(function)).operation
-        _fix(copy, shapes, extents)
+        _fix(copy, shapes, extents, dynamic=False)
         mark_variant(copy, extents)
-    _fix(function, shapes, last)
+    _fix(function, shapes, last, dynamic=dynamic and not others)
     if others:
         mark_variant(function, last)
 
 
-def _fix(function: ir.Operation, shapes: Mapping[str, Sequence[int]], extents: Extents) -> None:
-    """Makes the arguments of a function static."""
+def _fix(
+    function: ir.Operation,
+    shapes: Mapping[str, Sequence[int]],
+    extents: Extents,
+    *,
+    dynamic: bool,
+) -> None:
+    """Gives the arguments of a function their shapes."""
     arguments = _arguments(function)
     for name in shapes:
         if name not in {argument.name for argument in arguments}:
@@ -70,10 +85,12 @@ def _fix(function: ir.Operation, shapes: Mapping[str, Sequence[int]], extents: E
     where = location_text(function.location)
     check_known(_places(arguments), extents, where)
     open_arguments = [argument for argument in arguments if argument.name not in shapes]
-    check_complete(_places(open_arguments), extents, where)
+    if not dynamic:
+        check_complete(_places(open_arguments), extents, where)
     _check_ranges(function, extents)
     for argument in arguments:
         argument.set_shape(shapes.get(argument.name), extents)
+    name_symbols(function, [argument.symbols() for argument in arguments])
     _drop_symbols(function)
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     inputs = [argument.type for argument in function.regions[0].blocks[0].arguments]
@@ -113,7 +130,7 @@ class _Argument:
                     yield name, f"dimension {index} of argument '{self.name}'"
 
     def set_shape(self, shape: Sequence[int] | None, extents: Extents) -> None:
-        """Makes the type static: of the given shape, or of the extents of the symbols."""
+        """Narrows the type to the given shape, or to the extents of the symbols."""
         if None not in self._shape and shape is None:
             return
         given = shape or [
@@ -128,7 +145,16 @@ class _Argument:
             )
         self.value.set_type(vtensor_type(given, self._element))
 
-    def _admits(self, shape: Sequence[int]) -> bool:
+    def symbols(self) -> list[str]:
+        """What the dimensions that stay dynamic are called; expressions have no name."""
+        shape, _ = extents_and_element(self.value.type) or ([], "")
+        return [self._name(index) for index, extent in enumerate(shape) if extent is None]
+
+    def _name(self, index: int) -> str:
+        is_plain = self._map is None or isinstance(self._map.results[index], ir.AffineSymbolExpr)
+        return self._names(index)[0] if is_plain else ""
+
+    def _admits(self, shape: Sequence[int | None]) -> bool:
         return len(shape) == len(self._shape) and all(
             extent in (None, given) for extent, given in zip(self._shape, shape, strict=True)
         )
@@ -139,7 +165,9 @@ class _Argument:
         numbers = re.findall(r"s(\d+)", str(self._map.results[index]))
         return [self._symbols[int(number)] for number in numbers]
 
-    def _extent(self, index: int, extents: Extents) -> int:
+    def _extent(self, index: int, extents: Extents) -> int | None:
+        if any(name not in extents for name in self._names(index)):
+            return None
         if self._map is None:
             return extents[f"{self.name}.{index}"]
         value = self._map.results[index]

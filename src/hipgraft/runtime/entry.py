@@ -22,6 +22,12 @@ DIMS = "hipgraft.dims"
 VARIANTS = "hipgraft.variants"
 """Attribute of a function that selects among variants by shapes: their symbols."""
 
+SYMBOLS = "hipgraft.symbols"
+"""Attribute of a function: for each argument, the names of its dynamic dimensions."""
+
+EXTENTS = "hipgraft.extents"
+"""Attribute of a function of dynamic shapes: the function that returns its results' extents."""
+
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 

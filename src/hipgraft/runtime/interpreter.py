@@ -8,17 +8,17 @@ constants and loaded code stay with the `Executor`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from hipgraft.bindings import ir
+from hipgraft.codegen.static_values import evaluate
 from hipgraft.diagnostics import HipgraftError, OpError, location_text
 from hipgraft.element_types import byte_width
+from hipgraft.runtime import borders
 from hipgraft.runtime.devices import Device, GraphDevice, copy_on_device
-from hipgraft.runtime.dtypes import numpy_dtype
+from hipgraft.runtime.dynamic import is_dynamic, tensors_of
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import (
     Array,
@@ -32,6 +32,7 @@ from hipgraft.runtime.graphs import Graph
 from hipgraft.runtime.kernels import Binary, pack_kernarg
 from hipgraft.runtime.memref import MemRef
 from hipgraft.runtime.protocols import unload
+from hipgraft.runtime.recording import Tensor
 
 
 class Executor:
@@ -48,6 +49,7 @@ class Executor:
     def __init__(self, module: ir.Module, device: Device):
         self.device = device
         self.functions = find_functions(module, device.architecture)
+        self._module = module
         self._symbols = symbols(module)
         self.globals: dict[str, int] = {}
         self._binaries: dict[str, Binary] = {}
@@ -103,26 +105,31 @@ class Executor:
             HipgraftError: an input does not fit, or an op cannot be executed.
         """
         function = select_function(self.functions, [array.shape for array in inputs])
-        check_inputs(function, input_arguments(function, len(inputs)), inputs)
+        if not is_dynamic(function):
+            check_inputs(function, input_arguments(function, len(inputs)), inputs)
+        tensors = tensors_of(self._module, function, [array.shape for array in inputs])
         frame = _Frame(self)
         try:
-            return frame.run(function.regions[0].blocks[0], inputs)
+            return frame.run(function.regions[0].blocks[0], tensors, inputs)
         finally:
             frame.free_all()
 
-    def execute(self, function: ir.Operation, addresses: Sequence[int]) -> None:
+    def execute(
+        self, function: ir.Operation, tensors: Sequence[Tensor], addresses: Sequence[int]
+    ) -> None:
         """Runs one of the program's functions on memory of the device and waits for it.
 
         Args:
             function: one of `functions`.
-            addresses: of each argument, results included.
+            tensors: what each argument is, results included.
+            addresses: of each argument.
 
         Raises:
             HipgraftError: an op cannot be executed.
         """
         frame = _Frame(self)
         try:
-            frame.execute_body(function.regions[0].blocks[0], addresses)
+            frame.execute_body(function.regions[0].blocks[0], tensors, addresses)
         finally:
             frame.free_all()
 
@@ -171,21 +178,24 @@ class _Frame:
     def device(self) -> Device:
         return self.executor.device
 
-    def run(self, body: ir.Block, inputs: Sequence[Array]) -> list[Array]:
-        arguments = list(body.arguments)
-        addresses = [self.allocate(MemRef.laid_out(0, one.type).span) for one in arguments]
-        memrefs = [
-            MemRef.laid_out(address, one.type)
-            for address, one in zip(addresses, arguments, strict=True)
-        ]
-        for memref, array in zip(memrefs, inputs, strict=False):
-            self.upload(memref, array)
-        self.execute_body(body, addresses)
-        return [self.download(memref) for memref in memrefs[len(inputs) :]]
+    def run(
+        self, body: ir.Block, tensors: Sequence[Tensor], inputs: Sequence[Array]
+    ) -> list[Array]:
+        addresses = [self.allocate(tensor.nbytes) for tensor in tensors]
+        for address, tensor, array in zip(addresses, tensors, inputs, strict=False):
+            self.device.copy_to_device(address, borders.raw(array, tensor))
+        self.execute_body(body, tensors, addresses)
+        results = [borders.empty(tensor) for tensor in tensors[len(inputs) :]]
+        placed = zip(addresses[len(inputs) :], tensors[len(inputs) :], results, strict=True)
+        for address, tensor, array in placed:
+            borders.download(self.device, address, tensor, array)
+        return results
 
-    def execute_body(self, body: ir.Block, addresses: Sequence[int]) -> None:
-        for argument, address in zip(body.arguments, addresses, strict=True):
-            self.values[argument] = MemRef.laid_out(address, argument.type)
+    def execute_body(
+        self, body: ir.Block, tensors: Sequence[Tensor], addresses: Sequence[int]
+    ) -> None:
+        for argument, tensor, address in zip(body.arguments, tensors, addresses, strict=True):
+            self.values[argument] = MemRef.of_tensor(address, tensor, argument.type)
         for op in body.operations:
             self.execute(op.operation)
         self.device.synchronize()
@@ -204,21 +214,12 @@ class _Frame:
         for address in reversed(list(self.allocations)):
             self.free(address)
 
-    def upload(self, memref: MemRef, array: Array) -> None:
-        memory, window = _staged(memref)
-        window[...] = array
-        self.device.copy_to_device(memref.address, _raw(memory))
-
-    def download(self, memref: MemRef) -> Array:
-        memory, window = _staged(memref)
-        self.device.copy_to_host(_raw(memory), memref.address)
-        return window if memref.is_packed else window.copy()
-
     def execute(self, op: ir.Operation) -> None:
-        if op.name not in _HANDLERS:
+        is_number = op.name.startswith(_NUMBERS)
+        if op.name not in _HANDLERS and not is_number:
             raise OpError(f"'{op.name}' op cannot be executed", op)
         try:
-            results = _HANDLERS[op.name](self, op)
+            results = _number(self, op) if is_number else _HANDLERS[op.name](self, op)
         except Exception as error:  # a device's own: say where the program was
             if not isinstance(error, HipgraftError):
                 error.add_note(f"executing '{op.name}' op at {location_text(op.location)}")
@@ -235,6 +236,8 @@ class _Frame:
         return [[next(values) for _ in range(size)] for size in sizes]
 
 
+_NUMBERS = ("affine.", "arith.")
+
 # Device ops run in program order, so a token says nothing.
 _TOKEN = None
 
@@ -243,8 +246,13 @@ def _constant(frame: _Frame, op: ir.Operation) -> list[Any]:
     return [ir.IntegerAttr(op.attributes["value"]).value]
 
 
-def _sum(frame: _Frame, op: ir.Operation) -> list[Any]:
-    return [sum(frame.operands(op))]
+def _number(frame: _Frame, op: ir.Operation) -> list[Any]:
+    return [evaluate(op, frame.operands(op))]
+
+
+def _dim(frame: _Frame, op: ir.Operation) -> list[Any]:
+    memref, position = frame.operands(op)
+    return [memref.shape[position]]
 
 
 def _same(frame: _Frame, op: ir.Operation) -> list[Any]:
@@ -252,9 +260,19 @@ def _same(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 
 def _alloc(frame: _Frame, op: ir.Operation) -> list[Any]:
-    memref = MemRef.packed(0, op.results[0].type)
-    allocated = MemRef.packed(frame.allocate(memref.nbytes), op.results[0].type)
+    _tokens, sizes, _symbols = frame.segments(op) if op.name == "gpu.alloc" else ([], [], [])
+    memref = _sized(0, op.results[0].type, sizes)
+    allocated = replace(memref, address=frame.allocate(memref.nbytes))
     return [allocated, _TOKEN][: len(op.results)]
+
+
+def _sized(address: int, memref_type: ir.Type, sizes: Sequence[int]) -> MemRef:
+    """A memref of identity layout; `sizes` are its dynamic extents."""
+    kind, given = ir.MemRefType(memref_type), iter(sizes)
+    shape = [
+        next(given) if kind.is_dynamic_dim(dim) else kind.shape[dim] for dim in range(kind.rank)
+    ]
+    return MemRef.of_shape(address, shape, memref_type)
 
 
 def _dealloc(frame: _Frame, op: ir.Operation) -> list[Any]:
@@ -264,8 +282,8 @@ def _dealloc(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 
 def _view(frame: _Frame, op: ir.Operation) -> list[Any]:
-    buffer, shift = frame.operands(op)
-    return [MemRef.packed(buffer.address + shift, op.results[0].type)]
+    buffer, shift, *sizes = frame.operands(op)
+    return [_sized(buffer.address + shift, op.results[0].type, sizes)]
 
 
 def _reinterpret_cast(frame: _Frame, op: ir.Operation) -> list[Any]:
@@ -347,9 +365,6 @@ def _return(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 
 _HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
-    "arith.constant": _constant,
-    "arith.addi": _sum,
-    "arith.index_cast": _same,
     "builtin.unrealized_conversion_cast": _descriptor,
     "func.return": _return,
     "gpu.alloc": _alloc,
@@ -364,19 +379,12 @@ _HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
     "llvm.mlir.constant": _constant,
     "llvm.mlir.poison": _poison,
     "memref.alloc": _alloc,
+    "memref.dim": _dim,
     "memref.extract_aligned_pointer_as_index": _pointer,
     "memref.get_global": _get_global,
     "memref.reinterpret_cast": _reinterpret_cast,
     "memref.view": _view,
 }
-
-
-def _staged(memref: MemRef) -> tuple[Array, Array]:
-    """Host memory like a memref's, and its elements in that."""
-    dtype = numpy_dtype(memref.element_type)
-    memory = np.zeros(memref.span // dtype.itemsize, dtype)
-    strides = [stride * dtype.itemsize for stride in memref.strides]
-    return memory, np.ndarray(memref.shape, dtype, memory, memref.offset * dtype.itemsize, strides)
 
 
 def _start(memref: MemRef, op: ir.Operation) -> int:
@@ -388,8 +396,3 @@ def _start(memref: MemRef, op: ir.Operation) -> int:
             op,
         )
     return memref.address
-
-
-def _raw(array: Array) -> memoryview:
-    """The bytes of a contiguous array, of any dtype."""
-    return array.reshape(-1).view(np.uint8).data

@@ -16,8 +16,9 @@ from hipgraft.bindings import ir
 from hipgraft.host_lowering import lower_host
 from hipgraft.runtime import borders
 from hipgraft.runtime.borders import Array, DeviceArray
+from hipgraft.runtime.dynamic import is_dynamic, tensors_of
 from hipgraft.runtime.elements import global_bytes
-from hipgraft.runtime.entry import symbols
+from hipgraft.runtime.entry import find_functions, symbols
 from hipgraft.runtime.mgpu import MgpuRuntime
 from hipgraft.runtime.protocols import Device
 from hipgraft.runtime.recording import Tensor
@@ -42,6 +43,8 @@ class Jit:
         # destructors, which still need the runtime.
         self._engine: Any = None
         self._device = device
+        self._module = module
+        self._functions = find_functions(module, device.architecture)
         self._lowered = lower_host(module, device.architecture)
         with ExitStack() as resources:
             self._runtime = MgpuRuntime(device)
@@ -106,13 +109,15 @@ class Jit:
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> Sequence[Tensor]:
         """Returns what the variant takes that the inputs fit."""
-        variants = self._lowered.variants
-        count = self._lowered.inputs
-        shapes = {
-            name: [one.shape for one in tensors[:count]] for name, tensors in variants.items()
-        }
-        chosen = select(shapes, [borders.shape_of(array) for array in inputs])
-        return list(variants.values())[chosen]
+        lowered, given = self._lowered, [borders.shape_of(array) for array in inputs]
+        variants = {name: _shapes(one[: lowered.inputs]) for name, one in lowered.variants.items()}
+        chosen = select(variants, given)
+        tensors = list(lowered.variants.values())[chosen]
+        if not is_dynamic(self._functions[chosen]):
+            return tensors
+        constants = tensors[lowered.inputs : len(tensors) - lowered.results]
+        known = tensors_of(self._module, self._functions[chosen], given)
+        return [*known[: lowered.inputs], *constants, *known[len(known) - lowered.results :]]
 
     def _drop_engine(self) -> None:
         self._engine = None
@@ -137,6 +142,10 @@ class Jit:
         address = self._allocate(len(data), resources)
         self._device.copy_to_device(address, data)
         return address
+
+
+def _shapes(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    return [tensor.shape for tensor in tensors]
 
 
 def _descriptor(address: int, tensor: Tensor) -> ctypes.Structure:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft.bindings import ir
-from hipgraft.codegen.layout import Layout
 from hipgraft.element_types import byte_size, byte_width
-from hipgraft.runtime.recording import Tensor
+from hipgraft.runtime.recording import DYNAMIC, Tensor
 from hipgraft.views import row_major_strides
 
 
@@ -29,6 +29,18 @@ class MemRef:
         return MemRef(address, 0, shape, row_major_strides(shape), static.element_type)
 
     @staticmethod
+    def of_shape(address: int, shape: Sequence[int], memref_type: ir.Type) -> MemRef:
+        """A memref of identity layout whose type need not be static."""
+        element_type = ir.MemRefType(memref_type).element_type
+        return MemRef(address, 0, tuple(shape), row_major_strides(shape), element_type)
+
+    @staticmethod
+    def of_tensor(address: int, tensor: Tensor, memref_type: ir.Type) -> MemRef:
+        """A memref that lies as a tensor does."""
+        element_type = ir.MemRefType(memref_type).element_type
+        return MemRef(address, tensor.offset, tensor.shape, tensor.dense_strides, element_type)
+
+    @staticmethod
     def laid_out(address: int, memref_type: ir.Type) -> MemRef:
         """A memref of the layout that its type says."""
         static = ir.MemRefType(memref_type)
@@ -46,12 +58,6 @@ class MemRef:
         return byte_size(self.shape, self.element_type) or 0
 
     @property
-    def span(self) -> int:
-        """Bytes from the pointer that a kernel may touch: whole rows, also the last one."""
-        layout = Layout(self.shape, self.strides, self.offset, str(self.element_type))
-        return layout.physical_elements * (byte_width(self.element_type) or 0)
-
-    @property
     def first(self) -> int:
         """Address of the first element."""
         return self.address + self.offset * (byte_width(self.element_type) or 0)
@@ -59,7 +65,12 @@ class MemRef:
 
 def tensor_of(value: ir.Value) -> Tensor:
     """Returns what a memref holds, with the name that its location gives it."""
+    name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
+    kind = ir.MemRefType(value.type)
+    if not kind.has_static_shape:
+        dims = range(kind.rank)
+        shape = tuple(DYNAMIC if kind.is_dynamic_dim(dim) else kind.shape[dim] for dim in dims)
+        return Tensor(name, shape, str(kind.element_type))
     memref = MemRef.laid_out(0, value.type)
     strides = None if memref.is_packed else memref.strides
-    name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
     return Tensor(name, memref.shape, str(memref.element_type), strides, memref.offset)

@@ -17,6 +17,7 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import KernelInfo
 from hipgraft.codegen.objects import read_object
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime.dynamic import Shape, inputs_of, is_dynamic, tensors_of
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import entry_target, find_function, find_functions, variant_name
 from hipgraft.runtime.host_form import constants_of
@@ -34,11 +35,12 @@ from hipgraft.runtime.recording import (
     Recording,
     Tensor,
 )
+from hipgraft.runtime.session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer as HostBuffer
 
-    from hipgraft.runtime.devices import TypedMemory
+    from hipgraft.runtime.devices import Device, TypedMemory
 
 _BUFFER_SHIFT = 40  # a buffer may have a terabyte
 _Kernel: TypeAlias = tuple[int, KernelInfo]
@@ -51,7 +53,10 @@ def record(module: ir.Module, architecture: str, directory: str | Path = "") -> 
 
 
 def record_variants(
-    module: ir.Module, architecture: str, directory: str | Path = ""
+    module: ir.Module,
+    architecture: str,
+    directory: str | Path = "",
+    shapes: Sequence[Shape] | None = None,
 ) -> tuple[Recording, ...]:
     """Records a program, each of its variants if it has such.
 
@@ -60,15 +65,22 @@ def record_variants(
             constants, so it must not be changed afterwards.
         architecture: of the device that it is to run on.
         directory: of the program's file, from which its parameter file is found.
+        shapes: of the inputs, for a program of dynamic shapes.
 
     Raises:
-        HipgraftError: the program is not for this architecture, or an op cannot be executed.
+        HipgraftError: the program is not for this architecture, an op cannot be executed, or
+            shapes are dynamic and none are given.
     """
     functions = find_functions(module, architecture)
     border = len(functions[0].regions[0].blocks[0].arguments) - len(constants_of(functions[0]))
     device = _RecordingDevice(entry_target(functions[0], architecture), border)
     recorder = _Recorder(module, device, Path(directory))
-    recordings = [recorder.record(function) for function in functions]
+    if shapes is None and any(map(is_dynamic, functions)):
+        raise HipgraftError(
+            "the program has dynamic shapes, so that its calls depend on its inputs; "
+            "compile the model for given extents by --specialize"
+        )
+    recordings = [recorder.record(function, shapes or ()) for function in functions]
     return tuple(
         replace(
             recording,
@@ -80,6 +92,27 @@ def record_variants(
     )
 
 
+def open_session(module: ir.Module, device: Device, directory: str | Path = "") -> Session:
+    """Loads a program on a device; one of dynamic shapes is recorded for each that it meets.
+
+    Args:
+        module: see `record_variants`.
+        device: what to run it on.
+        directory: see `record_variants`.
+
+    Raises:
+        HipgraftError: the program is not for the device, or does not fit on it.
+    """
+    architecture = device.architecture
+    if not any(map(is_dynamic, find_functions(module, architecture))):
+        return Session(record_variants(module, architecture, directory), device)
+
+    def record_for(shapes: Sequence[Shape]) -> Recording:
+        return record_variants(module, architecture, directory, shapes)[0]
+
+    return Session((), device, record=record_for)
+
+
 class _Recorder(Executor):
     """Leaves constants where they are."""
 
@@ -89,21 +122,18 @@ class _Recorder(Executor):
         self._directory = directory
         super().__init__(module, device)
 
-    def record(self, function: ir.Operation) -> Recording:
+    def record(self, function: ir.Operation, shapes: Sequence[Shape]) -> Recording:
         """Records one function, with the memory and code of the program still to be told."""
-        if "hipgraft.results" not in function.attributes:
-            raise HipgraftError("the program does not say which of its arguments are results")
         names, file = parameters_of(self._module, function, self._directory)
-        tensors = [tensor_of(one) for one in function.regions[0].blocks[0].arguments]
-        results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
-        count = len(tensors) - results - len(names)
+        tensors = tensors_of(self._module, function, shapes)
+        count = len(inputs_of(function))
         inputs, outputs = tensors[:count], tensors[count + len(names) :]
         held = [
             self._constant(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
             for name, one in zip(names, tensors[count:], strict=False)
         ]
         border = self._recording.begin()
-        self.execute(function, [*border[:count], *held, *border[count:]])
+        self.execute(function, tensors, [*border[:count], *held, *border[count:]])
         return Recording(
             architecture=self._recording.architecture,
             inputs=tuple(inputs),

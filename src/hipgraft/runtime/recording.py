@@ -16,6 +16,9 @@ from hipgraft.runtime.dtypes import numpy_dtype
 
 Triple: TypeAlias = tuple[int, int, int]
 
+DYNAMIC = -1
+"""Extent of a tensor whose shape is known when the program runs."""
+
 
 @dataclass(frozen=True)
 class Tensor:

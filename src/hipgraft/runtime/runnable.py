@@ -60,11 +60,14 @@ class Runnable(ABC):
                 opened = open_device(device) if isinstance(device, str) else device
                 if isinstance(device, str):
                     resources.callback(opened.close)
-                session = Session(self.recordings(opened.architecture), opened)
+                session = self._open_session(opened)
                 resources.callback(session.close)
                 self._sessions[key] = session
                 self._resources.push(resources.pop_all())
         return self._sessions[key]
+
+    def _open_session(self, device: Any) -> Session:
+        return Session(self.recordings(device.architecture), device)
 
     def run(
         self,

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime import borders
 from hipgraft.runtime.architectures import fitting
+from hipgraft.runtime.blocks import Blocks
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.calls import PreparedCalls
 from hipgraft.runtime.protocols import Device, GraphDevice, unload
 from hipgraft.runtime.recording import Recording, Tensor
 from hipgraft.runtime.selection import select
 from hipgraft.runtime.timing import Timing
+
+Record: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Recording]
 
 
 class Session:
@@ -27,6 +30,8 @@ class Session:
         device: what to run it on; stays open when the session closes.
         replay: whether the calls of repeated runs are captured and replayed, where the device
             can; results are the same.
+        record: gives the variant for certain shapes of the inputs, of a program of dynamic shapes;
+            each is asked for once.
 
     Raises:
         HipgraftError: the program is not for the device, or does not fit on it. Nothing stays
@@ -39,51 +44,59 @@ class Session:
         device: Device,
         *,
         replay: bool = True,
+        record: Record | None = None,
     ):
-        variants = (recording,) if isinstance(recording, Recording) else tuple(recording)
-        recording = variants[0]
-        if fitting(device.architecture, [recording.architecture]) is None:
-            raise HipgraftError(
-                f"the program is for '{recording.architecture}', but the device is "
-                f"'{device.architecture}'"
-            )
-        self.variants = variants
+        self.variants: list[Recording] = []
         self.device = device
+        self._replay = replay
+        self._record = record
+        self._calls: list[PreparedCalls] = []
+        self._own, self._staging = Blocks(device), Blocks(device)
         with ExitStack() as resources:
-            self._load(resources, replay)
+            self._resources = resources
+            resources.callback(self._own.close)
+            resources.callback(self._staging.close)
+            for one in [recording] if isinstance(recording, Recording) else recording:
+                self._add(one)
             self._resources = resources.pop_all()
 
-    def _load(self, resources: ExitStack, replay: bool) -> None:
-        recording = self.variants[0]  # they have the same code and memory
-        modules = [self._load_object(data, resources) for data in recording.objects]
-        kernels = [self.device.get_kernel(modules[i], name) for i, name in recording.kernels]
-        self._own = [self._allocate(buffer.nbytes, resources) for buffer in recording.buffers]
-        for address, buffer in zip(self._own, recording.buffers, strict=True):
-            if buffer.read is not None:
-                self.device.copy_to_device(address, buffer.read())
-        tensors = zip(*((*one.inputs, *one.results) for one in self.variants), strict=True)
-        sizes = [max(tensor.nbytes for tensor in forms) for forms in tensors]
-        self._staging = [self._allocate(size, resources) for size in sizes]
+    def _add(self, recording: Recording) -> None:
+        """Loads a variant; code and constants are those of the first."""
+        is_first = not self.variants
+        if is_first:
+            self._load_code(recording)
+        self._own.fit([buffer.nbytes for buffer in recording.buffers])
+        if is_first:
+            for address, buffer in zip(self._own.addresses, recording.buffers, strict=True):
+                if buffer.read is not None:
+                    self.device.copy_to_device(address, buffer.read())
+        tensors = (*recording.inputs, *recording.results)
+        self._staging.fit([tensor.nbytes for tensor in tensors])
         self.device.synchronize()
-        self._calls = [
-            PreparedCalls(one.commands, self.device, modules, kernels, replay=replay)
-            for one in self.variants
-        ]
-        for calls in self._calls:
-            resources.callback(calls.clear)
+        calls = PreparedCalls(
+            recording.commands, self.device, self._modules, self._kernels, replay=self._replay
+        )
+        self._resources.callback(calls.clear)
+        self._calls.append(calls)
+        self.variants.append(recording)
 
-    def _load_object(self, data: bytes, resources: ExitStack) -> Any:
+    def _load_code(self, recording: Recording) -> None:
+        if fitting(self.device.architecture, [recording.architecture]) is None:
+            raise HipgraftError(
+                f"the program is for '{recording.architecture}', but the device is "
+                f"'{self.device.architecture}'"
+            )
+        self._modules = [self._load_object(data) for data in recording.objects]
+        self._kernels = [
+            self.device.get_kernel(self._modules[index], name) for index, name in recording.kernels
+        ]
+
+    def _load_object(self, data: bytes) -> Any:
         if isinstance(self.device, GraphDevice):
             return self.device.load_module(data)
         handle = self.device.load_code_object(data)
-        resources.callback(unload, self.device, handle)
+        self._resources.callback(unload, self.device, handle)
         return handle
-
-    def _allocate(self, nbytes: int, resources: ExitStack) -> int:
-        # A device need not support empty allocations.
-        address = self.device.allocate(max(nbytes, 1))
-        resources.callback(self.device.free, address)
-        return address
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +176,7 @@ class Session:
             addresses: on the device, of each input, then of each result.
             variant: which of `variants` to run.
         """
-        self._calls[variant].run((*addresses, *self._own))
+        self._calls[variant].run((*addresses, *self._own.addresses))
 
     def benchmark(
         self, inputs: Sequence[Any], *, iterations: int = 100, warmup: int = 3, batch: int = 1
@@ -184,7 +197,7 @@ class Session:
             array if isinstance(array, DeviceArray) else self.upload(array, tensor)
             for array, tensor in zip(given, tensors, strict=True)
         ]
-        addresses = [*(one.address for one in resident), *self._staging[len(resident) :]]
+        addresses = [*(one.address for one in resident), *self._staging.addresses[len(resident) :]]
         seconds: list[float] = []
         for _ in range(warmup + iterations):
             start = time.perf_counter()
@@ -198,11 +211,18 @@ class Session:
         return Timing(tuple(1e6 * second for second in seconds[warmup:]))
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> int:
-        variants = {one.variant: [tensor.shape for tensor in one.inputs] for one in self.variants}
-        return select(variants, [borders.shape_of(array) for array in inputs])
+        given = [borders.shape_of(array) for array in inputs]
+        shapes = [[tensor.shape for tensor in one.inputs] for one in self.variants]
+        if self._record is None:
+            names = [one.variant for one in self.variants]
+            return select(dict(zip(names, shapes, strict=True)), given)
+        if given not in shapes:
+            self._add(self._record(given))
+            return len(shapes)
+        return shapes.index(given)
 
     def _addresses(self, arrays: Sequence[Array | DeviceArray]) -> list[int]:
         return [
             array.address if isinstance(array, DeviceArray) else staged
-            for array, staged in zip(arrays, self._staging, strict=True)
+            for array, staged in zip(arrays, self._staging.addresses, strict=True)
         ]

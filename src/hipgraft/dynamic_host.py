@@ -1,0 +1,287 @@
+"""Host functions of dynamic shapes: IREE's schedule with its arithmetic, as upstream ops.
+
+Extents are read by `memref.dim`; workgroup counts, sizes and the constants that kernels take are
+computed from them by the ops that IREE wrote for it, copied one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hipgraft import host_ops
+from hipgraft.bindings import ir
+from hipgraft.codegen.kernel import Binding, Dispatch
+from hipgraft.codegen.schedule import entry_point, read_exports, segments
+from hipgraft.diagnostics import CodegenError
+
+_ARITHMETIC = ("affine.", "arith.")
+
+_IGNORED = frozenset(
+    {
+        "hal.buffer_view.assert",
+        "hal.element_type",
+        "hal.encoding_type",
+        "stream.cmd.discard",
+        "stream.cmd.flush",
+        "stream.cmd.invalidate",
+        "stream.timepoint.immediate",
+        "stream.timepoint.join",
+        "stream.yield",
+        "util.return",
+    }
+)
+_ALIASES = frozenset({"stream.timepoint.await", "util.assume.int", "util.optimization_barrier"})
+
+
+class Numbers:
+    """Writes the numbers of a schedule, which is in another context, at the insertion point.
+
+    Args:
+        buffers: memrefs for the arguments of the schedule's function.
+        location: of the ops.
+    """
+
+    def __init__(self, buffers: Sequence[ir.Value], location: ir.Location):
+        self.buffers = buffers
+        self.location = location
+        self._numbers: dict[ir.Value, ir.Value] = {}
+
+    def number(self, value: ir.Value) -> ir.Value:
+        """What `value` is in the host function.
+
+        Raises:
+            CodegenError: it does not depend on extents alone.
+        """
+        if value not in self._numbers:
+            raise CodegenError("the schedule depends on a value that is no extent")
+        return self._numbers[value]
+
+    def write(self, op: ir.Operation) -> bool:
+        """Writes an op that makes a number; returns whether it is one."""
+        if op.name.startswith(_ARITHMETIC):
+            self._numbers.update(zip(op.results, self._copied(op), strict=True))
+        elif op.name == "hal.buffer_view.dim":
+            buffer = self.buffers[ir.BlockArgument(op.operands[0]).arg_number]
+            position = ir.IntegerAttr(op.attributes["index"]).value
+            self._numbers[op.results[0]] = host_ops.dim(buffer, position, self.location)
+        elif op.name == "util.align":
+            self._numbers[op.results[0]] = self._aligned(*map(self.number, op.operands))
+        elif op.name in _ALIASES:
+            for operand, result in zip(op.operands, op.results, strict=False):
+                if operand in self._numbers:
+                    self._numbers[result] = self._numbers[operand]
+            return op.name == "util.assume.int"
+        else:
+            return False
+        return True
+
+    def grid(self, count: ir.Block, workload: Sequence[ir.Value]) -> list[ir.Value]:
+        """Writes the workgroup counts of a launch, by the block that computes them."""
+        _device, *arguments = count.arguments
+        self._numbers.update(zip(arguments, map(self.number, workload), strict=True))
+        *body, terminator = [op.operation for op in count.operations]
+        for op in body:
+            self.write(op)
+        return [self.number(operand) for operand in terminator.operands]
+
+    def _copied(self, op: ir.Operation) -> Sequence[ir.Value]:
+        attributes = host_ops.attributes_of(op)
+        return ir.Operation.create(
+            op.name,
+            results=[ir.Type.parse(str(result.type)) for result in op.results],
+            operands=[self.number(operand) for operand in op.operands],
+            attributes={key: ir.Attribute.parse(str(one)) for key, one in attributes.items()},
+            loc=self.location,
+        ).results
+
+    def _aligned(self, value: ir.Value, alignment: ir.Value) -> ir.Value:
+        """Rounds up: to a number of whole alignments."""
+        one = host_ops.index_constant(1, self.location)
+        more = self._binary("arith.addi", value, self._binary("arith.subi", alignment, one))
+        return self._binary("arith.muli", self._binary("arith.divui", more, alignment), alignment)
+
+    def _binary(self, name: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+        return ir.Operation.create(
+            name, results=[lhs.type], operands=[lhs, rhs], loc=self.location
+        ).results[0]
+
+
+class Commands(Numbers):
+    """Writes a whole schedule: memory, launches and their numbers.
+
+    Args:
+        module: the schedule, after `executable-targets`.
+        buffers: memrefs of inputs and constants, then of results.
+        inputs: how many of these are inputs or constants.
+        location: of the ops.
+
+    Attributes:
+        dispatches: what the kernels take, one for each launch, with an empty grid.
+        extents: the dynamic and static extents of each result.
+    """
+
+    def __init__(
+        self,
+        module: ir.Module,
+        buffers: Sequence[ir.Value],
+        inputs: int,
+        location: ir.Location,
+    ):
+        super().__init__(buffers, location)
+        self.dispatches: list[Dispatch] = []
+        self._exports = dict(read_exports(module))
+        self._inputs = inputs
+        self._memory: dict[ir.Value, ir.Value] = {}
+        self._allocated: list[ir.Value] = []
+        self._token = host_ops.wait_async(location).results[0]
+        self._writers: dict[str, Callable[[ir.Operation], None]] = {
+            "stream.cmd.concurrent": self._write_nested,
+            "stream.cmd.dispatch": self._write_dispatch,
+            "stream.cmd.execute": self._write_execute,
+            "stream.cmd.serial": self._write_nested,
+            "stream.resource.alloca": self._write_allocation,
+            "stream.resource.dealloca": self._write_deallocation,
+            "stream.tensor.export": self._check_export,
+            "stream.tensor.import": self._write_import,
+        }
+
+    def write_function(self, function: ir.Operation) -> None:
+        """Writes a schedule's function of one block, and the end of the host function.
+
+        Raises:
+            CodegenError: it holds something that is no launch, or has control flow.
+        """
+        blocks = list(function.regions[0].blocks)
+        if len(blocks) != 1:
+            raise CodegenError("the schedule has control flow")
+        self._write_block(blocks[0])
+        host_ops.wait(self._token, self.location)
+        host_ops.return_(self.location)
+
+    def _write_block(self, block: ir.Block) -> None:
+        for view in block.operations:
+            op = view.operation
+            if op.name in _IGNORED or self.write(op):
+                continue
+            if op.name in _ALIASES:
+                self._alias(op.operands, op.results)
+            elif op.name in self._writers:
+                self._writers[op.name](op)
+            else:
+                raise CodegenError(f"the schedule of dynamic shapes holds '{op.name}'")
+
+    def _alias(self, sources: Sequence[ir.Value], targets: Sequence[ir.Value]) -> None:
+        for source, target in zip(sources, targets, strict=False):
+            if source in self._memory:
+                self._memory[target] = self._memory[source]
+
+    def _write_nested(self, op: ir.Operation) -> None:
+        self._write_block(op.regions[0].blocks[0])
+
+    def _write_import(self, op: ir.Operation) -> None:
+        argument = ir.BlockArgument(op.operands[0])
+        self._memory[op.results[0]] = self.buffers[argument.arg_number]
+
+    def _check_export(self, op: ir.Operation) -> None:
+        if self._memory.get(op.operands[0]) not in self.buffers[self._inputs :]:
+            raise CodegenError("a result is not written to the buffer given for it")
+
+    def _write_allocation(self, op: ir.Operation) -> None:
+        size = self.number(op.operands[0])
+        allocation = host_ops.gpu_alloc_dynamic(size, self._token, self.location)
+        self._memory[op.results[0]], self._token = allocation.results
+
+    def _write_deallocation(self, op: ir.Operation) -> None:
+        memory = self._memory[op.operands[0]]
+        self._token = host_ops.gpu_dealloc(memory, self._token, self.location)
+
+    def _write_execute(self, op: ir.Operation) -> None:
+        resources, *_ = segments(op)
+        (block,) = op.regions[0].blocks
+        self._alias(resources, list(block.arguments))
+        self._write_block(block)
+
+    def _write_dispatch(self, op: ir.Operation) -> None:
+        workload, constants, resources, _sizes, offsets, lengths = segments(op)
+        kernel = entry_point(op)
+        export = self._exports[kernel]
+        ranges = zip(resources, offsets, lengths, strict=True)
+        pointers = [self._pointer(*one) for one in ranges]
+        (count,) = export.operation.regions[0].blocks
+        x, y, z = (host_ops.index_constant(n, self.location) for n in export.workgroup_size)
+        shared = export.dynamic_shared_memory
+        self._token = host_ops.launch(
+            (kernel, kernel),  # the symbol of its binary is known when that is compiled
+            self.grid(count, workload),
+            [x, y, z],
+            host_ops.integer_constant(shared, 32, self.location) if shared else None,
+            [*pointers, *map(self.number, constants)],
+            self._token,
+            self.location,
+        )
+        self._remember(kernel, op, len(constants))
+
+    def _remember(self, kernel: str, op: ir.Operation, constants: int) -> None:
+        resources = segments(op)[2]
+        accesses = [
+            ir.IntegerAttr(one).value for one in ir.ArrayAttr(op.attributes["resource_accesses"])
+        ]
+        for resource, access in zip(resources, accesses, strict=True):
+            if access != 1 and self._memory[resource] in self.buffers[: self._inputs]:
+                raise CodegenError("the schedule of dynamic shapes writes to an operand")
+        export = self._exports[kernel]
+        self.dispatches.append(
+            Dispatch(
+                object=0,
+                kernel=kernel,
+                grid=(0, 0, 0),
+                block=export.workgroup_size,
+                dynamic_shared_memory=export.dynamic_shared_memory,
+                bindings=(Binding(0, 0, 0, "read_write"),) * len(resources),
+                constants=(0,) * constants,
+            )
+        )
+
+    def _pointer(self, resource: ir.Value, offset: ir.Value, length: ir.Value) -> ir.Value:
+        """The memref of a range; kernels take offsets into scratch memory as constants."""
+        memory = self._memory[resource]
+        if _is_zero(offset):
+            return memory
+        if memory in self.buffers:
+            raise CodegenError("the schedule of dynamic shapes binds a part of an operand")
+        return host_ops.view_dynamic(
+            memory, self.number(offset), self.number(length), self.location
+        )
+
+
+def _is_zero(value: ir.Value) -> bool:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return False
+    return ir.IntegerAttr(owner.attributes["value"]).value == 0
+
+
+def write_extents(numbers: Numbers, function: ir.Operation) -> list[ir.Value]:
+    """Writes the extents of a schedule's results.
+
+    Returns:
+        Those of the first result, then of the next; static ones, too.
+
+    Raises:
+        CodegenError: one does not depend on extents of the operands alone.
+    """
+    found: list[ir.Value] = []
+    for view in function.regions[0].blocks[0].operations:
+        op = view.operation
+        if numbers.write(op) or op.name != "stream.tensor.export":
+            continue
+        shape = ir.RankedTensorType(ir.TypeAttr(op.attributes["source_encoding"]).value).shape
+        dims = iter(list(op.operands)[1:])
+        for extent in shape:
+            static = extent != ir.ShapedType.get_dynamic_size()
+            found.append(
+                host_ops.index_constant(extent, numbers.location)
+                if static
+                else numbers.number(next(dims))
+            )
+    return found

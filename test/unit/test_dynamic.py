@@ -1,0 +1,168 @@
+"""Programs of dynamic shapes: one compilation, whose host computes what depends on extents."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from emulator import emulator_directory, open_emulator, requires_emulator
+from onnx_models import Array, attend_inputs, convolve_inputs, save_attend, save_convolve
+
+import hipgraft
+from hipgraft.bindings import ir, make_context
+from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime.host_memory import NullDevice
+from hipgraft.runtime.interpreter import Executor
+from hipgraft.runtime.jit import Jit
+from hipgraft.runtime.recorder import record_variants
+from hipgraft.tools import hipgraft_compile, hipgraft_run
+
+
+def reference(model: Path, given: list[Array]) -> Array:
+    """By onnxruntime, which takes any extents."""
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    names = [one.name for one in session.get_inputs()]
+    (result,) = session.run(None, dict(zip(names, given, strict=True)))
+    return np.asarray(result)
+
+
+MODELS = {
+    "attend": (save_attend, attend_inputs, [(2, 3), (1, 70), (3, 1)]),
+    "convolve": (save_convolve, convolve_inputs, [(1, 9), (3, 16), (2, 33)]),
+}
+
+
+@requires_emulator
+@pytest.mark.parametrize("name", MODELS)
+def test_any_extents_run_merged(name: str, tmp_path: Path) -> None:
+    save, make_inputs, extents = MODELS[name]
+    model = save(tmp_path / "model.onnx")
+    program = hipgraft.compile(model, "gfx942")
+    device = open_emulator("gfx942")
+
+    def check(run: Any) -> None:
+        for sizes in extents:
+            given = make_inputs(*sizes)
+            np.testing.assert_allclose(run(given)[0], reference(model, given), rtol=1e-4, atol=1e-5)
+
+    for _ in range(2):
+        check(lambda given: program.run(given, device))
+    program.close()
+    for runtime in (Executor, Jit):
+        with runtime(program.module, device) as loaded:
+            check(loaded.run)
+    device.close()
+
+
+def test_one_compilation_serves_all_extents(tmp_path: Path) -> None:
+    """Grids, scratch memory and constants of the kernels follow the extents; code does not."""
+    program = hipgraft.compile(save_attend(tmp_path / "model.onnx"), "gfx942")
+    small, large = (
+        record_variants(program.module, "gfx942", shapes=[(2, n, 24), (2, n)])[0] for n in (3, 300)
+    )
+    assert small.objects == large.objects
+    assert small.kernels == large.kernels
+    launches = list(zip(small.commands, large.commands, strict=True))
+    assert all(one.kernel == other.kernel for one, other in launches)
+    assert all(one.kernarg != other.kernarg for one, other in launches)
+    assert any(one.grid != other.grid for one, other in launches)
+    scratch = [[b.nbytes for b in one.buffers if b.read is None] for one in (small, large)]
+    assert sum(scratch[0]) < sum(scratch[1])
+    assert large.results[0].shape == (2, 300 * 8)
+
+
+def test_memory_grows_once_and_constants_stay(tmp_path: Path) -> None:
+    program = hipgraft.compile(save_attend(tmp_path / "model.onnx"), "gfx942")
+    device = NullDevice("gfx942")
+    session = program.load(device)
+    counts: list[int] = []
+    for batch, seq in ((2, 3), (2, 5), (2, 3), (4, 64)):
+        session.run(attend_inputs(batch, seq))
+        counts.append(len(device._allocations))
+    assert len(set(counts)) == 1
+    assert [one.inputs[0].shape for one in session.variants] == [
+        (2, 3, 24),
+        (2, 5, 24),
+        (4, 64, 24),
+    ]
+    program.close()
+    assert not device._allocations
+
+
+def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
+    program = hipgraft.compile(save_attend(tmp_path / "model.onnx"), "gfx942")
+    x, mask = attend_inputs(2, 5)
+    cases = [
+        ([x, mask[:, :4]], "input #1 has extent 4 for 'seq', which is 5 before"),
+        ([x[:, :, :8], mask], r"input #0 has shape \[2, 5, 8\]; expected memref<\?x\?x24xf32>"),
+        ([x], "takes 2 inputs, but 1 were given"),
+    ]
+    device = NullDevice("gfx942")
+    with Executor(program.module, device) as executor, Jit(program.module, device) as jit:
+        for given, message in cases:
+            for run in (lambda one: program.run(one, device), executor.run, jit.run):
+                with pytest.raises(HipgraftError, match=message):
+                    run(given)
+    program.close()
+    assert not device._allocations
+
+
+def test_what_needs_extents(tmp_path: Path) -> None:
+    model = save_attend(tmp_path / "model.onnx")
+    with pytest.raises(HipgraftError, match=r"'batch' \(dimension 0 of input 'x'\)") as error:
+        hipgraft.compile(model, "cpu")
+    assert "--specialize batch=N,M" in error.value.notes[0]
+    with pytest.raises(HipgraftError, match="without extents: 'batch'"):
+        hipgraft.compile(model, "gfx942", compile_to="hipdnn-graphs")
+    with pytest.raises(HipgraftError, match="without extents: 'seq'"):
+        hipgraft.compile(model, "gfx942", specialize={"batch": [1, 2]})
+    program = hipgraft.compile(model, "gfx942")
+    with pytest.raises(HipgraftError, match="given extents by --specialize"):
+        program.save_bundle(tmp_path / "m.hgb")
+    assert not (tmp_path / "m.hgb").exists()
+
+
+TORCH = """
+func.func @main(%x: !torch.vtensor<[?,4],f16>, %y: !torch.vtensor<[?,4],f16>)
+    -> !torch.vtensor<[?,4],f16> {
+  %rows = torch.symbolic_int "rows" {min_val = 2, max_val = 16} : !torch.int
+  torch.bind_symbolic_shape %x, [%rows], affine_map<()[s0] -> (s0, 4)> : !torch.vtensor<[?,4],f16>
+  torch.bind_symbolic_shape %y, [%rows], affine_map<()[s0] -> (s0, 4)> : !torch.vtensor<[?,4],f16>
+  %int1 = torch.constant.int 1
+  %0 = torch.aten.add.Tensor %x, %y, %int1 : !torch.vtensor<[?,4],f16>,
+      !torch.vtensor<[?,4],f16>, !torch.int -> !torch.vtensor<[?,4],f16>
+  return %0 : !torch.vtensor<[?,4],f16>
+}
+"""
+
+
+@requires_emulator
+def test_torch_module_with_symbols() -> None:
+    program = hipgraft.compile(ir.Module.parse(TORCH, make_context()), "gfx1100")
+    device = open_emulator("gfx1100")
+    for rows in (2, 16, 5):
+        x, y = (np.random.default_rng(rows).random((rows, 4)).astype(np.float16) for _ in "xy")
+        np.testing.assert_array_equal(program.run([x, y], device)[0], x + y)
+    with pytest.raises(HipgraftError, match="input #1 has extent 3 for 'rows', which is 2 before"):
+        program.run([x[:2], y[:3]], device)
+    program.close()
+    device.close()
+
+
+@requires_emulator
+def test_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, given = save_attend(tmp_path / "model.onnx"), attend_inputs(3, 5)
+    merged = tmp_path / "m.mlir"
+    flags = ["--dim=batch=3", "--target=gfx942,gfx1100", "-q"]
+    assert hipgraft_compile.main([str(model), *flags, "-o", str(merged)]) == 0
+    assert re.search(r"func.func @main\(%arg0: memref<3x\?x24xf32>", merged.read_text())
+    np.savez(tmp_path / "io.npz", in_0=given[0], in_1=given[1], out_0=reference(model, given))
+    for runtime, target in (("recorded", "gfx1100"), ("interpreter", "gfx942"), ("jit", "gfx942")):
+        run = [str(merged), f"--device={emulator_directory()}/device.py:{target}", "-q"]
+        run += [f"--runtime={runtime}", f"--input=@{tmp_path}/io.npz"]
+        assert hipgraft_run.main([*run, f"--expected=@{tmp_path}/io.npz"]) == 0
+    capsys.readouterr()
+    assert hipgraft_run.main(run[:3]) == 1
+    assert "argument #0 is a 3x?x24xfloat32: give arrays by --input" in capsys.readouterr().err
