@@ -244,6 +244,11 @@ def _buffer_view(device: Any, value: Array) -> Any:
 
 def _read(view: Any, element: str) -> Array:
     data = view.map().asarray([view.byte_length], np.dtype(np.uint8))
+    return from_memory(data, element, view.shape)
+
+
+def from_memory(data: Array, element: str, shape: Sequence[int]) -> Array:
+    """Returns the elements that bytes of memory hold."""
     if element == "f4E2M1FN":
         data = np.stack([data & 15, data >> 4], axis=-1)
-    return np.array(data).view(DTYPES[element]).reshape(view.shape)
+    return np.array(data).view(DTYPES[element]).reshape(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ import test_lowering_ragged
 import test_lowering_reductions
 import test_lowering_resample
 from emulator import requires_emulator, run_kernel
-from lowering_cases import DTYPES, Case, lower_case, physical_shapes
+from lowering_cases import DTYPES, Case, from_memory, lower_case, physical_shapes
 
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
@@ -70,6 +71,8 @@ NAMES = (
     "max_012_f32",
     "ln_f16",
     "ln_one_row_f32",
+    "ln_long_row_f16",
+    "rms_one_row_f16",
     "rms_bf16",
     "batchnorm_training_4d_f32",
     "maxpool_f32",
@@ -92,6 +95,7 @@ NAMES = (
     "every_code_f8E4M3FN",
     "rounding_f8E5M2",
     "quantize_f32_f8E4M3FN_f8E8M0FNU_last",
+    "quantize_f32_f4E2M1FN_f8E8M0FNU_last",
     "mx_matmul_f8E4M3FN",
     "scatter_f32",
     "gather_f16",
@@ -122,8 +126,15 @@ def test_on_gpu_code(name: str, architecture: str) -> None:
     kernel = compile_text(lower_case(case), Target.parse(architecture))
     shapes = physical_shapes(case)
     operands = [value.reshape(shape) for value, shape in zip(case.inputs, shapes, strict=True)]
-    results = [
-        (np.shape(value), DTYPES[element])
-        for value, element in zip(case.expected, case.elements, strict=True)
+    forms = list(zip(map(np.shape, case.expected), case.elements, strict=True))
+    sizes = [
+        math.prod(shape) * DTYPES[element].itemsize // (2 if element == "f4E2M1FN" else 1)
+        for shape, element in forms
     ]
-    case.check(run_kernel(kernel, operands, results))
+    memory = run_kernel(kernel, operands, [((size,), np.uint8) for size in sizes])
+    case.check(
+        [
+            from_memory(data, element, shape)
+            for data, (shape, element) in zip(memory, forms, strict=True)
+        ]
+    )

@@ -49,6 +49,22 @@ def test_random_dropout() -> None:
     )
 
 
+def test_elements_of_6_bits() -> None:
+    scaled = """
+"hipdnn.graph"(%x, %s) ({
+^bb0(%a: tensor<32xf6E2M3FN>, %b: tensor<1xf8E8M0FNU>):
+  %y = "hipdnn.block_scale_dequantize"(%a, %b) {block_size = array<i64: 32>}
+    : (tensor<32xf6E2M3FN>, tensor<1xf8E8M0FNU>) -> tensor<32xf32>
+  "hipdnn.yield"(%y) : (tensor<32xf32>) -> ()
+}) : (tensor<32xf6E2M3FN>, tensor<1xf8E8M0FNU>) -> tensor<32xf32>
+"""
+    error = error_of(scaled, "%x: tensor<32xf6E2M3FN>, %s: tensor<1xf8E8M0FNU>")
+    assert str(error) == (
+        "graph.mlir:2:6: error: 'hipdnn.graph' op reads or writes f6E2M3FN, "
+        "which IREE has no buffers of"
+    )
+
+
 def test_gradient_of_repeated_edges() -> None:
     error = error_of(POOL, "%dy: tensor<1x2x5x5xf32>")
     assert str(error) == (

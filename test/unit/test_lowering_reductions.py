@@ -312,6 +312,8 @@ CASES = [
     layernorm_case("ln_total", (1, 4, 8), (1, 4, 8), "f32"),
     layernorm_case("ln_far_mean", (2, 6, 32), (1, 1, 32), "f32", mean=100),
     *(rmsnorm_case("rms", (2, 6, 32), (1, 1, 32), element) for element in RMSNORM),
+    rmsnorm_case("rms_one_row", (1, 1, 4100), (1, 1, 4100), "f16"),
+    layernorm_case("ln_long_row", (1, 4, 1030), (1, 4, 1030), "f16"),
     rmsnorm_case("rms_channel", (2, 6, 5, 4), (1, 6, 1, 1), "f32"),
     *(batchnorm_case(element, variance=False) for element in BATCHNORM),
     *(batchnorm_case(element, variance=True) for element in VARIANCE),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipgraft.codegen.target import FUSE_PADDING
+from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS
 from hipgraft.diagnostics import HipgraftError
 
 
@@ -28,7 +28,7 @@ class FlagSet:
 FLAG_SETS = {
     # IREE splits long reductions over workgroups, which pays off only where few would run.
     "whole-reductions": FlagSet(
-        ("--iree-dispatch-creation-enable-split-reduction=false",),
+        (f"{SPLIT_REDUCTIONS}=false",),
         ('"reduction"', "linalg.conv_", "linalg.matmul"),
     ),
     # Padding is copied before its consumer reads it instead of masked at each read.

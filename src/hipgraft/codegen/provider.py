@@ -22,9 +22,10 @@ from hipgraft.codegen.entry import (
 )
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
+from hipgraft.codegen.lowering.emitter import DISPATCH_REGION
 from hipgraft.codegen.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.schedule import Schedule, read_schedule
-from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind
+from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS, Target, TargetKind
 from hipgraft.diagnostics import CodegenError, HipgraftError
 
 # Constants are evaluated neither at compile time (which would run another compiler) nor once at
@@ -184,11 +185,12 @@ def compile_schedule(
         CodegenError: the module does not compile.
     """
     form = _FORMATS[target.kind]
+    if DISPATCH_REGION in text:
+        # A reduction in it would be split into dispatches of its own.
+        flags = _without(flags, [SPLIT_REDUCTIONS])
     session, module, kind = _formed_dispatches(text, flags)
     if _has_lone_padding(module):
-        # Spelled out: the options are of the process, not of the session.
-        apart = tuple(f"{flag}=false" if flag in FUSE_PADDING else flag for flag in flags)
-        session, module, kind = _formed_dispatches(text, apart)
+        session, module, kind = _formed_dispatches(text, _without(flags, FUSE_PADDING))
     session.run(module, compile_from="flow", compile_to="executable-targets")
     schedule = read(module, kind)
     if save_temps is not None:
@@ -200,6 +202,11 @@ def compile_schedule(
         for index, data in enumerate(objects):
             save_temps.write(f"{index}.{form.name}", data)
     return schedule, objects
+
+
+def _without(flags: Sequence[str], off: Sequence[str]) -> tuple[str, ...]:
+    """Turns flags off, spelled out: the options are of the process, not of the session."""
+    return tuple(f"{flag}=false" if flag in off else flag for flag in flags)
 
 
 def _formed_dispatches(

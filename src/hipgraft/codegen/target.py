@@ -33,6 +33,9 @@ FUSE_PADDING = (
 )
 """Make padding part of its consumer's dispatch; see `provider` for when they must be off."""
 
+SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
+"""Splits long reductions over workgroups."""
+
 # The flags with which Fusilli compiles hipDNN graphs for AMDGPU, less the externalised
 # transients: workspaces are planned by the host program. Padding fused into its consumer turns
 # a padded convolution from a fill and two dispatches into one dispatch.
@@ -43,7 +46,7 @@ _AMDGPU_FLAGS = (
     "--iree-global-opt-enable-sink-transpose-through-pad",
     *FUSE_PADDING,
     "--iree-dispatch-creation-enable-aggressive-reshape-movement",
-    "--iree-dispatch-creation-enable-split-reduction",
+    SPLIT_REDUCTIONS,
 )
 
 _CPU_DEVICE_FLAGS = (
@@ -93,6 +96,16 @@ class Target:
         if name in _CUDA:
             return cls(name, TargetKind.CUDA)
         raise HipgraftError(_unknown_target(name))
+
+    @property
+    def is_gfx9(self) -> bool:
+        """Whether this is an AMD architecture with wavefronts of 64."""
+        return self.kind is TargetKind.AMDGPU and self.wavefront_size == 64
+
+    @property
+    def is_rdna(self) -> bool:
+        """Whether this is an AMD architecture with wavefronts of 32."""
+        return self.kind is TargetKind.AMDGPU and self.wavefront_size == 32
 
     @property
     def wavefront_size(self) -> int:

@@ -15,6 +15,7 @@ from hipgraft.codegen.lowering.context import (
 )
 from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.nibbles import packed
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float
 from hipgraft.codegen.lowering.small_floats import rounded as round_to_spacing
@@ -116,15 +117,26 @@ def lower_block_scale_quantize(op: BlockScaleQuantizeOp, lowering: Lowering) -> 
         compute,
         element=kind,
     )
-    y = elementwise(
-        emitter,
-        "quantized",
-        [blocks, scale],
-        lambda m, values: _quotient(m, values, element),
-        compute,
-        element=element,
-    )
+    y = _quantized(lowering, [blocks, scale], element, compute)
     return [emitter.merge_dims(y, axis), emitter.reshape(scale, shape)]
+
+
+def _quantized(
+    lowering: Lowering, operands: Sequence[Tensor], element: str, compute: str
+) -> Tensor:
+    emitter, blocks = lowering.emitter, operands[0]
+    # On RDNA the compiler refuses vectors of 4-bit elements that share a byte with others.
+    as_bytes = element == "f4E2M1FN" and lowering.target.is_rdna
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        values = [scalars.cast(value, compute) for value in arguments[:2]]
+        quotient = _quotient(Arithmetic(scalars, compute), values, element)
+        y = scalars.cast(quotient, element)
+        return [scalars.cast(scalars.bitcast(y, "i4"), "i8")] if as_bytes else [y]
+
+    written = "i8" if as_bytes else element
+    y = emitter.pointwise("quantized", operands, blocks.shape, written, body)
+    return packed(emitter, y, element) if as_bytes else y
 
 
 def _scale(m: Arithmetic, largest: Scalar, element: str, kind: str) -> Scalar:

@@ -34,6 +34,7 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = U
     # A clone has no parent, so that it prints by itself, and outlives changes to the program.
     clone = op.operation.clone(ip=False)
     container = cast(ContainerOp, wrap(clone))
+    _check_elements(container)
     lowering = Lowering(target, variants=dict(plan.variants))
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
@@ -64,6 +65,15 @@ def result_layouts(container: ContainerOp) -> list[Layout]:
     values = container.outputs
     strides = container.result_strides or [None] * len(values)
     return [_layout(value, step, 0) for value, step in zip(values, strides, strict=True)]
+
+
+def _check_elements(container: ContainerOp) -> None:
+    for value in (*container.inputs, *container.outputs):
+        element = element_of(value)
+        if element.startswith("f6"):
+            where = location_text(container.location)
+            message = f"'{container.OP_NAME}' op reads or writes {element}"
+            raise CodegenError(f"{message}, which IREE has no buffers of", location=where)
 
 
 def _layout(value: ir.Value, strides: Sequence[int] | None, offset: int) -> Layout:

@@ -17,6 +17,8 @@ from hipgraft.codegen.lowering.tensor import (
 )
 from hipgraft.codegen.target import Target
 
+DISPATCH_REGION = "flow.dispatch.region"
+
 Body = Callable[[ScalarEmitter, list[Scalar]], Sequence[Scalar]]
 
 
@@ -260,6 +262,20 @@ class Emitter:
         plain = Tensor.logical(value.name, value.extents, value.element)
         name = self.reshape(plain, [value.shape[dim] for dim in stored]).name
         return replace(value, name=name, dims=stored)
+
+    def one_dispatch(self, build: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
+        """Emits what `build` emits as one dispatch, which IREE neither splits nor adds to."""
+        outside, self.lines = self.lines, list[str]()
+        results = build()
+        inside, self.lines = self.lines, outside
+        name, types = self.fresh("dispatch"), ", ".join(value.type for value in results)
+        self.lines += [
+            f"{name}:{len(results)} = {DISPATCH_REGION} -> ({types}) {{",
+            *(f"  {line}" for line in inside),
+            f"  flow.return {', '.join(value.name for value in results)} : {types}",
+            "}",
+        ]
+        return [replace(value, name=f"{name}#{at}") for at, value in enumerate(results)]
 
     def barrier(self, value: Tensor) -> Tensor:
         """Returns `value`, across which IREE moves no ops: those before it end in memory."""

@@ -7,7 +7,7 @@ The variance is the mean of squared deviations from the mean, which does not can
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import (
@@ -15,21 +15,30 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     float_compute_type,
     lowers,
+    shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.reduction import accumulate, reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import TargetKind
 from hipgraft.dialects.hipdnn import (
     LayernormOp,
     ReductionMode,
     RmsnormOp,
 )
 
+# Elements that one workgroup gets through before several, and what they take to meet, are faster.
+_LONGEST_ROW = 32768
+
 
 @lowers(LayernormOp)
 def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns y, and the statistics that the op has as results."""
+    return _together(lowering, op, lambda: _layernorm(op, lowering))
+
+
+def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
@@ -44,6 +53,10 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
 @lowers(RmsnormOp)
 def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns y, and the inverse root mean square if the op has it as a result."""
+    return _together(lowering, op, lambda: _rmsnorm(op, lowering))
+
+
+def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     scale, bias = lowering.tensor(op.scale), lowering.optional(op.bias)
     compute, element = float_compute_type(op, x.element), element_of(op.y)
@@ -60,6 +73,17 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
     operands = [x, inverse, scale] if bias is None else [x, inverse, scale, bias]
     y = emitter.pointwise("normalized", operands, x.shape, element, body)
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
+
+
+def _together(
+    lowering: Lowering, op: LayernormOp | RmsnormOp, build: Callable[[], list[Tensor]]
+) -> list[Tensor]:
+    """Emits a norm of one row as one dispatch on a GPU; IREE fuses those of several by itself."""
+    x = shape_of(op.x)
+    rows = math.prod(extent for dim, extent in enumerate(x) if dim not in op.dims)
+    if lowering.target.kind is TargetKind.CPU or rows > 1 or math.prod(x) > _LONGEST_ROW:
+        return build()
+    return lowering.emitter.one_dispatch(build)
 
 
 def statistics(

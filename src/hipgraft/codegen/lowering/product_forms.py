@@ -22,8 +22,7 @@ _VECTOR = 8
 def missing_rows(target: Target, shape: Sequence[int]) -> int:
     """Returns how many rows more the left matrices of a batched product must have to compile."""
     *_, rows, columns = shape
-    is_gfx9 = target.kind is TargetKind.AMDGPU and target.wavefront_size == 64
-    crashes = is_gfx9 and rows in _CRASHING_ROWS and columns in _FEW_COLUMNS
+    crashes = target.is_gfx9 and rows in _CRASHING_ROWS and columns in _FEW_COLUMNS
     return -rows % _GOOD_ROWS if crashes else 0
 
 
