@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.hipdnn_to_torch import FORMS, NoForm, Writer
+from hipgraft.hipdnn_to_torch import FORMS, NoForm, Torch
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.rewriting import collect
 
@@ -20,9 +20,9 @@ def _convert(op: ir.Operation, state: PassState) -> None:
         if form is None:
             raise NoForm("torch has no op for it")
         with ir.InsertionPoint(op), op.location:
-            writer = Writer(wrapped)
-            made = form(writer, wrapped)
-            values = [writer.write(*pair) for pair in zip(made, op.results, strict=True)]
+            torch = Torch(wrapped)
+            made = form(torch, wrapped)
+            values = [torch.write(*pair) for pair in zip(made, op.results, strict=True)]
     except NoForm as reason:
         state.missed(op, "no-torch-form", f"'{op.name}' op stays: {reason}")
         return

@@ -145,6 +145,9 @@ def build_graph(case: Case) -> tuple[ir.Module, hipdnn.GraphOp]:
     with ir.InsertionPoint(op.body):
         values = case.build(*op.body.arguments)
         hipdnn.yield_([values] if isinstance(values, ir.Value) else values)
+    for one in op.body.operations:
+        if case.compute is not None and op.computes(one.operation.name):
+            one.operation.attributes["compute_type"] = ir.TypeAttr.get(ir.Type.parse(case.compute))
     return module, op
 
 
@@ -156,11 +159,6 @@ def lower_case(case: Case) -> str:
         if errors:
             raise errors[0]
         computing = [one for one in op.body.operations if op.computes(one.operation.name)]
-        if case.compute is not None:
-            for one in computing:
-                one.operation.attributes["compute_type"] = ir.TypeAttr.get(
-                    ir.Type.parse(case.compute)
-                )
         COVERED[case.name] = [covered(one) for one in computing]
         for one in computing:
             note_fields(one)
@@ -186,11 +184,13 @@ def note_fields(op: ir.OpView) -> None:
     names.update(op.operation.attributes)
 
 
-def run_cases(cases: Sequence[Case]) -> dict[str, list[Array]]:
+def run_cases(
+    cases: Sequence[Case], lower: Callable[[Case], str] = lower_case
+) -> dict[str, list[Array]]:
     """Compiles all cases as one module and runs each."""
     functions: list[str] = []
     for case in cases:
-        body = re.fullmatch(r"module \{\n(.*)\}\n", lower_case(case), re.DOTALL)
+        body = re.fullmatch(r"module \{\n(.*)\}\n", lower(case), re.DOTALL)
         assert body is not None
         functions.append(body.group(1).replace("@main", f"@{case.name}", 1))
     text = "module @cases {\n" + "".join(functions) + "}\n"

@@ -2,70 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn import HipdnnOp, PointwiseOp
-from hipgraft.hipdnn_to_torch.writer import Constant, NoForm, Writer, shape_of
+from hipgraft.hipdnn_to_torch.expressions import Torch
+from hipgraft.hipdnn_to_torch.writer import Constant, NoForm, shape_of
 from hipgraft.torch_to_hipdnn.pointwise import COMPARE, UNARY
 
-_Operand = ir.Value | Constant
+_Composed = Callable[[Torch, PointwiseOp, Sequence[ir.Value]], ir.Value]
 
 
-class _Arithmetic:
-    """Elementwise ops of one shape."""
-
-    def __init__(self, writer: Writer, op: PointwiseOp):
-        self.writer = writer
-        self.op = op
-        self.shape = shape_of(op.out_0)
-
-    def one(self, name: str, *operands: _Operand) -> ir.Value:
-        """An ATen op with a floating-point result."""
-        return self.writer.op(f"aten.{name}", operands, self.shape)
-
-    def test(self, name: str, *operands: _Operand) -> ir.Value:
-        """An ATen op with a boolean result."""
-        return self.writer.op(f"aten.{name}", operands, self.shape, "i1")
-
-    def mul(self, a: ir.Value, b: _Operand) -> ir.Value:
-        """A product with a tensor or a number."""
-        return self.one("mul.Tensor" if isinstance(b, ir.Value) else "mul.Scalar", a, b)
-
-    def add(self, a: ir.Value, b: _Operand) -> ir.Value:
-        """A sum with a tensor or a number."""
-        return self.one("add.Tensor" if isinstance(b, ir.Value) else "add.Scalar", a, b, 1)
-
-    def one_minus(self, a: ir.Value) -> ir.Value:
-        """1 - a."""
-        return self.one("rsub.Scalar", a, 1.0, 1)
-
-    def sigmoid(self, x: ir.Value, beta: float | None) -> ir.Value:
-        """The sigmoid of `beta · x`."""
-        return self.one("sigmoid", x if beta in (None, 1.0) else self.mul(x, beta))
+def _relu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    """`slope · (x - low) + low` up to the lower clip, the upper clip beyond that, else x."""
+    x, (low, high, slope) = operands[0], _clips(op)
+    if not slope:
+        return t.unary("clamp", x, low, high)
+    if not low and high is None:
+        return t.unary("leaky_relu", x, slope)
+    line = t.add(t.mul(t.sub(x, low), slope), low)
+    above = x if high is None else t.unary("clamp", x, None, high)
+    return t.where(t.test("le", x, low), line, above)
 
 
-_Composed = Callable[[_Arithmetic, Sequence[ir.Value]], ir.Value]
-
-
-def _relu(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
-    low, high, slope = _clips(m.op)
-    if slope and (low or high is not None):
-        raise NoForm("a slope with clips")
-    if slope:
-        return m.one("leaky_relu", operands[0], slope)
-    return m.one("clamp", operands[0], low, high)
-
-
-def _relu_bwd(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _relu_bwd(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     """The gradient times the slope up to the lower clip, nothing above the upper one."""
-    dy, x = operands
-    low, high, slope = _clips(m.op)
-    below = m.test("le.Scalar", x, low)
-    result = m.one("where.self", below, m.mul(dy, slope), dy)
-    if high is None:
-        return result
-    return m.one("where.ScalarSelf", m.test("gt.Scalar", x, high), 0.0, result)
+    (dy, x), (low, high, slope) = operands, _clips(op)
+    result = t.where(t.test("le", x, low), t.mul(dy, slope), dy)
+    return result if high is None else t.where(t.test("gt", x, high), 0.0, result)
 
 
 def _clips(op: PointwiseOp) -> tuple[float, float | None, float]:
@@ -80,61 +45,107 @@ def _or(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
-def _add_square(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _add_square(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     a, b = operands
-    square = m.writer.op("aten.mul.Tensor", [b, b], shape_of(m.op.inputs[1]))
-    return m.add(a, square)
+    return t.add(a, t.mul(b, b))
 
 
-def _select(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
-    mask, *branches = operands
-    test = m.writer.op("aten.ne.Scalar", [mask, 0], shape_of(m.op.inputs[0]), "i1")
-    return m.one("where.self", test, *branches)
+def _div(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    a, b = operands
+    if t.wide.startswith("f"):
+        return t.binary("div", a, b)
+    return t.op("aten.div.Tensor_mode", [a, b, "trunc"], shape_of(op.out_0))
 
 
-def _elu(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
-    return m.one("elu", operands[0], _or(m.op.elu_alpha, 1.0), 1, 1)
+def _select(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    mask, on_true, on_false = operands
+    return t.where(t.test("ne", mask, 0), on_true, on_false)
 
 
-def _softplus(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
-    # Above its threshold torch returns x, from which the result then differs by less than an ulp.
-    return m.one("softplus", operands[0], _or(m.op.softplus_beta, 1.0), 20.0)
+def _elu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    return t.unary("elu", operands[0], _or(op.elu_alpha, 1.0), 1, 1)
 
 
-def _softplus_bwd(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _elu_bwd(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     dy, x = operands
-    return m.mul(dy, m.sigmoid(x, m.op.softplus_beta))
+    power = t.unary("exp", t.unary("clamp", x, None, 0.0))
+    slope = t.where(t.test("gt", x, 0.0), 1.0, t.mul(power, _or(op.elu_alpha, 1.0)))
+    return t.mul(dy, slope)
 
 
-def _swish(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _softplus(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    # Above its threshold torch returns x, from which the result then differs by less than an ulp.
+    return t.unary("softplus", operands[0], _or(op.softplus_beta, 1.0), 20.0)
+
+
+def _softplus_bwd(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    dy, x = operands
+    return t.mul(dy, t.sigmoid(x, op.softplus_beta))
+
+
+def _swish(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     x = operands[0]
-    return m.mul(x, m.sigmoid(x, m.op.swish_beta))
+    return t.mul(x, t.sigmoid(x, op.swish_beta))
 
 
-def _swish_bwd(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _swish_bwd(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     """`dy · s · (1 + beta · x · (1 - s))` with the sigmoid s."""
     dy, x = operands
-    s = m.sigmoid(x, m.op.swish_beta)
-    slope = m.mul(m.mul(x, m.one_minus(s)), _or(m.op.swish_beta, 1.0))
-    return m.mul(dy, m.mul(s, m.add(slope, 1.0)))
+    s = t.sigmoid(x, op.swish_beta)
+    slope = t.product(t.mul(x, t.sub(1.0, s)), [op.swish_beta])
+    return t.mul(dy, t.mul(s, t.add(slope, 1.0)))
 
 
-def _sigmoid_bwd(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _sigmoid_bwd(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     dy, x = operands
-    s = m.sigmoid(x, None)
-    return m.mul(m.mul(dy, s), m.one_minus(s))
+    s = t.sigmoid(x)
+    return t.mul(dy, t.mul(s, t.sub(1.0, s)))
 
 
-def _tanh_bwd(m: _Arithmetic, operands: Sequence[ir.Value]) -> ir.Value:
+def _tanh_bwd(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     dy, x = operands
-    t = m.one("tanh", x)
-    return m.mul(dy, m.one_minus(m.mul(t, t)))
+    y = t.unary("tanh", x)
+    return t.mul(dy, t.sub(1.0, t.mul(y, y)))
+
+
+_ROOT = math.sqrt(2 / math.pi)
+_CUBIC = 0.044715
+
+
+def _bend(t: Torch, x: ir.Value) -> ir.Value:
+    """`tanh(√(2/π) · (x + 0.044715 · x³))`."""
+    cube = t.mul(t.mul(x, x), x)
+    return t.unary("tanh", t.mul(t.add(x, t.mul(cube, _CUBIC)), _ROOT))
+
+
+def _gelu_tanh(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    # torch-mlir's own lowering has another constant for the root, which is right to 4 digits.
+    x = operands[0]
+    return t.mul(t.mul(x, 0.5), t.add(_bend(t, x), 1.0))
+
+
+def _gelu_tanh_bwd(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
+    dy, x = operands
+    bend = _bend(t, x)
+    inner = t.add(t.mul(t.mul(x, x), 3 * _CUBIC * _ROOT), _ROOT)
+    rise = t.mul(t.mul(t.sub(1.0, t.mul(bend, bend)), inner), x)
+    return t.mul(dy, t.mul(t.add(t.add(bend, rise), 1.0), 0.5))
+
+
+def _gen_index(t: Torch, op: PointwiseOp, _: Sequence[ir.Value]) -> ir.Value:
+    shape = shape_of(op.out_0)
+    return t.expand(t.positions(shape, op.axis or 0), shape)
 
 
 _COMPOSED: dict[str, _Composed] = {
     "add_square": _add_square,
     "binary_select": _select,
+    "div": _div,
     "elu_fwd": _elu,
+    "elu_bwd": _elu_bwd,
+    "gelu_approx_tanh_fwd": _gelu_tanh,
+    "gelu_approx_tanh_bwd": _gelu_tanh_bwd,
+    "gen_index": _gen_index,
     "relu_fwd": _relu,
     "relu_bwd": _relu_bwd,
     "sigmoid_bwd": _sigmoid_bwd,
@@ -151,13 +162,11 @@ _NAMED: dict[str, tuple[str, tuple[Constant, ...]]] = {
     "add": ("add.Tensor", (1,)),
     "sub": ("sub.Tensor", (1,)),
     "mul": ("mul.Tensor", ()),
-    "div": ("div.Tensor", ()),
     "mod": ("fmod.Tensor", ()),
     "pow": ("pow.Tensor_Tensor", ()),
     "max_op": ("maximum", ()),
     "min_op": ("minimum", ()),
     "gelu_fwd": ("gelu", ("none",)),
-    "gelu_approx_tanh_fwd": ("gelu", ("tanh",)),
     "gelu_bwd": ("gelu_backward", ("none",)),
 }
 
@@ -169,25 +178,18 @@ _TESTS = {
 }
 
 
-def pointwise(writer: Writer, op: HipdnnOp) -> Sequence[ir.Value]:
+def pointwise(t: Torch, op: HipdnnOp) -> Sequence[ir.Value]:
     """A mode in the arithmetic's type, as hipDNN computes it."""
     assert isinstance(op, PointwiseOp)
     if op.mode == "identity":
-        return [writer.read(op.in_0, wide=False)]
-    if any(_is_integer(value) for value in op.inputs):
-        raise NoForm("its operands are integers")
-    m, mode = _Arithmetic(writer, op), op.mode
-    operands = [writer.read(value) for value in op.inputs]
+        return [t.read(op.in_0, wide=False)]
+    mode, shape = op.mode, shape_of(op.out_0)
+    operands = [t.read(value) for value in op.inputs]
     if mode in _COMPOSED:
-        return [_COMPOSED[mode](m, operands)]
+        return [_COMPOSED[mode](t, op, operands)]
     if mode in _NAMED:
         name, constants = _NAMED[mode]
-        return [m.one(name, *operands, *constants)]
+        return [t.op(f"aten.{name}", [*operands, *constants], shape)]
     if mode in _TESTS:
-        return [m.test(_TESTS[mode], *operands)]
+        return [t.op(f"aten.{_TESTS[mode]}", operands, shape, "i1")]
     raise NoForm(f"torch has no op for mode '{mode}'")
-
-
-def _is_integer(value: ir.Value) -> bool:
-    element = ir.RankedTensorType(value.type).element_type
-    return isinstance(element, ir.IntegerType) and element.width > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
@@ -29,17 +29,23 @@ class Writer:
     """Writes torch ops at the insertion point, for one hipDNN op.
 
     Attributes:
-        wide: element type of the arithmetic, `f32` or `f64`.
+        wide: element type of the arithmetic: `f32`, `f64`, or for integers alone `si32` or wider.
     """
 
     def __init__(self, op: hipdnn.HipdnnOp):
-        element = str(_element(op.operation.operands[0]))
-        self.wide = "f64" if element == "f64" else "f32"
+        operands, results = (
+            [_element(value) for value in values]
+            for values in (op.operation.operands, op.operation.results)
+        )
+        self.wide = _wide_type(operands, results)
 
     def read(self, value: ir.Value, *, wide: bool = True) -> ir.Value:
         """A builtin tensor as a torch one, of the arithmetic's type if it is `wide`."""
         kind = ir.RankedTensorType(value.type)
-        read = cast("from", value, vtensor_type(kind.shape, spelled(kind.element_type)))
+        element = spelled(kind.element_type)
+        if dtype_number(element.removeprefix("s")) is None:
+            raise NoForm(f"torch-mlir has no elements of type {element}")
+        read = cast("from", value, vtensor_type(kind.shape, element))
         return self.to(read, kind.shape, self.wide) if wide else read
 
     def write(self, value: ir.Value, result: ir.Value) -> ir.Value:
@@ -53,9 +59,12 @@ class Writer:
         kind = vtensor_type(shape, element)
         if value.type == kind:
             return value
+        number = dtype_number(element.removeprefix("s"))
+        if number is None:
+            raise NoForm(f"torch-mlir has no elements of type {element}")
         no = constant_bool(False)
-        number = constant_int(dtype_number(element.removeprefix("s")))
-        return torch_op("aten.to.dtype", [value, number, no, no, constant_none()], [kind]).result
+        operands = [value, constant_int(number), no, no, constant_none()]
+        return torch_op("aten.to.dtype", operands, [kind]).result
 
     def op(
         self,
@@ -67,14 +76,6 @@ class Writer:
         """One torch op with one result; constants are written before it."""
         kind = vtensor_type(shape, element or self.wide)
         return torch_op(name, [constant(operand) for operand in operands], [kind]).result
-
-    def view(self, value: ir.Value, shape: Sequence[int]) -> ir.Value:
-        """The tensor in another shape."""
-        return self.op("aten.view", [value, list(shape)], shape)
-
-
-Form = Callable[[Writer, hipdnn.HipdnnOp], Sequence[ir.Value]]
-"""Writes the torch form of an op; returns its results, each of the arithmetic's type or its own."""
 
 
 def constant(value: ir.Value | Constant) -> ir.Value:
@@ -120,20 +121,23 @@ def shape_of(value: ir.Value) -> list[int]:
     return list(ir.RankedTensorType(value.type).shape)
 
 
-def scalar_of(value: ir.Value | None, default: float) -> float:
-    """The number in a pass-by-value scalar, `default` where there is none.
-
-    Raises:
-        NoForm: it is known only at run time.
-    """
-    if value is None:
-        return default
+def scalar_of(value: ir.Value) -> float | None:
+    """The number in a pass-by-value scalar, None where it is known only at run time."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        raise NoForm("a scalar is known only at run time")
+        return None
     attribute = ir.DenseElementsAttr(owner.attributes["value"])
     return ir.FloatAttr(attribute.get_splat_value()).value
 
 
 def _element(value: ir.Value) -> ir.Type:
     return ir.RankedTensorType(value.type).element_type
+
+
+def _wide_type(operands: Sequence[ir.Type], results: Sequence[ir.Type]) -> str:
+    if "f64" in map(str, operands):
+        return "f64"
+    types = [*operands, *results]
+    widths = [kind.width for kind in types if isinstance(kind, ir.IntegerType)]
+    is_integer = len(widths) == len(types) and any(str(kind) != "i1" for kind in operands)
+    return f"si{max(32, *widths)}" if is_integer else "f32"

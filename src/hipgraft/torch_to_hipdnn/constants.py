@@ -19,6 +19,10 @@ _DTYPES = {
     7: "f64",
     11: "i1",
     15: "bf16",
+    23: "f8E5M2",
+    24: "f8E4M3FN",
+    25: "f8E5M2FNUZ",
+    26: "f8E4M3FNUZ",
 }
 """PyTorch's ScalarType numbers of the element types that programs here use."""
 
@@ -57,9 +61,9 @@ def dtype_name(number: int) -> str | None:
     return _DTYPES.get(number)
 
 
-def dtype_number(name: str) -> int:
-    """Returns PyTorch's ScalarType number of an MLIR element type that is used here."""
-    return next(number for number, known in _DTYPES.items() if known == name)
+def dtype_number(name: str) -> int | None:
+    """Returns PyTorch's ScalarType number of an MLIR element type, None if it has none."""
+    return next((number for number, known in _DTYPES.items() if known == name), None)
 
 
 def literal_attribute(operation: ir.Operation, result_type: ir.RankedTensorType) -> ir.Attribute:

@@ -1,0 +1,96 @@
+"""Torch forms of hipDNN ops, lowered by torch-mlir and run on the CPU, against the oracles.
+
+The cases are those of the lowering, in f32 where an op has them in several types.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import test_lowering_attention as attention
+import test_lowering_block_scale as block_scale
+import test_lowering_contractions as contractions
+import test_lowering_gradients as gradients
+import test_lowering_moe as moe
+import test_lowering_pointwise as pointwise
+import test_lowering_reductions as reductions
+import test_lowering_resample as resample
+from lowering_cases import Array, Case, build_graph, run_cases
+from programs import run_passes
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.target import Target
+from hipgraft.dialects import hipdnn
+from hipgraft.hipdnn_to_torch import FORMS
+
+MODULES = (
+    attention, block_scale, contractions, gradients, moe, pointwise, reductions, resample
+)  # fmt: skip
+
+# By what a case's name begins with: why its op stays.
+STAYS = {
+    "quantize_": "torch rounds to nearest, and the scales are rounded up",
+    "dequantize_f4E2M1FN": "torch-mlir has no elements of type f4E2M1FN",
+    "mx_matmul_": "torch-mlir has no elements of type f8E8M0FNU",
+}
+
+# What torch-mlir or IREE's CPU code computes otherwise: NaN in maxima, conversions of 8-bit floats.
+OTHERWISE = ("max_op_nan", "min_op_nan", "relu_nan", "every_code_", "rounding_")
+
+
+def is_taken(case: Case) -> bool:
+    """Leaves out what differs only in element types, and what only lowers differently."""
+    is_narrow = case.name.endswith(("_f16", "_bf16")) and not case.name.startswith("cast")
+    return not is_narrow and not case.name.startswith(("fused", "dequantize_", *OTHERWISE))
+
+
+CASES = {
+    f"{module.__name__.removeprefix('test_lowering_')}-{case.name}": case
+    for module in MODULES
+    for case in module.CASES
+    if is_taken(case) and not case.name.startswith(tuple(STAYS))
+}
+
+
+def as_torch(case: Case) -> tuple[str, list[str]]:
+    """Lowers the torch form of a case's graph; returns also why ops stay."""
+    with make_context(), ir.Location.unknown():
+        module, _graph = build_graph(case)
+        (state,) = run_passes(module, "convert-hipdnn-to-torch")
+        if state.remarks:
+            return "", [remark.message for remark in state.remarks]
+        (op,) = (op for op in module.body.operations if op.name == hipdnn.FallbackOp.OP_NAME)
+        return lower_container(op.operation, Target.parse("cpu")), []
+
+
+@cache
+def results(module: str) -> dict[str, list[Array]]:
+    """Compiles all cases of a module at once."""
+    cases = [case for name, case in CASES.items() if name.startswith(f"{module}-")]
+
+    def lower(case: Case) -> str:
+        text, reasons = as_torch(case)
+        assert not reasons
+        return text
+
+    return run_cases(cases, lower)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_torch_form(name: str):
+    case = CASES[name]
+    case.check(results(name.partition("-")[0])[case.name])
+
+
+@pytest.mark.parametrize("start", STAYS)
+def test_reason_of_what_stays(start: str):
+    case = next(case for case in block_scale.CASES if case.name.startswith(start))
+    _, reasons = as_torch(case)
+    assert STAYS[start] in reasons[0]
+
+
+def test_every_op_but_those_without_meaning_in_torch_has_a_form():
+    computing = {name for name in hipdnn.OPS if hipdnn.GraphOp.computes(name)}
+    assert computing - FORMS.keys() == {"hipdnn.custom_op", "hipdnn.block_scale_quantize"}
