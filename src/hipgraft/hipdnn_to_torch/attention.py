@@ -19,13 +19,13 @@ _LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
 def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     """`softmax(scale · q · kᵀ + mask) · v`, and the statistics of the softmax."""
     assert isinstance(op, hipdnn.SdpaOp)
-    _refuse_unknown(op)
-    q = t.product(t.read(op.q), [_given(t, op.descale_q)])
+    _refuse(op)
+    q = t.product(t.read(op.q), [_per_head(t, op, op.descale_q)])
     k, v = (
         _repeated(t, _rows(t, op, value, table), shape_of(op.q)[1])
         for value, table in ((op.k, op.page_table_k), (op.v, op.page_table_v))
     )
-    k = t.product(k, [_given(t, op.descale_k)])
+    k = t.product(k, [_per_head(t, op, op.descale_k)])
     scores = _masked(t, op, _scores(t, op, q, k))
     if _is_plain(op):
         return [t.matmul(t.op("aten.softmax.int", [scores, _KEYS, None], t.shape(scores)), v)]
@@ -34,7 +34,7 @@ def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     read = t.product(weights, [_given(t, op.scale_s)])
     if op.scale_s is not None:
         read = _rounded(t, read, op.v)
-    factors = [_given(t, factor) for factor in (op.descale_s, op.descale_v)]
+    factors = [_given(t, op.descale_s), _per_head(t, op, op.descale_v)]
     attention = t.product(t.matmul(_kept(t, op, read), v), factors)
     values["o"] = t.product(attention, [_given(t, op.scale_o)])
     for name, value in (("amax_s", weights), ("amax_o", attention)):
@@ -46,14 +46,14 @@ def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 def sdpa_backward(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     """With the weights p from `stats`: `ds = p · (do · vᵀ - Σ do · o)`."""
     assert isinstance(op, hipdnn.SdpaBackwardOp)
-    _refuse_random(op)
+    _refuse(op)
     heads = shape_of(op.q)[1]
-    q, do = t.read(op.q), t.read(op.do)
-    k, v = (_repeated(t, t.read(value), heads) for value in (op.k, op.v))
+    q, o, do = (_in_use(t, t.read(value), op.seq_len_q) for value in (op.q, op.o, op.do))
+    k, v = (_repeated(t, _in_use(t, t.read(value), op.seq_len_kv), heads) for value in (op.k, op.v))
     scores = _masked(t, op, _scores(t, op, q, k))
     p = t.unary("exp", t.sub(scores, _finite(t, t.view(t.read(op.stats), t.rows(scores, [3])))))
     dp = _kept(t, op, t.matmul(do, t.transpose(v, 2, 3)))
-    ds = t.mul(p, t.sub(dp, t.sum(t.mul(do, t.read(op.o)), [3])))
+    ds = t.mul(p, t.sub(dp, t.sum(t.mul(do, o), [3])))
     scaled = t.product(ds, [_scale(t, op)])
     gradients = {
         "dq": t.matmul(scaled, k),
@@ -91,30 +91,46 @@ def _masked(t: Torch, op: hipdnn.AttentionOp, scores: ir.Value) -> ir.Value:
             seen.append(mask)
         else:
             scores = t.add(scores, t.as_type(mask, t.wide))
-    seen += _bounds(t, op, query, key)
-    for place, length in ((query, op.seq_len_q), (key, op.seq_len_kv)):
+    lengths = [_lengths(t, value) for value in (op.seq_len_q, op.seq_len_kv)]
+    seen += _bounds(t, op, query, key, lengths)
+    for place, length in zip((query, key), lengths, strict=True):
         if length is not None:
-            lengths = t.as_type(t.read(length, wide=False), "si64")
-            seen.append(t.test("lt", place, t.view(lengths, [shape[0], 1, 1, 1])))
+            seen.append(t.test("lt", place, length))
     for test in seen:
         scores = t.where(test, scores, -math.inf)
     return scores
 
 
-def _bounds(t: Torch, op: hipdnn.AttentionOp, query: ir.Value, key: ir.Value) -> list[ir.Value]:
+def _bounds(
+    t: Torch,
+    op: hipdnn.AttentionOp,
+    query: ir.Value,
+    key: ir.Value,
+    lengths: Sequence[ir.Value | None],
+) -> list[ir.Value]:
     """Tests `query - left < key <= query + right`, counted from the diagonal."""
     bottom_right = (
         op.causal_mask_bottom_right
         or op.diagonal_alignment is hipdnn.DiagonalAlignment.BOTTOM_RIGHT
     )
-    diagonal = op.keys - shape_of(op.q)[2] if bottom_right else 0
+    if bottom_right:
+        queries, keys = lengths
+        query = t.binary("sub", query, shape_of(op.q)[2] if queries is None else queries, 1)
+        query = t.binary("add", query, op.keys if keys is None else keys, 1)
     right = 0 if op.is_causal else op.right_bound
     tests: list[ir.Value] = []
     for name, bound, sign in (("le", right, 1), ("gt", op.left_bound, -1)):
         if bound is not None and bound >= 0:
-            limit = t.binary("add", query, diagonal + sign * bound, 1)
-            tests.append(t.test(name, key, t.as_type(limit, "si64")))
+            tests.append(t.test(name, key, t.binary("add", query, sign * bound, 1)))
     return tests
+
+
+def _lengths(t: Torch, value: ir.Value | None) -> ir.Value | None:
+    """Rows in use per batch, as they broadcast to the scores."""
+    if value is None:
+        return None
+    lengths = t.as_type(t.read(value, wide=False), "si64")
+    return t.view(lengths, [math.prod(shape_of(value)), 1, 1, 1])
 
 
 def _slopes(heads: int) -> list[float]:
@@ -140,7 +156,7 @@ def _softmax(t: Torch, op: hipdnn.SdpaOp, scores: ir.Value) -> dict[str, ir.Valu
     return {
         "weights": t.binary("div", powers, divisor),
         "stats": t.add(highest, t.unary("log", total)),
-        "max": highest,
+        "max": t.where(t.test("eq", total, 0.0), -math.inf, highest),
         "sum_exp": total,
     }
 
@@ -151,9 +167,12 @@ def _finite(t: Torch, x: ir.Value) -> ir.Value:
 
 
 def _kept(t: Torch, op: hipdnn.SdpaOp | hipdnn.SdpaBackwardOp, weights: ir.Value) -> ir.Value:
-    mask = op.dropout_mask
-    factors = [None if mask is None else t.read(mask), _given(t, op.dropout_scale)]
-    return t.product(weights, factors)
+    mask = None if op.dropout_mask is None else t.read(op.dropout_mask)
+    kept = t.product(weights, [mask, _given(t, op.dropout_scale)])
+    inverse = op.dropout_scale_inv if isinstance(op, hipdnn.SdpaBackwardOp) else None
+    if op.dropout_scale is not None or inverse is None:
+        return kept
+    return t.mul(kept, t.unary("reciprocal", t.view(t.read(inverse), [])))
 
 
 def _rounded(t: Torch, x: ir.Value, like: ir.Value) -> ir.Value:
@@ -173,16 +192,23 @@ def _rows(t: Torch, op: hipdnn.SdpaOp, pool: ir.Value, table: ir.Value | None) -
     chosen = t.taken(x, 0, t.unary("clamp", places, 0, pages - 1))
     apart = t.view(chosen, [batch, count, heads, size, width])
     rows = t.view(t.permute(apart, [0, 2, 1, 3, 4]), [batch, heads, count * size, width])
-    return _without_unused(t, op, t.slice(rows, 2, 0, op.keys))
+    return _in_use(t, t.slice(rows, 2, 0, op.keys), op.seq_len_kv)
 
 
-def _without_unused(t: Torch, op: hipdnn.SdpaOp, rows: ir.Value) -> ir.Value:
+def _in_use(t: Torch, rows: ir.Value, lengths: ir.Value | None) -> ir.Value:
     """Rows beyond a sequence's length as zeros: 0 times NaN would be NaN."""
-    if op.seq_len_kv is None:
+    length = _lengths(t, lengths)
+    if length is None:
         return rows
-    lengths = t.as_type(t.read(op.seq_len_kv, wide=False), "si64")
-    used = t.test("lt", t.positions(t.shape(rows), 2), t.view(lengths, [t.shape(rows)[0], 1, 1, 1]))
-    return t.where(used, rows, 0.0)
+    return t.where(t.test("lt", t.positions(t.shape(rows), 2), length), rows, 0.0)
+
+
+def _per_head(t: Torch, op: hipdnn.SdpaOp, factor: ir.Value | None) -> Number | None:
+    """A factor of all, or one per batch and head, which heads of the queries share."""
+    if factor is None or math.prod(shape_of(factor)) == 1:
+        return _given(t, factor)
+    batch, heads = shape_of(factor)[:2]
+    return _repeated(t, t.view(t.read(factor), [batch, heads, 1, 1]), shape_of(op.q)[1])
 
 
 def _repeated(t: Torch, x: ir.Value, heads: int) -> ir.Value:
@@ -211,13 +237,10 @@ def _is_plain(op: hipdnn.SdpaOp) -> bool:
     return not set(fields) - plain and is_open and is_sum and not op.alibi_mask
 
 
-def _refuse_random(op: hipdnn.AttentionOp) -> None:
+def _refuse(op: hipdnn.AttentionOp) -> None:
     if op.dropout_mask is None and op.dropout_probability:
-        raise NoForm("its dropout is random, and hipDNN leaves the generator to the engine")
-
-
-def _refuse_unknown(op: hipdnn.SdpaOp) -> None:
-    _refuse_random(op)
-    for name in ("block_mask", "rng_dump"):
-        if getattr(op, name) is not None:
-            raise NoForm(f"hipDNN does not say what '{name}' holds")
+        raise NoForm("torch-mlir has no random numbers of a given generator")
+    if isinstance(op, hipdnn.SdpaOp) and op.rng_dump is not None:
+        raise NoForm("torch's attention does not tell what its dropout keeps")
+    if isinstance(op, hipdnn.SdpaOp) and op.block_mask is not None:
+        raise NoForm("a fallback takes no unsigned integers, as its block mask holds")

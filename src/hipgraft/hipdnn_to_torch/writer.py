@@ -45,6 +45,8 @@ class Writer:
         element = spelled(kind.element_type)
         if dtype_number(element.removeprefix("s")) is None:
             raise NoForm(f"torch-mlir has no elements of type {element}")
+        if element.startswith("u"):
+            raise NoForm("a fallback takes no unsigned integers")
         read = cast("from", value, vtensor_type(kind.shape, element))
         return self.to(read, kind.shape, self.wide) if wide else read
 

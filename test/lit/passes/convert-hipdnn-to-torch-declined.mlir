@@ -12,11 +12,11 @@ func.func @custom(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// REMARK: 'hipdnn.sdpa' op stays: its dropout is random, and hipDNN leaves the generator to the engine
+// REMARK: 'hipdnn.sdpa' op stays: torch-mlir has no random numbers of a given generator
 // CHECK-LABEL: func.func @random
 // CHECK:         "hipdnn.sdpa"
-func.func @random(%q: tensor<1x2x8x4xf32>) -> tensor<1x2x8x4xf32> {
-  %0 = "hipdnn.sdpa"(%q, %q, %q) {dropout_probability = 0.5 : f32} : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>) -> tensor<1x2x8x4xf32>
+func.func @random(%q: tensor<1x2x8x4xf32>, %seed: tensor<1xi32>) -> tensor<1x2x8x4xf32> {
+  %0 = "hipdnn.sdpa"(%q, %q, %q, %seed, %seed) {dropout_probability = 0.5 : f32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1xi32>, tensor<1xi32>) -> tensor<1x2x8x4xf32>
   return %0 : tensor<1x2x8x4xf32>
 }
 
