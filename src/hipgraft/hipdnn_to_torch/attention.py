@@ -13,7 +13,12 @@ from hipgraft.hipdnn_to_torch.norms import present
 from hipgraft.hipdnn_to_torch.writer import NoForm, shape_of, spelled
 
 _KEYS = 3  # of the scores [B, H, Sq, Skv]
-_LOWEST = {"f32": -3.4028234663852886e38, "f64": -sys.float_info.max}
+_LOWEST = {
+    "f16": -65504.0,
+    "bf16": -3.3895313892515355e38,
+    "f32": -3.4028234663852886e38,
+    "f64": -sys.float_info.max,
+}
 
 
 def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:

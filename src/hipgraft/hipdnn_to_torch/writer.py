@@ -29,7 +29,8 @@ class Writer:
     """Writes torch ops at the insertion point, for one hipDNN op.
 
     Attributes:
-        wide: element type of the arithmetic: `f32`, `f64`, or for integers alone `si32` or wider.
+        wide: element type of the arithmetic: the op's compute type, else `f32`, `f64` for `f64`,
+            or for integers alone `si32` or wider.
     """
 
     def __init__(self, op: hipdnn.HipdnnOp):
@@ -38,6 +39,9 @@ class Writer:
             for values in (op.operation.operands, op.operation.results)
         )
         self.wide = _wide_type(operands, results)
+        declared = op.compute_type if isinstance(op, hipdnn.ComputeOp) else None
+        if isinstance(declared, ir.FloatType) and self.wide.startswith("f"):
+            self.wide = str(declared)
 
     def read(self, value: ir.Value, *, wide: bool = True) -> ir.Value:
         """A builtin tensor as a torch one, of the arithmetic's type if it is `wide`."""
