@@ -8,7 +8,7 @@
 // REMARK: remark: 'hipdnn.graph' op does not compile for gfx1100: failed to legalize operation 'vector.store'{{.*}}; its 3 ops are taken apart
 // REMARK: remark: 'hipdnn.fallback' op does not compile for gfx1100: {{.*}}; its 2 ops are taken apart
 // REMARK: remark: 'hipdnn.block_scale_quantize' op does not compile for gfx1100: failed to legalize {{.*}} [missed=hipdnn-compile:kept]
-// REPRODUCER: // RUN: iree-compile {{.*}}--iree-rocm-target=gfx1100
+// REPRODUCER: iree-compile {{.*}}--iree-rocm-target=gfx1100
 
 // CHECK-LABEL: func.func @main
 // CHECK:         %[[A:.*]] = "hipdnn.execute"(%{{.*}}) {callee = @[[F:.*]]} : (tensor<64x128xf32>)
