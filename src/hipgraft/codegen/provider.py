@@ -194,7 +194,7 @@ def compile_schedule(
     session.run(module, compile_from="flow", compile_to="executable-targets")
     schedule = read(module, kind)
     if save_temps is not None:
-        save_temps.write("schedule.mlir", _readable(module))
+        save_temps.write("schedule.mlir", _schedule_text(module))
     _keep_executables(module)
     session.run(module, compile_from="executable-targets", compile_to="hal")
     objects = [data for binary in executable_binaries(module) for data in form.extract(binary)]
@@ -250,8 +250,27 @@ def _parse(session: IreeSession, text: str) -> ir.Module:
     return module
 
 
-def _readable(module: ir.Module) -> str:
-    return module.operation.get_asm(large_elements_limit=_PRINTED_ELEMENTS)
+def _schedule_text(module: ir.Module) -> str:
+    """Prints the host program and what it launches, without the kernels' code."""
+    bodies = [(op.block, op) for op in _kernel_bodies(module)]
+    for _, body in bodies:
+        body.detach_from_parent()
+    text = module.operation.get_asm(large_elements_limit=_PRINTED_ELEMENTS)
+    for block, body in bodies:
+        block.append(body)
+    return text
+
+
+def _kernel_bodies(module: ir.Module) -> list[ir.Operation]:
+    return [
+        op.operation
+        for executable in module.body.operations
+        if executable.operation.name == "hal.executable"
+        for variant in executable.operation.regions[0].blocks[0].operations
+        if variant.operation.name == "hal.executable.variant"
+        for op in variant.operation.regions[0].blocks[0].operations
+        if op.operation.name == "builtin.module"
+    ]
 
 
 def _keep_executables(module: ir.Module) -> None:
