@@ -257,7 +257,7 @@ def _schedule_text(module: ir.Module) -> str:
         body.detach_from_parent()
     text = module.operation.get_asm(large_elements_limit=_PRINTED_ELEMENTS)
     for block, body in bodies:
-        block.append(body)
+        ir.InsertionPoint.at_block_terminator(block).insert(body)
     return text
 
 

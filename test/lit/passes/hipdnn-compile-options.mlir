@@ -13,7 +13,7 @@
 
 // INPUT: func.func @main(%{{.*}}: tensor<8xf32>)
 // SCHEDULE: stream.cmd.dispatch @main_dispatch_0
-// FLAG: error: invalid compiler flags: option not found: no-such-flag
+// FLAG: error: invalid compiler flags: Unknown command line argument '--no-such-flag'
 // TARGET: error: unknown target 'gfx94': did you mean 'gfx942'
 // EMPTY: error: option 'target' of 'hipdnn-compile' names no architecture
 // TEMPS: error: cannot write '{{.*}}relu_0.gfx942.input.mlir': {{File exists|Not a directory}}
