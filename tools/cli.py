@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hipgraft.diagnostic_printer import DiagnosticPrinter
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostics import HipgraftError, HipgraftWarning
 
 
 def run_tool(body: Callable[[], int]) -> int:
-    """Runs a tool's body and returns its exit status; user errors are printed as MLIR's."""
+    """Runs a tool's body; returns its exit status. Errors and warnings are printed as MLIR's."""
     try:
-        return body()
+        with _warnings_as_diagnostics():
+            return body()
     except HipgraftError as error:
         DiagnosticPrinter(sys.stderr).print_error(error)
         return 1
@@ -26,6 +29,22 @@ def run_tool(body: Callable[[], int]) -> int:
         # The reader has gone; Python would complain once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+@contextmanager
+def _warnings_as_diagnostics() -> Generator[None, None, None]:
+    printer, show = DiagnosticPrinter(sys.stderr), warnings.showwarning
+
+    def print_or_show(message: Warning | str, *rest: Any) -> None:
+        if isinstance(message, HipgraftWarning):
+            printer.print(message.diagnostic)
+        else:
+            show(message, *rest)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", HipgraftWarning)
+        warnings.showwarning = print_or_show
+        yield
 
 
 def version_text(tool: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import Diagnostic, HipgraftError, Severity
+from hipgraft.diagnostics import HipgraftError
 from hipgraft.tools import cli
 
 if TYPE_CHECKING:
@@ -80,10 +80,11 @@ def _export_json(flags: argparse.Namespace) -> bytes:
 
 def _export_flatbuffer(flags: argparse.Namespace) -> bytes:
     from hipgraft import hipdnn_io
+    from hipgraft.hipdnn_io.files import warn
 
     document = _exported(flags)
     data = hipdnn_io.write_flatbuffer(document)
-    _warn(document)
+    warn(document)
     return data
 
 
@@ -97,10 +98,11 @@ _TRANSLATIONS: dict[str, tuple[Translation, str]] = {
 
 def _module_text(document: GraphDocument) -> bytes:
     from hipgraft import hipdnn_io
+    from hipgraft.hipdnn_io.files import warn
     from hipgraft.program import module_bytes
 
     module = hipdnn_io.import_document(document)
-    _warn(document)
+    warn(document)
     return module_bytes(module)
 
 
@@ -111,14 +113,6 @@ def _exported(flags: argparse.Namespace) -> GraphDocument:
 
     module = read_mlir(Path(flags.input), make_context())
     return hipdnn_io.export_graph(hipdnn_io.find_graph(module, flags.graph))
-
-
-def _warn(document: GraphDocument) -> None:
-    from hipgraft.diagnostic_printer import DiagnosticPrinter
-
-    printer = DiagnosticPrinter(sys.stderr)
-    for warning in document.warnings:
-        printer.print(Diagnostic(Severity.WARNING, warning, document.source))
 
 
 def _read(path: str) -> bytes:

@@ -47,6 +47,18 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+class HipgraftWarning(UserWarning):
+    """What a user should know of a file that is read; tools print its diagnostic.
+
+    Attributes:
+        diagnostic: the warning and its place.
+    """
+
+    def __init__(self, message: str, location: str = ""):
+        self.diagnostic = Diagnostic(Severity.WARNING, message, location)
+        super().__init__(str(self.diagnostic))
+
+
 class HipgraftError(Exception):
     """A user-facing error; tools print it and exit with status 1.
 

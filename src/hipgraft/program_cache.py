@@ -48,6 +48,9 @@ def program_key(
     """
     if service.cache is None or config.save_temps:
         return None
+    if model.suffix in (".json", ".fb"):
+        # Quickly read, and what is warned of is to be told each time.
+        return None
     try:
         data = model.read_bytes()
     except OSError:

@@ -61,6 +61,11 @@ BROKEN = [
         "node 'node': unknown type 'SliceAttributes'",
     ),
     ("matmul", put("nodes", 0, "type", ...), "nodes[0]: requires field 'type'"),
+    (
+        "matmul",
+        put("nodes", 0, "inputs", [1]),
+        "nodes[0]: expected field 'inputs' to be an object, but found [1]",
+    ),
     ("matmul", put("nodes", ...), "graph: requires field 'nodes'"),
     ("matmul", put("nodes", []), "graph has no nodes"),
     (
@@ -166,6 +171,20 @@ def test_broken_graph_is_refused(name: str, change: Any, message: str):
         hipdnn_io.import_document(hipdnn_io.read_json(text), CONTEXT)
     assert caught.value.message == message
     assert caught.value.location.startswith("<hipdnn graph>")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"nodes": [9223372036854775808]}', "integer 9223372036854775808 has more than 64 bits"),
+        ("[" * 100_000, "invalid JSON: nested too deeply"),
+    ],
+)
+def test_what_python_cannot_read_is_refused(text: str, message: str):
+    with pytest.raises(HipgraftError) as caught:
+        hipdnn_io.read_json(text, "graph.json")
+    assert caught.value.message == message
+    assert caught.value.location == "graph.json"
 
 
 def test_syntax_error_is_located():

@@ -60,10 +60,9 @@ def read(
         specialize_functions(module, shapes or {}, variants, dynamic=dynamic)
         return module
     if path.suffix in (".json", ".fb"):
-        from hipgraft.hipdnn_io import import_document
-        from hipgraft.hipdnn_io.files import read_file
+        from hipgraft.hipdnn_io.files import read_module
 
-        return import_document(read_file(path), context)
+        return read_module(path, context)
     raise HipgraftError(
         f"unknown kind of file '{path.suffix}'; expected .onnx, .mlir, .mlirbc, .json or .fb",
         location=str(path),

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import HipgraftError, HipgraftWarning
 from hipgraft.hipdnn_io.document import GraphDocument
 from hipgraft.hipdnn_io.flatbuffer_reader import read_flatbuffer
+from hipgraft.hipdnn_io.importer import import_document
 from hipgraft.hipdnn_io.json_reader import document_of, parse
 from hipgraft.hipdnn_io.templates import expand_template, is_template, sweep_cases
 
 _TEMPLATE = "graph.template.json"
+
+
+def read_module(path: str | Path, context: ir.Context) -> ir.Module:
+    """Reads a graph as a module of one function; warns of what the file has besides.
+
+    Raises:
+        HipgraftError: the file is missing or no graph.
+    """
+    document = read_file(path)
+    module = import_document(document, context)
+    warn(document)
+    return module
+
+
+def warn(document: GraphDocument) -> None:
+    """Emits what reading or writing a graph found, e.g. unknown fields, as Python warnings."""
+    for message in document.warnings:
+        warnings.warn(HipgraftWarning(message, document.source), stacklevel=2)
 
 
 def read_file(path: str | Path) -> GraphDocument:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.hipdnn_io.checked import Fields
@@ -40,10 +41,19 @@ def parse(text: str, source: str) -> Json:
     """Parses JSON.
 
     Raises:
-        HipgraftError: a located syntax error.
+        HipgraftError: a located syntax error, or a number that hipDNN's schema cannot hold.
     """
+
+    def integer(digits: str) -> int:
+        value = int(digits)
+        if not -(2**63) <= value < 2**63:
+            raise HipgraftError(f"integer {digits} has more than 64 bits", location=source)
+        return value
+
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=integer)
+    except RecursionError:
+        raise HipgraftError("invalid JSON: nested too deeply", location=source) from None
     except json.JSONDecodeError as error:
         where = f"{source}:{error.lineno}:{error.colno}"
         raise HipgraftError(f"invalid JSON: {error.msg.lower()}", location=where) from None
@@ -114,8 +124,8 @@ def _node(value: Json, where: str, source: str) -> NodeDocument:
         fields={},
     )
     for section in SECTIONS:
-        if isinstance(fields.members.get(section), dict):
-            _add_fields(node, section, fields.members.pop(section), fields)
+        members = cast(dict[str, Json], fields.take(section, dict, {}))
+        _add_fields(node, section, members, fields)
     _add_fields(node, "", fields.members, fields)
     return node
 
