@@ -171,6 +171,23 @@ def test_launch_forms(kernel: str, form: str) -> None:
 
 
 @requires_emulator
+@pytest.mark.parametrize("form", ["plain", "llvm"])
+def test_shared_memory_that_is_not_static(form: str) -> None:
+    """Results of older releases may need it, beyond what the code object has."""
+    text = module(kernels("sub"), binary("sub"), body=FORMS[form]("sub"))
+    parsed = migraphx.parse_module(text, 1, "host.mlir", make_context())
+    Runner(keep_reproducer=False).run(parsed, [MigraphxIreeGenPass()])
+    with parsed.context:
+        exported = parsed.operation.attributes["iree.export"]
+        more = str(exported).replace("workgroup_memory = 0 :", "workgroup_memory = 640 :")
+        parsed.operation.attributes["iree.export"] = ir.Attribute.parse(more)
+    Runner(keep_reproducer=False).run(parsed, [RockIreeMergePass()])
+    assert re.search(r"dynamic_shared_memory_size %\w+", str(parsed))
+    assert re.search(r"constant\W.*640", str(parsed))
+    check(parsed, "sub")
+
+
+@requires_emulator
 def test_an_argument_used_twice() -> None:
     """The kernel takes it once. The prototype passed four pointers to a kernel of two."""
     merged = merge(module(kernels("square"), binary("square"), body=sync("square", PASSED)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from hipgraft.bindings import ir
 from hipgraft.codegen.constant_fills import constant_bytes, fills
 from hipgraft.codegen.entry import find_entry
+from hipgraft.codegen.foreign_ir import plain_name
 from hipgraft.codegen.kernel import Access, Binding, Copy, Dispatch, Fill, Step, Triple
 from hipgraft.codegen.static_values import StaticValues
 from hipgraft.codegen.step_rewrites import aligned, protect_operands, uses, write_results_directly
@@ -98,7 +99,7 @@ def read_schedule(module: ir.Module, num_operands: int, num_results: int) -> Sch
     """
     reader = _ScheduleReader(module, num_operands, num_results)
     for op in module.body.operations:
-        if op.operation.name == "util.initializer":
+        if plain_name(op.operation) == "util.initializer":
             reader.read_initializer(op.operation)
     reader.read_function(find_entry(module))
     return reader.finish()
@@ -183,11 +184,12 @@ class _ScheduleReader:
             self._read(op.operation)
 
     def _read(self, op: ir.Operation) -> None:
-        if op.name in _IGNORED or op.name.startswith(_ARITHMETIC):
+        name = plain_name(op)
+        if name in _IGNORED or name.startswith(_ARITHMETIC):
             return
-        reader = self._readers.get(op.name)
+        reader = self._readers.get(name)
         if reader is None:
-            raise CodegenError(f"the schedule holds '{op.name}', which cannot be launched")
+            raise CodegenError(f"the schedule holds '{name}', which cannot be launched")
         reader(op)
 
     def _read_nested(self, op: ir.Operation) -> None:
@@ -315,7 +317,7 @@ class _ScheduleReader:
 def read_exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
     """Yields the kernels of a module after `executable-targets`, by name."""
     for executable in module.body.operations:
-        if executable.operation.name != "hal.executable":
+        if plain_name(executable.operation) != "hal.executable":
             continue
         for variant in _children(executable.operation, "hal.executable.variant"):
             for export in _children(variant, "hal.executable.export"):
@@ -324,7 +326,7 @@ def read_exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
 
 def _children(op: ir.Operation, name: str) -> Iterator[ir.Operation]:
     for child in op.regions[0].blocks[0].operations:
-        if child.operation.name == name:
+        if plain_name(child.operation) == name:
             yield child.operation
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from hipgraft.bindings import ir
+from hipgraft.codegen.foreign_ir import plain_name
 from hipgraft.diagnostics import CodegenError
 
 
@@ -100,7 +101,7 @@ class StaticValues:
         if isinstance(value.owner, ir.Block):
             raise CodegenError("the schedule depends on a value that is not static")
         op = value.owner.operation
-        if op.name == "util.assume.int":
+        if plain_name(op) == "util.assume.int":
             return self(op.operands[cast(ir.OpResult, value).result_number])
         return evaluate(op, [self(operand) for operand in op.operands])
 
@@ -128,8 +129,9 @@ def _constant(op: ir.Operation) -> int:
 
 
 def _arithmetic(op: ir.Operation, operands: list[int]) -> int:
-    if op.name in _BINARY:
-        return _BINARY[op.name](operands[0], operands[1])
+    name = plain_name(op)
+    if name in _BINARY:
+        return _BINARY[name](operands[0], operands[1])
     if op.name == "arith.index_castui":
         return _truncated(op, operands[0])
     if op.name in _WIDTH_CASTS:

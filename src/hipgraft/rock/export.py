@@ -96,7 +96,9 @@ def _properties(exported: Exported) -> dict[str, ir.Attribute]:
             "kernel": ir.StringAttr.get(single.kernel),
             "workgroup_count": ir.DenseI64ArrayAttr.get(single.grid),
             "workgroup_sizes": ir.DenseI64ArrayAttr.get(single.block),
-            "workgroup_memory": _i64(code.kernels[single.kernel].lds_size),
+            "workgroup_memory": _i64(
+                code.kernels[single.kernel].lds_size + single.dynamic_shared_memory
+            ),
             "arguments": ir.DenseI64ArrayAttr.get([b.buffer for b in single.bindings]),
         }
         return properties
@@ -189,18 +191,18 @@ def _read_objects(objects: Sequence[gpu_d.ObjectAttr]) -> Exported:
 
 def _single_step(properties: ir.DictAttr, code: bytes) -> Dispatch:
     name = _text(properties, "kernel")
+    info = CodeObject.parse(code).kernels[name]
     if "arguments" in properties:
         order = list(ir.DenseI64ArrayAttr(properties["arguments"]))
     else:
         # The prototype took the arguments to be in the function's order.
-        arguments = CodeObject.parse(code).kernels[name].arguments
-        order = list(range(sum(argument.kind == "global_buffer" for argument in arguments)))
+        order = list(range(sum(each.kind == "global_buffer" for each in info.arguments)))
     return Dispatch(
         object=0,
         kernel=name,
         grid=_triple(properties, "workgroup_count"),
         block=_triple(properties, "workgroup_sizes"),
-        dynamic_shared_memory=0,
+        dynamic_shared_memory=max(0, _number(properties, "workgroup_memory") - info.lds_size),
         bindings=tuple(Binding(buffer, 0, 0, "read_write") for buffer in order),
         constants=(),
     )
@@ -216,7 +218,7 @@ def _text(properties: ir.DictAttr, name: str) -> str:
 
 
 def _number(properties: ir.DictAttr, name: str) -> int:
-    return ir.IntegerAttr(properties[name]).value
+    return ir.IntegerAttr(properties[name]).value if name in properties else 0
 
 
 def _i64(value: int) -> ir.Attribute:

@@ -7,11 +7,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.code_object import CodeObject
 from hipgraft.codegen.entry import add_result_buffers, signature
-from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.foreign_ir import without_dialects
+from hipgraft.codegen.kernel import Dispatch, Kernel
 from hipgraft.codegen.provider import SCHEDULE_FLAGS, make_kernel
 from hipgraft.codegen.schedule import read_schedule
 from hipgraft.codegen.target import Target
@@ -44,7 +47,13 @@ def compile_externally(
         add_result_buffers(module)
         (work / "input.mlir").write_text(str(module))
         compiler = _Compiler(work, [*target.device_flags, *flags, *SCHEDULE_FLAGS], settings)
-        compiler.run("input.mlir", "--compile-to=executable-targets", "-o", "schedule.mlir")
+        compiler.run(
+            "input.mlir",
+            "--compile-to=executable-targets",
+            "--mlir-print-op-generic",
+            "-o",
+            "schedule.mlir",
+        )
         scheduled = _parse((work / "schedule.mlir").read_text())
         schedule = read_schedule(scheduled, len(kind.inputs), len(kind.results))
         compiler.run(
@@ -56,12 +65,25 @@ def compile_externally(
             "binary.mlir",
         )
         objects = [path.read_bytes() for path in sorted((work / "binaries").glob("*.hsaco"))]
-        return make_kernel(target, objects, schedule)
+        return _with_static_memory(make_kernel(target, objects, schedule))
+
+
+def _with_static_memory(kernel: Kernel) -> Kernel:
+    """Older versions name the shared memory that the code object has already once more."""
+    codes = [CodeObject.parse(data) for data in kernel.objects]
+    steps = [
+        replace(step, dynamic_shared_memory=0)
+        if isinstance(step, Dispatch)
+        and step.dynamic_shared_memory <= codes[step.object].kernels[step.kernel].lds_size
+        else step
+        for step in kernel.steps
+    ]
+    return replace(kernel, steps=tuple(steps))
 
 
 def _parse(text: str) -> ir.Module:
     try:
-        return ir.Module.parse(text)
+        return ir.Module.parse(without_dialects(text))
     except ir.MLIRError as error:
         raise CodegenError(f"the compiler's internal IR is of another version: {error}") from None
 
@@ -87,8 +109,8 @@ class _Compiler:
             if done.returncode == 0:
                 return
             self._settings.tell(2, f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-            unknown = _UNKNOWN.search(done.stderr)
-            if unknown is None or not self._replace(unknown[1]):
+            unknown = _UNKNOWN.findall(done.stderr)
+            if not any([self._replace(name) for name in unknown]):
                 raise CodegenError(_first_error(done.stderr))
 
     def _call(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -110,7 +132,9 @@ class _Compiler:
             if name in _OLDER_NAMES:
                 self._flags.append(f"{_OLDER_NAMES[name]}={value}")
             else:
-                self._settings.tell(0, f"warning: 'iree-compile' has no flag '{name}'")
+                # Those of the user's; without our own it only makes other kernels.
+                level = 0 if flag in self._settings.flags else 2
+                self._settings.tell(level, f"warning: 'iree-compile' has no flag '{name}'")
         return bool(known)
 
 
@@ -122,6 +146,11 @@ def _program(settings: Settings) -> list[str]:
 
 
 def _first_error(output: str) -> str:
-    lines = [line for line in output.splitlines() if "error:" in line]
+    # A pass pipeline that it does not know is reported, and then left out.
+    lines = [
+        line
+        for line in output.splitlines()
+        if "error:" in line and not line.startswith("MLIR Textual PassPipeline Parser")
+    ]
     message = lines[0].partition("error:")[2].strip() if lines else output.strip()
     return message or "the compiler failed without a message"

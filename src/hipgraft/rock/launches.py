@@ -53,14 +53,16 @@ def _replace_by_one(launch: ir.Operation, binary: str, step: Dispatch) -> None:
     sizes = [_constant(extent, size_type, launch.location) for extent in (*step.grid, *step.block)]
     tokens, objects = _segment(launch, _ASYNC), _segment(launch, _OBJECT)
     attributes = host_ops.attributes_of(launch)
-    # What IREE's kernel needs of shared memory is static; what rocMLIR's needed is gone.
-    segments = [len(tokens), *[1] * 6, 0, 0, 0, 0, len(arguments), len(objects)]
+    # What rocMLIR's kernel needed of shared memory is gone; what IREE's needs is mostly static.
+    memory = step.dynamic_shared_memory
+    shared = [_constant(memory, ir.IntegerType.get_signless(32), launch.location)] if memory else []
+    segments = [len(tokens), *[1] * 6, 0, 0, 0, len(shared), len(arguments), len(objects)]
     attributes["kernel"] = ir.SymbolRefAttr.get([binary, step.kernel])
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
     made = ir.Operation.create(
         "gpu.launch_func",
         results=[result.type for result in launch.results],
-        operands=[*tokens, *sizes, *arguments, *objects],
+        operands=[*tokens, *sizes, *shared, *arguments, *objects],
         attributes=attributes,
         loc=launch.location,
     )
