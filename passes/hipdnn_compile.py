@@ -23,7 +23,7 @@ from hipgraft.service.reproducer import leave_input
 from hipgraft.service.service import Request, current_service
 from hipgraft.service.unit import Outcome
 from hipgraft.splitting import can_split, compute_ops, split
-from hipgraft.tuning.decision import Trial
+from hipgraft.tuning.decision import Decision, Trial
 from hipgraft.tuning.plans import Choices
 
 
@@ -196,24 +196,38 @@ class _Compiler:
             message = f"'{symbol}' for {target.name} {decision}"
             self._state.passed(op, "lowering", message, plan=str(plan), source=decision.source)
         if decision.chosen.problems:
-            self._state.count("pathological")
-            flags = (*target.device_flags, *self._flags(target), *plan.flags)
-            text = outcome.artifacts.get("input.mlir", b"")
-            note = leave_input(f"{symbol}.{target.name}", text, flags)
-            message = "; ".join((*decision.chosen.problems, note))
-            self._state.missed(op, "pathological", f"'{symbol}' for {target.name}: {message}")
+            self._report_problems(op, symbol, target, outcome, decision)
+
+    def _report_problems(
+        self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome, decision: Decision
+    ) -> None:
+        """Leaves what a maintainer of the compiler needs to see them again."""
+        self._state.count("pathological")
+        problems = decision.chosen.problems
+        flags = (*target.device_flags, *self._flags(target), *decision.chosen.plan.flags)
+        text = outcome.artifacts.get("input.mlir", b"")
+        # What other lowerings of the same graph cost is what a better compiler could reach.
+        seen = (*problems, *(f"another lowering, {trial}" for trial in decision.rejected))
+        note = leave_input(f"{symbol}.{target.name}", text, flags, seen)
+        message = f"'{symbol}' for {target.name}: {'; '.join((*problems, note))}"
+        facts = {"problems": "; ".join(problems), "reproducer": note}
+        self._state.missed(
+            op, "pathological", message, executable=symbol, target=target.name, **facts
+        )
 
     def _report_work(self, op: ir.Operation, symbol: str, target: Target, trial: Trial) -> None:
         """Says what the graph needs at least, beside what its kernel does."""
-        if not any(each.figures for each in trial.verdicts):
+        figures = {name: value for each in trial.verdicts for name, value in each.figures.items()}
+        if not figures:
             return
         work = Choices(op, target).work()
         least = work.least_matrix_instructions(target.name)
         message = f"'{symbol}' for {target.name} needs {least} matrix instructions"
         message += f" and {work.bytes} bytes at least; it does"
-        figures = {name: value for each in trial.verdicts for name, value in each.figures.items()}
         done = ", ".join(f"{name} {value:g}" for name, value in figures.items())
-        self._state.analysis(op, "work", f"{message} {done}", **figures)
+        facts = {"executable": symbol, "target": target.name, "plan": str(trial.plan)}
+        bounds = {"least-matrix-instructions": least, "least-bytes": work.bytes}
+        self._state.analysis(op, "work", f"{message} {done}", **facts, **bounds, **figures)
 
     def _take_apart(self, op: ir.Operation, failure: CodegenError) -> None:
         """Splits a container that does not compile, or gives its only op back.

@@ -14,6 +14,7 @@ from hipgraft.report import GraphRow, KernelRow, LaunchRow, Report
 from hipgraft.tools.memory_chart import print_plans
 
 _WIDTH_OFF_TERMINAL = 120
+_PATHOLOGICAL = "pathological"  # has a table of its own
 
 
 def print_report(report: Report, targets: Sequence[str]) -> None:
@@ -33,9 +34,10 @@ def print_report(report: Report, targets: Sequence[str]) -> None:
     if report.kernels:
         console.print(_kernels(report.kernels))
     print_plans(console, report.remarks)
-    choices = [remark for remark in report.remarks if remark.name == "lowering"]
-    if choices:
-        console.print(_choices(choices))
+    for name, table in (("work", _work), ("lowering", _choices), (_PATHOLOGICAL, _pathological)):
+        remarks = [remark for remark in report.remarks if remark.name == name]
+        if remarks:
+            console.print(table(remarks))
     if report.declined:
         console.print(_declined(report))
 
@@ -87,10 +89,47 @@ def _choices(remarks: Sequence[Remark]) -> Table:
     return table
 
 
+def _work(remarks: Sequence[Remark]) -> Table:
+    """What graphs need at least, and what their kernels hold and do."""
+    title = "work: what kernels hold or do (what their graphs need at least)"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    texts = ("executable", "target", "plan")
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in ("matrix instructions", "bytes", "wave instructions", "us"):
+        table.add_column(name, justify="right")
+    for remark in remarks:
+        numbers = {name: _number(text) for name, text in remark.args.items() if name not in texts}
+        table.add_row(
+            *(remark.args[name] for name in texts),
+            f"{numbers.get('matrix-instructions', '')} ({numbers['least-matrix-instructions']})",
+            f"{numbers.get('bytes', '')} ({numbers['least-bytes']})",
+            numbers.get("instructions", ""),
+            numbers.get("microseconds", ""),
+        )
+    return table
+
+
+def _number(text: str) -> str:
+    return f"{float(text):,.0f}"
+
+
+def _pathological(remarks: Sequence[Remark]) -> Table:
+    """Kernels that a better compiler would make better, with files to show it."""
+    table = Table(title="still pathological", title_justify="left")
+    for name in ("executable", "target", "problem", "reproducer"):
+        table.add_column(name, overflow="fold")
+    for remark in remarks:
+        names = ("executable", "target", "problems", "reproducer")
+        table.add_row(*(remark.args[name] for name in names))
+    return table
+
+
 def _declined(report: Report) -> Table:
     """One row per pass and reason; the message is that of the first."""
-    counts = Counter((remark.pass_name, remark.name) for remark in report.declined)
-    first = {(r.pass_name, r.name): r.message for r in reversed(report.declined)}
+    declined = [remark for remark in report.declined if remark.name != _PATHOLOGICAL]
+    counts = Counter((remark.pass_name, remark.name) for remark in declined)
+    first = {(r.pass_name, r.name): r.message for r in reversed(declined)}
     table = Table("pass", "reason", "times", "for example", title="declined", title_justify="left")
     for (pass_name, name), count in counts.most_common():
         table.add_row(pass_name, name, str(count), first[pass_name, name])

@@ -7,19 +7,27 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 
+from hipgraft.service.keys import compiler_version
 
-def leave_input(name: str, text: bytes, flags: Sequence[str]) -> str:
-    """Writes the compiler's input and the command that fails on it to a temporary file.
+# Leaves each kernel's assembly (`*.rocmasm`), in which figures of kernels are seen.
+_ASSEMBLY = "--iree-hal-dump-executable-intermediates-to=%t"
+
+
+def leave_input(name: str, text: bytes, flags: Sequence[str], problems: Sequence[str] = ()) -> str:
+    """Writes the compiler's input and the command that shows the problem to a temporary file.
 
     Args:
         name: goes into the file's name.
         text: the compiler's input.
         flags: all of the compiler's flags.
+        problems: what is wrong with the kernels; the command leaves their assembly then.
 
     Returns:
         A note that says where it is.
     """
-    command = f"// RUN: iree-compile %s {shlex.join(flags)} -o /dev/null\n"
+    more = f" {_ASSEMBLY}" if problems else ""
+    command = f"// RUN: iree-compile %s {shlex.join(flags)}{more} -o /dev/null\n"
+    command += "".join(f"// IREE {compiler_version()}: {problem}\n" for problem in problems)
     try:
         handle, path = tempfile.mkstemp(prefix=f"hipgraft-{name}-", suffix=".mlir")
         with os.fdopen(handle, "wb") as file:

@@ -28,11 +28,31 @@ _NEGLIGIBLE = 1 << 14
 # A workgroup that multiplies matrices makes a tile of at least this many elements.
 _SMALLEST_TILE = 16 * 16
 
+# A workgroup for each few results of a product loads each operand again for them.
+_FEW_RESULTS = 16
+_MANY_GROUPS = 512
+
+# A reduction that is split into less than this is mostly launches.
+_SMALLEST_PART = 1 << 10
+
+# Fewer workgroups leave a device idle.
+_FEWEST_GROUPS = 8
+
+# IREE calls so what reduces; the latter puts the parts of a split reduction or product together.
+_REDUCES = re.compile(r"_reduc(?:e|tion)_")
+_MERGES = "_reduce_"
+
 # Bytes of workspace that are rather scores and copies than partial sums: times those of the graph.
 _LARGE_TRANSIENTS = 8
 
-# What a launch costs besides its waves, in wave instructions.
+# What a launch, and each of its waves, costs besides the work, in wave instructions.
 _LAUNCH = 1 << 12
+_WAVE = 24
+
+# Wave instructions that an operation of a contraction takes, of a lane or of a matrix instruction:
+# loads and addresses besides.
+_PER_SCALAR = 1.5
+_PER_MATRIX = 8
 
 
 class StaticJudge:
@@ -78,8 +98,35 @@ def _problems(
     if _lacks_matrix(launch, figures, matrix, kernel, work):
         yield f"{name} contracts without matrix instructions"
     groups = prod(launch.grid)
-    if matrix and groups * _SMALLEST_TILE > 4 * _written(launch) and groups > work.outputs // 16:
+    if _is_scattered(launch, matrix, work):
         yield f"{name} has {groups} workgroups for {work.outputs} elements of results"
+    if _REDUCES.search(launch.kernel):
+        is_split = any(_MERGES in step.kernel for step in kernel.dispatches)
+        yield from _badly_spread(launch, figures, is_split)
+
+
+def _badly_spread(launch: Dispatch, figures: KernelFigures, is_split: bool) -> Iterator[str]:
+    """What is wrong with how a reduction is spread over workgroups and their lanes."""
+    name, groups, lanes = f"kernel '{launch.kernel}'", prod(launch.grid), prod(launch.block)
+    each = _moved(launch) // groups
+    if is_split and groups > 1 and each <= _SMALLEST_PART and _written(launch) <= 8 * groups:
+        yield f"{name} reduces {each} bytes in each of {groups} workgroups"
+    if lanes < figures.wavefront and each > _SMALLEST_PART:
+        yield f"{name} reduces {each} bytes by {lanes} work items of a workgroup"
+
+
+def _is_scattered(launch: Dispatch, matrix: int, work: GraphWork) -> bool:
+    """Whether a product has a workgroup for each few of its results."""
+    groups = prod(launch.grid)
+    if matrix:
+        few = groups * _SMALLEST_TILE > 4 * _written(launch)
+    else:
+        few = groups >= _MANY_GROUPS and _is_contraction(launch)
+    return few and groups > work.outputs // _FEW_RESULTS
+
+
+def _is_contraction(launch: Dispatch) -> bool:
+    return _CONTRACTS.search(launch.kernel) is not None
 
 
 def _is_scalar_attention(launch: Dispatch, matrix: int) -> bool:
@@ -97,35 +144,60 @@ def _lacks_matrix(
         return False
     # A product that IREE sees as a reduction has lost its name; then no launch has any.
     alone = len(kernel.dispatches) == 1
-    return alone or _CONTRACTS.search(launch.kernel) is not None
+    return alone or _is_contraction(launch)
 
 
 def _scratch_cost(launch: Dispatch, figures: KernelFigures) -> float:
     """An estimate of wave instructions: each word is written and read once."""
-    waves = prod(launch.grid) * -(-prod(launch.block) // figures.wavefront)
-    return 2 * waves * figures.scratch // 4
+    return 2 * _waves(launch, figures) * figures.scratch // 4
+
+
+def _waves(launch: Dispatch, figures: KernelFigures) -> int:
+    return prod(launch.grid) * -(-prod(launch.block) // figures.wavefront)
 
 
 def _written(launch: Dispatch) -> int:
     return sum(binding.length for binding in launch.bindings if binding.access != "read")
 
 
+def _moved(launch: Dispatch) -> int:
+    """Bytes that a launch reads and writes, each range once."""
+    return sum(binding.length for binding in launch.bindings)
+
+
 def _cost(
     kernel: Kernel, figures: list[KernelFigures], matrix: list[int], work: GraphWork
 ) -> float:
-    """An estimate of wave instructions: contractions, bytes of each launch, and launches."""
+    """An estimate of wave instructions: contractions, bytes of each launch, waves and launches."""
+    products = sum(_is_contraction(launch) for launch in kernel.dispatches)
     total = 0.0
     for launch, each, count in zip(kernel.dispatches, figures, matrix, strict=True):
-        moved = sum(binding.length for binding in launch.bindings)
-        total += _LAUNCH + moved / (4 * each.wavefront)
+        total += _LAUNCH + _WAVE * _waves(launch, each) + _loads(launch, each)
         if _is_scalar_attention(launch, count):
             total += work.flops
         elif _lacks_matrix(launch, each, count, kernel, work):
             # Element by element, each operand is loaded by the lane that multiplies it.
             total += 8 * work.least_instructions(each.wavefront)
+        elif _is_contraction(launch):
+            total += _product_cost(kernel, each, count, work) / products
         # Spills are in the loops; other scratch memory is an array of each work item.
         total += 100 * each.spills * prod(launch.grid) + _scratch_cost(launch, each)
     return total
+
+
+def _loads(launch: Dispatch, figures: KernelFigures) -> float:
+    """Loads and stores of 4 bytes a lane; few workgroups take as long as more would."""
+    if not _REDUCES.search(launch.kernel):
+        return _moved(launch) / (4 * figures.wavefront)
+    lanes = min(prod(launch.block), figures.wavefront)
+    return _moved(launch) / (4 * lanes) * max(_FEWEST_GROUPS / prod(launch.grid), 1)
+
+
+def _product_cost(kernel: Kernel, figures: KernelFigures, matrix: int, work: GraphWork) -> float:
+    """An estimate of wave instructions of all contractions, done as in this launch."""
+    if matrix:
+        return _PER_MATRIX * work.least_matrix_instructions(kernel.target)
+    return _PER_SCALAR * work.flops / figures.wavefront
 
 
 def _summary(kernel: Kernel, figures: list[KernelFigures], matrix: list[int]) -> dict[str, float]:
@@ -133,6 +205,7 @@ def _summary(kernel: Kernel, figures: list[KernelFigures], matrix: list[int]) ->
         "launches": len(kernel.dispatches),
         "workgroups": sum(prod(launch.grid) for launch in kernel.dispatches),
         "matrix-instructions": sum(matrix),
+        "bytes": sum(_moved(launch) for launch in kernel.dispatches),
         "spills": sum(each.spills for each in figures),
         "scratch": max(each.scratch for each in figures),
         "lds": max(each.lds for each in figures),

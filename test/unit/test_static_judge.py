@@ -1,0 +1,121 @@
+"""The static judge against counted work: what it calls pathological, and what it takes instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from emulator import emulator_directory, requires_emulator
+from lowering_cases import splat, tensor_type
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.diagnostics import CodegenError
+from hipgraft.dialects import hipdnn
+from hipgraft.tuning.counted import CountedJudge
+from hipgraft.tuning.plans import Choices
+from hipgraft.tuning.static import StaticJudge
+
+_ALIVE: list[ir.Module] = []  # an operation does not keep its module
+
+Shape = Sequence[int]
+GFX942 = Target.parse("gfx942")
+
+
+def graph(operands: Sequence[Shape], result: Shape, build: Callable[..., Any]) -> ir.Operation:
+    """Returns a graph of f16 operands and results."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            types = [tensor_type(shape, "f16") for shape in operands]
+            source = ir.Operation.create("test.source", results=types)
+            op = hipdnn.graph(list(source.results), [tensor_type(result, "f16")], name="graph")
+        with ir.InsertionPoint(op.body):
+            hipdnn.yield_([build(*op.body.arguments)])
+        _ALIVE.append(module)
+        return op.operation
+
+
+def product(m: int, k: int, n: int) -> ir.Operation:
+    def build(a: Any, b: Any) -> ir.Value:
+        return hipdnn.matmul(a, b, result_type=tensor_type((1, m, n), "f16"))
+
+    return graph([(1, m, k), (1, k, n)], (1, m, n), build)
+
+
+def reduction(mode: str, length: int) -> ir.Operation:
+    def build(x: Any) -> ir.Value:
+        return hipdnn.reduction(x, mode=mode, result_type=tensor_type((1, 1), "f16"))
+
+    return graph([(1, length)], (1, 1), build)
+
+
+def row_norm(length: int) -> ir.Operation:
+    def build(x: Any, scale: Any) -> ir.Value:
+        return hipdnn.rmsnorm(x, scale, splat(1e-5), forward_phase="INFERENCE")
+
+    return graph([(1, length)] * 2, (1, length), build)
+
+
+def few_filters() -> ir.Operation:
+    def build(x: Any, w: Any) -> ir.Value:
+        sliding = {"stride": [1, 1], "dilation": [1, 1], "pre_padding": [1, 1]}
+        result = tensor_type((1, 3, 32, 32), "f16")
+        return hipdnn.conv_fprop(x, w, **sliding, post_padding=[1, 1], result_type=result)
+
+    return graph([(1, 128, 32, 32), (3, 128, 3, 3)], (1, 3, 32, 32), build)
+
+
+def compiled(choices: Choices, plan: Plan) -> Kernel | None:
+    flags = (*GFX942.default_flags, *plan.flags)
+    try:
+        return compile_text(choices.lower(plan), GFX942, flags)
+    except CodegenError:
+        return None
+
+
+@requires_emulator
+@pytest.mark.parametrize(
+    ("make", "problem", "plan"),
+    [
+        (lambda: product(2, 1280, 320), "workgroups for 640", "hipdnn.matmul=padded-rows"),
+        (lambda: product(64, 8192, 64), "reduces", "flags=whole-reductions"),
+        (lambda: reduction("ADD", 1000000), "by 1 work items", "hipdnn.reduction=split"),
+        (
+            lambda: reduction("MAX", 50257),
+            "by 1 work items",
+            "hipdnn.reduction=padded,flags=whole-reductions",
+        ),
+        (lambda: row_norm(2048), "reduces", "flags=whole-reductions"),
+        (few_filters, "transients", "hipdnn.conv_fprop=padded-filters,flags=whole-reductions"),
+    ],
+    ids=["few-rows", "deep", "sum", "maximum", "norm", "few-filters"],
+)
+def test_it_takes_what_does_the_least_work(
+    make: Callable[[], ir.Operation], problem: str, plan: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+    choices = Choices(make(), GFX942)
+    static, counted, work = StaticJudge(), CountedJudge.open(), choices.work()
+    tried = {each: compiled(choices, each) for each in (USUAL, *choices.plans())}
+    kernels = {str(each): kernel for each, kernel in tried.items() if kernel is not None}
+    verdicts = {name: static.judge(kernel, work) for name, kernel in kernels.items()}
+    assert any(problem in found for found in verdicts["usual"].problems)
+    assert min(verdicts, key=lambda name: verdicts[name].cost) == plan
+    costs = {name: counted.judge(kernel, work).cost for name, kernel in kernels.items()}
+    assert costs[plan] <= 1.1 * min(costs.values())
+    assert costs[plan] < costs["usual"] / 2
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: product(128, 768, 768), lambda: product(1, 4096, 4096)], ids=["tall", "row"]
+)
+def test_what_is_well_is_no_problem(make: Callable[[], ir.Operation]) -> None:
+    choices = Choices(make(), GFX942)
+    kernel = compiled(choices, USUAL)
+    assert kernel is not None
+    assert StaticJudge().judge(kernel, choices.work()).problems == ()
