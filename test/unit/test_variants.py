@@ -163,22 +163,25 @@ def test_each_variant_is_tested_and_another_text_than_the_usual() -> None:
     assert known - taken == set()
 
 
-# Counted on gfx942 by benchmarks/variants.py.
+# Counted by benchmarks/variants.py.
 @pytest.mark.parametrize(
-    ("size", "element", "best"),
+    ("size", "element", "best", "target"),
     [
-        ((1, 2, 128, 64), "f16", "fused"),
-        ((1, 2, 197, 64), "f16", "padded"),
-        ((1, 2, 197, 64), "f32", "decomposed"),
-        ((1, 2, 1000, 64), "f32", "padded"),
-        ((1, 2, 1024, 40), "f16", "padded"),
-        ((1, 2, 40, 40), "f16", "decomposed"),
+        ((1, 2, 128, 128), "bf16", "fused", "gfx942"),
+        ((1, 2, 128, 128), "bf16", "decomposed", "gfx1100"),
+        ((1, 2, 128, 128), "f16", "fused", "gfx1100"),
+        ((1, 2, 128, 64), "f16", "fused", "gfx942"),
+        ((1, 2, 197, 64), "f16", "padded", "gfx942"),
+        ((1, 2, 197, 64), "f32", "decomposed", "gfx942"),
+        ((1, 2, 1000, 64), "f32", "padded", "gfx942"),
+        ((1, 2, 1024, 40), "f16", "padded", "gfx942"),
+        ((1, 2, 40, 40), "f16", "decomposed", "gfx942"),
     ],
 )
 def test_attention_is_usually_lowered_the_best_way(
-    size: tuple[int, ...], element: str, best: str
+    size: tuple[int, ...], element: str, best: str, target: str
 ) -> None:
-    case = replace(forward_case("usual", element, q=size, k=size), target="gfx942")
+    case = replace(forward_case("usual", element, q=size, k=size), target=target)
     assert lower_case(case) == lower_case(replace(case, plan=f"hipdnn.sdpa={best}"))
 
 

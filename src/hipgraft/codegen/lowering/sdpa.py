@@ -27,7 +27,12 @@ from hipgraft.codegen.lowering.matmul import missing_depth
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, bit_width
 from hipgraft.codegen.lowering.sdpa_dropout import dropout_factors
-from hipgraft.codegen.lowering.sdpa_fused import can_fuse, fused_attention, is_fast_fused
+from hipgraft.codegen.lowering.sdpa_fused import (
+    can_fuse,
+    fused_attention,
+    has_cheap_scores,
+    is_fast_fused,
+)
 from hipgraft.codegen.lowering.sdpa_mask import KEYS
 from hipgraft.codegen.lowering.sdpa_padded import can_pad, is_fast_padded, padded_attention
 from hipgraft.codegen.lowering.sdpa_pages import keys_and_values
@@ -46,7 +51,7 @@ _LOWEST = {
 @lowers(SdpaOp)
 def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns the attention, and the statistics that the op has as results."""
-    if is_fast_fused(op, lowering.target):
+    if is_fast_fused(op, lowering.target) and not has_cheap_scores(op, lowering.target):
         return [fused_attention(op, lowering)]
     if is_fast_padded(op, lowering.target):
         return [padded_attention(op, lowering)]

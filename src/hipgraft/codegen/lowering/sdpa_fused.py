@@ -54,6 +54,17 @@ def is_fast_fused(op: SdpaOp, target: Target) -> bool:
     return can_fuse(op) and tiled and heads and has_matrix_elements(op, target)
 
 
+def has_cheap_scores(op: SdpaOp, target: Target) -> bool:
+    """Returns whether scores in memory cost less than the fused op's own arithmetic.
+
+    RDNA takes several instructions to round to bf16, which the fused op does for each tile of
+    keys; of few keys with long heads that is most of its work (counted on gfx1100).
+    """
+    q, k = shape_of(op.q), shape_of(op.k)
+    is_rounded_slowly = target.wavefront_size == 32 and element_of(op.q) == "bf16"
+    return is_rounded_slowly and q[3] >= HEAD_SIZES[-1] >= k[2]
+
+
 def has_matrix_elements(op: SdpaOp, target: Target) -> bool:
     """Returns whether the target's matrix instructions multiply the operands' elements."""
     return {element_of(value) for value in (op.q, op.k, op.v)} <= target.matrix_elements
