@@ -10,12 +10,14 @@ from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases
 from test_lowering_attention import forward_case
 from test_lowering_contractions import conv_case, matmul_case
+from test_lowering_reductions import reduction_case
 
 from hipgraft.codegen.lowering.context import VARIANTS
 from hipgraft.codegen.plan import FLAG_SETS, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.dialects.hipdnn import ReductionMode
 
 random = np.random.default_rng(5)
 
@@ -110,10 +112,25 @@ CASES = [
         "merged-groups",
         conv_case("8", (1, 32, 8, 7), (16, 8, 3, 3), pre=[1, 1], stride=[2, 1]),
     ),
-    planned("matmul", "padded", matmul_case("odd", (2, 17, 33), (2, 33, 70), "f16")),
-    planned("matmul", "padded", matmul_case("tb", (1, 17, 32), (1, 32, 70), "f16", transposed="b")),
+    planned("matmul", "padded-rows", matmul_case("few", (1, 3, 32), (1, 32, 70), "f16")),
+    planned("matmul", "padded-rows", matmul_case("folded", (5, 1, 48), (1, 48, 33))),
+    planned("matmul", "swapped", matmul_case("batch", (2, 17, 33), (2, 33, 70), "f16")),
+    planned("matmul", "swapped", matmul_case("tb", (1, 17, 32), (1, 32, 70), transposed="b")),
+    planned("matmul", "swapped", matmul_case("folded", (2, 9, 32), (1, 32, 70), "f16")),
     planned("matmul", "split-k", matmul_case("deep", (1, 4, 4096), (1, 4096, 5), "f32")),
     planned("matmul", "split-k", matmul_case("deep", (1, 16, 4096), (1, 4096, 16), "f16")),
+    *(
+        planned("reduction", "padded", reduction_case(mode.value, (1, 2), element, (1, 33, 40)))
+        for mode in ReductionMode
+        for element in ("f32", "f16")
+        if not mode.name.startswith("MUL") or element == "f32"
+    ),
+    planned("reduction", "padded", reduction_case("ADD", (1, 2), "i32", (1, 33, 40))),
+    *(
+        planned("reduction", "split", reduction_case(mode, (0, 1, 2), "f32", (1, 600, 900)))
+        for mode in ("ADD", "AVG", "NORM2", "MAX")
+    ),
+    planned("reduction", "split", reduction_case("MIN", (1, 2), "f16", (3, 4, 16400))),
 ]
 
 # Flags are of the GPU's compiler; the text is the usual one.
@@ -183,6 +200,13 @@ def test_attention_is_usually_lowered_the_best_way(
 ) -> None:
     case = replace(forward_case("usual", element, q=size, k=size), target=target)
     assert lower_case(case) == lower_case(replace(case, plan=f"hipdnn.sdpa={best}"))
+
+
+def test_attention_of_a_decoder_pads_the_query_only() -> None:
+    case = forward_case("decoder", "f16", q=(1, 2, 1, 64), k=(1, 2, 512, 64))
+    text = lower_case(replace(case, target="gfx942"))
+    assert text.count("tensor.pad ") == 1
+    assert "iree_linalg_ext.attention" in text
 
 
 def test_a_plan_is_its_text() -> None:

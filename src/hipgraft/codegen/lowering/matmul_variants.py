@@ -20,19 +20,22 @@ from hipgraft.codegen.lowering.windows import cropped
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import MatmulOp, ReductionMode
 
-# What a workgroup's tiles divide evenly.
-_TILE = 64
-# Below, padding multiplies the work; a product of so few rows is bound by memory anyway.
-_FEWEST = 16
+# Rows that one matrix instruction takes.
+_ROWS = 16
 
 _PARTS = 8
 _LONGEST_PART = 512
 
 
-def _can_pad(op: MatmulOp, _: Target) -> bool:
+def _rows(op: MatmulOp) -> int:
+    """Rows of all left matrices, which share the right one; 0 if they do not."""
     a, b = shape_of(op.a), shape_of(op.b)
-    extents = (a[-2], a[-1], b[-1])
-    return min(extents) >= _FEWEST and any(extent % _TILE for extent in extents)
+    return math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else 0
+
+
+def _has_few_rows(op: MatmulOp, _: Target) -> bool:
+    depth, columns = shape_of(op.b)[-2:]
+    return 1 < _rows(op) < _ROWS <= min(depth, columns)
 
 
 def _can_split(op: MatmulOp, _: Target) -> bool:
@@ -41,17 +44,34 @@ def _can_split(op: MatmulOp, _: Target) -> bool:
     return is_single and a[-1] % _PARTS == 0 and a[-1] // _PARTS >= _LONGEST_PART
 
 
-@variant(MatmulOp, "padded", _can_pad)
-def lower_padded(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Adds zeros around M, N and K up to whole tiles and cuts the result."""
+@variant(MatmulOp, "padded-rows", _has_few_rows)
+def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Adds rows of zeros up to what a matrix instruction takes, and cuts their results."""
     emitter = lowering.emitter
-    a, b = (_tiled(lowering, value) for value in operands_of(op, lowering))
-    shape = shape_of(op.c)
-    wide = (*([1] * (a.rank - len(shape))), *shape[:-2], a.shape[-2], b.shape[-1])
-    product = multiply(emitter, a, b, wide, accumulator_type(op, a.element, b.element))
-    after = [0] * (a.rank - 4) + [shape[-2] - wide[-2], shape[-1] - wide[-1]]
-    result = cropped(emitter, product, [0] * len(after), after)
-    return [emitter.cast(emitter.reshape(result, shape), element_of(op.c))]
+    a, b = operands_of(op, lowering)
+    rows, (depth, columns) = _rows(op), b.shape[-2:]
+    tall = emitter.reshape(emitter.logical(a), (rows, depth))
+    # `padded` leaves the two outermost dims alone.
+    tall, b = (_of_rank(value, max(b.rank, 4)) for value in (tall, b))
+    outer = [0] * (b.rank - 4)
+    # Fused, padding and cut would take each other away.
+    tall = emitter.apart(padded(emitter, tall, [*outer, 0, 0], [*outer, _ROWS - rows, 0]))
+    shape = (*tall.shape[:-1], columns)
+    accumulator = accumulator_type(op, a.element, b.element)
+    product = emitter.apart(multiply(emitter, tall, b, shape, accumulator))
+    seen = cropped(emitter, product, [*outer, 0, 0], [*outer, rows - _ROWS, 0])
+    seen = emitter.reshape(emitter.reshape(seen, (rows, columns)), shape_of(op.c))
+    return [emitter.cast(seen, element_of(op.c))]
+
+
+@variant(MatmulOp, "swapped", lambda _, __: True)
+def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Multiplies the transposed matrices in the other order, which changes IREE's tiles."""
+    a, b = (_transposed(value) for value in operands_of(op, lowering))
+    *batch, rows, columns = shape_of(op.c)
+    accumulator = accumulator_type(op, a.element, b.element)
+    product = multiply(lowering.emitter, b, a, (*batch, columns, rows), accumulator)
+    return [lowering.emitter.cast(_transposed(product), element_of(op.c))]
 
 
 @variant(MatmulOp, "split-k", _can_split)
@@ -70,9 +90,14 @@ def lower_split(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     return [emitter.cast(emitter.reshape(total, shape_of(op.c)), element_of(op.c))]
 
 
-def _tiled(lowering: Lowering, value: Tensor) -> Tensor:
-    """Pads the matrix dims; `padded` leaves the two outermost dims alone."""
-    while value.rank < 4:
+def _of_rank(value: Tensor, rank: int) -> Tensor:
+    """Adds outer dims of extent 1."""
+    while value.rank < rank:
         value = value.with_unit_dim(0)
-    after = [-extent % _TILE for extent in value.shape[-2:]]
-    return padded(lowering.emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + after)
+    return value
+
+
+def _transposed(value: Tensor) -> Tensor:
+    """Swaps the matrix dims; the elements stay where they are."""
+    *batch, row, column = range(value.rank)
+    return value.permuted((*batch, column, row))

@@ -71,7 +71,7 @@ def reduce_dims(
     """
     rule = _RULES[mode]
     if start is None:
-        start = _start(rule.start, accumulator)
+        start = neutral(mode, accumulator)
 
     def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
         return rule.combine(m, total, rule.step(m, values[0]))
@@ -142,7 +142,9 @@ def _reduced_form(x: Tensor, dims: Sequence[int], element: str) -> Tensor:
     return Tensor("", shape, element, tuple(dim for dim in range(x.rank) if dim not in dims))
 
 
-def _start(value: float, element: str) -> float:
+def neutral(mode: Mode, element: str) -> float:
+    """Returns what changes no reduction in this mode; of integers the least or largest one."""
+    value = _RULES[mode].start
     if is_float(element) or math.isfinite(value):
         return value
     largest = 2 ** (bit_width(element) - 1) - 1

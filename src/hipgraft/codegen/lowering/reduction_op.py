@@ -12,6 +12,7 @@ from hipgraft.codegen.lowering.context import (
     float_compute_type,
     lowers,
 )
+from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.extremes import extreme
 from hipgraft.codegen.lowering.reduction import reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, bit_width, is_float
@@ -25,19 +26,35 @@ _EXTREMES = (Mode.MAX, Mode.MIN, Mode.AMAX)
 @lowers(ReductionOp)
 def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces into an accumulator, finishes (mean, root) and rounds."""
-    emitter = lowering.emitter
-    x, element = lowering.tensor(op.in_), element_of(op.out)
-    accumulator = _accumulator_type(op, x.element, element)
-    if op.mode in _EXTREMES and is_float(accumulator):
-        largest = extreme(emitter, op.mode, x, op.axes, accumulator)
+    emitter, x = lowering.emitter, lowering.tensor(op.in_)
+    total = total_of(emitter, op.mode, x, op.axes, accumulator_of(op, x))
+    return [finished(op, emitter, x, total)]
+
+
+def total_of(emitter: Emitter, mode: Mode, x: Tensor, dims: Sequence[int], element: str) -> Tensor:
+    """Emits the reduction of `dims` to extent 1 in type `element`, without the mode's last step."""
+    reduce = extreme if mode in _EXTREMES and is_float(element) else reduce_dims
+    return reduce(emitter, mode, x, dims, element)
+
+
+def finished(op: ReductionOp, emitter: Emitter, x: Tensor, total: Tensor) -> Tensor:
+    """Emits the last step of the op's mode and rounds.
+
+    Args:
+        op: what is lowered.
+        emitter: where the ops go.
+        x: the op's operand.
+        total: what it was reduced to.
+    """
+    element = element_of(op.out)
+    if op.mode in _EXTREMES and x.element == element:
         # An element of `x` needs no rounding to the type of `x`, and IREE ends a dispatch where
         # it rounds: a softmax would take two.
-        return [largest if x.element == element else emitter.cast(largest, element)]
-    total = reduce_dims(emitter, op.mode, x, op.axes, accumulator)
+        return total
     count = math.prod(x.shape[dim] for dim in op.axes)
 
     def finish(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        arithmetic = Arithmetic(scalars, accumulator)
+        arithmetic = Arithmetic(scalars, total.element)
         result = arguments[0]
         if op.mode is Mode.AVG:
             result = arithmetic.div(result, arithmetic.constant(count))
@@ -45,12 +62,14 @@ def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
             result = arithmetic.math("sqrt", result)
         return [scalars.cast(result, element)]
 
-    if accumulator == element and op.mode not in (Mode.AVG, Mode.NORM2):
-        return [total]
-    return [emitter.pointwise("reduced", [total], total.shape, element, finish)]
+    if total.element == element and op.mode not in (Mode.AVG, Mode.NORM2):
+        return total
+    return emitter.pointwise("reduced", [total], total.shape, element, finish)
 
 
-def _accumulator_type(op: ReductionOp, source: str, result: str) -> str:
-    if is_float(source) or is_float(result) or op.mode in (Mode.AVG, Mode.NORM2):
-        return float_compute_type(op, source)
-    return f"i{max(32, bit_width(source), bit_width(result))}"
+def accumulator_of(op: ReductionOp, x: Tensor) -> str:
+    """Returns the type in which the op accumulates the elements of `x`."""
+    result = element_of(op.out)
+    if is_float(x.element) or is_float(result) or op.mode in (Mode.AVG, Mode.NORM2):
+        return float_compute_type(op, x.element)
+    return f"i{max(32, bit_width(x.element), bit_width(result))}"

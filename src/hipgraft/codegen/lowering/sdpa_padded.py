@@ -36,15 +36,22 @@ _WORTH = {"f16": 128, "bf16": 128, "f32": 512}
 
 def can_pad(op: SdpaOp, target: Target) -> bool:
     """Returns whether padding brings `op` to sizes that are fused on matrix instructions."""
-    sizes = (shape_of(op.q)[3], shape_of(op.v)[3])
-    fits = max(sizes) <= HEAD_SIZES[-1] and has_matrix_elements(op, target)
+    fits = max(_heads(op)) <= HEAD_SIZES[-1] and has_matrix_elements(op, target)
     return can_fuse(op) and fits and not is_fast_fused(op, target)
 
 
 def is_fast_padded(op: SdpaOp, target: Target) -> bool:
     """Returns whether the padded form does less work than the decomposed one."""
-    shortest = min(shape_of(op.q)[2], op.keys)
-    return can_pad(op, target) and shortest >= _WORTH[element_of(op.q)]
+    if not can_pad(op, target):
+        return False
+    sizes = _Sizes.of(op)
+    if (sizes.keys, sizes.head, sizes.value_head) == (op.keys, *_heads(op)):
+        return True  # the queries alone are copied: of a decoder a single one
+    return min(shape_of(op.q)[2], op.keys) >= _WORTH[element_of(op.q)]
+
+
+def _heads(op: SdpaOp) -> tuple[int, int]:
+    return shape_of(op.q)[3], shape_of(op.v)[3]
 
 
 def padded_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
