@@ -420,6 +420,9 @@ def test_save_temps(tmp_path: Path) -> None:
     compile_text(MATMUL, Target.parse("gfx942"), save_temps=SaveTemps(tmp_path / "t", "mm"))
     names = sorted(path.name for path in (tmp_path / "t").iterdir())
     assert names == ["mm.0.hsaco", "mm.input.mlir", "mm.schedule.mlir"]
+    schedule = (tmp_path / "t" / "mm.schedule.mlir").read_text()
+    assert "stream.cmd.dispatch" in schedule
+    assert "llvm." not in schedule
 
 
 def _matmul_operands() -> tuple[np.ndarray, np.ndarray]:

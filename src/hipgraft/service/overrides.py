@@ -50,7 +50,8 @@ def tuning_spec_flag(path: str | Path) -> str:
     """
     if not Path(path).is_file():
         raise HipgraftError(f"cannot open tuning spec '{path}': no such file")
-    return f"--iree-codegen-tuning-spec-path={path}"
+    # Whoever compiles may be in another directory.
+    return f"--iree-codegen-tuning-spec-path={Path(path).resolve()}"
 
 
 def read_overrides(path: str | Path) -> list[Override]:
