@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from oracle.gradients import gradient
 from programs import run_passes
 
 from hipgraft import runtime
@@ -108,11 +109,51 @@ def gelu(x: Array) -> Array:
 
 
 ONES, TWOS, ZEROS = [1, 1], [2, 2], [0, 0]
+
+# Where the maxima of 3 by 3 windows are in a channel, row by row.
+WINDOWS = windows(X, 3, 2, 1, -np.inf)
+PLACES = windows(np.arange(36.0).reshape(1, 1, 6, 6), 3, 2, 1, -1).reshape(1, 1, 3, 3, 9)
+LARGEST = WINDOWS.reshape(2, 4, 3, 3, 9).argmax(4)[..., None]
+MAXIMA = np.take_along_axis(np.broadcast_to(PLACES, (2, 4, 3, 3, 9)), LARGEST, 4)[..., 0]
+MAXIMA = MAXIMA.astype(np.int64)
+ROWS, COLUMNS = np.indices((2, 4, 1, 1))[:2]
+INPUTS["maxima"] = MAXIMA
+INPUTS["pooled"] = random.normal(size=(2, 4, 3, 3)).astype(np.float32)
+
+
+def adjoint_of_pooling(function: Callable[[Array], Array]) -> Array:
+    return adjoint(function, (2, 4, 6, 6), INPUTS["pooled"].astype(np.float64))
+
+
 SCORES = np.exp(X @ DY.swapaxes(2, 3) / 4)
 ATTENTION = SCORES / SCORES.sum(3, keepdims=True) @ Y
+INPUTS["attention"] = ATTENTION.astype(np.float32)
+INPUTS["log_sum"] = np.log(SCORES.sum(3)).astype(np.float32)
+
+
+def attention_gradients() -> list[Array]:
+    """Of queries x, keys dy and values y, for the gradient dy, by central differences."""
+
+    def attend(q: Array, k: Array, v: Array) -> Array:
+        powers = np.exp(q @ k.swapaxes(2, 3) / 4)
+        return powers / powers.sum(3, keepdims=True) @ v
+
+    operands = [X, DY, Y]
+    return [
+        gradient(lambda u, at=at: attend(*operands[:at], u, *operands[at + 1 :]), operands[at], DY)
+        for at in range(3)
+    ]
+
+
 CONV = ["w", [4], ONES, ONES, ONES, False, ZEROS, 2, [True, True, True]]
 
-UNKNOWN = ("aten.silu_backward", "aten.softplus_backward", "aten.mish")
+UNKNOWN = (
+    "aten.silu_backward",
+    "aten.softplus_backward",
+    "aten.mish",
+    "aten._scaled_dot_product_flash_attention_for_cpu",
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward",
+)
 
 CASES = [
     Case("aten.max_pool2d", ["x", [3, 3], TWOS, ONES, ONES, False],
@@ -120,6 +161,13 @@ CASES = [
     Case("aten.max_pool2d", ["x", [3, 3], TWOS, ZEROS, ONES, True],
          [windows(np.pad(X, [(0, 0), (0, 0), (0, 1), (0, 1)], constant_values=-np.inf),
                   3, 2, 0, 0).max((4, 5))]),
+    Case("aten.max_pool2d_with_indices", ["x", [3, 3], TWOS, ONES, ONES, False],
+         [WINDOWS.max((4, 5)), MAXIMA]),
+    Case("aten.max_pool2d_with_indices_backward",
+         ["pooled", "x", [3, 3], TWOS, ONES, ONES, False, "maxima"],
+         [adjoint_of_pooling(lambda u: u.reshape(2, 4, 36)[ROWS, COLUMNS, MAXIMA])]),
+    Case("aten.avg_pool2d_backward", ["pooled", "x", [3, 3], TWOS, ONES, False, True, None],
+         [adjoint_of_pooling(lambda u: windows(u, 3, 2, 1, 0.0).mean((4, 5)))]),
     Case("aten.avg_pool2d", ["x", [3, 3], TWOS, ONES, False, True, None],
          [windows(X, 3, 2, 1, 0.0).mean((4, 5))]),
     Case("aten.avg_pool2d", ["x", [3, 3], TWOS, ONES, False, False, None],
@@ -184,9 +232,19 @@ CASES = [
           * V.reshape(1, 4, 1, 1) + B.reshape(1, 4, 1, 1)]),
     Case("aten.scaled_dot_product_attention", ["x", "dy", "y", None, 0.0, False, 0.25, False],
          [ATTENTION]),
+    Case("aten._scaled_dot_product_flash_attention_for_cpu",
+         ["x", "dy", "y", 0.0, False, None, 0.25], [ATTENTION, np.log(SCORES.sum(3))]),
+    Case("aten._scaled_dot_product_flash_attention_for_cpu_backward",
+         ["dy", "x", "dy", "y", "attention", "log_sum", 0.0, False, None, 0.25],
+         list(attention_gradients())),
     Case("aten.elu", ["x", 1.5, 2.0, 1],
          [2 * np.where(X > 0, X, 1.5 * np.expm1(X))]),
 ]  # fmt: skip
+
+
+def element(expected: Array) -> str:
+    """Integers stay what they are; all else is computed in single precision."""
+    return "int64" if expected.dtype == np.int64 else "float32"
 
 
 def spelling(op: str) -> str:
@@ -229,7 +287,7 @@ class Program:
         """Writes a case and returns its results from the function."""
         operands = [self.operand(value) for value in case.operands]
         names = [f"%r{len(self.results)}_{index}" for index in range(len(case.expected))]
-        kinds = [vtensor(np.shape(value), "float32") for value in case.expected]
+        kinds = [vtensor(np.shape(value), element(value)) for value in case.expected]
         self.lines.append(
             f"{', '.join(names)} = {spelling(case.op)}({', '.join(name for name, _ in operands)})"
             f" : ({', '.join(kind for _, kind in operands)}) -> ({', '.join(kinds)})"

@@ -9,6 +9,7 @@ from hipgraft.torch_to_hipdnn.gradients import GRADIENTS
 from hipgraft.torch_to_hipdnn.norms import NORMS
 from hipgraft.torch_to_hipdnn.pointwise import POINTWISE
 from hipgraft.torch_to_hipdnn.pooling import POOLING
+from hipgraft.torch_to_hipdnn.pooling_gradients import POOLING_GRADIENTS
 from hipgraft.torch_to_hipdnn.reductions import REDUCTIONS
 from hipgraft.torch_to_hipdnn.views import VIEWS
 
@@ -21,6 +22,7 @@ CONVERSIONS: dict[str, Conversion] = {
     **NORMS,
     **ATTENTION,
     **POOLING,
+    **POOLING_GRADIENTS,
     **GRADIENTS,
 }
 """Every conversion, by the name of the torch op it reads."""

@@ -13,11 +13,12 @@ from hipgraft.tensor_reductions import reduce
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
-def _per_dim(values: Sequence[int], rank: int) -> list[int]:
+def per_dim(values: Sequence[int], rank: int) -> list[int]:
+    """One value per dimension, where one is given for all."""
     return list(values) * rank if len(values) == 1 else list(values)
 
 
-def _batched(tensor: Tensor, rank: int) -> Tensor:
+def batched(tensor: Tensor, rank: int) -> Tensor:
     """`[C, spatial...]` as `[1, C, spatial...]`."""
     return tensor if len(tensor.shape) == rank + 2 else tensor.through(tensor.view.insert(0))
 
@@ -32,34 +33,61 @@ def _resample(
     padding: Sequence[int],
 ) -> Tensor:
     """Emits a pooling whose windows start `padding` before the tensor and reach its results."""
+    results = {"y": op.result_element()}
+    return _resampled(converter, op, mode, window, stride, padding, results)[0]
+
+
+def _with_positions(
+    converter: Converter,
+    op: TorchOp,
+    *,
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> list[Tensor]:
+    """Emits a pooling to maxima and their positions, which torch counts in 64 bits."""
+    results = {"y": op.result_element(), "index": ir.IntegerType.get_signless(32)}
+    y, index = _resampled(converter, op, "MAXPOOL", window, stride, padding, results)
+    return [y, converter.pointwise("identity", [index], op.result_element(1))]
+
+
+def _resampled(
+    converter: Converter,
+    op: TorchOp,
+    mode: str,
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    results: dict[str, ir.Type],
+) -> list[Tensor]:
     rank = len(window)
-    x = _batched(op.float_tensor(0), rank)
-    post = _post_padding(op, x.shape[2:], window, stride, padding)
-    y = hipdnn.resample_fwd(
+    x = batched(op.float_tensor(0), rank)
+    counts = op.result_shape()[-rank:]
+    shape = [*x.shape[:2], *counts]
+    node = hipdnn.ResampleFwdOp.build(
         converter.materialize(x),
         resample_mode=mode,
         padding_mode="NEG_INF_PAD" if mode == "MAXPOOL" else "ZERO_PAD",
         window=window,
         stride=stride,
         pre_padding=padding,
-        post_padding=post,
-        result_type=ir.RankedTensorType.get(
-            [*x.shape[:2], *op.result_shape()[-rank:]], op.result_element()
-        ),
+        post_padding=post_padding(counts, x.shape[2:], window, stride, padding),
+        generate_index=True if "index" in results else None,
+        results={name: ir.RankedTensorType.get(shape, kind) for name, kind in results.items()},
         loc=converter.location,
     )
-    return converter.whole(y).reshape(op.result_shape())
+    found = node.operation.results
+    return [converter.whole(value).reshape(op.result_shape()) for value in found]
 
 
-def _post_padding(
-    op: TorchOp,
+def post_padding(
+    counts: Sequence[int],
     extents: Sequence[int],
     window: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
 ) -> list[int]:
-    """What the last window reads past the end, at least `padding`: more in ceil mode."""
-    counts = op.result_shape()[-len(window) :]
+    """What the last of `counts` windows reads past the end, at least `padding`."""
     return [
         max(pad, (count - 1) * step + size - extent - pad)
         for count, step, size, extent, pad in zip(
@@ -71,29 +99,49 @@ def _post_padding(
 def _max_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
     """`max_pool(x, window, stride, padding, dilation, ceil_mode)`, with positions or without."""
     others = range(1, len(op.operation.results))
+    window, stride, padding, dilation = (per_dim(op.constant(i), rank) for i in range(1, 5))
+    check_dilation(dilation)
+    windows = {"window": window, "stride": stride or window, "padding": padding}
     if any(op.is_used(index) for index in others):
-        raise NoMatch("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")
-    window, stride, padding, dilation = (_per_dim(op.constant(i), rank) for i in range(1, 5))
+        return _with_positions(converter, op, **windows)
+    y = _resample(converter, op, "MAXPOOL", **windows)
+    return [y, *(None for _ in others)]
+
+
+def check_dilation(dilation: Sequence[int]) -> None:
+    """Raises for windows with gaps.
+
+    Raises:
+        NoMatch: there are gaps.
+    """
     if any(step != 1 for step in dilation):
         raise NoMatch("dilated-pooling", "hipDNN's windows have no dilation")
-    y = _resample(converter, op, "MAXPOOL", window=window, stride=stride or window, padding=padding)
-    return [y, *(None for _ in others)]
 
 
 def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`avg_pool(x, window, stride, padding, ceil_mode, count_include_pad, divisor)`."""
-    window, stride, padding = (_per_dim(op.constant(i), rank) for i in range(1, 4))
+    window, stride, padding = (per_dim(op.constant(i), rank) for i in range(1, 4))
     if len(op) > 6 and op.constant(6) is not None:
         raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
     x = op.float_tensor(0)
     if list(x.shape[-rank:]) == window and not any(padding):
         dims = range(len(x.shape) - rank, len(x.shape))
         return [reduce(converter, "AVG", x, dims, op.result_element()).reshape(op.result_shape())]
-    includes = op.constant(5) and any(padding)
-    if includes and op.constant(4):
-        raise NoMatch("ceil-mode", "torch counts only some of the padding of the last windows")
-    mode = "AVGPOOL_INCLUDE_PADDING" if includes else "AVGPOOL_EXCLUDE_PADDING"
+    mode = average_mode(padding, ceil=op.constant(4), includes=op.constant(5))
     return [_resample(converter, op, mode, window=window, stride=stride or window, padding=padding)]
+
+
+def average_mode(padding: Sequence[int], *, ceil: bool, includes: bool) -> str:
+    """Returns hipDNN's mode of an average.
+
+    Raises:
+        NoMatch: it has none.
+    """
+    if not includes or not any(padding):
+        return "AVGPOOL_EXCLUDE_PADDING"
+    if ceil:
+        raise NoMatch("ceil-mode", "torch counts only some of the padding of the last windows")
+    return "AVGPOOL_INCLUDE_PADDING"
 
 
 def _adaptive_pool(
