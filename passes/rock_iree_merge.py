@@ -40,7 +40,8 @@ class RockIreeMergePass(Pass):
     its metadata; of several kernels each further one gets a binary of its own, and a binary that
     holds others besides stays, with those for its launches. Each launch gets IREE's grid, block
     and kernel, and its arguments in the order of IREE's kernel, without those that it does not
-    read. Shared memory is static in IREE's kernels, so none is passed. A result of several
+    read. Shared memory is static in IREE's kernels, so none is passed, but to those of older
+    releases where it is not. A result of several
     launches becomes a chain of them, with its transients in a `gpu.alloc`. In a module without
     binaries, each kernel function becomes a host function on memory of one dimension, results
     last, that launches its kernels. Nested modules, as several of a file are, go by themselves.
@@ -103,7 +104,9 @@ class RockIreeMergePass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Merges all results."""
-        settings = Settings.read(iree_debug=self.iree_debug, iree_disable=self.iree_disable)
+        settings = Settings.read(
+            iree_debug=self.iree_debug, iree_disable=self.iree_disable, compiles=False
+        )
         if not settings.disabled:
             for inner in list(modules_in(module.operation)):
                 _merge(inner, settings, state)

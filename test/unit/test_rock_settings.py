@@ -40,6 +40,23 @@ def test_flags_of_the_prototype_are_translated(
     assert "warning: flag '--iree-rocm-target-chip' no longer exists" in capsys.readouterr().err
 
 
+def test_flags_for_another_compiler_are_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("[--iree-flow-enable-aggressive-fusion, --iree-llvmgpu-enable-prefetch]\n")
+    environment = {"IREE_CONFIG": str(config), "IREE_BIN": "there"}
+    flags = ("--iree-flow-enable-aggressive-fusion", "--iree-llvmgpu-enable-prefetch")
+    assert Settings.read(environment=environment).flags == flags
+    assert not Settings.read(environment=environment, compiles=False).flags
+    assert not capsys.readouterr().err
+
+
+def test_a_configuration_may_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("# nothing yet\n")
+    assert not Settings.read(iree_config=str(tmp_path / "config.yaml"), environment={}).flags
+
+
 def test_options_go_before_the_environment() -> None:
     environment = {"IREE_BIN": "there", "IREE_DEBUG": "2", "IREE_DISABLE": "0"}
     settings = Settings.read(iree_bin="here", iree_debug=0, environment=environment)

@@ -19,15 +19,17 @@ from hipgraft.codegen.provider import SCHEDULE_FLAGS, make_kernel
 from hipgraft.codegen.schedule import read_schedule
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError
-from hipgraft.rock.settings import Settings
+from hipgraft.rock.settings import RENAMED, Settings
 
 _TIMEOUT = 600  # seconds, after which the compiler hangs
 _UNKNOWN = re.compile(r"Unknown command line argument '(--[\w-]+)")
 
-# What older versions call the flags that cannot be left out.
-_OLDER_NAMES = {
+# What other releases call a flag.
+_OTHER_NAMES = {
     "--iree-rocm-target": "--iree-hip-target",
     "--iree-hip-target": "--iree-rocm-target-chip",
+    **RENAMED,
+    **{new: old for old, new in RENAMED.items()},
 }
 
 
@@ -95,6 +97,7 @@ class _Compiler:
         self._work = work
         self._flags = list(flags)
         self._settings = settings
+        self._unknown: set[str] = set()
         self._program = _program(settings)
 
     def run(self, *arguments: str) -> None:
@@ -125,17 +128,23 @@ class _Compiler:
 
     def _replace(self, name: str) -> bool:
         """Renames or drops an unknown flag; returns whether there was one of ours."""
+        self._unknown.add(name)
         known = [flag for flag in self._flags if flag.partition("=")[0] == name]
+        other = _OTHER_NAMES.get(name, name)
         for flag in known:
-            value = flag.partition("=")[2]
             self._flags.remove(flag)
-            if name in _OLDER_NAMES:
-                self._flags.append(f"{_OLDER_NAMES[name]}={value}")
+            if other not in self._unknown:
+                self._flags.append(other + flag.removeprefix(name))
             else:
                 # Those of the user's; without our own it only makes other kernels.
-                level = 0 if flag in self._settings.flags else 2
+                level = 0 if self._is_users(flag) else 2
                 self._settings.tell(level, f"warning: 'iree-compile' has no flag '{name}'")
         return bool(known)
+
+    def _is_users(self, flag: str) -> bool:
+        name, equals, value = flag.partition("=")
+        names = {name, *(old for old, new in _OTHER_NAMES.items() if new == name)}
+        return any(f"{each}{equals}{value}" in self._settings.flags for each in names)
 
 
 def _program(settings: Settings) -> list[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from hipgraft.diagnostics import HipgraftError
 
-_RENAMED = {
+RENAMED = {
     "--iree-flow-enable-aggressive-fusion": "--iree-dispatch-creation-enable-aggressive-fusion",
     "--iree-global-opt-enable-fuse-horizontal-contractions": (
         "--iree-dispatch-creation-enable-fuse-horizontal-contractions"
@@ -44,7 +44,7 @@ class Settings:
         disabled: whether the passes do nothing.
         debug: 0 tells nothing but warnings, 1 failures, 2 also commands and their output.
         bin: folder with an `iree-compile` to use; None for the compiler in this process.
-        flags: further flags for the compiler, in today's spelling.
+        flags: further flags for the compiler; in today's spelling for the one in this process.
     """
 
     disabled: bool = False
@@ -60,9 +60,18 @@ class Settings:
         iree_debug: int = -1,
         iree_config: str = "",
         iree_disable: bool = False,
+        compiles: bool = True,
         environment: Mapping[str, str] = os.environ,
     ) -> Settings:
         """Reads the environment; what is given as an option goes before it.
+
+        Args:
+            iree_bin: folder of a compiler; empty for the environment's.
+            iree_debug: level; -1 for the environment's.
+            iree_config: file of flags; empty for the environment's.
+            iree_disable: whether to do nothing, whatever the environment says.
+            compiles: whether flags are of use; without, the file is not read.
+            environment: variables.
 
         Raises:
             HipgraftError: `IREE_DEBUG` or `IREE_DISABLE` is no number, or the file that
@@ -72,7 +81,11 @@ class Settings:
         folder = iree_bin or environment.get("IREE_BIN", "")
         config = iree_config or environment.get("IREE_CONFIG", "")
         disabled = iree_disable or _number(environment, "IREE_DISABLE") != 0
-        flags = () if disabled or not config else _read_flags(Path(config))
+        flags: list[str] = []
+        if config and compiles and not disabled:
+            flags = _read_flags(Path(config))
+        if not folder:
+            flags = [found for flag in flags if (found := _translated(flag, config))]
         return cls(disabled, debug, Path(folder) if folder else None, tuple(flags))
 
     def tell(self, level: int, message: str) -> None:
@@ -89,7 +102,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
         raise HipgraftError(f"expected a number in '{name}', found '{text}'") from None
 
 
-def _read_flags(path: Path) -> Sequence[str]:
+def _read_flags(path: Path) -> list[str]:
     # yaml costs too much to import for those who have no such file.
     import yaml
 
@@ -99,19 +112,20 @@ def _read_flags(path: Path) -> Sequence[str]:
         raise HipgraftError(f"cannot open '{path}': {error.strerror}") from None
     except yaml.YAMLError as error:
         raise HipgraftError(f"invalid YAML: {error}", location=str(path)) from None
+    if content is None:
+        return []
     if not isinstance(content, list):
         raise HipgraftError("expected a list of flags", location=str(path))
     flags = cast("list[object]", content)
     if not all(isinstance(flag, str) for flag in flags):
         raise HipgraftError("expected a list of flags", location=str(path))
-    translated = (_translated(str(flag), path) for flag in flags)
-    return [flag for flag in translated if flag]
+    return [str(flag) for flag in flags]
 
 
-def _translated(flag: str, path: Path) -> str:
+def _translated(flag: str, path: str) -> str:
     """The flag as the compiler of today has it; empty for one that is gone."""
     name, equals, value = flag.partition("=")
     if name in _REMOVED:
         sys.stderr.write(f"{path}: warning: flag '{name}' no longer exists and is ignored\n")
         return ""
-    return f"{_RENAMED.get(name, name)}{equals}{value}"
+    return f"{RENAMED.get(name, name)}{equals}{value}"
