@@ -55,6 +55,7 @@ class HipdnnOp:
     operand_fields: ClassVar[tuple[OperandField, ...]] = ()
     result_fields: ClassVar[tuple[ResultField, ...]] = ()
     attribute_fields: ClassVar[tuple[Attribute[Any], ...]] = ()
+    attribute_names: ClassVar[frozenset[str]] = frozenset()
 
     operation: ir.Operation
 
@@ -64,6 +65,7 @@ class HipdnnOp:
         cls.operand_fields = tuple(f for f in fields if isinstance(f, OperandField))
         cls.result_fields = tuple(f for f in fields if isinstance(f, ResultField))
         cls.attribute_fields = tuple(cast(Any, f) for f in fields if isinstance(f, Attribute))
+        cls.attribute_names = frozenset(field.name for field in cls.attribute_fields)
         if mnemonic is not None:
             # Set here for each class, never again.
             cls.OP_NAME = f"hipdnn.{mnemonic}"  # pyright: ignore[reportConstantRedefinition]
@@ -282,9 +284,10 @@ def _values(
     segments: ir.Attribute | None,
 ) -> list[ir.Value]:
     position = fields.index(field)
+    if segments is None and field.arity is Arity.VARIADIC:
+        return list(values[position:])
     if segments is None:
-        end = len(values) if field.arity is Arity.VARIADIC else position + 1
-        return list(values[position:end])
+        return [values[position]] if position < len(values) else []
     counts = list(cast(ir.DenseI32ArrayAttr, segments))
     start = sum(counts[:position])
     return list(values[start : start + counts[position]])

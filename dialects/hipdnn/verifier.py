@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.hipdnn.fields import Arity, ValueField
 from hipgraft.dialects.hipdnn.kinds import Kind
-from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, HipdnnOp, in_order, wrap
+from hipgraft.dialects.hipdnn.op import (
+    OPERAND_SEGMENTS,
+    OPS,
+    RESULT_SEGMENTS,
+    HipdnnOp,
+    in_order,
+    wrap,
+)
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
+
+_SEGMENTS = (OPERAND_SEGMENTS, RESULT_SEGMENTS)
 
 
 def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
@@ -24,7 +34,7 @@ def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
         found = _hipdnn_ops(root)
         errors = [verify_op(op) for op in found]
         if not any(errors):
-            errors = _symbol_errors([wrap(op) for op in found])
+            errors = _symbol_errors([wrap(op) for op in found if _has_symbols(op)])
     return [error for error in errors if error is not None]
 
 
@@ -52,6 +62,13 @@ def _hipdnn_ops(root: ir.Operation) -> list[ir.Operation]:
     return found
 
 
+def _has_symbols(op: ir.Operation) -> bool:
+    """Whether the op is a symbol or uses one; few ops of a program do."""
+    op_class = OPS[op.name]
+    uses = op_class.verify_symbol_uses is not HipdnnOp.verify_symbol_uses
+    return uses or op_class is ExecutableOp
+
+
 def _symbol_errors(ops: Sequence[HipdnnOp]) -> list[VerifyError | None]:
     executables = {op.sym_name: op for op in ops if isinstance(op, ExecutableOp)}
     return [_symbol_error(op, executables) for op in ops]
@@ -66,32 +83,35 @@ def _symbol_error(op: HipdnnOp, executables: Mapping[str, HipdnnOp]) -> VerifyEr
 
 
 def _check_declaration(op: HipdnnOp) -> None:
-    results = op.operation.results
+    operation = op.operation
+    operands, results = list(operation.operands), list(operation.results)
     _check_attributes(op)
-    _check_counts(op, "operand", op.operand_fields, OPERAND_SEGMENTS, len(op.operation.operands))
-    _check_counts(op, "result", op.result_fields, RESULT_SEGMENTS, len(results))
-    if len(op.operation.regions) != op.region_count:
-        raise op.error(f"expected {op.region_count} regions, but found {len(op.operation.regions)}")
-    for field in op.operand_fields:
-        for value in op.operand_values(field):
-            op.check_value(field, value)
-    for field in op.result_fields:
-        for value in op.result_values(field):
+    in_counts = _check_counts(op, "operand", op.operand_fields, OPERAND_SEGMENTS, len(operands))
+    out_counts = _check_counts(op, "result", op.result_fields, RESULT_SEGMENTS, len(results))
+    if len(operation.regions) != op.region_count:
+        raise op.error(f"expected {op.region_count} regions, but found {len(operation.regions)}")
+    _check_values(op, op.operand_fields, in_counts, operands)
+    _check_values(op, op.result_fields, out_counts, results)
+
+
+def _check_values(
+    op: HipdnnOp, fields: Sequence[ValueField], counts: Sequence[int], values: Sequence[ir.Value]
+) -> None:
+    """Checks the values, of which each field holds as many as `counts` says."""
+    rest = iter(values)
+    for field, count in zip(fields, counts, strict=True):
+        for value in islice(rest, count):
             op.check_value(field, value)
 
 
 def _check_attributes(op: HipdnnOp) -> None:
-    fields = {field.name: field for field in op.attribute_fields}
-    # Attributes of other tools have a prefix (`tool.name`), as MLIR asks of discardable ones.
-    for name in op.operation.attributes:
-        if (
-            name not in fields
-            and name not in (OPERAND_SEGMENTS, RESULT_SEGMENTS)
-            and "." not in name
-        ):
+    attributes = op.operation.attributes
+    for name in attributes:
+        # Attributes of other tools have a prefix (`tool.name`), as MLIR asks of discardable ones.
+        if name not in op.attribute_names and name not in _SEGMENTS and "." not in name:
             raise op.error(f"has no attribute '{name}'")
-    for field in fields.values():
-        attribute = op.attribute(field.name)
+    for field in op.attribute_fields:
+        attribute = attributes.get(field.name)
         if attribute is None and field.required:
             raise op.error(f"requires attribute '{field.name}'")
         if attribute is not None and not field.kind.matches(attribute):
@@ -108,7 +128,8 @@ def _kind_text(kind: Kind[Any]) -> str:
 
 def _check_counts(
     op: HipdnnOp, what: str, fields: Sequence[ValueField], segments: str, total: int
-) -> None:
+) -> list[int]:
+    """Returns how many values each field holds."""
     attribute = op.attribute(segments)
     if attribute is not None and not isinstance(attribute, ir.DenseI32ArrayAttr):
         raise op.error(f"expected attribute '{segments}' to be array<i32>, but found {attribute}")
@@ -126,6 +147,7 @@ def _check_counts(
             raise op.error(f"requires {what} '{field.name}'")
         if field.arity is Arity.OPTIONAL and count not in (0, 1):
             raise op.error(f"expected at most one {what} '{field.name}', but found {count}")
+    return counts
 
 
 def _check_inferred_shapes(op: HipdnnOp) -> None:
