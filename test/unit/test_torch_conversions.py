@@ -199,6 +199,9 @@ CASES = [
          [Y * (DY - (DY * Y).sum(3, keepdims=True))]),
     Case("aten._log_softmax_backward_data", ["dy", "y", 3, 6],
          [DY - np.exp(Y) * DY.sum(3, keepdims=True)]),
+    Case("aten.any.dim", ["q", 3, True], [INPUTS["q"].any(3, keepdims=True)]),
+    Case("aten.all.dim", ["q", 1, False], [INPUTS["q"].all(1)]),
+    Case("aten.any", ["x"], [np.array(True)]),
     Case("aten.prod.dim_int", ["y", 3, True, None], [Y.prod(3, keepdims=True)]),
     Case("aten.linalg_vector_norm", ["x", 2.0, [1], False, None], [np.sqrt((X**2).sum(1))]),
     Case("aten.linalg_vector_norm", ["x", math.inf, [2, 3], False, None], [abs(X).max((2, 3))]),
@@ -243,8 +246,8 @@ CASES = [
 
 
 def element(expected: Array) -> str:
-    """Integers stay what they are; all else is computed in single precision."""
-    return "int64" if expected.dtype == np.int64 else "float32"
+    """Integers and truths stay what they are; all else is computed in single precision."""
+    return "float32" if expected.dtype == np.float64 else str(expected.dtype)
 
 
 def spelling(op: str) -> str:

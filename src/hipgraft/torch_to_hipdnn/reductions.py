@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from hipgraft.bindings import ir
 from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.tensor_reductions import exponentials, reduce, softmax, wide_type
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
@@ -36,6 +37,25 @@ def _cast(converter: Converter, tensor: Tensor, op: TorchOp) -> Tensor:
     if tensor.element_type == op.result_element():
         return tensor
     return converter.pointwise("identity", [tensor], op.result_element())
+
+
+def _truth(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`any(x, dim, keepdim)` and `all`, as the extremum of zeros and ones."""
+    tensor, single = op.tensor(0), ir.F32Type.get()
+    dims = _dims(op.constant(1) if len(op) > 1 else None, len(tensor.shape))
+    if math.prod(tensor.shape[dim] for dim in dims) > 1:
+        numbers = converter.pointwise("identity", [_is_true(converter, tensor)], single)
+        tensor = reduce(converter, mode, numbers, dims, single)
+    return [_is_true(converter, tensor).reshape(op.result_shape())]
+
+
+def _is_true(converter: Converter, tensor: Tensor) -> Tensor:
+    boolean = ir.IntegerType.get_signless(1)
+    if tensor.element_type == boolean:
+        return tensor
+    if not tensor.is_float:
+        raise NoMatch("integer-arithmetic", "operand 0 has integer elements")
+    return converter.pointwise("cmp_neq", [tensor, converter.scalar(0.0, tensor)], boolean)
 
 
 def _extremum_with_index(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
@@ -110,6 +130,11 @@ REDUCTIONS: dict[str, Conversion] = {
     "torch.aten.norm.ScalarOpt_dim": _norm,
     "torch.aten.frobenius_norm.dim": _frobenius,
     "torch.aten.logsumexp": _log_sum_exp,
+    "torch.aten.any": partial(_truth, "MAX"),
+    "torch.aten.any.dim": partial(_truth, "MAX"),
+    "torch.aten.any.dims": partial(_truth, "MAX"),
+    "torch.aten.all": partial(_truth, "MIN"),
+    "torch.aten.all.dim": partial(_truth, "MIN"),
     "torch.aten.amax": partial(_reduction, "MAX"),
     "torch.aten.amin": partial(_reduction, "MIN"),
     "torch.aten.max.dim": partial(_extremum_with_index, "MAX"),

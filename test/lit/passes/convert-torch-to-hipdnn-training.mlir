@@ -95,3 +95,24 @@ func.func @pooling(%x: !torch.vtensor<[1,4,6,6],f32>) -> !torch.vtensor<[1,4,1,1
   %z = torch.aten.avg_pool2d %y, %three, %one, %zero, %true, %true, %none : !torch.vtensor<[1,4,3,3],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[1,4,1,1],f32>
   return %z : !torch.vtensor<[1,4,1,1],f32>
 }
+
+// -----
+
+// Pooling with positions: hipDNN counts them in 32 bits, torch in 64.
+
+// CHECK-LABEL: func.func @max_pool
+// CHECK:         %[[P:.*]]:2 = "hipdnn.resample_fwd"({{.*}}generate_index = true{{.*}} -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xi32>)
+// CHECK:         "hipdnn.pointwise"(%[[P]]#1) {mode = "identity"} : (tensor<1x2x3x3xi32>) -> tensor<1x2x3x3xi64>
+// CHECK:         "hipdnn.resample_bwd"({{.*}} -> tensor<1x2x6x6xf32>
+func.func @max_pool(%x: !torch.vtensor<[1,2,6,6],f32>, %dy: !torch.vtensor<[1,2,3,3],f32>) -> (!torch.vtensor<[1,2,3,3],f32>, !torch.vtensor<[1,2,6,6],f32>) {
+  %0 = torch.constant.int 0
+  %1 = torch.constant.int 1
+  %2 = torch.constant.int 2
+  %false = torch.constant.bool false
+  %twos = torch.prim.ListConstruct %2, %2 : (!torch.int, !torch.int) -> !torch.list<int>
+  %zeros = torch.prim.ListConstruct %0, %0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %ones = torch.prim.ListConstruct %1, %1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %y, %at = torch.aten.max_pool2d_with_indices %x, %twos, %twos, %zeros, %ones, %false : !torch.vtensor<[1,2,6,6],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool -> !torch.vtensor<[1,2,3,3],f32>, !torch.vtensor<[1,2,3,3],si64>
+  %dx = torch.aten.max_pool2d_with_indices_backward %dy, %x, %twos, %twos, %zeros, %ones, %false, %at : !torch.vtensor<[1,2,3,3],f32>, !torch.vtensor<[1,2,6,6],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.vtensor<[1,2,3,3],si64> -> !torch.vtensor<[1,2,6,6],f32>
+  return %y, %dx : !torch.vtensor<[1,2,3,3],f32>, !torch.vtensor<[1,2,6,6],f32>
+}
