@@ -41,10 +41,10 @@ _WRONG = """\
 ## What compiles wrongly
 
 Found by running the kernels; the first two and the last are IREE's on AMDGPU, the others on the
-CPU. hipgraft lowers around all but the first and the last two.
+CPU. hipgraft lowers around all but the last two.
 
-- A product of a batch of transposed f16 matrices of 4 rows with matrices whose number of columns
-  is no multiple of 8: all but the first of the batch are wrong.
+- A product of a batch of transposed 16-bit matrices where neither M nor N is a multiple of 8 nor
+  K of a matrix instruction's depth: reads beyond K are not masked, and get the next matrix.
 - Padding in a dispatch of its own, with the flags that fuse padding into its consumer.
 - Conversions to f8 and f4: what rounds up to the smallest normal number becomes 0.
 - f8E4M3FN to f32: NaN becomes a number.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import Array, Case, run_cases
+from lowering_cases import Array, Case, lower_case, run_cases
 from op_cases import op_case, uniform
 from oracle.moe import grouped_matmul, weight_gradient
 
+from hipgraft.codegen.matrix_code import count_matrix_instructions
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 
 TOLERANCE = {"f32": 1e-5, "f16": 1e-2, "bf16": 1e-2}
@@ -113,8 +117,41 @@ CASES = [
         )
         for element in TOLERANCE
     ),
+    # Tiles for matrix instructions on GPUs: groups longer and shorter than a tile, an empty one.
+    forward_case("tiles", "f16", offsets(1, 20, 20), tokens=45, weights=(3, 64, 32)),
+    forward_case(
+        "tiles_gather",
+        "bf16",
+        offsets(0, 17, 17, 30, 33, 34),
+        tokens=9,
+        weights=(3, 32, 16),
+        index=[int(one) for one in random.integers(0, 9, 40)],
+        mode="gather",
+    ),
+    forward_case(
+        "tiles_scatter",
+        "f16",
+        offsets(0, 5, 20),
+        tokens=24,
+        weights=(3, 32, 16),
+        index=[*range(12), *range(12)],
+        choice=[0] * 12 + [1] * 12,
+        rows=26,
+        mode="scatter",
+        top_k=2,
+    ),
     *(backward_case(element, offsets(0, 3, 3, 6)) for element in TOLERANCE),
 ]
+
+
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1201"])
+def test_tiles_use_matrix_instructions(architecture: str) -> None:
+    case = next(case for case in CASES if case.name == "tiles_f16")
+    kernel = compile_text(
+        lower_case(replace(case, target=architecture)), Target.parse(architecture)
+    )
+    counts = count_matrix_instructions(kernel.objects[0], architecture)
+    assert sum(counts.values()) > 0
 
 
 @pytest.fixture(scope="module")
