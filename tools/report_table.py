@@ -38,8 +38,9 @@ def print_report(report: Report, targets: Sequence[str]) -> None:
         remarks = [remark for remark in report.remarks if remark.name == name]
         if remarks:
             console.print(table(remarks))
-    if report.declined:
-        console.print(_declined(report))
+    declined = [remark for remark in report.declined if remark.name != _PATHOLOGICAL]
+    if declined:
+        console.print(_declined(declined))
 
 
 def _graphs(rows: Sequence[GraphRow]) -> Table:
@@ -125,9 +126,8 @@ def _pathological(remarks: Sequence[Remark]) -> Table:
     return table
 
 
-def _declined(report: Report) -> Table:
+def _declined(declined: Sequence[Remark]) -> Table:
     """One row per pass and reason; the message is that of the first."""
-    declined = [remark for remark in report.declined if remark.name != _PATHOLOGICAL]
     counts = Counter((remark.pass_name, remark.name) for remark in declined)
     first = {(r.pass_name, r.name): r.message for r in reversed(declined)}
     table = Table("pass", "reason", "times", "for example", title="declined", title_justify="left")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from emulator import requires_emulator, run_kernel
-from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases
+from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases, tensor_type
 from test_lowering_attention import forward_case
 from test_lowering_contractions import conv_case, matmul_case
 from test_lowering_reductions import reduction_case
@@ -17,6 +18,7 @@ from hipgraft.codegen.plan import FLAG_SETS, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ReductionMode
 
 random = np.random.default_rng(5)
@@ -132,6 +134,27 @@ CASES = [
     ),
     planned("reduction", "split", reduction_case("MIN", (1, 2), "f16", (3, 4, 16400))),
 ]
+
+
+def chain_case(name: str, shape: tuple[int, ...], element: str) -> Case:
+    """Rounds between ops, as single ones do."""
+    x, y = (random.uniform(-1, 1, shape).astype(DTYPES[element]) for _ in range(2))
+    total = (x.astype(np.float64) + y).astype(np.float32).astype(np.float64)
+
+    def build(gx: Any, gy: Any) -> Any:
+        wide = tensor_type(shape, "f32")
+        first = hipdnn.pointwise(gx, gy, mode="add", result_type=wide)
+        second = hipdnn.pointwise(first, mode="relu_fwd", result_type=wide)
+        result = tensor_type(shape, element)
+        return hipdnn.pointwise(second, gx, mode="mul", result_type=result)
+
+    tolerance = {"f16": 1e-3, "f32": 1e-6}[element]
+    expected = np.maximum(total, 0) * x
+    return Case(f"{name}_{element}", [x, y], build, [expected], [element], tolerance, tolerance)
+
+
+CASES.append(planned("pointwise", "split", chain_case("chain", (1, 197, 768), "f16")))
+CASES.append(planned("pointwise", "split", chain_case("odd", (7, 97, 101), "f32")))
 
 # Flags are of the GPU's compiler; the text is the usual one.
 FLAGGED = [

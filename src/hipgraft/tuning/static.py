@@ -42,6 +42,9 @@ _FEWEST_GROUPS = 8
 _REDUCES = re.compile(r"_reduc(?:e|tion)_")
 _MERGES = "_reduce_"
 
+# Work items of these write 16 bytes each, unless IREE found no way to give them vectors.
+_ELEMENTWISE = "_elementwise"
+
 # Bytes of workspace that are rather scores and copies than partial sums: times those of the graph.
 _LARGE_TRANSIENTS = 8
 
@@ -100,6 +103,9 @@ def _problems(
     groups = prod(launch.grid)
     if _is_scattered(launch, matrix, work):
         yield f"{name} has {groups} workgroups for {work.outputs} elements of results"
+    items = groups * prod(launch.block)
+    if _ELEMENTWISE in launch.kernel and groups >= _MANY_GROUPS and _written(launch) <= 4 * items:
+        yield f"{name} writes {_written(launch)} bytes by {items} work items"
     if _REDUCES.search(launch.kernel):
         is_split = any(_MERGES in step.kernel for step in kernel.dispatches)
         yield from _badly_spread(launch, figures, is_split)

@@ -37,6 +37,7 @@ class Lowering:
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
     functions: list[str] = field(default_factory=list[str])
     variants: Mapping[str, str] = field(default_factory=dict[str, str])
+    pieces: dict[str, tuple[Tensor, ...]] = field(default_factory=dict[str, tuple[Tensor, ...]])
     ragged: dict[ir.Value, Ragged] = field(default_factory=dict[ir.Value, Ragged])
     orders: dict[ir.Value, tuple[int, ...]] = field(default_factory=dict[ir.Value, tuple[int, ...]])
 
