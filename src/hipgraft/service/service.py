@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from hipgraft.tuning.search import Search
 
 # What takes the compiler long, by how often its name is in the input.
-_COSTS = {"linalg.conv": 10, "attention": 10, "matmul": 5, "linalg.": 1, "torch.": 1}
+_COSTS = {
+    "linalg.conv": 10,
+    "attention": 10,
+    "tensor.pad ": 10,
+    "matmul": 5,
+    "linalg.": 1,
+    "torch.": 1,
+}
 
 
 @dataclass(frozen=True)
