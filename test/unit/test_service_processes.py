@@ -135,6 +135,15 @@ def test_flags_of_the_whole_process() -> None:
     assert compile_unit(plain).kernel == kernels["u0"]
 
 
+def test_processes_start_without_what_they_do_not_need() -> None:
+    program = "import sys, hipgraft.service.worker\nprint(*sys.modules, sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    unneeded = {"hipgraft.codegen.lowering", "hipgraft.passes", "onnx", "yaml", "rich"}
+    assert not unneeded & set(loaded.stdout.split())
+
+
 def test_abandoned_batch_leaves_no_process() -> None:
     before = children()
     workers = ProcessWorkers(2, task=misbehave)

@@ -10,6 +10,9 @@ from hipgraft.diagnostics import CodegenError
 
 ENTRY = "main"
 
+DISPATCH_REGION = "flow.dispatch.region"
+"""With this op a lowering says itself what one dispatch is."""
+
 # The last steps of the compiler's input phase. Those before them, conversions from every input
 # dialect, load these dialects into the context, and each canonicalization to come builds the
 # patterns of all that is loaded: a fifteenth of the whole compilation.

@@ -13,6 +13,7 @@ from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_cod
 from hipgraft.codegen.constant_fills import dense_bytes
 from hipgraft.codegen.elf_note import without_access_qualifiers
 from hipgraft.codegen.entry import (
+    DISPATCH_REGION,
     add_result_buffers,
     check_static,
     import_builtin,
@@ -22,7 +23,6 @@ from hipgraft.codegen.entry import (
 )
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
-from hipgraft.codegen.lowering.emitter import DISPATCH_REGION
 from hipgraft.codegen.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS, Target, TargetKind

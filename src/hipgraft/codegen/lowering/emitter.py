@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from hipgraft.codegen.entry import DISPATCH_REGION
 from hipgraft.codegen.layout import memory_element
 from hipgraft.codegen.lowering.float_codes import BYTES
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float, literal
@@ -16,8 +17,6 @@ from hipgraft.codegen.lowering.tensor import (
     reassociation,
 )
 from hipgraft.codegen.target import Target
-
-DISPATCH_REGION = "flow.dispatch.region"
 
 Body = Callable[[ScalarEmitter, list[Scalar]], Sequence[Scalar]]
 
