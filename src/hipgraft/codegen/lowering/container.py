@@ -70,7 +70,7 @@ def result_layouts(container: ContainerOp) -> list[Layout]:
 def _check_elements(container: ContainerOp) -> None:
     for value in (*container.inputs, *container.outputs):
         element = element_of(value)
-        if element.startswith("f6"):
+        if element.startswith("f6E"):
             where = location_text(container.location)
             message = f"'{container.OP_NAME}' op reads or writes {element}"
             raise CodegenError(f"{message}, which IREE has no buffers of", location=where)
