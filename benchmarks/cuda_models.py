@@ -1,12 +1,13 @@
 """Times compiled models on an NVIDIA GPU: launches, graph replay, IREE's runtime, PyTorch.
 
     python benchmarks/cuda_models.py prepare DIR MODEL.onnx...   # where the compiler is
-    python benchmarks/cuda_models.py run DIR                     # where the GPU is
+    python benchmarks/cuda_models.py run DIR [MODEL...]          # where the GPU is
 
 `prepare` fills DIR with what `run` needs: for each model a bundle, the whole model as IREE
-compiles it by itself, and the `.npz` beside the model, with inputs `in_*` and results `out_*`.
+compiles it by itself, and the `.npz` beside the model, with inputs `in_*` and results `out_*`, or
+else the model, so that onnxruntime on the CPU can tell the results of made inputs.
 `run` needs no compiler: numpy, ml_dtypes and this source, IREE's runtime for its column, and
-PyTorch for those of a `MODEL.pt2` (`torch.export.save`) that lies in DIR.
+PyTorch for those of a `MODEL.pt2` (`torch.export.save`, with example inputs) that lies in DIR.
 
 All times are of whole runs with their wait, on inputs that are on the GPU: the median in µs.
 """
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for model in flags.models:
             prepare(model, flags.directory)
         return 0
-    return run(flags.directory, flags.device, flags.iterations)
+    return run(flags.directory, [model.stem for model in flags.models], flags)
 
 
 def prepare(model: Path, directory: Path) -> None:
@@ -74,8 +75,8 @@ def prepare(model: Path, directory: Path) -> None:
 
     target = directory / model.stem
     hipgraft.compile(model, TARGET).save_bundle(target.with_suffix(".hgb"))
-    if model.with_suffix(".npz").exists():
-        shutil.copyfile(model.with_suffix(".npz"), target.with_suffix(".npz"))
+    oracle = model.with_suffix(".npz") if model.with_suffix(".npz").exists() else model
+    shutil.copyfile(oracle, directory / oracle.name)
     imported = target.with_suffix(".mlir")
     tool = Path(sys.executable).parent
     subprocess.run([tool / "iree-import-onnx", model, "-o", imported], check=True)
@@ -93,17 +94,22 @@ def prepare(model: Path, directory: Path) -> None:
         target.with_suffix(".json").write_text(json.dumps({"entry": entry[1]}))
 
 
-def run(directory: Path, device_name: str, iterations: int) -> int:
-    """Measures all models of a directory, all loaded on one device, and prints the table."""
+def run(directory: Path, names: Sequence[str], flags: argparse.Namespace) -> int:
+    """Measures models of a directory, all of them by default, and prints the table."""
     from hipgraft.runtime.devices import open_device
 
-    device = open_device(device_name)
+    bundles = [path for path in sorted(directory.glob("*.hgb")) if not names or path.stem in names]
+    device = open_device(flags.device)
+    is_right = True
     try:
-        rows = [measure(bundle, device, iterations) for bundle in sorted(directory.glob("*.hgb"))]
+        print_head(device.architecture)
+        for bundle in bundles:
+            row = measure(bundle, device, flags.iterations)
+            print_row(row)
+            is_right &= row.is_right
     finally:
         device.close()
-    print_table(rows, device.architecture)
-    return 0 if all(row.is_right for row in rows) else 1
+    return 0 if is_right else 1
 
 
 def measure(path: Path, device: Any, iterations: int) -> Row:
@@ -123,7 +129,7 @@ def measure(path: Path, device: Any, iterations: int) -> Row:
             replay = session.benchmark(inputs, iterations=iterations).median
     same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(results, again, strict=True))
     error, is_right = compare(results, expected)
-    eager, compiled = time_torch(path.with_suffix(".pt2"), inputs, iterations)
+    eager, compiled = time_torch(path.with_suffix(".pt2"), iterations)
     return Row(
         model=path.stem,
         calls=len(recording.commands),
@@ -138,7 +144,7 @@ def measure(path: Path, device: Any, iterations: int) -> Row:
 
 
 def read_arrays(path: Path, recording: Any) -> tuple[list[Any], list[Any]]:
-    """Inputs and expected results; inputs are made, and nothing expected, without a `.npz`."""
+    """Inputs and expected results; without a `.npz`, inputs are made and onnxruntime is asked."""
     from hipgraft.runtime.dtypes import numpy_dtype
 
     file = path.with_suffix(".npz")
@@ -151,7 +157,20 @@ def read_arrays(path: Path, recording: Any) -> tuple[list[Any], list[Any]]:
         for number, tensor in enumerate(recording.inputs)
     ]
     names = [f"out_{number}" for number in range(len(recording.results))]
-    return inputs, [arrays[name] for name in names if name in arrays]
+    if "out_0" in arrays:
+        return inputs, [arrays[name] for name in names]
+    return inputs, by_onnxruntime(path.with_suffix(".onnx"), inputs)
+
+
+def by_onnxruntime(model: Path, inputs: Sequence[Any]) -> list[Any]:
+    """The model's results on the CPU; none where there is no onnxruntime."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return []
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()]
+    return list(session.run(None, dict(zip(names, inputs, strict=True))))
 
 
 def made(random: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
@@ -210,18 +229,21 @@ def iree_tool(name: str) -> str | None:
     return None if found is None or found.origin is None else str(Path(found.origin).parent / name)
 
 
-def time_torch(
-    exported: Path, inputs: Sequence[Any], iterations: int
-) -> tuple[float | None, float | None]:
-    """PyTorch eager, and compiled with CUDA graphs."""
+def time_torch(exported: Path, iterations: int) -> tuple[float | None, float | None]:
+    """PyTorch eager, and compiled with CUDA graphs, on the example inputs."""
     if not exported.exists():
         return None, None
     try:
         import torch
+        from torch.export.passes import move_to_device_pass
     except ImportError:
         return None, None
-    model = torch.export.load(exported).module().cuda()
-    tensors = [torch.from_numpy(array).cuda() for array in inputs]
+    program = torch.export.load(exported)
+    for node in list(program.graph.nodes):
+        if "_assert_tensor_metadata" in str(node.target):  # names the CPU
+            program.graph.erase_node(node)
+    model = move_to_device_pass(program, "cuda").module()
+    tensors = [tensor.cuda() for tensor in program.example_inputs[0]]
     with torch.inference_mode():
         eager = time_calls(lambda: model(*tensors), torch.cuda.synchronize, iterations)
         compiled = torch.compile(model, mode="reduce-overhead")
@@ -239,25 +261,27 @@ def time_calls(call: Callable[[], Any], wait: Callable[[], Any], iterations: int
     return 1e6 * median(seconds[10:])
 
 
-def print_table(rows: Sequence[Row], architecture: str) -> None:
+def print_head(architecture: str) -> None:
     print(f"Compiled for {TARGET}, run on {architecture}; median µs a run.\n")
     print(
         "| model | calls | max rel error | launches | replay | IREE | IREE / replay "
         "| eager | compiled |"
     )
     print("| --- " * 9 + "|")
-    for row in rows:
-        ratio = row.iree / row.replay if row.iree else None
-        error = "–" if row.error is None else f"{row.error:.1e}"
-        cells = [
-            row.model,
-            str(row.calls),
-            error if row.is_right else f"**{error}**",
-            *(number(value) for value in (row.launches, row.replay, row.iree)),
-            number(ratio, "{:.2f}x"),
-            *(number(value) for value in (row.eager, row.compiled)),
-        ]
-        print(f"| {' | '.join(cells)} |")
+
+
+def print_row(row: Row) -> None:
+    ratio = row.iree / row.replay if row.iree else None
+    error = "–" if row.error is None else f"{row.error:.1e}"
+    cells = [
+        row.model,
+        str(row.calls),
+        error if row.is_right else f"**{error}**",
+        *(number(value) for value in (row.launches, row.replay, row.iree)),
+        number(ratio, "{:.2f}x"),
+        *(number(value) for value in (row.eager, row.compiled)),
+    ]
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def number(value: float | None, form: str = "{:.1f}") -> str:
