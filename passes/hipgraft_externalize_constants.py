@@ -11,6 +11,7 @@ from hipgraft.diagnostics import HipgraftError, PassFailure
 from hipgraft.element_types import byte_size
 from hipgraft.parameters import constant_buffers, write_parameters
 from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.runtime.elements import is_resource
 from hipgraft.runtime.entry import functions_of
 from hipgraft.runtime.host_form import PARAMETERS, externalize_constants, globals_of
 from hipgraft.variant_dispatch import add_dispatchers
@@ -24,7 +25,7 @@ def _is_large(op: ir.Operation) -> bool:
     nbytes = byte_size(memref.shape, memref.element_type) or 0
     if nbytes > _INLINE_BYTES:
         return True
-    return str(op.attributes["initial_value"]).startswith("dense_resource<")
+    return is_resource(op.attributes["initial_value"])
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FORMS = ("mlir", "bytecode", "bundle", "object")
 _FILES = ("bundle", "object")  # what is written beside others, or has no use on a terminal
+_FEW_DIGITS = 64
 _STAGES = "torch, hipdnn-ops, hipdnn-graphs, hipdnn-executables, hipdnn-buffers, host"
 
 
@@ -49,8 +50,9 @@ def _parser() -> argparse.ArgumentParser:
         "--constants",
         default="",
         metavar="WHERE",
-        help="of a host program: globals, arguments, or a FILE.safetensors or FILE.irpa; text in a "
-        "file has them in OUT.safetensors by default, bytecode as globals",
+        help="of a host program: globals, arguments, or a FILE.safetensors or FILE.irpa; by "
+        "default text in a file has them in OUT.safetensors, on standard output as arguments, and "
+        "bytecode as globals",
     )
     add("--compile-to", default="", metavar="STAGE", help=f"last stage: {_STAGES}")
     add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")
@@ -140,12 +142,11 @@ class _Temps:
 
     def save(self, stage: str, module: ir.Module) -> None:
         from hipgraft import ir_io
-        from hipgraft.program import module_bytes
 
         if self.directory is None:
             return
         path = self.directory / f"{self.count}-{stage}.mlir"
-        ir_io.write_output(str(path), module_bytes(module))
+        ir_io.write_module(str(path), module, elide_above=ir_io.MOST_DIGITS)
         self.count += 1
 
 
@@ -185,23 +186,53 @@ def _warn_of_spills(compiled: Program, model: str) -> None:
 
 def _default_constants(compiled: Program, flags: argparse.Namespace) -> str:
     """Large constants take twice their size in text, and a reader's time."""
-    is_text_file = flags.emit == "mlir" and flags.output not in ("-", "/dev/null")
-    if not is_text_file or not compiled.is_host or flags.elide_resources:
+    if flags.emit != "mlir" or not compiled.is_host or flags.elide_resources:
         return "globals"
+    if flags.output in ("-", "/dev/null"):
+        return "arguments"
     return str(Path(flags.output).with_suffix(".safetensors"))
 
 
 def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
     from hipgraft import ir_io
-    from hipgraft.program import module_bytes
 
     where = flags.constants or _default_constants(compiled, flags)
+    moved = 0
     if where != "globals":
-        compiled.externalize_constants("" if where == "arguments" else where)
-    elide_above = 64 if flags.elide_resources else None
-    bytecode = flags.emit == "bytecode"
-    data = module_bytes(compiled.module, bytecode=bytecode, elide_above=elide_above)
-    ir_io.write_output(flags.output, data)
+        moved = compiled.externalize_constants("" if where == "arguments" else where)
+    is_text = flags.emit == "mlir"
+    if is_text and not flags.constants and not flags.elide_resources:
+        _warn_of_constants(compiled, moved if where == "arguments" else 0, flags.model)
+    ir_io.write_module(
+        flags.output,
+        compiled.module,
+        bytecode=not is_text,
+        elide_above=_elided_digits(flags),
+    )
+
+
+def _elided_digits(flags: argparse.Namespace) -> int | None:
+    from hipgraft.ir_io import MOST_DIGITS
+
+    if flags.elide_resources:
+        return _FEW_DIGITS
+    return None if flags.constants == "globals" else MOST_DIGITS
+
+
+def _warn_of_constants(compiled: Program, moved: int, model: str) -> None:
+    """Tells what the text lacks because nobody said where constants are to be."""
+    from hipgraft import ir_io
+
+    message = ""
+    if moved:
+        message = (
+            f"{moved} constants are arguments, without values: give -o FILE, which writes them "
+            "beside it, or --constants"
+        )
+    elif 2 * ir_io.largest_resource(compiled.module) > ir_io.MOST_DIGITS:
+        message = "the text lacks large constants: give --emit=bytecode or --constants=globals"
+    if message:
+        DiagnosticPrinter(sys.stderr).print(Diagnostic(Severity.WARNING, message, model))
 
 
 def _print_remarks(compiled: Program) -> None:

@@ -98,12 +98,12 @@ _TRANSLATIONS: dict[str, tuple[Translation, str]] = {
 
 def _module_text(document: GraphDocument) -> bytes:
     from hipgraft import hipdnn_io
+    from hipgraft.bindings import asm
     from hipgraft.hipdnn_io.files import warn
-    from hipgraft.program import module_bytes
 
     module = hipdnn_io.import_document(document)
     warn(document)
-    return module_bytes(module)
+    return (asm(module) + "\n").encode()
 
 
 def _exported(flags: argparse.Namespace) -> GraphDocument:

@@ -8,13 +8,33 @@ from pathlib import Path
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, VerifyError
+from hipgraft.element_types import byte_size
 from hipgraft.outputs import replacing
 
 STDIN_NAME = "<stdin>"
 # What the bindings call the source of a module that was parsed from memory.
 MEMORY_NAME = "-"
 
+MOST_DIGITS = 1 << 21
+"""Hexadecimal digits of a resource in text that nobody asked for: a mebibyte."""
+
+# By op, the attribute that may hold elements.
+_CONSTANTS = {
+    "arith.constant": "value",
+    "memref.global": "initial_value",
+    "torch.operator": "torch.onnx.value",
+    "torch.vtensor.literal": "value",
+}
 _BYTECODE_MAGIC = b"ML\xefR"
+
+
+def is_bytecode_file(path: str | Path) -> bool:
+    """Returns whether a file begins like bytecode, which MLIR maps."""
+    try:
+        with Path(path).open("rb") as file:
+            return is_bytecode(file.read(len(_BYTECODE_MAGIC)))
+    except OSError:
+        return False
 
 
 def read_bytes(path: str) -> bytes:
@@ -137,6 +157,49 @@ def write_output(path: str, data: bytes) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_bytes(data)
+
+
+def write_module(
+    path: str, module: ir.Module, *, bytecode: bool = False, elide_above: int | None = None
+) -> None:
+    """Writes a module to a file, or to standard output for `-`.
+
+    Args:
+        path: of the file, which is replaced only as a whole.
+        module: any module.
+        bytecode: bytecode instead of text; it is never in memory as a whole.
+        elide_above: leave resources with more hexadecimal digits than this out of the text. None
+            writes all.
+
+    Raises:
+        HipgraftError: the file cannot be written.
+    """
+    if not bytecode:
+        text = module.operation.get_asm(large_resource_limit=elide_above)
+        write_output(path, (text + "\n").encode())
+    elif path == "-":
+        module.operation.write_bytecode(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            module.operation.write_bytecode(file)
+
+
+def largest_resource(module: ir.Module) -> int:
+    """Returns the bytes of the largest resource that a constant of the module refers to."""
+    return max((_resource_bytes(op) for op in walk(module.operation)), default=0)
+
+
+def _resource_bytes(op: ir.Operation) -> int:
+    name = _CONSTANTS.get(op.name)
+    if name is None or name not in op.attributes:
+        return 0
+    value = op.attributes[name]
+    # Only a resource is no list of elements.
+    if isinstance(value, ir.DenseElementsAttr) or not isinstance(value.type, ir.RankedTensorType):
+        return 0
+    kind = ir.RankedTensorType(value.type)
+    return byte_size(tuple(kind.shape), kind.element_type) or 0
 
 
 def _own_dialects() -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Files of constants: safetensors, and IREE's parameter archives (`.irpa`).
 
 Both hold raw row-major data behind a table, so that a constant is mapped when it is uploaded and
-never read as a whole. Source: the safetensors format page; IREE's archives go through its runtime.
+never read as a whole. Source: the safetensors format page; IREE's runtime reads its archives.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -18,6 +18,7 @@ from typing import Any
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.irpa import write_irpa
 from hipgraft.outputs import replacing
 from hipgraft.runtime.elements import global_bytes
 from hipgraft.runtime.entry import symbols
@@ -52,7 +53,12 @@ class Parameter:
     """
 
     tensor: Tensor
-    read: Any
+    read: Callable[[], bytes]
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return self.tensor.nbytes
 
 
 def constant_buffers(module: ir.Module, names: Sequence[str]) -> dict[str, Parameter]:
@@ -84,7 +90,7 @@ def write_parameters(path: str | Path, parameters: Mapping[str, Parameter]) -> N
         HipgraftError: the file cannot be written, or the format has no type for a constant.
     """
     check_format(path)
-    write = _write_safetensors if Path(path).suffix == ".safetensors" else _write_irpa
+    write = _write_safetensors if Path(path).suffix == ".safetensors" else write_irpa
     with replacing(str(path)) as temporary:
         write(temporary, parameters)
 
@@ -99,7 +105,7 @@ def _write_safetensors(path: Path, parameters: Mapping[str, Parameter]) -> None:
                 f"safetensors has no type for '{one.tensor.element_type}' of '{name}'; "
                 "write an .irpa file"
             )
-        offsets = [end, end + one.tensor.nbytes]
+        offsets = [end, end + one.nbytes]
         table[name] = {"dtype": kind, "shape": one.tensor.shape, "data_offsets": offsets}
         end = offsets[1]
     header = json.dumps(table, separators=(",", ":")).encode()
@@ -109,18 +115,6 @@ def _write_safetensors(path: Path, parameters: Mapping[str, Parameter]) -> None:
         file.write(_LENGTH.pack(len(header)) + header)
         for one in parameters.values():
             file.write(one.read())
-
-
-def _write_irpa(path: Path, parameters: Mapping[str, Parameter]) -> None:
-    index = _new_index()
-    for name, one in parameters.items():
-        index.add_buffer(name, one.read())
-    index.create_archive_file(str(path))
-
-
-def _new_index() -> Any:
-    # Only now, as safetensors need it not; its stubs lack the class.
-    return import_module("iree.runtime").ParameterIndex()
 
 
 class ParameterFile:
@@ -173,7 +167,8 @@ class ParameterFile:
         return {name: (8 + length + first, end - first) for name, (first, end) in offsets.items()}
 
     def _irpa(self) -> dict[str, tuple[int, int]]:
-        index = _new_index()
+        # Only now, as safetensors need it not; its stubs lack the class.
+        index = import_module("iree.runtime").ParameterIndex()
         try:
             index.load(self._path)
         except (RuntimeError, ValueError) as error:

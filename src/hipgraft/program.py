@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -70,18 +69,21 @@ class Program(Runnable):
         Raises:
             HipgraftError: the file cannot be written; nothing is left of it then.
         """
-        ir_io.write_output(str(path), module_bytes(self.module, bytecode=bytecode))
+        ir_io.write_module(str(path), self.module, bytecode=bytecode)
 
     @property
     def is_host(self) -> bool:
         """Whether the program is a host program, of the last stage."""
         return last_stage(self.config) == "host"
 
-    def externalize_constants(self, file: str | Path = "") -> None:
+    def externalize_constants(self, file: str | Path = "") -> int:
         """Makes large constants of a host program arguments, and writes their values to a file.
 
         Args:
             file: a `.safetensors` or `.irpa` file, beside which the program is to be saved.
+
+        Returns:
+            How many constants were moved.
 
         Raises:
             HipgraftError: the file cannot be written.
@@ -91,8 +93,11 @@ class Program(Runnable):
             HipgraftExternalizeConstantsPass,
         )
 
-        if self.is_host:
-            Runner().run(self.module, (HipgraftExternalizeConstantsPass(file=str(file)),))
+        if not self.is_host:
+            return 0
+        externalize = HipgraftExternalizeConstantsPass(file=str(file))
+        result = Runner().run(self.module, (externalize,))
+        return sum(record.state.counters.total() for record in result.records)
 
     def save_bundle(self, path: str | Path) -> None:
         """Writes the program with its constants as one file, which runs without the compiler.
@@ -230,24 +235,6 @@ def compile(
             kept = CachedProgram(program.module, program.outlined, program.report)
             keep_program(key, Path(model).name, kept, active)
         return program
-
-
-def module_bytes(
-    module: ir.Module, *, bytecode: bool = False, elide_above: int | None = None
-) -> bytes:
-    """Returns a module as text or bytecode.
-
-    Args:
-        module: any module.
-        bytecode: bytecode instead of text.
-        elide_above: leave resources with more hexadecimal digits than this out of the text, for
-            readers only. None writes all.
-    """
-    if not bytecode:
-        return (module.operation.get_asm(large_resource_limit=elide_above) + "\n").encode()
-    buffer = BytesIO()
-    module.operation.write_bytecode(buffer)
-    return buffer.getvalue()
 
 
 def _check_targets(config: HipgraftTorchConfig) -> None:

@@ -52,6 +52,8 @@ def program_key(
         # Quickly read, and what is warned of is to be told each time.
         return None
     try:
+        if model.stat().st_size > _MOST_BYTES:
+            return None
         data = model.read_bytes()
     except OSError:
         # Who reads the model next says it better.

@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hipgraft.bindings import asm, ir
+from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, diagnostics_to
+from hipgraft.ir_io import MOST_DIGITS
 from hipgraft.outputs import output_errors
 from hipgraft.pipeline import NativeStep, Step, native_manager, to_text
 
@@ -22,8 +23,10 @@ _NATIVE_PIPELINE = re.compile(r'mlir_reproducer:\s*\{[^}]*?pipeline:\s*"(?P<pipe
 def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
     """Writes `op` and the command that runs `steps` on it."""
     command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(to_text(steps))}\n"
+    # Without their elements, weights may be of any size, and failures rarely depend on them.
+    text = op.get_asm(enable_debug_info=True, large_resource_limit=MOST_DIGITS)
     with output_errors(path):
-        path.write_text(command + asm(op, debug_info=True), encoding="utf-8")
+        path.write_text(command + text, encoding="utf-8")
 
 
 def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Path:

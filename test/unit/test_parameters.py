@@ -9,12 +9,16 @@ from pathlib import Path
 
 import iree.runtime as iree_runtime
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.parameters import Parameter, ParameterFile, write_parameters
+from hipgraft.program import compile
 from hipgraft.runtime.recording import Tensor
 
+FLOAT = onnx.TensorProto.FLOAT
 ARRAYS = {
     "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
     "bytes": np.array([1, -2, 3, -4, 5], np.int8),
@@ -110,3 +114,81 @@ def test_a_type_that_safetensors_lacks(tmp_path: Path) -> None:
     write_parameters(tmp_path / "odd.irpa", odd)
     expected = np.ones(2, np.complex64).tobytes()
     assert bytes(ParameterFile(tmp_path / "odd.irpa").read("z", 16)) == expected
+
+
+def test_weights_stay_in_their_files(tmp_path: Path) -> None:
+    """A compilation maps external data, and writes it a constant at a time."""
+    extents, count, nbytes = (512, 1 << 14), 6, 4 * 512 << 14
+    path = external_weights(tmp_path / "model.onnx", extents, count)
+    before = anonymous_bytes()
+    peaks: list[int] = []
+    program = compile(path, "gfx942", on_stage=lambda *_: peaks.append(anonymous_bytes()))
+    program.externalize_constants(tmp_path / "model.irpa")
+    peaks.append(anonymous_bytes())
+    # The compiler takes memory of its own.
+    assert max(peaks) - before < count * nbytes // 2
+    archive = ParameterFile(tmp_path / "model.irpa")
+    for number in range(count):
+        data = np.frombuffer(archive.read(f"constant_{number}", nbytes), np.float32)
+        np.testing.assert_array_equal(data[:8], np.full(8, number + 1))
+        assert not data[8:].any()
+
+
+def external_weights(path: Path, extents: tuple[int, int], count: int) -> Path:
+    """Saves a chain of products whose weights are mostly holes of a file."""
+    nbytes = 4 * extents[0] * extents[1]
+    weights: list[onnx.TensorProto] = []
+    with path.with_suffix(".data").open("wb") as file:
+        for number in range(count):
+            shape = extents if number % 2 == 0 else extents[::-1]
+            place = {"location": "model.data", "offset": number * nbytes, "length": nbytes}
+            weight = onnx.TensorProto(name=f"w{number}", data_type=FLOAT, dims=shape)
+            weight.data_location = onnx.TensorProto.EXTERNAL
+            for key, value in place.items():
+                weight.external_data.add(key=key, value=str(value))
+            weights.append(weight)
+            file.seek(number * nbytes)
+            file.write(np.full(8, number + 1, np.float32).tobytes())
+        file.truncate(count * nbytes)
+    nodes = [
+        helper.make_node("MatMul", [f"h{number}", f"w{number}"], [f"h{number + 1}"])
+        for number in range(count)
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, FLOAT, [4, extents[0]]) for name in ("h0", f"h{count}")
+    ]
+    graph = helper.make_graph(nodes, "main", ends[:1], ends[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, path)
+    return path
+
+
+def anonymous_bytes() -> int:
+    """Resident memory of this process that no file holds."""
+    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    return int(fields["RssAnon"].split()[0]) << 10
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"location": "../model.data"}, "no file below the model's directory"),
+        ({"location": "none.data"}, "No such file"),
+        ({"offset": "1048576"}, "'w1' has 1048576 bytes in 'model.data', needs 2097152"),
+        ({"length": "12"}, "'w1' has 12 bytes in 'model.data', needs 2097152"),
+    ],
+)
+def test_external_data_that_is_refused(
+    tmp_path: Path, entry: Mapping[str, str], message: str
+) -> None:
+    (tmp_path / "model.data").touch()
+    (tmp_path / "sub").mkdir()
+    path = external_weights(tmp_path / "sub" / "model.onnx", (16, 1 << 15), 1)
+    model = onnx.load(path, load_external_data=False)
+    weight = model.graph.initializer[0]
+    weight.name = model.graph.node[0].input[1] = "w1"
+    for place in weight.external_data:
+        place.value = entry.get(place.key, place.value)
+    onnx.save(model, path)
+    with pytest.raises(HipgraftError, match=f"external data is missing or invalid: .*{message}"):
+        compile(path, "gfx942")

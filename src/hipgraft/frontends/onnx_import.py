@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,16 +17,20 @@ import onnx
 from iree.compiler.extras import onnx_importer  # noqa: TID251
 from onnx import numpy_helper
 
+from hipgraft import ir_io
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.frontends.onnx_external import Place, external_bytes, place_of
 
 _INLINE_ELEMENTS = 64
 """Constants up to this size are readable in the IR and fold; larger ones are resources."""
 
 _RESOURCE_ALIGNMENT = 64
+_LITERAL_NAME = "torch.onnx.value"
+_MOST_COPIED = 1 << 16  # elements; conversions may want the values of smaller constants
 
-Resources: TypeAlias = dict[tuple[str, bytes], ir.Attribute]
-"""Large constants of one context by type and digest of their elements."""
+Resources: TypeAlias = dict[tuple[str, bytes | Place], ir.Attribute]
+"""Large constants of one context by type, and digest or place of their elements."""
 
 
 class _Constants(onnx_importer.ContextCache):
@@ -33,13 +39,18 @@ class _Constants(onnx_importer.ContextCache):
     Args:
         context: of the attributes.
         resources: those made so far, by type and elements; equal ones are made once.
+        directory: of the model.
     """
 
-    def __init__(self, context: ir.Context, resources: Resources):
+    def __init__(self, context: ir.Context, resources: Resources, directory: Path):
         super().__init__(context)
         self._resources = resources
+        self._directory = directory
 
     def tensor_proto_to_attr(self, tp: onnx.TensorProto) -> ir.Attribute:
+        if external_bytes(tp):
+            place = place_of(tp, self._directory)
+            return self._resource(tp, place, place.read)
         array = np.ascontiguousarray(numpy_helper.to_array(tp)).reshape(tuple(tp.dims))
         tensor_type = self.tensor_proto_to_builtin_type(tp)
         if array.size == 0:
@@ -49,10 +60,16 @@ class _Constants(onnx_importer.ContextCache):
             bits = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
             return ir.DenseElementsAttr.get(bits, type=tensor_type)
         data = array.reshape(-1).view(np.uint8)
-        key = (str(tensor_type), hashlib.sha256(data.data).digest())
+        return self._resource(tp, hashlib.sha256(data.data).digest(), lambda: data)
+
+    def _resource(
+        self, tp: onnx.TensorProto, content: bytes | Place, read: Callable[[], np.ndarray]
+    ) -> ir.Attribute:
+        tensor_type = self.tensor_proto_to_builtin_type(tp)
+        key = (str(tensor_type), content)
         if key not in self._resources:
             self._resources[key] = ir.DenseResourceElementsAttr.get_from_buffer(
-                data, self._sanitize_name(tp.name), tensor_type, alignment=_RESOURCE_ALIGNMENT
+                read(), self._sanitize_name(tp.name), tensor_type, alignment=_RESOURCE_ALIGNMENT
             )
         return self._resources[key]
 
@@ -78,7 +95,7 @@ def import_model(
     model.graph.name = "main"
     info = onnx_importer.ModelInfo(model)
     module = info.create_module(context=context)
-    cache = _Constants(context, {} if resources is None else resources)
+    cache = _Constants(context, {} if resources is None else resources, path.parent)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a value without a type: the importer only warns
@@ -89,7 +106,26 @@ def import_model(
     except (onnx_importer.OnnxImportError, UserWarning, KeyError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0]
         raise HipgraftError(f"cannot import: {reason}", location=str(path)) from error
+    _make_literals(module)
     return module
+
+
+def _make_literals(module: ir.Module) -> None:
+    """Converts large constants to the torch dialect; torch-mlir would copy their elements."""
+    constants = [op for op in ir_io.walk(module.operation) if _LITERAL_NAME in op.attributes]
+    for op in constants:
+        value = op.attributes[_LITERAL_NAME]
+        if math.prod(ir.RankedTensorType(value.type).shape) <= _MOST_COPIED:
+            continue
+        literal = ir.Operation.create(
+            "torch.vtensor.literal",
+            results=[op.results[0].type],
+            attributes={"value": value},
+            loc=op.location,
+            ip=ir.InsertionPoint(op),
+        )
+        op.results[0].replace_all_uses_with(literal.results[0])
+        op.erase()
 
 
 def _drop_unused_domains(model: onnx.ModelProto) -> None:

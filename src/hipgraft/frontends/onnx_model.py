@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, checker, defs, inliner, shape_inference, version_converter
 
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.frontends.onnx_external import external_bytes, place_of
 from hipgraft.frontends.onnx_folding import fold_constants
 from hipgraft.frontends.onnx_limits import refusal
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_places
@@ -50,6 +51,7 @@ def read_model(
     model = _parse(path)
     _check_operators(model, path)
     weights = _set_aside_weights(model)
+    _load_external_data(model, weights.values(), path)
     try:
         checker.check_model(model)
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
@@ -82,11 +84,17 @@ def _parse(path: Path) -> onnx.ModelProto:
         raise _at(path, f"cannot read: {error.strerror}") from error
     if not model.HasField("graph") or not model.opset_import:
         raise _at(path, "not an ONNX model: no graph or no opset")
+    return model
+
+
+def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], path: Path) -> None:
+    """Reads what lies in other files, except weights that the importer maps."""
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
+        for tensor in filter(external_bytes, weights):
+            place_of(tensor, path.parent)
     except (OSError, ValueError, checker.ValidationError) as error:
         raise _at(path, f"external data is missing or invalid: {_one_line(error)}") from error
-    return model
 
 
 def _check_operators(model: onnx.ModelProto, path: Path) -> None:
@@ -105,7 +113,7 @@ def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
     inputs = {value.name for value in model.graph.input}
     weights: dict[str, TensorProto] = {}
     for tensor in list(model.graph.initializer):
-        if tensor.ByteSize() <= _LARGE:
+        if max(tensor.ByteSize(), external_bytes(tensor)) <= _LARGE:
             continue
         weights[tensor.name] = TensorProto()
         weights[tensor.name].CopyFrom(tensor)

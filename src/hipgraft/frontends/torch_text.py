@@ -28,8 +28,10 @@ def read_mlir(path: Path, context: ir.Context) -> ir.Module:
     Raises:
         HipgraftError: the file cannot be read or is invalid; located at its line.
     """
-    data = ir_io.read_bytes(str(path))
-    if not data.strip():
+    # Weights in bytecode stay in the file.
+    is_bytecode = ir_io.is_bytecode_file(path)
+    data = b"" if is_bytecode else ir_io.read_bytes(str(path))
+    if not is_bytecode and not data.strip():
         raise HipgraftError("the file is empty", location=str(path))
     repaired = _repaired(data, str(path))
     diagnostics: list[Diagnostic] = []
@@ -43,8 +45,6 @@ def read_mlir(path: Path, context: ir.Context) -> ir.Module:
 
 
 def _repaired(data: bytes, name: str) -> str | None:
-    if ir_io.is_bytecode(data):
-        return None
     text, repairs = _IN_PLACE.subn(_AS_OPERATOR, ir_io.decode(data, name))
     return text if repairs else None
 

@@ -7,9 +7,8 @@ it as text would take several times its size.
 
 from __future__ import annotations
 
-import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _RESOURCE_SECTION = 5
 _ALIGNED = 0x80
+_LARGE = 1 << 20
 
 
 def global_bytes(op: ir.Operation) -> bytes:
@@ -37,9 +37,14 @@ def global_bytes(op: ir.Operation) -> bytes:
     if isinstance(value, ir.UnitAttr):
         raise OpError("'memref.global' op has no value", op)
     tensor = ir.RankedTensorType(value.type)
-    if str(value).startswith("dense_resource<"):
+    if is_resource(value):
         return _checked_size(_stored_bytes(op), tensor, op)
     return _dense_array(value, tensor).tobytes()
+
+
+def is_resource(value: ir.Attribute) -> bool:
+    """Returns whether elements lie in a resource; only printing tells its name."""
+    return not isinstance(value, ir.DenseElementsAttr)
 
 
 def _dense_array(value: ir.Attribute, tensor: ir.RankedTensorType) -> Array:
@@ -82,9 +87,9 @@ def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) ->
 
 def resource_bytes(op: ir.Operation) -> bytes | None:
     """Returns what the only resource of an op's attributes holds; None if it is not there."""
-    file = io.BytesIO()
-    op.write_bytecode(file)
-    return _first_resource(file.getvalue())
+    pieces = _Pieces()
+    op.write_bytecode(pieces)
+    return pieces.large or _first_resource(bytes(pieces.rest))
 
 
 def _stored_bytes(op: ir.Operation) -> bytes:
@@ -92,6 +97,26 @@ def _stored_bytes(op: ir.Operation) -> bytes:
     if blob is None:
         raise OpError("'memref.global' op refers to a resource that the module does not hold", op)
     return blob
+
+
+@dataclass
+class _Pieces:
+    """A file that takes bytecode as MLIR writes it, a resource in one piece.
+
+    Attributes:
+        large: the resource, if it is so large that nothing else of an op can be; not copied.
+        rest: everything else.
+    """
+
+    large: bytes = b""
+    rest: bytearray = field(default_factory=bytearray)
+
+    def write(self, data: bytes) -> None:
+        """Takes a piece."""
+        if len(data) < _LARGE:
+            self.rest += data
+        else:
+            self.large = data
 
 
 @dataclass

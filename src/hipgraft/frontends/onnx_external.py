@@ -1,0 +1,79 @@
+"""Tensors of an ONNX model whose data lies in another file: mapped, never read as a whole."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper
+from onnx.external_data_helper import ExternalDataInfo, uses_external_data
+
+# Those whose elements lie in a file as NumPy holds them, and that no reader needs as bits.
+_MAPPED = frozenset(
+    {
+        TensorProto.FLOAT,
+        TensorProto.FLOAT16,
+        TensorProto.BFLOAT16,
+        TensorProto.DOUBLE,
+        TensorProto.INT8,
+        TensorProto.INT16,
+        TensorProto.INT32,
+        TensorProto.INT64,
+        TensorProto.UINT8,
+        TensorProto.UINT16,
+        TensorProto.UINT32,
+        TensorProto.UINT64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the data of a tensor lies.
+
+    Attributes:
+        path: of the file.
+        offset: in bytes.
+        nbytes: its size.
+    """
+
+    path: Path
+    offset: int
+    nbytes: int
+
+    def read(self) -> np.ndarray:
+        """Returns the mapped bytes."""
+        return np.memmap(self.path, np.uint8, "r", self.offset, (self.nbytes,))
+
+
+def external_bytes(tensor: TensorProto) -> int:
+    """Returns the size of a tensor that can be mapped, 0 for any other."""
+    if not uses_external_data(tensor) or tensor.data_type not in _MAPPED:
+        return 0
+    return helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * math.prod(tensor.dims)
+
+
+def place_of(tensor: TensorProto, directory: Path) -> Place:
+    """Returns where the data of a tensor lies.
+
+    Args:
+        tensor: one that can be mapped.
+        directory: of the model, which holds the file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no file below the directory, or shorter than the tensor.
+    """
+    info, nbytes = ExternalDataInfo(tensor), external_bytes(tensor)
+    root = directory.resolve()
+    path = (root / info.location).resolve(strict=True)
+    if not path.is_relative_to(root) or not path.is_file():
+        raise ValueError(f"'{info.location}' is no file below the model's directory")
+    offset = info.offset or 0
+    stated = nbytes if info.length is None else info.length
+    if stated != nbytes or offset + nbytes > path.stat().st_size:
+        size = min(stated, max(path.stat().st_size - offset, 0))
+        raise ValueError(f"'{tensor.name}' has {size} bytes in '{info.location}', needs {nbytes}")
+    return Place(path, offset, nbytes)
