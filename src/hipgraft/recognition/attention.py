@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -87,10 +88,10 @@ def share_heads(op: ir.Operation, rules: Rules) -> str | None:
 def _softmax_operand(weights: ir.Value) -> ir.Value | None:
     """What `weights` is the softmax of along the last dimension, None if it is no softmax.
 
-    A guard that makes weights that are not numbers 0 may follow: sdpa gives 0 by itself where a
-    query sees no key.
+    A guard may follow that makes weights 0 that are not numbers, or whose scores are all minus
+    infinity: sdpa gives 0 by itself where a query sees no key.
     """
-    value = _unguarded(weights)
+    value, tested = _unguarded(weights)
     quotient = made_by(value, "div")
     if quotient is None:
         return None
@@ -105,17 +106,40 @@ def _softmax_operand(weights: ir.Value) -> ir.Value | None:
     last = [len(shape_of(value)) - 1]
     if hipdnn.ReductionOp(total).axes != last or hipdnn.ReductionOp(largest).axes != last:
         raise NearMiss("softmax-dimension", "the softmax is not along the last dimension")
+    if tested is not None and not same(tested, shifted.operands[0]):
+        return None
     return shifted.operands[0]
 
 
-def _unguarded(weights: ir.Value) -> ir.Value:
+def _unguarded(weights: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+    """The weights before a guard, and the scores that it looks at, if it does."""
     select = made_by(weights, "binary_select")
     if select is None or splat_value(select.operands[1]) != 0:
-        return weights
+        return weights, None
     test = made_by(select.operands[0], "cmp_neq")
     value = select.operands[2]
-    is_guard = test is not None and all(same(operand, value) for operand in test.operands)
-    return value if is_guard else weights
+    if test is not None and all(same(operand, value) for operand in test.operands):
+        return value, None
+    scores = _scores_all_hidden(select.operands[0])
+    return (weights, None) if scores is None else (value, scores)
+
+
+def _scores_all_hidden(test: ir.Value) -> ir.Value | None:
+    """The scores if `test` is that all of a row are minus infinity: `not any(not (s = -inf))`."""
+    any_seen = made_by(test, "logical_not")
+    is_one = None if any_seen is None else made_by(any_seen.operands[0], "cmp_neq")
+    if is_one is None or splat_value(is_one.operands[1]) != 0:
+        return None
+    largest = made_by(is_one.operands[0], "MAX")
+    if largest is None or hipdnn.ReductionOp(largest).axes != [
+        len(shape_of(largest.results[0])) - 1
+    ]:
+        return None
+    seen = made_by(largest.operands[0], "logical_not")
+    hidden = None if seen is None else made_by(seen.operands[0], "cmp_eq")
+    if hidden is None or splat_value(hidden.operands[1]) != -math.inf:
+        return None
+    return hidden.operands[0]
 
 
 def _peel_scores(value: ir.Value, scores: _Scores) -> ir.Operation | None:

@@ -131,6 +131,34 @@ func.func @guarded_attention(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v:
 
 // -----
 
+// The guard that PyTorch's decomposed attention has: 0 where all scores are minus infinity.
+
+// CHECK-LABEL: func.func @safe_attention
+// CHECK:         "hipdnn.sdpa"
+// CHECK-NOT:     cmp_eq
+func.func @safe_attention(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x16x8xf32>) -> tensor<4x16x8xf32> {
+  %low = arith.constant dense<0xFF800000> : tensor<1x1x1xf32>
+  %zero = arith.constant dense<0.0> : tensor<1x1x1xf32>
+  %zeros = arith.constant dense<0.0> : tensor<4x16x16xf32>
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<4x16x8xf32>, tensor<4x8x16xf32>) -> tensor<4x16x16xf32>
+  %0 = "hipdnn.reduction"(%s) {mode = "MAX"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %1 = "hipdnn.pointwise"(%s, %0) {mode = "sub"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %5 = "hipdnn.pointwise"(%s, %low) {mode = "cmp_eq"} : (tensor<4x16x16xf32>, tensor<1x1x1xf32>) -> tensor<4x16x16xi1>
+  %6 = "hipdnn.pointwise"(%5) {mode = "logical_not"} : (tensor<4x16x16xi1>) -> tensor<4x16x16xi1>
+  %7 = "hipdnn.pointwise"(%6) {mode = "identity"} : (tensor<4x16x16xi1>) -> tensor<4x16x16xf32>
+  %8 = "hipdnn.reduction"(%7) {mode = "MAX"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %9 = "hipdnn.pointwise"(%8, %zero) {mode = "cmp_neq"} : (tensor<4x16x1xf32>, tensor<1x1x1xf32>) -> tensor<4x16x1xi1>
+  %10 = "hipdnn.pointwise"(%9) {mode = "logical_not"} : (tensor<4x16x1xi1>) -> tensor<4x16x1xi1>
+  %11 = "hipdnn.pointwise"(%10, %zeros, %4) {mode = "binary_select"} : (tensor<4x16x1xi1>, tensor<4x16x16xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %12 = "hipdnn.matmul"(%11, %v) : (tensor<4x16x16xf32>, tensor<4x16x8xf32>) -> tensor<4x16x8xf32>
+  return %12 : tensor<4x16x8xf32>
+}
+
+// -----
+
 // The factors of a gelu come in any order.
 
 // CHECK-LABEL: func.func @gelu
