@@ -1,0 +1,83 @@
+"""Wave instructions of each variant where it gains most, against the usual lowering.
+
+    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/variant_gains.py [--target gfx942] [--match split]
+
+One shape of a published model for each variant: a variant that wins nowhere is one too many.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from variants import Case, measure, product, tensor
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.target import Target
+from hipgraft.dialects import hipdnn
+from hipgraft.tuning.judges import make_judges
+
+
+def convolution(c: int, size: int, k: int, window: int, stride: int = 1, groups: int = 1) -> Case:
+    pad, out = window // 2, (size + 2 * (window // 2) - window) // stride + 1
+    result = (1, k, out, out)
+
+    def build(x: Any, w: Any) -> ir.Value:
+        sliding = {"stride": [stride] * 2, "dilation": [1, 1]}
+        padding = {"pre_padding": [pad] * 2, "post_padding": [pad] * 2}
+        return hipdnn.conv_fprop(x, w, **sliding, **padding, result_type=tensor(result, "f16"))
+
+    name = f"conv {c}x{size}x{size} to {k}, {window}x{window} by {stride}, {groups} groups"
+    operands = [(1, c, size, size), (k, c // groups, window, window)]
+    return Case(name, "f16", operands, result, build)
+
+
+def reduction(mode: str, length: int) -> Case:
+    def build(x: Any) -> ir.Value:
+        return hipdnn.reduction(x, mode=mode, result_type=tensor((1, 1), "f16"))
+
+    return Case(f"{mode} of {length}", "f16", [(1, length)], (1, 1), build)
+
+
+def addition(*shape: int) -> Case:
+    def build(x: Any, y: Any) -> ir.Value:
+        return hipdnn.pointwise(x, y, mode="add", result_type=tensor(shape, "f16"))
+
+    return Case(f"sum of {'x'.join(map(str, shape))}", "f16", [shape, shape], shape, build)
+
+
+CASES = {
+    "hipdnn.conv_fprop=matmul": convolution(256, 65, 21, 1),
+    "hipdnn.conv_fprop=channels-last": convolution(3, 224, 64, 7, 2),
+    "hipdnn.conv_fprop=channels-last-apart": convolution(64, 56, 64, 3),
+    "hipdnn.conv_fprop=padded-channels": convolution(24, 56, 144, 1),
+    "hipdnn.conv_fprop=padded-filters": convolution(128, 128, 3, 3),
+    "hipdnn.conv_fprop=merged-groups": convolution(256, 28, 256, 3, groups=32),
+    "hipdnn.matmul=padded-rows": product(2, 1280, 320, "f16"),
+    "hipdnn.matmul=split-k": product(64, 8192, 64, "f16"),
+    "hipdnn.matmul=swapped": product(128, 3072, 768, "f16"),
+    "hipdnn.reduction=padded": reduction("MAX", 50257),
+    "hipdnn.reduction=split": reduction("ADD", 1000000),
+    "hipdnn.pointwise=split": addition(1, 197, 768),
+    "flags=padding-apart": convolution(320, 64, 320, 3),
+    "flags=whole-reductions": product(64, 8192, 64, "f16"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", default="gfx942")
+    parser.add_argument("--match", default="")
+    arguments = parser.parse_args()
+    (judge,) = make_judges(["counted"])
+    for name, case in CASES.items():
+        if arguments.match not in name:
+            continue
+        costs = measure(case, Target.parse(arguments.target), judge, False)
+        usual = costs["usual"]
+        cost = min(cost for plan, cost in costs.items() if plan.startswith(name))
+        print(f"{name:38} {case.name:42} {usual:.2e} {cost:.2e} {usual / cost:6.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
