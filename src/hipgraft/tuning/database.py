@@ -92,9 +92,9 @@ class Database:
         return None if found is None else Plan.parse(found.plan)
 
     def to_json(self) -> str:
-        """Returns the file's text."""
-        entries = [asdict(entry) for entry in self.entries]
-        return json.dumps({"format": _FORMAT, "entries": entries}, indent=1) + "\n"
+        """Returns the file's text, a line for each entry."""
+        entries = ",\n".join(json.dumps(asdict(entry)) for entry in self.entries)
+        return f'{{"format": {_FORMAT}, "entries": [\n{entries}\n]}}\n'
 
 
 def read_database(path: str | Path) -> Database:

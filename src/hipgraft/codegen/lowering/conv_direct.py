@@ -39,20 +39,23 @@ _Place = tuple[Scalar, Scalar]
 
 def is_read_directly(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> bool:
     """Returns whether `convolve_directly` does the least work."""
-    reads = math.prod(w.shape[2:])
-    depthwise = x.shape[1] == w.shape[0] > 1 == w.shape[1]
-    return _is_padded(sliding, target) and depthwise and reads <= _READS[target.wavefront_size]
+    few = math.prod(w.shape[2:]) <= _READS[target.wavefront_size]
+    return _is_padded(sliding, target) and _is_depthwise(x, w) and few
 
 
 def is_copied(sliding: Sliding, x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether a convolution of `padded_copy` does the least work."""
     if not _is_padded(sliding, target):
         return False
-    if x.element not in target.matrix_elements:
+    if _is_depthwise(x, w) or x.element not in target.matrix_elements:
         return True  # without matrix instructions, each product masks its operand again
     reads = math.prod((*w.shape[2:], *result.shape[2:]))
     often = reads >= _READS_OF_ROW * math.prod(x.shape[2:-1])
     return often and x.shape[1] == w.shape[1] <= _FEW_CHANNELS and x.shape[-1] < _WIDE
+
+
+def _is_depthwise(x: Tensor, w: Tensor) -> bool:
+    return x.shape[1] == w.shape[0] > 1 == w.shape[1]
 
 
 def _is_padded(sliding: Sliding, target: Target) -> bool:
