@@ -6,7 +6,7 @@
 For each architecture it compiles the graphs of `benchmarks/models`. Where the static judge calls
 the usual lowering pathological, all others are tried and counted on the emulator, a sample of
 workgroups each; what is best is kept, the usual one too, so that nobody searches again. Of models
-that `--full` names all graphs are tried, and those kept where another lowering is clearly better.
+that `--full` names all graphs are tried, those of most operations first, while the budget lasts.
 
 Entries of the models and architectures named are replaced, so that none is left of graphs that
 have changed. With `--cache` what was compiled is not compiled again after an interruption. It takes
@@ -27,7 +27,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from hipgraft.bindings import ir
-from hipgraft.codegen.plan import USUAL
 from hipgraft.program import compile
 from hipgraft.service import Cache, CompileService, ProcessWorkers
 from hipgraft.tuning.database import Database, Tuned, read_database
@@ -91,12 +90,9 @@ def tune(
     name: str, target: str, known: Database, full: bool, flags: argparse.Namespace
 ) -> list[Tuned]:
     """Returns the entries of a model, without those that another model has."""
-    found = _search(name, target, "default", flags).entries
-    if full:
-        better = _search(name, target, "full", flags).entries
-        found = [*found, *(entry for entry in better if entry.plan != str(USUAL))]
+    found = _search(name, target, "full" if full else "default", flags).entries
     taken = {entry.key for entry in _others(known, name, target)}
-    entries = [replace(entry, name=f"{name}/{entry.name}") for entry in Database(found).entries]
+    entries = [replace(entry, name=f"{name}/{entry.name}") for entry in found]
     return [_rounded(entry) for entry in entries if entry.key not in taken]
 
 

@@ -26,6 +26,7 @@ from hipgraft.service.keys import compiler_version
 from hipgraft.service.service import CompileService, Request
 from hipgraft.service.unit import Outcome
 from hipgraft.tuning.database import Database, Tuned, read_database, shipped_database
+from hipgraft.tuning.decision import Trial, decide
 from hipgraft.tuning.judges import Verdict, make_judges
 from hipgraft.tuning.plans import Choices
 from hipgraft.tuning.search import Search
@@ -184,6 +185,18 @@ def test_a_small_gain_changes_nothing(odd: ir.Operation) -> None:
         (outcome,) = search.compile([request(odd)], FakeCompiler())
         assert outcome.kernel is not None
         assert outcome.kernel.target == str(taken)
+
+
+def test_a_gain_must_be_worth_its_launches() -> None:
+    def trial(cost: float, launches: int, judge: str = "counted") -> Trial:
+        return Trial(USUAL, (Verdict(judge, cost),), launches=launches)
+
+    usual, split = trial(5e5, 1), trial(2e5, 3)
+    assert decide("search", [usual, split]).chosen is usual
+    better = trial(5e4, 3)
+    assert decide("search", [trial(1e6, 1), better]).chosen is better
+    timed = trial(2.0, 3, "timed")
+    assert decide("search", [trial(5.0, 1, "timed"), timed]).chosen is timed
 
 
 def test_a_crash_is_not_tried_in_other_ways(odd: ir.Operation) -> None:

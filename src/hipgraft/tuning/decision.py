@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from hipgraft.codegen.plan import Plan
 from hipgraft.tuning.judges import Verdict
 
-# Of the cost of what is done anyway: a launch or a workspace more costs what no judge counts.
+# Of the cost of what is done anyway: a workspace more costs what no judge counts.
 _CLEARLY = 0.8
+
+# What a launch is worth to judges that do not see it: the wave instructions that a GPU of a
+# thousand SIMD units executes in the two microseconds that a launch takes.
+_LAUNCH = {"counted": 1 << 17}
 
 
 @dataclass(frozen=True)
@@ -19,16 +23,24 @@ class Trial:
         plan: what was tried.
         verdicts: of the judges, in their order; none if it does not compile.
         error: why it does not compile, or empty.
+        launches: of the kernel.
     """
 
     plan: Plan
     verdicts: tuple[Verdict, ...] = ()
     error: str = ""
+    launches: int = 0
 
     @property
     def cost(self) -> float:
         """The cost by the first judge."""
         return self.verdicts[0].cost if self.verdicts else float("inf")
+
+    @property
+    def weight(self) -> float:
+        """The cost with what launches are worth."""
+        worth = _LAUNCH.get(self.verdicts[0].judge, 0) if self.verdicts else 0
+        return self.cost + worth * self.launches
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -75,9 +87,9 @@ class Decision:
 
 
 def decide(source: str, trials: list[Trial]) -> Decision:
-    """Takes the cheapest trial; the first one, if none is clearly cheaper."""
-    ranked = sorted(trials, key=lambda trial: (bool(trial.error), trial.cost))
+    """Takes the cheapest trial, launches included; the first one, if none is clearly cheaper."""
+    ranked = sorted(trials, key=lambda trial: (bool(trial.error), trial.weight))
     best = ranked[0]
-    if trials[0].verdicts and best.cost >= _CLEARLY * trials[0].cost:
+    if trials[0].verdicts and best.weight >= _CLEARLY * trials[0].weight:
         best = trials[0]
     return Decision(source, best, tuple(trial for trial in ranked if trial is not best))

@@ -149,4 +149,5 @@ def _trial(plan: Plan, outcome: Outcome, choices: Choices, judges: Sequence[Judg
         message = "no reason given" if outcome.error is None else outcome.error.message
         return Trial(plan, error=message)
     work = choices.work()
-    return Trial(plan, tuple(judge.judge(outcome.kernel, work) for judge in judges))
+    verdicts = tuple(judge.judge(outcome.kernel, work) for judge in judges)
+    return Trial(plan, verdicts, launches=len(outcome.kernel.dispatches))
