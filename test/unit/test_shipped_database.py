@@ -1,0 +1,53 @@
+"""The database that ships is of the graphs that the models of published size have today."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from hipgraft.codegen.canonical import container_key, find_containers
+from hipgraft.codegen.lowering.context import VARIANTS
+from hipgraft.codegen.plan import Plan
+from hipgraft.service.keys import compiler_version
+from hipgraft.tools.gen_tuning_database import ARCHITECTURES, model_names, outlined
+from hipgraft.tuning.database import shipped_database
+from hipgraft.tuning.work import graph_work
+
+# The others take many seconds to import.
+MODELS = ("resnet50_f16", "whisper_base_encoder")
+
+ENTRIES = shipped_database().entries
+
+
+@cache
+def contractions(model: str) -> dict[str, bool]:
+    """Whether each graph of a model contracts, by its key."""
+    module = outlined(model)
+    return {container_key(op): graph_work(op).flops > 0 for op in find_containers(module)}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_its_entries_are_hit(model: str) -> None:
+    named = {entry.graph for entry in ENTRIES if entry.name.startswith(f"{model}/")}
+    assert named
+    assert named - contractions(model).keys() == set(), "run tools/gen_tuning_database.py"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_knows_the_contractions(model: str) -> None:
+    known = {entry.graph for entry in ENTRIES if entry.target == "gfx942"}
+    unknown = {key for key, contracts in contractions(model).items() if contracts} - known
+    assert unknown == set(), "run tools/gen_tuning_database.py"
+
+
+def test_it_is_for_the_models_architectures_and_compiler_of_the_generator() -> None:
+    assert {entry.name.partition("/")[0] for entry in ENTRIES} <= set(model_names())
+    assert {entry.target for entry in ENTRIES} == set(ARCHITECTURES)
+    assert {entry.compiler for entry in ENTRIES} == {compiler_version()}
+
+
+def test_its_plans_name_variants_that_exist() -> None:
+    for entry in ENTRIES:
+        for op, variant in Plan.parse(entry.plan).variants:
+            assert variant in VARIANTS[op]
