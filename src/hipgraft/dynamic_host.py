@@ -136,6 +136,7 @@ class Commands(Numbers):
         self._token = host_ops.wait_async(location).results[0]
         self._writers: dict[str, Callable[[ir.Operation], None]] = {
             "stream.cmd.concurrent": self._write_nested,
+            "stream.cmd.copy": self._write_copy,
             "stream.cmd.dispatch": self._write_dispatch,
             "stream.cmd.execute": self._write_execute,
             "stream.cmd.serial": self._write_nested,
@@ -200,6 +201,22 @@ class Commands(Numbers):
         (block,) = op.regions[0].blocks
         self._alias(resources, list(block.arguments))
         self._write_block(block)
+
+    def _write_copy(self, op: ir.Operation) -> None:
+        source, _size, source_offset, target, _target_size, target_offset, length = op.operands
+        self._token = host_ops.memcpy(
+            self._bytes(target, target_offset, length),
+            self._bytes(source, source_offset, length),
+            self._token,
+            self.location,
+        )
+
+    def _bytes(self, resource: ir.Value, offset: ir.Value, length: ir.Value) -> ir.Value:
+        """A range of memory as bytes."""
+        memory, first, count = self._memory[resource], self.number(offset), self.number(length)
+        if memory in self.buffers:
+            return host_ops.bytes_at(memory, first, count, self.location)
+        return host_ops.view_dynamic(memory, first, count, self.location)
 
     def _write_dispatch(self, op: ir.Operation) -> None:
         workload, constants, resources, _sizes, offsets, lengths = segments(op)

@@ -189,8 +189,10 @@ def launch(
     return _one("gpu.launch_func", [_token_type()], operands, attributes, loc)
 
 
-def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
-    """Views memory `offset` bytes into a memref of any type as `memref<NBYTESxi8>`.
+def bytes_at(
+    source: ir.Value, offset: ir.Value, nbytes: int | ir.Value, loc: ir.Location
+) -> ir.Value:
+    """Views memory `offset` bytes into a memref of any type as `nbytes` bytes.
 
     `memref.view` takes byte buffers only, and upstream's GPU lowering drops the offset of a
     memref, so the descriptor is built from the pointer in the form that `finalize-memref-to-llvm`
@@ -205,17 +207,21 @@ def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) 
     return bytes_of_pointer(pointer, nbytes, loc)
 
 
-def bytes_of_pointer(pointer: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
-    """Views the memory that an LLVM pointer points at as `memref<NBYTESxi8>`."""
+def bytes_of_pointer(pointer: ir.Value, nbytes: int | ir.Value, loc: ir.Location) -> ir.Value:
+    """Views the memory that an LLVM pointer points at as a memref of `nbytes` bytes."""
     i64 = ir.IntegerType.get_signless(64)
     struct = ir.Type.parse("!llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>")
     descriptor = _one("llvm.mlir.poison", [struct], [], {}, loc)
-    zero, size, one = (llvm_constant(value, i64, loc) for value in (0, nbytes, 1))
+    if isinstance(nbytes, int):
+        kind, size = bytes_type(nbytes), llvm_constant(nbytes, i64, loc)
+    else:
+        kind, size = dynamic_bytes_type(), _one("arith.index_cast", [i64], [nbytes], {}, loc)
+    zero, one = llvm_constant(0, i64, loc), llvm_constant(1, i64, loc)
     fields = [([0], pointer), ([1], pointer), ([2], zero), ([3, 0], size), ([4, 0], one)]
     for position, value in fields:
         where = {"position": ir.DenseI64ArrayAttr.get(position)}
         descriptor = _one("llvm.insertvalue", [struct], [descriptor, value], where, loc)
-    return _one("builtin.unrealized_conversion_cast", [bytes_type(nbytes)], [descriptor], {}, loc)
+    return _one("builtin.unrealized_conversion_cast", [kind], [descriptor], {}, loc)
 
 
 def llvm_constant(value: int, element_type: ir.Type, loc: ir.Location) -> ir.Value:

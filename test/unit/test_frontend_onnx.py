@@ -181,6 +181,43 @@ def test_dynamic_input_is_given(tmp_path, given):
     assert "!torch.vtensor<[2,3],f32>" in str(module)
 
 
+@pytest.mark.parametrize("allowzero", [0, 1])
+def test_computed_reshape_of_symbols_becomes_constant(tmp_path, allowzero):
+    """What compilers would take for an extent, the -1 among computed numbers, is one."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["lead"], start=0, end=2),
+        helper.make_node("Concat", ["lead", "heads"], ["to"], axis=0),
+        helper.make_node("Reshape", ["x", "to"], ["y"], allowzero=allowzero),
+    ]
+    inputs, outputs = {"x": (["b", "s", 48], F32)}, {"y": (["b", "s", "h", 12], F32)}
+    path = save(tmp_path / "m.onnx", nodes, inputs, outputs, {"heads": np.array([-1, 12])})
+    module = frontends.read(path, dynamic=True)
+    frontends.normalize(module)
+    assert "!torch.vtensor<[?,?,4,12],f32>" in str(module)
+    assert "aten.item" not in names(module)
+
+
+def test_symbols_of_an_exporter_do_not_outlive_extents(tmp_path):
+    """The exporter's names for inner shapes give way to what folded constants say of them."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["length"], end=1),
+        helper.make_node("Squeeze", ["length"], ["limit"]),
+        helper.make_node("Range", ["zero", "limit", "one"], ["steps"]),
+        helper.make_node("Shape", ["steps"], ["again"]),
+        helper.make_node("Concat", ["again", "rest"], ["to"], axis=0),
+        helper.make_node("Reshape", ["x", "to"], ["y"]),
+    ]
+    constants = {"zero": np.array(0), "one": np.array(1), "rest": np.array([-1])}
+    path = save(tmp_path / "m.onnx", nodes, {"x": (["n", 2, 3], F32)}, {"y": (["n", 6], F32)},
+                constants)  # fmt: skip
+    model = onnx.load(path)
+    model.graph.value_info.append(
+        helper.make_tensor_value_info("steps", TensorProto.INT64, ["unk__0"])
+    )
+    onnx.save(model, path)
+    assert "!torch.vtensor<[4,6],f32>" in str(frontends.load(path, dims={"n": 4}))
+
+
 def test_shape_of_wrong_rank_or_input(tmp_path):
     path = relu(tmp_path / "m.onnx", ["batch", 3])
     with pytest.raises(HipgraftError, match="input 'x' has 2 dimensions, got 1"):

@@ -16,6 +16,7 @@ from hipgraft.diagnostics import HipgraftError
 from hipgraft.frontends.onnx_external import external_bytes, place_of
 from hipgraft.frontends.onnx_folding import fold_constants
 from hipgraft.frontends.onnx_limits import refusal
+from hipgraft.frontends.onnx_reshapes import settle_reshapes
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_places
 
 OLDEST_OPSET = 13
@@ -221,6 +222,16 @@ def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
 def _infer_and_fold(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> onnx.ModelProto:
     """Each folded shape lets inference see further, until nothing folds any more."""
     while True:
+        _forget_symbolic_shapes(model.graph)
         model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
-        if not fold_constants(model, opaque=weights.keys()):
+        folded = fold_constants(model, opaque=weights.keys())
+        if not settle_reshapes(model.graph) and not folded:
             return model
+
+
+def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
+    """Inference keeps what it finds, also where a folded constant now tells the extents."""
+    for value in list(graph.value_info):
+        dims = value.type.tensor_type.shape.dim
+        if not all(dim.HasField("dim_value") for dim in dims):
+            graph.value_info.remove(value)

@@ -317,7 +317,7 @@ def _insert_value(frame: _Frame, op: ir.Operation) -> list[Any]:
 def _descriptor(frame: _Frame, op: ir.Operation) -> list[Any]:
     """A memref from its lowered form: allocated and aligned pointer, offset, sizes, strides."""
     (struct,) = frame.operands(op)
-    return [MemRef.packed(struct[(1,)], op.results[0].type)]
+    return [_sized(struct[(1,)], op.results[0].type, [struct[(3, 0)]])]
 
 
 def _wait(frame: _Frame, op: ir.Operation) -> list[Any]:
