@@ -39,8 +39,9 @@ _Place = tuple[Scalar, Scalar]
 
 def is_read_directly(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> bool:
     """Returns whether `convolve_directly` does the least work."""
-    few = math.prod(w.shape[2:]) <= _READS[target.wavefront_size]
-    return _is_padded(sliding, target) and _is_depthwise(x, w) and few
+    if not (_is_padded(sliding, target) and _is_depthwise(x, w)):
+        return False
+    return math.prod(w.shape[2:]) <= _READS[target.wavefront_size]
 
 
 def is_copied(sliding: Sliding, x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
