@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import c_char_p, c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
+from traceback import format_tb
 from typing import Any
 
 from hipgraft.codegen.code_object import CodeObject
 from hipgraft.codegen.objects import read_object
+from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.protocols import Device, copy_on_device, unload
 
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -97,7 +99,7 @@ class MgpuRuntime:
             try:
                 return function(*arguments)
             except BaseException as error:
-                self._failure = error
+                self._failure = _without_frames(error)
                 return None
 
         return call
@@ -162,3 +164,10 @@ class MgpuRuntime:
 
     def _memset_32(self, address: int, value: int, count: int, stream: int) -> None:
         self._device.fill(address, (value & 0xFFFFFFFF).to_bytes(4, "little"), 4 * count)
+
+
+def _without_frames(error: BaseException) -> BaseException:
+    """Makes text of a traceback: its frames would keep the compiled program beyond its runtime."""
+    if not isinstance(error, HipgraftError):
+        error.add_note("".join(format_tb(error.__traceback__)).rstrip())
+    return error.with_traceback(None)
