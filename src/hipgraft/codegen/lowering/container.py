@@ -33,6 +33,14 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = U
     """
     # A clone has no parent, so that it prints by itself, and outlives changes to the program.
     clone = op.operation.clone(ip=False)
+    try:
+        return _lowered(clone, target, plan)
+    finally:
+        # It uses values of the program, which a traceback that holds it might outlive.
+        clone.erase()
+
+
+def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
     container = cast(ContainerOp, wrap(clone))
     _check_elements(container)
     lowering = Lowering(target, variants=dict(plan.variants))
