@@ -40,8 +40,8 @@ def _check_views(function: ir.Operation) -> None:
     for op in [op.operation for op in function.regions[0].blocks[0].operations]:
         if op.name not in _RESHAPES:
             continue
-        lists = [one.owner for one in op.operands if str(one.type) == "!torch.list<int>"]
-        for extent in [extent for one in lists for extent in one.operands]:
+        lists = [ir.OpResult(one) for one in op.operands if str(one.type) == "!torch.list<int>"]
+        for extent in [extent for one in lists for extent in one.owner.operands]:
             if not _is_arithmetic(extent):
                 raise PassFailure(
                     f"'{op.name}' op takes extents that are computed as tensors, which may hide "
