@@ -6,7 +6,7 @@ It makes the same calls on the device, in the same order, as the interpreter.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from ctypes import c_int64, c_void_p
 from types import TracebackType
@@ -127,7 +127,7 @@ class Jit:
             _descriptor(address, tensor) for address, tensor in zip(addresses, tensors, strict=True)
         ]
         # Packed arguments are pointers to arguments, which are pointers to descriptors.
-        pointers = [ctypes.pointer(ctypes.pointer(one)) for one in descriptors]
+        pointers = [ctypes.pointer(c_void_p(ctypes.addressof(one))) for one in descriptors]
         self._engine.invoke(self._lowered.entry, *pointers)
         self._runtime.raise_failure()
         self._device.synchronize()
@@ -148,14 +148,11 @@ def _shapes(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
     return [tensor.shape for tensor in tensors]
 
 
-def _descriptor(address: int, tensor: Tensor) -> ctypes.Structure:
-    """MLIR's descriptor of a ranked memref."""
-    rank = len(tensor.shape)
-    fields: list[Any] = [("allocated", c_void_p), ("aligned", c_void_p), ("offset", c_int64)]
-    if rank:
-        fields += [("sizes", c_int64 * rank), ("strides", c_int64 * rank)]
-    kind: Callable[..., ctypes.Structure] = type(
-        "Memref", (ctypes.Structure,), {"_fields_": fields}
-    )
-    extents = (c_int64 * rank)(*tensor.shape), (c_int64 * rank)(*tensor.dense_strides)
-    return kind(address, address, tensor.offset, *(extents if rank else ()))
+def _descriptor(address: int, tensor: Tensor) -> ctypes.Array[c_int64]:
+    """MLIR's descriptor of a ranked memref: two pointers, offset, sizes and strides.
+
+    All are words of 64 bits. A structure made for each call would stay: ctypes keeps every type
+    that it made a pointer to.
+    """
+    words = [address, address, tensor.offset, *tensor.shape, *tensor.dense_strides]
+    return (c_int64 * len(words))(*words)
