@@ -75,7 +75,7 @@ func.func @main(%x: memref<8xi8>, %y: memref<8xi8>, %z: memref<2xi16>)
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ([], "takes 1 inputs, but 0 were given"),
+        ([], "the program has 1 inputs, but 0 were given"),
         ([np.zeros(6)], r"input #0 has shape \[6\] and dtype float64; expected \[6\] and float32"),
         ([np.zeros((2, 3), np.float32)], r"input #0 has shape \[2, 3\]"),
     ],
@@ -146,7 +146,7 @@ def test_program_of_another_origin_writes_what_follows_its_inputs() -> None:
     x = uniform(6, dtype=np.float32)
     (y,) = run_module(parse(text), [x], HostMemoryDevice())
     np.testing.assert_array_equal(y, x)
-    with pytest.raises(HipgraftError, match="takes 2 inputs, but 3 were given"):
+    with pytest.raises(HipgraftError, match="the program has 2 inputs, but 3 were given"):
         run_module(parse(text), [x, x, x], HostMemoryDevice())
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
-
-import numpy as np
 
 from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, OpError
+from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.architectures import fitting
-from hipgraft.runtime.dtypes import numpy_dtype
 from hipgraft.runtime.selection import select
 
 VARIANT_OF = "hipgraft.variant_of"
@@ -27,8 +23,6 @@ SYMBOLS = "hipgraft.symbols"
 
 EXTENTS = "hipgraft.extents"
 """Attribute of a function of dynamic shapes: the function that returns its results' extents."""
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def symbols(module: ir.Module) -> dict[str, ir.Operation]:
@@ -132,32 +126,3 @@ def result_count(function: ir.Operation, inputs: int) -> int:
     if "hipgraft.results" in function.attributes:
         return ir.IntegerAttr(function.attributes["hipgraft.results"]).value
     return max(len(function.regions[0].blocks[0].arguments) - inputs, 0)
-
-
-def input_arguments(function: ir.Operation, inputs: int) -> list[ir.BlockArgument]:
-    """Returns a function's arguments without its results, of which `inputs` are given."""
-    arguments = list(function.regions[0].blocks[0].arguments)
-    return arguments[: len(arguments) - result_count(function, inputs)]
-
-
-def check_inputs(
-    function: ir.Operation, arguments: Sequence[ir.Value], inputs: Sequence[Array]
-) -> None:
-    """Checks that there is an array of the right shape and dtype for each argument.
-
-    Raises:
-        OpError: there is not.
-    """
-    if len(arguments) != len(inputs):
-        raise OpError(
-            f"'func.func' op takes {len(arguments)} inputs, but {len(inputs)} were given", function
-        )
-    for position, (argument, array) in enumerate(zip(arguments, inputs, strict=True)):
-        memref = ir.MemRefType(argument.type)
-        expected = (tuple(memref.shape), numpy_dtype(memref.element_type))
-        if (array.shape, array.dtype) != expected:
-            raise OpError(
-                f"input #{position} has shape {list(array.shape)} and dtype {array.dtype}; "
-                f"expected {list(expected[0])} and {expected[1]}",
-                function,
-            )

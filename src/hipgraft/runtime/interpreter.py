@@ -17,17 +17,11 @@ from hipgraft.codegen.static_values import evaluate
 from hipgraft.diagnostics import HipgraftError, OpError, location_text
 from hipgraft.element_types import byte_width
 from hipgraft.runtime import borders
+from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.devices import Device, GraphDevice, copy_on_device
-from hipgraft.runtime.dynamic import is_dynamic, tensors_of
+from hipgraft.runtime.dynamic import tensors_of
 from hipgraft.runtime.elements import global_bytes
-from hipgraft.runtime.entry import (
-    Array,
-    check_inputs,
-    find_functions,
-    input_arguments,
-    select_function,
-    symbols,
-)
+from hipgraft.runtime.entry import find_functions, result_count, select_function, symbols
 from hipgraft.runtime.graphs import Graph
 from hipgraft.runtime.kernels import Binary, pack_kernarg
 from hipgraft.runtime.memref import MemRef
@@ -91,12 +85,12 @@ class Executor:
         while self.globals:
             self.device.free(self.globals.popitem()[1])
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[Any]) -> list[Array]:
         """Runs the program.
 
         Args:
-            inputs: one array per argument, of its shape and element type; their shapes select
-                among variants of the program.
+            inputs: NumPy arrays, arrays with DLPack, or `DeviceArray`s, one per argument; their
+                shapes select among variants of the program.
 
         Returns:
             One array per result.
@@ -104,13 +98,15 @@ class Executor:
         Raises:
             HipgraftError: an input does not fit, or an op cannot be executed.
         """
-        function = select_function(self.functions, [array.shape for array in inputs])
-        if not is_dynamic(function):
-            check_inputs(function, input_arguments(function, len(inputs)), inputs)
-        tensors = tensors_of(self._module, function, [array.shape for array in inputs])
+        given = borders.imported(inputs, self.device, "input")
+        shapes = [borders.shape_of(array) for array in given]
+        function = select_function(self.functions, shapes)
+        tensors = tensors_of(self._module, function, shapes)
+        expected = tensors[: len(tensors) - result_count(function, len(given))]
+        given = borders.match(given, expected, self.device, "input")
         frame = _Frame(self)
         try:
-            return frame.run(function.regions[0].blocks[0], tensors, inputs)
+            return frame.run(function.regions[0].blocks[0], tensors, given)
         finally:
             frame.free_all()
 
@@ -179,11 +175,14 @@ class _Frame:
         return self.executor.device
 
     def run(
-        self, body: ir.Block, tensors: Sequence[Tensor], inputs: Sequence[Array]
+        self, body: ir.Block, tensors: Sequence[Tensor], inputs: Sequence[Array | DeviceArray]
     ) -> list[Array]:
         addresses = [self.allocate(tensor.nbytes) for tensor in tensors]
-        for address, tensor, array in zip(addresses, tensors, inputs, strict=False):
-            self.device.copy_to_device(address, borders.raw(array, tensor))
+        for position, (array, tensor) in enumerate(zip(inputs, tensors, strict=False)):
+            if isinstance(array, DeviceArray):
+                addresses[position] = array.address
+            else:
+                self.device.copy_to_device(addresses[position], borders.raw(array, tensor))
         self.execute_body(body, tensors, addresses)
         results = [borders.empty(tensor) for tensor in tensors[len(inputs) :]]
         placed = zip(addresses[len(inputs) :], tensors[len(inputs) :], results, strict=True)
