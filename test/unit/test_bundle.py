@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from emulator import open_emulator, requires_emulator
 from programs import build_program, run_passes, uniform
-from recordings import WEIGHTS, copying_program, open_null
+from recordings import WEIGHTS, FailingDevice, copying_program, open_null
 
 import hipgraft
 from hipgraft.diagnostics import HipgraftError
@@ -68,12 +68,68 @@ def test_every_truncation_is_told(path: Path) -> None:
         assert caught.value.location == str(path)
 
 
-def test_damage_is_told(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[40] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(HipgraftError, match="header is damaged"):
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (0, "the file is no bundle"),
+        (8, "the bundle has version 2; expected 3"),
+        (12, "the bundle's header is damaged"),
+        (16, "the bundle's header is damaged"),
+        (23, "the bundle is truncated"),
+        (40, "the bundle's header is damaged"),
+    ],
+)
+def test_damage_is_told(path: Path, place: int, message: str) -> None:
+    flip(path, place)
+    with pytest.raises(HipgraftError, match=message) as caught:
         Bundle(path)
+    assert caught.value.location == str(path)
+
+
+def flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def test_what_follows_is_told(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(HipgraftError, match=r"the bundle has \d+ bytes; expected \d+"):
+        Bundle(path)
+
+
+def test_damaged_data_is_told_and_nothing_stays(path: Path) -> None:
+    """Of constants: each byte of them, and of their checksums at the file's end."""
+    whole = path.read_bytes()
+    start = whole.index(WEIGHTS.tobytes(), 4096)
+    device = open_null()
+    for place in [*range(start, start + WEIGHTS.nbytes), *range(len(whole) - 4, len(whole))]:
+        path.write_bytes(whole)
+        flip(path, place)
+        message = f"the bundle is damaged in the 8 bytes from {start}"
+        with Bundle(path) as bundle, pytest.raises(HipgraftError, match=message) as caught:
+            bundle.run([X], device)
+        assert caught.value.location == str(path)
+        assert not device._allocations
+
+
+def test_a_device_that_fails_at_a_constant_is_told(path: Path) -> None:
+    """Not that the file's data is in use meanwhile, by the frames of the error."""
+    device = FailingDevice("copy_to_device", 1)
+    with pytest.raises(OSError, match="bus error"), Bundle(path) as bundle:
+        bundle.run([X], device)
+    assert not device._allocations
+
+
+def test_damaged_objects_are_told(tmp_path: Path) -> None:
+    recording = dataclasses.replace(copying_program(), objects=(b"ELF of one", b"of another"))
+    write_bundle(tmp_path / "program.hgb", [recording])
+    with Bundle(tmp_path / "program.hgb") as bundle:
+        assert bundle.recording("gfx942").objects == recording.objects
+    flip(tmp_path / "program.hgb", (tmp_path / "program.hgb").read_bytes().index(b"another", 4096))
+    message = r"damaged in the 10 bytes"
+    with Bundle(tmp_path / "program.hgb") as bundle, pytest.raises(HipgraftError, match=message):
+        bundle.run([X], open_null())
 
 
 def test_a_bundle_needs_no_compiler(path: Path) -> None:

@@ -1,9 +1,9 @@
 """Bundles: a compiled program as one file, which runs without the compiler.
 
 Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
-multiples of 4096 bytes, so that constants can be mapped. The header holds the recordings for each
-architecture, one or those of variants, and the place of each object and constant; equal data is
-stored once.
+multiples of 4096 bytes, so that constants can be mapped, then a checksum of each piece of it. The
+header holds the recordings for each architecture, one or those of variants, and the place of each
+object and constant; equal data is stored once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import mmap
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -26,8 +27,9 @@ from hipgraft.runtime.recording_json import command_from_json, command_to_json
 from hipgraft.runtime.runnable import Runnable
 
 MAGIC = b"\x93HIPGRFT"
-_VERSION = 2
+_VERSION = 3
 _PREFIX = struct.Struct("<8sIIQ")  # magic, version, checksum and length of the header
+_CHECKSUM = struct.Struct("<I")
 _ALIGNMENT = 4096
 
 
@@ -63,6 +65,7 @@ def write_bundle(
         {
             "metadata": dict(metadata or {}),
             "programs": programs,
+            "sections": sections.places,
             "data_size": sections.size,
         },
         separators=(",", ":"),
@@ -78,24 +81,31 @@ class _Sections:
 
     def __init__(self) -> None:
         self.size = 0
-        self._places: dict[Any, tuple[int, int]] = {}
+        self.places: list[tuple[int, int]] = []
+        self._numbers: dict[Any, int] = {}
         self._readers: list[Any] = []
 
-    def place(self, key: Any, nbytes: int, read: Any) -> tuple[int, int]:
-        """Returns offset and size of a piece; one with the same key is stored once."""
-        if key not in self._places:
-            self._places[key] = (self.size, nbytes)
+    def place(self, key: Any, nbytes: int, read: Any) -> int:
+        """Returns the number of a piece; one with the same key is stored once."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.places)
+            self.places.append((self.size, nbytes))
             self._readers.append(read)
             self.size = _aligned(self.size + nbytes)
-        return self._places[key]
+        return self._numbers[key]
 
     def write(self, file: BinaryIO) -> None:
-        """Writes all; constants are read one at a time."""
+        """Writes all, then their checksums; constants are read one at a time."""
         start = _aligned(file.tell())
-        for (offset, _), read in zip(self._places.values(), self._readers, strict=True):
+        checksums: list[int] = []
+        for (offset, _), read in zip(self.places, self._readers, strict=True):
+            data = read()
             file.seek(start + offset)
-            file.write(read())
-        file.truncate(start + self.size)
+            file.write(data)
+            checksums.append(zlib.crc32(data))
+            del data
+        file.seek(start + self.size)
+        file.write(b"".join(map(_CHECKSUM.pack, checksums)))
 
 
 class Bundle(Runnable):
@@ -105,7 +115,8 @@ class Bundle(Runnable):
         path: of the file.
 
     Raises:
-        HipgraftError: the file cannot be read, is no bundle, or is truncated; located.
+        HipgraftError: the file cannot be read, is no bundle, or is truncated or damaged; located.
+            Objects and constants are checked when a device loads them.
     """
 
     def __init__(self, path: str | Path):
@@ -143,7 +154,7 @@ class Bundle(Runnable):
             )
         program = self._header["programs"][self.architectures.index(best)]
         buffers = tuple(map(self._buffer, program["buffers"]))
-        objects = tuple(bytes(self._piece(*place)) for place in program["objects"])
+        objects = tuple(bytes(self._section(number)) for number in program["objects"])
         kernels = tuple((index, name) for index, name in program["kernels"])
         return tuple(
             Recording(
@@ -163,7 +174,8 @@ class Bundle(Runnable):
         """Frees what the program holds on devices, and unmaps the file."""
         super().close()
         self._data.release()
-        self._map.close()
+        with suppress(BufferError):  # the frames of an error hold data, which goes with them
+            self._map.close()
 
     def _read_header(self) -> dict[str, Any]:
         if not self._map[: len(MAGIC)] == MAGIC:
@@ -180,25 +192,38 @@ class Bundle(Runnable):
             raise self._broken("the bundle's header is damaged")
         header: dict[str, Any] = json.loads(text)
         self._start = _aligned(_PREFIX.size + length)
-        expected = self._start + header["data_size"]
-        if len(self._map) != expected:
+        expected = self._checksum_place(header, len(header["sections"]))
+        if len(self._map) < expected:
             raise self._broken(
                 f"the bundle is truncated: it has {len(self._map)} of {expected} bytes"
             )
+        if len(self._map) > expected:
+            raise self._broken(f"the bundle has {len(self._map)} bytes; expected {expected}")
         return header
+
+    def _checksum_place(self, header: dict[str, Any], number: int) -> int:
+        return self._start + header["data_size"] + number * _CHECKSUM.size
 
     def _broken(self, message: str) -> HipgraftError:
         self._map.close()
         return HipgraftError(message, location=self._path)
 
-    def _piece(self, offset: int, nbytes: int) -> memoryview:
+    def _section(self, number: int) -> memoryview:
+        """An object or constant, of which a changed byte would be wrong results or a crash."""
+        offset, nbytes = self._header["sections"][number]
         start = self._start + offset
-        return self._data[start : start + nbytes]
+        data = self._data[start : start + nbytes]
+        place = self._checksum_place(self._header, number)
+        if _CHECKSUM.unpack_from(self._map, place) != (zlib.crc32(data),):
+            raise HipgraftError(
+                f"the bundle is damaged in the {nbytes} bytes from {start}", location=self._path
+            )
+        return data
 
     def _buffer(self, fields: dict[str, Any]) -> Buffer:
-        if fields["offset"] is None:
+        if fields["section"] is None:
             return Buffer(fields["nbytes"])
-        read = partial(self._piece, fields["offset"], fields["nbytes"])
+        read = partial(self._section, fields["section"])
         return Buffer(fields["nbytes"], fields["name"], read)
 
 
@@ -234,10 +259,10 @@ def _variant_to_json(variant: Recording) -> dict[str, Any]:
 
 
 def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
-    offset = None
+    number = None
     if buffer.read is not None:
-        offset, _ = sections.place(buffer.name, buffer.nbytes, buffer.read)
-    return {"nbytes": buffer.nbytes, "name": buffer.name, "offset": offset}
+        number = sections.place(buffer.name, buffer.nbytes, buffer.read)
+    return {"nbytes": buffer.nbytes, "name": buffer.name, "section": number}
 
 
 def _tensor_to_json(tensor: Tensor) -> list[Any]:
