@@ -24,7 +24,7 @@ def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:
     """Returns the graph of a module.
 
     Args:
-        module: any module at stage `hipdnn-graphs`.
+        module: any module at stage `hipdnn-graphs`; it must outlive what is returned.
         name: which graph; may be left out where there is one.
 
     Raises:

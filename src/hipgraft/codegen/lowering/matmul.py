@@ -64,7 +64,7 @@ def multiply(
         return emitter.reshape(folded, shape)
     # Extents of 1 carry no loop: IREE's matmul pipelines look at the number of batch loops.
     batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
-    missing = missing_rows(emitter.target, shape) if batch else 0
+    missing = missing_rows(emitter.target, b, shape) if batch else 0
     if missing:
         return _with_more_rows(emitter, a, b, shape, missing, accumulator)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))

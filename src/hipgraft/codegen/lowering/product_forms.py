@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalars import bit_width
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 
-# With few columns, the compiler crashes on matrices of so many rows.
+# With few columns, the compiler crashes on matrices of so many rows; those that share a right
+# matrix are one to it.
 _CRASHING_ROWS = (6, 10)
-_FEW_COLUMNS = range(2, 9)
+_FEW_COLUMNS = range(2, 16)
 _GOOD_ROWS = 4
 
 # The least multiples that all matrix instructions of 16-bit elements, and loads of them, divide.
@@ -19,11 +22,19 @@ _DEPTH = 32
 _VECTOR = 8
 
 
-def missing_rows(target: Target, shape: Sequence[int]) -> int:
-    """Returns how many rows more the left matrices of a batched product must have to compile."""
-    *_, rows, columns = shape
-    crashes = target.is_gfx9 and rows in _CRASHING_ROWS and columns in _FEW_COLUMNS
-    return -rows % _GOOD_ROWS if crashes else 0
+def missing_rows(target: Target, b: Tensor, shape: Sequence[int]) -> int:
+    """Returns how many rows more the left matrices of a batched product must have to compile.
+
+    Args:
+        target: what is compiled for.
+        b: right matrices [batch..., K, N].
+        shape: of the result [batch..., M, N].
+    """
+    *batch, rows, columns = shape
+    pairs = zip_longest(reversed(batch), reversed(b.shape[:-2]), fillvalue=1)
+    sharing = math.prod(extent for extent, of_b in pairs if of_b == 1)
+    crashes = {rows, rows * sharing}.intersection(_CRASHING_ROWS) and columns in _FEW_COLUMNS
+    return -rows % _GOOD_ROWS if target.is_gfx9 and crashes else 0
 
 
 def whole_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
