@@ -262,7 +262,7 @@ OPS: dict[str, OpDef] = {
         required=("pads",),
     ),
     "pooling": OpDef(
-        "largest or mean of a sliding window",
+        "largest, mean or p-norm of a sliding window",
         ("input",),
         attributes={
             "mode": "string",
@@ -271,6 +271,9 @@ OPS: dict[str, OpDef] = {
             "length": "ints",
             "lengths": "ints",
             "ceil_mode": "any",
+            "lp_order": "int",
+            "count_include_pad": "any",
+            "dilations": "ints",
         },
         required=("mode", "padding", "stride"),
     ),

@@ -38,8 +38,24 @@ func.func @rank(%x: !migraphx.shaped<2x4xf32, 4x1>) -> !migraphx.shaped<4xf32, 1
 // -----
 
 func.func @pooling_mode(%x: !migraphx.shaped<1x1x4x4xf32, 16x16x4x1>) -> !migraphx.shaped<1x1x2x2xf32, 4x4x2x1> {
-  // expected-error @+1 {{'migraphx.pooling' op expected mode 'max' or 'average', but found 'lpnorm'}}
-  %0 = migraphx.pooling %x {mode = "lpnorm", padding = [0, 0], stride = [2, 2], length = [2, 2]} : <1x1x4x4xf32, 16x16x4x1> -> <1x1x2x2xf32, 4x4x2x1>
+  // expected-error @+1 {{'migraphx.pooling' op expected mode 'max', 'average' or 'lpnorm', but found 'median'}}
+  %0 = migraphx.pooling %x {mode = "median", padding = [0, 0], stride = [2, 2], length = [2, 2]} : <1x1x4x4xf32, 16x16x4x1> -> <1x1x2x2xf32, 4x4x2x1>
+  return %0 : !migraphx.shaped<1x1x2x2xf32, 4x4x2x1>
+}
+
+// -----
+
+func.func @pooling_order(%x: !migraphx.shaped<1x1x4x4xf32, 16x16x4x1>) -> !migraphx.shaped<1x1x2x2xf32, 4x4x2x1> {
+  // expected-error @+1 {{'migraphx.pooling' op expected 'lp_order' of 0 or more, but found -1}}
+  %0 = migraphx.pooling %x {mode = "lpnorm", lp_order = -1 : i64, padding = [0, 0], stride = [2, 2], length = [2, 2]} : <1x1x4x4xf32, 16x16x4x1> -> <1x1x2x2xf32, 4x4x2x1>
+  return %0 : !migraphx.shaped<1x1x2x2xf32, 4x4x2x1>
+}
+
+// -----
+
+func.func @pooling_gaps(%x: !migraphx.shaped<1x1x4x4xf32, 16x16x4x1>) -> !migraphx.shaped<1x1x2x2xf32, 4x4x2x1> {
+  // expected-error @+1 {{'migraphx.pooling' op hipDNN has no windows with gaps}}
+  %0 = migraphx.pooling %x {mode = "max", dilations = [2, 2], padding = [0, 0], stride = [2, 2], length = [2, 2]} : <1x1x4x4xf32, 16x16x4x1> -> <1x1x2x2xf32, 4x4x2x1>
   return %0 : !migraphx.shaped<1x1x2x2xf32, 4x4x2x1>
 }
 

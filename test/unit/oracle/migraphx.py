@@ -269,6 +269,7 @@ def _convert(op: Op) -> Array:
 
 def _pooling(op: Op) -> Array:
     """Each window by itself, cut at the input's ends."""
+    reduced = _POOLED[op.get("mode")]
     (x,), stride, padding = op.operands, op.get("stride"), op.get("padding")
     length = op.get("length") or op.get("lengths")
     y = np.zeros(op.results[0].shape)
@@ -276,8 +277,26 @@ def _pooling(op: Op) -> Array:
         first = [at * s - p for at, s, p in zip(place, stride, padding, strict=False)]
         ranges = [slice(max(at, 0), at + n) for at, n in zip(first, length, strict=True)]
         window = x[(..., *ranges)].astype(np.float64).reshape(*x.shape[:2], -1)
-        y[(..., *place)] = window.max(-1) if op.get("mode") == "max" else window.mean(-1)
+        y[(..., *place)] = reduced(window, op)
     return y
+
+
+def _mean_of_window(window: Array, op: Op) -> Array:
+    length = op.get("length") or op.get("lengths")
+    count = math.prod(length) if op.get("count_include_pad") else window.shape[-1]
+    return window.sum(-1) / count
+
+
+def _norm_of_window(window: Array, op: Op) -> Array:
+    order = op.get("lp_order", 2)
+    return np.ones(window.shape[:-1]) if order == 0 else np.linalg.norm(window, order, axis=-1)
+
+
+_POOLED: dict[str, Callable[[Array, Op], Array]] = {
+    "max": lambda window, _: window.max(-1),
+    "average": _mean_of_window,
+    "lpnorm": _norm_of_window,
+}
 
 
 def _batch_norm(op: Op) -> Array:
