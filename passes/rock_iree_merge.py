@@ -41,10 +41,10 @@ class RockIreeMergePass(Pass):
     holds others besides stays, with those for its launches. Each launch gets IREE's grid, block
     and kernel, and its arguments in the order of IREE's kernel, without those that it does not
     read. Shared memory is static in IREE's kernels, so none is passed, but to those of older
-    releases where it is not. A result of several
-    launches becomes a chain of them, with its transients in a `gpu.alloc`. In a module without
-    binaries, each kernel function becomes a host function on memory of one dimension, results
-    last, that launches its kernels. Nested modules, as several of a file are, go by themselves.
+    releases where it is not. A result of several launches becomes a chain of them, on the launch's
+    own stream if it has one, with its transients in a `gpu.alloc`. In a module without binaries,
+    each kernel function becomes a host function on memory of one dimension, results last, that
+    launches its kernels. Nested modules, as several of a file are, go by themselves.
 
     Before:
         ```mlir

@@ -56,6 +56,7 @@ class HostBuilder:
         constants: globals for what no op can say.
         location: of the ops to come.
         after: tokens that the first device op waits for.
+        stream: the stream of a runtime (`!llvm.ptr`) that the chain stays on, instead of its own.
         token: what the next device op waits for.
     """
 
@@ -63,6 +64,7 @@ class HostBuilder:
     constants: GlobalConstants
     location: ir.Location
     after: Sequence[ir.Value] = ()
+    stream: ir.Value | None = None
     token: ir.Value = field(init=False)
     _indices: dict[int, ir.Value] = field(default_factory=dict[int, ir.Value])
     _words: dict[tuple[int, int], ir.Value] = field(default_factory=dict[tuple[int, int], ir.Value])
@@ -71,8 +73,11 @@ class HostBuilder:
     )
 
     def __post_init__(self) -> None:
-        """Opens the chain with `gpu.wait async`, in front of which constants are collected."""
-        self._first = host_ops.wait_async(self.location, self.after)
+        """Opens the chain with an op in front of which constants are collected."""
+        if self.stream is None:
+            self._first = host_ops.wait_async(self.location, self.after)
+        else:
+            self._first = host_ops.token_of_stream(self.stream, self.location)
         self.token = self._first.results[0]
 
     def finish(self) -> None:

@@ -107,6 +107,19 @@ def wait_async(loc: ir.Location, tokens: Sequence[ir.Value] = ()) -> ir.Operatio
     return ir.Operation.create("gpu.wait", results=[_token_type()], operands=list(tokens), loc=loc)
 
 
+def token_of_stream(stream: ir.Value, loc: ir.Location) -> ir.Operation:
+    """A stream of the GPU runtime as a token, whose chain `gpu-to-llvm` then puts on the stream.
+
+    It lowers tokens to streams, so that it takes this cast away.
+    """
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast",
+        results=[_token_type()],
+        operands=[stream],
+        loc=loc,
+    )
+
+
 def wait(token: ir.Value, loc: ir.Location) -> None:
     """`gpu.wait [token]`: blocks the host."""
     ir.Operation.create("gpu.wait", operands=[token], loc=loc)

@@ -16,10 +16,12 @@ from emulator import open_emulator, requires_emulator
 
 from hipgraft.bindings import ir, make_context
 from hipgraft.dialects import migraphx
+from hipgraft.host_lowering import lower_host
 from hipgraft.passes.migraphx_iree_gen import MigraphxIreeGenPass
 from hipgraft.passes.rock_iree_merge import RockIreeMergePass
 from hipgraft.runner import Runner
 from hipgraft.runtime import run_module
+from hipgraft.runtime.jit import Jit
 
 CHIP = "gfx942"
 
@@ -109,10 +111,14 @@ def host_alone(merged: ir.Module) -> ir.Module:
     return merged
 
 
+def inputs() -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    return [rng.uniform(-1, 1, size).astype(np.float32) for size in (32, 5, 32)]
+
+
 def run(merged: ir.Module) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns y, x and the result of the host function."""
-    rng = np.random.default_rng(3)
-    y, unused, x = (rng.uniform(-1, 1, size).astype(np.float32) for size in (32, 5, 32))
+    y, unused, x = inputs()
     (found,) = run_module(host_alone(merged), [y, unused, x], open_emulator(CHIP))
     return y.reshape(4, 8), x.reshape(4, 8), found.reshape(4, 8)
 
@@ -168,6 +174,30 @@ def test_launch_forms(kernel: str, form: str) -> None:
     assert launches == 1 if kernel == "sub" else launches > 1
     assert ("gpu.alloc" in printed) == (kernel == "chain")
     check(merged, kernel)
+
+
+RUNTIME = """
+    llvm.func @mgpuStreamCreate() -> !llvm.ptr
+    llvm.func @mgpuStreamSynchronize(!llvm.ptr)
+    llvm.func @mgpuStreamDestroy(!llvm.ptr)"""
+
+
+@requires_emulator
+@pytest.mark.parametrize("kernel", ["sub", "chain"])
+def test_launches_on_a_stream(kernel: str) -> None:
+    """As `gpu-to-llvm` makes them; run again, it leaves all of them on the one stream."""
+    launch = lowered(kernel).replace("gpu.launch_func", "gpu.launch_func <%stream : !llvm.ptr>")
+    body = f"""%stream = llvm.call @mgpuStreamCreate() : () -> !llvm.ptr
+      {launch}
+      llvm.call @mgpuStreamSynchronize(%stream) : (!llvm.ptr) -> ()
+      llvm.call @mgpuStreamDestroy(%stream) : (!llvm.ptr) -> ()"""
+    merged = host_alone(merge(module(kernels(kernel), RUNTIME, binary(kernel), body=body)))
+    assert lower_host(merged, CHIP).text.count("llvm.call @mgpuStreamCreate") == 1
+    y, unused, x = inputs()
+    with Jit(merged, open_emulator(CHIP)) as program:
+        (found,) = program.run([y, unused, x])
+    expected = MEANINGS[kernel](y.reshape(4, 8), x.reshape(4, 8))
+    np.testing.assert_allclose(found.reshape(4, 8), expected, rtol=1e-5, atol=1e-5)
 
 
 @requires_emulator

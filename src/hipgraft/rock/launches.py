@@ -29,8 +29,6 @@ def check_launch(launch: ir.Operation, exported: Exported) -> None:
     # The prototype's own results do not say how many arguments there were.
     if found != wanted and exported.function:
         raise LaunchMismatch(f"a launch passes {found} arguments, expected {wanted}")
-    if exported.single is None and _segment(launch, _OBJECT):
-        raise LaunchMismatch("its result takes several launches, but one is on a stream")
 
 
 def replace_launch(
@@ -73,8 +71,9 @@ def _replace_by_one(launch: ir.Operation, binary: str, step: Dispatch) -> None:
 def _replace_by_chain(
     launch: ir.Operation, binaries: Sequence[str], exported: Exported, constants: GlobalConstants
 ) -> None:
-    tokens = _segment(launch, _ASYNC)
-    builder = HostBuilder(_enclosing(launch), constants, launch.location, tokens)
+    tokens, streams = _segment(launch, _ASYNC), _segment(launch, _OBJECT)
+    stream = streams[0] if streams else None
+    builder = HostBuilder(_enclosing(launch), constants, launch.location, tokens, stream)
     buffers = [
         _region(value, index, exported, launch.location)
         for index, value in enumerate(_segment(launch, _ARGUMENTS))
@@ -82,7 +81,7 @@ def _replace_by_chain(
     emit_steps(builder, binaries, exported, buffers)
     if len(launch.results):
         launch.results[0].replace_all_uses_with(builder.token)
-    else:
+    elif stream is None:  # what follows on a stream waits by itself
         host_ops.wait(builder.token, launch.location)
 
 

@@ -59,12 +59,21 @@ module @merged attributes {gpu.container_module} {
 
 // -----
 
-// A launch on a stream stays on it; several launches cannot take its place.
+// A launch on a stream stays on it, and so do several: a token that is the stream, for
+// `gpu-to-llvm`, and no wait.
 
 // CHECK-LABEL: module @streams
-// CHECK: gpu.binary @kernels [{{.*}}bin = "untouched">]
-// CHECK: gpu.launch_func <%{{.*}} : !llvm.ptr> @kernels_1::@{{.*}} args(%{{.*}} : !llvm.ptr, %{{.*}} : !llvm.ptr)
-// CHECK: gpu.launch_func <%{{.*}} : !llvm.ptr> @kernels::@products
+// CHECK-NOT: untouched
+// CHECK-LABEL: llvm.func @host
+// CHECK-SAME: %[[STREAM:[a-z0-9]*]]: !llvm.ptr) {
+// CHECK: gpu.launch_func <%[[STREAM]] : !llvm.ptr> @{{.*}} args(%{{.*}} : !llvm.ptr, %{{.*}} : !llvm.ptr)
+// CHECK: %[[TOKEN:.*]] = builtin.unrealized_conversion_cast %[[STREAM]] : !llvm.ptr to !gpu.async.token
+// CHECK: %{{.*}}, %[[ALLOC:.*]] = gpu.alloc async [%[[TOKEN]]]
+// CHECK: %[[FIRST:.*]] = gpu.launch_func async [%[[ALLOC]]]
+// CHECK: %[[SECOND:.*]] = gpu.launch_func async [%[[FIRST]]]
+// CHECK: gpu.dealloc async [%[[SECOND]]]
+// CHECK-NOT: gpu.wait
+// CHECK: llvm.return
 module @streams attributes {gpu.container_module} {
   // expected-remark @+1 {{'@abs' became 1 launches}}
   func.func private @abs(%x: !migraphx.shaped<64xf32, 1>) -> !migraphx.shaped<64xf32, 1> attributes {arch = "gfx1100"} {
@@ -78,7 +87,7 @@ module @streams attributes {gpu.container_module} {
     return %1 : !migraphx.shaped<8x8xf32, 8x1>
   }
   // expected-remark @+2 {{kernel 'abs' is IREE's}}
-  // expected-remark @+1 {{kernel 'products' stays: its result takes several launches, but one is on a stream}}
+  // expected-remark @+1 {{kernel 'products' is IREE's}}
   gpu.binary @kernels [#gpu.object<#rocdl.target<O = 3, chip = "gfx1100">, bin = "untouched">]
   llvm.func @host(%x: !llvm.ptr, %out: !llvm.ptr, %stream: !llvm.ptr) {
     %c1 = llvm.mlir.constant(1 : i64) : i64
