@@ -63,6 +63,10 @@ class Program(Runnable):
         default_factory=dict[str, tuple[Recording, ...]], repr=False
     )
 
+    def __post_init__(self) -> None:
+        """Prepares what is common to all that is loaded on devices."""
+        super().__init__()
+
     def save(self, path: str | Path, *, bytecode: bool = False) -> None:
         """Writes the module, text with all of its constants or bytecode.
 

@@ -120,6 +120,7 @@ class Bundle(Runnable):
     """
 
     def __init__(self, path: str | Path):
+        super().__init__()
         self._path = str(path)
         try:
             with Path(path).open("rb") as file:

@@ -6,6 +6,7 @@ It makes the same calls on the device, in the same order, as the interpreter.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from ctypes import c_int64, c_void_p
@@ -28,6 +29,8 @@ from hipgraft.runtime.selection import select
 class Jit:
     """A host program, compiled for this machine, on a device.
 
+    Threads may share it; one at a time is in the program, so that each gets its own errors.
+
     Args:
         module: stage `host`.
         device: see `hipgraft.runtime.devices`.
@@ -42,6 +45,7 @@ class Jit:
         # The first attribute is the first to go with the object: the engine runs the program's
         # destructors, which still need the runtime.
         self._engine: Any = None
+        self._lock = threading.Lock()
         self._device = device
         self._module = module
         self._functions = find_functions(module, device.architecture)
@@ -128,9 +132,10 @@ class Jit:
         ]
         # Packed arguments are pointers to arguments, which are pointers to descriptors.
         pointers = [ctypes.pointer(c_void_p(ctypes.addressof(one))) for one in descriptors]
-        self._engine.invoke(self._lowered.entry, *pointers)
-        self._runtime.raise_failure()
-        self._device.synchronize()
+        with self._lock:
+            self._engine.invoke(self._lowered.entry, *pointers)
+            self._runtime.raise_failure()
+            self._device.synchronize()
 
     def _allocate(self, nbytes: int, resources: ExitStack) -> int:
         # A device need not support empty allocations.

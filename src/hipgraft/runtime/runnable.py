@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,8 +21,13 @@ class Runnable(ABC):
     """Something that has recordings for each of some architectures.
 
     It stays loaded on each device that it ran on, with its constants, until it is closed. Close
-    it before a device that was given to it.
+    it before a device that was given to it. Threads may share it.
     """
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._sessions: dict[str | int, Session] = {}
+        self._resources = ExitStack()
 
     @abstractmethod
     def recordings(self, architecture: str) -> tuple[Recording, ...]:
@@ -55,16 +60,20 @@ class Runnable(ABC):
                 fit on it.
         """
         key = device if isinstance(device, str) else id(device)
-        if key not in self._sessions:
-            with ExitStack() as resources:
-                opened = open_device(device) if isinstance(device, str) else device
-                if isinstance(device, str):
-                    resources.callback(opened.close)
-                session = self._open_session(opened)
-                resources.callback(session.close)
-                self._sessions[key] = session
-                self._resources.push(resources.pop_all())
-        return self._sessions[key]
+        with self._loading:
+            if key not in self._sessions:
+                self._sessions[key] = self._load(device)
+            return self._sessions[key]
+
+    def _load(self, device: Any) -> Session:
+        with ExitStack() as resources:
+            opened = open_device(device) if isinstance(device, str) else device
+            if isinstance(device, str):
+                resources.callback(opened.close)
+            session = self._open_session(opened)
+            resources.callback(session.close)
+            self._resources.push(resources.pop_all())
+        return session
 
     def _open_session(self, device: Any) -> Session:
         return Session(self.recordings(device.architecture), device)
@@ -108,11 +117,3 @@ class Runnable(ABC):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    @cached_property
-    def _sessions(self) -> dict[str | int, Session]:
-        return {}
-
-    @cached_property
-    def _resources(self) -> ExitStack:
-        return ExitStack()

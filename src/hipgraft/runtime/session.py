@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -24,6 +25,8 @@ Record: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Recording]
 
 class Session:
     """A program on a device; several may share one.
+
+    Runs use the same memory: threads may share a session, which lets one at a time run.
 
     Args:
         recording: the program, or its variants, among which the shapes of inputs select.
@@ -48,6 +51,7 @@ class Session:
     ):
         self.variants: list[Recording] = []
         self.device = device
+        self._lock = threading.RLock()
         self._replay = replay
         self._record = record
         self._calls: list[PreparedCalls] = []
@@ -131,6 +135,12 @@ class Session:
             HipgraftError: an input or output has another shape, element type or layout, is
                 read-only, or on another device.
         """
+        with self._lock:
+            return self._run(inputs, outputs)
+
+    def _run(
+        self, inputs: Sequence[Any], outputs: Sequence[Array | DeviceArray] | None
+    ) -> list[Any]:
         given = borders.imported(inputs, self.device, "input")
         variant = self._select(given)
         recording = self.variants[variant]
@@ -155,7 +165,8 @@ class Session:
     def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
         """Runs the program and leaves the results, new arrays, on the device."""
         given = borders.imported(inputs, self.device, "input")
-        results = self.variants[self._select(given)].results
+        with self._lock:
+            results = self.variants[self._select(given)].results
         outputs = [DeviceArray.allocate(self.device, one) for one in results]
         self.run(given, outputs)
         return outputs
@@ -176,7 +187,8 @@ class Session:
             addresses: on the device, of each input, then of each result.
             variant: which of `variants` to run.
         """
-        self._calls[variant].run((*addresses, *self._own.addresses))
+        with self._lock:
+            self._calls[variant].run((*addresses, *self._own.addresses))
 
     def benchmark(
         self, inputs: Sequence[Any], *, iterations: int = 100, warmup: int = 3, batch: int = 1
@@ -189,6 +201,10 @@ class Session:
             warmup: iterations before these.
             batch: runs before each wait, which share its time.
         """
+        with self._lock:
+            return self._benchmark(inputs, iterations, warmup, batch)
+
+    def _benchmark(self, inputs: Sequence[Any], iterations: int, warmup: int, batch: int) -> Timing:
         given = borders.imported(inputs, self.device, "input")
         variant = self._select(given)
         tensors = self.variants[variant].inputs
