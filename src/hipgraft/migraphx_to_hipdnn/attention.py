@@ -17,6 +17,8 @@ from hipgraft.migraphx_to_hipdnn.converter import Conversion, Converter, element
 from hipgraft.tensor_builder import Tensor
 from hipgraft.tensor_reductions import reduce
 
+_LOWEST = -3.0e38  # of the finite numbers that f32 and bf16 have
+
 
 def _attention(converter: Converter, generic: MigraphxOp) -> Sequence[Tensor]:
     op = AttentionOp(generic.operation)
@@ -140,13 +142,20 @@ def _keep_where(
 
 
 def _softmax(converter: Converter, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the weights and the logarithm of their sum before they were divided by it."""
+    """Returns the weights and the logarithm of their sum before they were divided by it.
+
+    As in rocMLIR, a row without a key has no weights, and the logarithm of zero: its maximum is
+    taken for a finite number, and its sum, which is 1 or more in all others, for 1.
+    """
     wide, dim = ir.F32Type.get(), len(scores.shape) - 1
     largest = reduce(converter, "MAX", scores, [dim], wide)
+    lowest = converter.scalar(_LOWEST, largest)
+    largest = converter.pointwise("max_op", [largest, lowest], wide)
     shifted = converter.pointwise("sub", [scores, largest], wide)
     exponential = converter.pointwise("exp", [shifted], wide)
     total = reduce(converter, "ADD", exponential, [dim], wide)
-    weights = converter.pointwise("div", [exponential, total], scores.element_type)
+    divisor = converter.pointwise("max_op", [total, converter.scalar(1.0, total)], wide)
+    weights = converter.pointwise("div", [exponential, divisor], scores.element_type)
     logarithm = converter.pointwise("log", [total], wide)
     return weights, converter.pointwise("add", [logarithm, largest], wide)
 

@@ -354,7 +354,10 @@ def _attention(op: Op) -> tuple[Array, Array]:
     scores = np.where(mask, _wide(op.run_block([_rounded_scores(op, stacked), *inputs])), -np.inf)
     largest = scores.max(-1, keepdims=True)
     total = np.exp(scores - largest).sum(-1, keepdims=True)
-    return _softmax(scores, -1) @ v, (np.log(total) + largest)[..., 0]
+    # rocMLIR has zeros where no key has weight.
+    is_empty = (scores == -np.inf).all(-1, keepdims=True)
+    weights = np.where(is_empty, 0, _softmax(scores, -1))
+    return weights @ v, np.where(is_empty, -np.inf, np.log(total) + largest)[..., 0]
 
 
 def _rounded_scores(op: Op, scores: Array) -> Array:
