@@ -99,7 +99,8 @@ class ConvertTorchToHipdnnPass(Pass):
         function's attributes, those of `hipgraft` stay.
 
     Errors:
-        A function with a dynamic shape or with several blocks, at the function.
+        A function with a dynamic shape, with several blocks, or with anything but value tensors of
+        known rank and element type at its border, at the function.
 
     Source:
         own; the operands of each hipDNN op follow the schemas of ROCm/rocm-libraries.

@@ -8,6 +8,7 @@ something reads through it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,15 +74,24 @@ def is_tensor(value: ir.Value) -> bool:
     return str(value.type).startswith("!torch.vtensor")
 
 
+_VALUE_TENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],(?!unk)([^,]+)>")
 _BUILTIN_TYPES: dict[ir.Type, ir.RankedTensorType] = {}
 
 
 def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
-    """Returns the signless builtin tensor type of a static `!torch.vtensor`."""
+    """Returns the signless builtin tensor type of a static `!torch.vtensor`.
+
+    Raises:
+        NoMatch: it is another type, or its rank, an extent or its element type is not known.
+    """
     found = _BUILTIN_TYPES.get(torch_type)
     if found is not None:
         return found
-    shape, _, element = str(torch_type)[len("!torch.vtensor<[") : -1].partition("],")
+    form = _VALUE_TENSOR.fullmatch(str(torch_type))
+    if form is None:
+        expected = "expected value tensors of known rank and element type"
+        raise NoMatch("not-a-value-tensor", f"{expected}, but found {torch_type}")
+    shape, element = form.groups()
     if "?" in shape:
         raise NoMatch("dynamic-shape", f"{torch_type} has a dynamic dimension")
     extents = "".join(f"{extent}x" for extent in shape.split(",") if extent)

@@ -13,3 +13,31 @@ func.func @blocks(%x: !torch.vtensor<[8],f32>) -> !torch.vtensor<[8],f32> {
 ^next:
   return %x : !torch.vtensor<[8],f32>
 }
+
+// -----
+
+// expected-error @below {{'func.func' op expected value tensors of known rank and element type, but found tensor<8xf32>}}
+func.func @builtin_tensor(%x: !torch.vtensor<[8],f32>, %y: tensor<8xf32>) -> !torch.vtensor<[8],f32> {
+  return %x : !torch.vtensor<[8],f32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op expected value tensors of known rank and element type, but found !torch.int}}
+func.func @number(%x: !torch.vtensor<[8],f32>, %y: !torch.int) -> !torch.vtensor<[8],f32> {
+  return %x : !torch.vtensor<[8],f32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op expected value tensors of known rank and element type, but found !torch.vtensor<*,f32>}}
+func.func @unranked(%x: !torch.vtensor<[8],f32>, %y: !torch.vtensor<*,f32>) -> !torch.vtensor<[8],f32> {
+  return %x : !torch.vtensor<[8],f32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op expected value tensors of known rank and element type, but found !torch.tensor<[8],f32>}}
+func.func @no_value(%x: !torch.vtensor<[8],f32>, %y: !torch.tensor<[8],f32>) -> !torch.vtensor<[8],f32> {
+  return %x : !torch.vtensor<[8],f32>
+}
