@@ -9,6 +9,7 @@ how memory lies. Operations that hipDNN has no op for stay, between conversions 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
@@ -99,10 +100,21 @@ class Converter(TensorBuilder):
             self._tensors[value] = tensor
 
     def _results(self, op: MigraphxOp) -> Sequence[Tensor]:
-        if op.mnemonic not in _STAYS_IN_RANGE and any(
-            op.type_of(result).bits == 4 for result in op.operation.results
-        ):
-            raise NoMatch("packed-elements", "computes no elements of 4 bits")
+        results = self._computed(op)
+        if op.mnemonic in _STAYS_IN_RANGE:
+            return results
+        kinds = [op.type_of(value) for value in op.operation.results]
+        return [self._in_range(each, kind) for each, kind in zip(results, kinds, strict=True)]
+
+    def _in_range(self, tensor: Tensor, kind: ShapedType) -> Tensor:
+        """Rounds numbers of 4 bits that were computed in wider elements, or takes the low bits."""
+        if kind.bits != 4:
+            return tensor
+        integer = "ui8" if kind.is_unsigned else "si8"
+        wide = replace(kind, element="f32" if kind.is_float else integer)
+        return self.convert_signed(tensor, wide, kind)
+
+    def _computed(self, op: MigraphxOp) -> Sequence[Tensor]:
         conversion = self._conversions.get(op.mnemonic)
         if conversion is None:
             reason = NoMatch("no-hipdnn-op", "hipDNN has no op for it")
@@ -171,7 +183,8 @@ class Converter(TensorBuilder):
 
     def convert_signed(self, tensor: Tensor, source: ShapedType, target: ShapedType) -> Tensor:
         """Converts elements with regard to the signs of both types."""
-        if not (source.is_unsigned or target.is_unsigned):
+        is_narrower = target.bits == 4 and source.element != target.element
+        if not (source.is_unsigned or target.is_unsigned or is_narrower):
             return self.cast(tensor, element_type(target))
         (made,) = self.emit("migraphx.convert", [self._to_shaped(tensor, source)], [target])
         return self._from_shaped(made, target)

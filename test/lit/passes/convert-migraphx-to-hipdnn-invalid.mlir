@@ -77,14 +77,6 @@ func.func @convolution_shape(%x: !migraphx.shaped<1x4x6x6xf32, 144x36x6x1>, %w: 
 
 // -----
 
-func.func @packed_arithmetic(%x: !migraphx.shaped<4xi4, 1>) -> !migraphx.shaped<4xi4, 1> {
-  // expected-error @+1 {{'migraphx.add' op computes no elements of 4 bits}}
-  %0 = migraphx.add %x, %x : <4xi4, 1>, <4xi4, 1> -> <4xi4, 1>
-  return %0 : !migraphx.shaped<4xi4, 1>
-}
-
-// -----
-
 func.func @kernel(%x: !migraphx.shaped<4xf32, 1>) -> !migraphx.shaped<4xf32, 1> {
   // expected-error @+1 {{'migraphx.code_object' op is a compiled kernel, which the module does not hold}}
   %0 = migraphx.code_object %x {kernel = "relu", globalSize = 64 : i64, localSize = 64 : i64} : <4xf32, 1> -> <4xf32, 1>

@@ -261,10 +261,7 @@ def _convert(op: Op) -> Array:
     x = x.astype(np.float64)
     if "zeroExtend" in op.operation.attributes:
         x = np.where(x < 0, x + 16, x)
-    if not kind.packed or kind.is_float:
-        return x
-    code = np.trunc(x).astype(np.int64) & 15
-    return code if kind.element[0] == "u" else (code ^ 8) - 8
+    return x if not kind.packed or kind.is_float else np.trunc(x)
 
 
 def _pooling(op: Op) -> Array:
@@ -439,6 +436,9 @@ def _rounded(value: Array, kind: Kind) -> Array:
     shaped = np.broadcast_to(np.asarray(value).reshape(_fitting(value, kind)), kind.shape)
     if kind.dtype == np.bool_ or (kind.is_float and shaped.dtype == kind.dtype):
         return shaped.astype(kind.dtype)
+    if kind.packed and not kind.is_float:  # the low 4 bits
+        code = shaped.astype(np.int64) & 15
+        return (code if kind.element[0] == "u" else (code ^ 8) - 8).astype(kind.dtype)
     # NumPy knows no direct way from f64 to some of the small types.
     return (
         shaped.astype(np.float32) if kind.is_float and kind.element != "f64" else shaped
