@@ -13,11 +13,11 @@ from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError
 from hipgraft.element_types import byte_size
+from hipgraft.ir_io import RESOURCE_ALIGNMENT
 from hipgraft.runtime.cpu import CpuDevice
 from hipgraft.runtime.protocols import TypedMemory
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
 
-_RESOURCE_ALIGNMENT = 64
 _INLINE_BYTES = 256
 
 
@@ -107,7 +107,7 @@ def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
     if len(data) <= _INLINE_BYTES or (words == words[0]).all():
         return _dense(words, kind)
     return ir.DenseResourceElementsAttr.get_from_buffer(
-        words, "folded", kind, alignment=_RESOURCE_ALIGNMENT
+        words, "folded", kind, alignment=RESOURCE_ALIGNMENT
     )
 
 

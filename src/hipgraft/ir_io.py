@@ -12,6 +12,10 @@ from hipgraft.element_types import byte_size
 from hipgraft.outputs import replacing
 
 STDIN_NAME = "<stdin>"
+RESOURCE_ALIGNMENT = 16
+"""Bytes. MLIR reads bytecode only where the memory that it is in has its resources' alignment, and
+no allocator promises more than this."""
+
 # What the bindings call the source of a module that was parsed from memory.
 MEMORY_NAME = "-"
 

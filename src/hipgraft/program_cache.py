@@ -77,7 +77,7 @@ def program_key(
 
 
 def find_program(key: str, service: CompileService) -> CachedProgram | None:
-    """Returns the program of a key, in a context of its own."""
+    """Returns the program of a key, in a context of its own; None if it is not to be read."""
     entry = None if service.cache is None else service.cache.get(key)
     if entry is None:
         return None
@@ -85,12 +85,17 @@ def find_program(key: str, service: CompileService) -> CachedProgram | None:
     context = make_context()
     outlined = files.get("outlined.mlirbc")
     report = report_from_json(files["report.json"])
+    try:
+        found = CachedProgram(
+            module=ir.Module.parse(files["program.mlirbc"], context),
+            outlined=None if outlined is None else ir.Module.parse(outlined, context),
+            report=report,
+        )
+    except ir.MLIRError:
+        # A source's resources may ask for more alignment than the memory of the entry has.
+        return None
     service.statistics.hits += sum(max(len(row.launches), 1) for row in report.executables)
-    return CachedProgram(
-        module=ir.Module.parse(files["program.mlirbc"], context),
-        outlined=None if outlined is None else ir.Module.parse(outlined, context),
-        report=report,
-    )
+    return found
 
 
 def keep_program(key: str, name: str, program: CachedProgram, service: CompileService) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import helper
+from onnx_models import save
 from test_service import graph
 
 from hipgraft.bindings import asm
 from hipgraft.diagnostics import CodegenError
+from hipgraft.frontends import onnx_import
 from hipgraft.program import Program, compile
 from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, unit
 
@@ -55,6 +59,36 @@ def test_found_program_is_the_compiled_one(model: Path, counting: Counting) -> N
     assert asm(warm.module) == asm(cold.module)
     assert warm.report == cold.report
     assert warm.outlined is not None
+
+
+@pytest.fixture
+def weighted(tmp_path: Path) -> Path:
+    """A model with weights so large that they are resources of the module."""
+    weights = np.arange(300 * 300, dtype=np.float32).reshape(300, 300)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    return save(tmp_path / "weighted.onnx", nodes, {"x": [1, 300]}, [1, 300], {"w": weights})
+
+
+def test_weights_are_found_wherever_memory_lies(weighted: Path, counting: Counting) -> None:
+    """MLIR reads bytecode with resources only at addresses of their alignment."""
+    cold = counting.compile(weighted)
+    assert "dense_resource" in asm(cold.module)
+    held: list[Program] = []
+    for _ in range(12):
+        held.append(counting.compile(weighted))
+        assert counting.was_found
+    assert asm(held[-1].module) == asm(cold.module)
+
+
+def test_what_cannot_be_read_is_compiled_anew(
+    weighted: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No memory has an alignment as large as this."""
+    monkeypatch.setattr(onnx_import, "RESOURCE_ALIGNMENT", 1 << 20)
+    cold = counting.compile(weighted)
+    again = counting.compile(weighted)
+    assert not counting.was_found
+    assert asm(again.module) == asm(cold.module)
 
 
 def test_each_ingredient_counts(model: Path, counting: Counting) -> None:

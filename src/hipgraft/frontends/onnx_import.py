@@ -21,11 +21,11 @@ from hipgraft import ir_io
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.frontends.onnx_external import Place, external_bytes, place_of
+from hipgraft.ir_io import RESOURCE_ALIGNMENT
 
 _INLINE_ELEMENTS = 64
 """Constants up to this size are readable in the IR and fold; larger ones are resources."""
 
-_RESOURCE_ALIGNMENT = 64
 _LITERAL_NAME = "torch.onnx.value"
 _MOST_COPIED = 1 << 16  # elements; conversions may want the values of smaller constants
 
@@ -69,7 +69,7 @@ class _Constants(onnx_importer.ContextCache):
         key = (str(tensor_type), content)
         if key not in self._resources:
             self._resources[key] = ir.DenseResourceElementsAttr.get_from_buffer(
-                read(), self._sanitize_name(tp.name), tensor_type, alignment=_RESOURCE_ALIGNMENT
+                read(), self._sanitize_name(tp.name), tensor_type, alignment=RESOURCE_ALIGNMENT
             )
         return self._resources[key]
 
