@@ -145,9 +145,30 @@ def attention_gradients() -> list[Array]:
     ]
 
 
+def group_norm(x: Array, scale: Array, bias: Array) -> Array:
+    """In two groups of two channels each."""
+    rows = x.reshape(2, 2, -1)
+    centred = rows - rows.mean(2, keepdims=True)
+    normal = centred / np.sqrt(rows.var(2, keepdims=True) + 1e-3)
+    return normal.reshape(x.shape) * scale.reshape(1, 4, 1, 1) + bias.reshape(1, 4, 1, 1)
+
+
+def group_norm_gradients() -> list[Array]:
+    """Of x, scale and bias, by central differences."""
+    operands = [X, V, B]
+    return [
+        gradient(lambda u, at=at: group_norm(*operands[:at], u, *operands[at + 1 :]), value, DY)
+        for at, value in enumerate(operands)
+    ]
+
+
+INPUTS["group_mean"] = X.reshape(2, 2, -1).mean(2).astype(np.float32)
+INPUTS["group_rstd"] = (1 / np.sqrt(X.reshape(2, 2, -1).var(2) + 1e-3)).astype(np.float32)
+
 CONV = ["w", [4], ONES, ONES, ONES, False, ZEROS, 2, [True, True, True]]
 
 UNKNOWN = (
+    "aten.native_group_norm_backward",
     "aten.silu_backward",
     "aten.softplus_backward",
     "aten.mish",
@@ -186,6 +207,9 @@ CASES = [
     Case("aten.native_batch_norm", ["x", "v", "b", None, None, True, 0.1, 1e-3],
          list(batch_norm())),
     Case("aten.native_layer_norm", ["x", [6], None, None, 1e-3], list(layer_norm())),
+    Case("aten.native_group_norm_backward",
+         ["dy", "x", "group_mean", "group_rstd", "v", 2, 4, 36, 2, [True, True, True]],
+         group_norm_gradients()),
     Case("aten.threshold_backward", ["dy", "x", 0.25], [np.where(X > 0.25, DY, 0)]),
     Case("aten.leaky_relu_backward", ["dy", "x", 0.1, False], [np.where(X > 0, DY, DY * 0.1)]),
     Case("aten.hardtanh_backward", ["dy", "x", -0.5, 0.5], [np.where(abs(X) < 0.5, DY, 0)]),

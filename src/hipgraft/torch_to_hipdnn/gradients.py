@@ -6,13 +6,14 @@ gradient is written as arithmetic on the result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
 from hipgraft.tensor_builder import NoMatch, Tensor
-from hipgraft.tensor_reductions import reduce
+from hipgraft.tensor_reductions import reduce, wide_type
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.torch_to_hipdnn.norms import (
     channel_shape,
@@ -45,9 +46,7 @@ def _convolution_backward(converter: Converter, op: TorchOp) -> _Results:
     if op.is_used(1):
         results[1] = _conv(converter, op, 1, hipdnn.conv_wgrad, pair, window)
     if op.is_used(2):
-        dims = [dim for dim in range(len(dy.shape)) if dim != 1]
-        total = reduce(converter, "ADD", dy, dims, op.result_element(2))
-        results[2] = total.reshape(op.result_shape(2))
+        results[2] = _per_channel(converter, op, 2, dy)
     return results
 
 
@@ -101,6 +100,66 @@ def _layer_norm_backward(converter: Converter, op: TorchOp) -> _Results:
         loc=converter.location,
     )
     return _reshaped(converter, op, gradients.operation.results)
+
+
+def _group_norm_backward(converter: Converter, op: TorchOp) -> _Results:
+    """`native_group_norm_backward(dy, x, mean, rstd, weight, N, C, HxW, group, mask)`.
+
+    The gradient of x is a layer norm's, of a row per group, once dy has the weight of its channel.
+    """
+    dy, x, weight = op.float_tensor(0), op.float_tensor(1), op.optional_tensor(4)
+    groups = (x.shape[0], op.constant(8))
+    results: list[Tensor | None] = [None, None, None]
+    if op.is_used(0):
+        scaled = dy
+        if weight is not None:
+            factors = [dy, weight.reshape(channel_shape(x))]
+            scaled = converter.pointwise("mul", factors, wide_type(x))
+        results[0] = _rows_backward(converter, op, scaled, x, groups)
+    if op.is_used(1):
+        product = converter.pointwise(
+            "mul", [dy, _normalized(converter, op, x, groups)], wide_type(x)
+        )
+        results[1] = _per_channel(converter, op, 1, product)
+    if op.is_used(2):
+        results[2] = _per_channel(converter, op, 2, dy)
+    return results
+
+
+def _rows_backward(
+    converter: Converter, op: TorchOp, dy: Tensor, x: Tensor, groups: tuple[int, int]
+) -> Tensor:
+    """The gradient of x, normalised in rows of a group each, without a weight."""
+    row = (1, 1, math.prod(x.shape) // math.prod(groups))
+    rows = (*groups, row[2])
+    gradients = hipdnn.LayernormBackwardOp.build(
+        converter.materialize(dy.reshape(rows)),
+        converter.materialize(x.reshape(rows)),
+        converter.splat(1.0, row, x.element_type),
+        *(converter.materialize(op.float_tensor(i).reshape((*groups, 1))) for i in (2, 3)),
+        normalized_dim_count=1,
+        results={
+            name: ir.RankedTensorType.get(shape, _element(op, 0, x))
+            for name, shape in (("dx", rows), ("dscale", row), ("dbias", row))
+        },
+        loc=converter.location,
+    )
+    return converter.whole(gradients.dx).reshape(op.result_shape(0))
+
+
+def _normalized(converter: Converter, op: TorchOp, x: Tensor, groups: tuple[int, int]) -> Tensor:
+    """`(x - mean) · rstd`, by groups."""
+    rows = x.reshape((*groups, math.prod(x.shape) // math.prod(groups)))
+    mean, deviation = (op.float_tensor(i).reshape((*groups, 1)) for i in (2, 3))
+    centred = converter.pointwise("sub", [rows, mean], wide_type(x))
+    return converter.pointwise("mul", [centred, deviation], wide_type(x)).reshape(x.shape)
+
+
+def _per_channel(converter: Converter, op: TorchOp, index: int, value: Tensor) -> Tensor:
+    """The sum over all but the channels."""
+    dims = [dim for dim in range(len(value.shape)) if dim != 1]
+    total = reduce(converter, "ADD", value, dims, op.result_element(index))
+    return total.reshape(op.result_shape(index))
 
 
 def _gradient_types(op: TorchOp, x: Tensor, shape: Sequence[int]) -> dict[str, ir.Type]:
@@ -229,6 +288,7 @@ GRADIENTS: dict[str, Conversion] = {
     "torch.aten.convolution_backward": _convolution_backward,
     "torch.aten.native_batch_norm_backward": _batch_norm_backward,
     "torch.aten.native_layer_norm_backward": _layer_norm_backward,
+    "torch.aten.native_group_norm_backward": _group_norm_backward,
     "torch.aten.threshold_backward": _threshold_backward,
     "torch.aten.leaky_relu_backward": _leaky_relu_backward,
     "torch.aten.gelu_backward": _gelu_backward,
