@@ -130,6 +130,8 @@ class ScalarEmitter:
             return self.compare("ne", value, self.constant(0, value.type))
         if is_small(element):
             value = rounded(self, self.cast(value, "f32"), element)
+        if is_float(value.type) and bit_width(value.type) < 16 and not is_float(element):
+            value = self._convert("arith.extf", value, "f32")  # IREE's conversion for CPUs is wrong
         floats = is_float(value.type) and is_float(element)
         if floats and bit_width(value.type) == bit_width(element):
             value = self._convert("arith.extf", value, "f32")  # f16 and bf16 have no direct op
