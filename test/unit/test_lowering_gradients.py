@@ -121,6 +121,7 @@ CASES = [
     batchnorm_case("bn_1d", (4, 6, 5), "f32"),
     batchnorm_case("bn_3d", (2, 3, 2, 3, 4), "f32"),
     batchnorm_case("bn_rank_2", (8, 6), "f32"),
+    batchnorm_case("bn_unit_dim", (2, 3, 1, 4), "f32"),
 ]
 
 

@@ -102,10 +102,10 @@ def _whole(emitter: Emitter, scale: Tensor, x: Tensor, dims: Sequence[int]) -> T
     IREE 3.13.0's CPU target takes its product with `dy` for a contraction and fails.
     """
     aligned = (1,) * (x.rank - scale.rank) + scale.shape
-    repeated = [dim for dim in dims if aligned[dim] < x.shape[dim]]
-    if not repeated or len(repeated) == len(dims):
+    repeats = any(aligned[dim] < x.shape[dim] for dim in dims)
+    if not repeats or all(aligned[dim] == 1 for dim in dims):
         return scale
-    shape = [extent if dim in dims else 1 for dim, extent in enumerate(x.shape)]
+    shape = [x.shape[dim] if dim in dims else extent for dim, extent in enumerate(aligned)]
     whole = elementwise(
         emitter, "scale", [scale], lambda _, values: values[0], scale.element, shape=shape
     )
