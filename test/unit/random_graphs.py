@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,8 @@ def attention_options(draw: Draw, q: Sequence[int], keys: int) -> dict[str, Any]
     left = draw(st.none() | st.integers(1, keys))
     right = draw(st.none() | st.integers(0, 3))
     alignment = draw(st.sampled_from(["TOP_LEFT", "BOTTOM_RIGHT"]))
-    seen = visible(q[2], keys, left=left, right=right, bottom_right=alignment == "BOTTOM_RIGHT")
+    in_bounds = partial(visible, left=left, right=right, bottom_right=alignment == "BOTTOM_RIGHT")
+    seen = in_bounds(q[2], keys)
     options: dict[str, Any] = {"left_bound": left, "right_bound": right}
     options |= {"diagonal_alignment": alignment, "extra": {}, "oracle": {"seen": seen}}
     mask = draw(st.sampled_from(["none", "bias", "alibi", "padding"]))
@@ -233,9 +235,12 @@ def attention_options(draw: Draw, q: Sequence[int], keys: int) -> dict[str, Any]
         options["oracle"]["bias"] = alibi(*scores[1:])
     if mask == "padding":
         lengths = [extents(draw, q[0], 1, most) for most in (q[2], keys)]
-        rows, columns = (np.array(values, np.int32) for values in lengths)
-        options |= {"padding_mask": True, "extra": {"seq_len_q": rows, "seq_len_kv": columns}}
-        options["oracle"]["seen"] = seen & attention.padding(*lengths, (q[2], keys))
+        of_q, of_kv = (np.array(values, np.int32) for values in lengths)
+        options |= {"padding_mask": True, "extra": {"seq_len_q": of_q, "seq_len_kv": of_kv}}
+        seen = np.zeros((q[0], 1, q[2], keys), np.bool_)
+        for batch, rows, columns in zip(seen, *lengths, strict=True):
+            batch[:, :rows, :columns] = in_bounds(rows, columns)
+        options["oracle"]["seen"] = seen
     return options
 
 
