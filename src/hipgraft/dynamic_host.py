@@ -11,25 +11,12 @@ from collections.abc import Callable, Sequence
 from hipgraft import host_ops
 from hipgraft.bindings import ir
 from hipgraft.codegen.kernel import Binding, Dispatch
-from hipgraft.codegen.schedule import entry_point, read_exports, segments
+from hipgraft.codegen.schedule import BOOKKEEPING, entry_point, read_exports, segments
 from hipgraft.diagnostics import CodegenError
 
 _ARITHMETIC = ("affine.", "arith.")
 
-_IGNORED = frozenset(
-    {
-        "hal.buffer_view.assert",
-        "hal.element_type",
-        "hal.encoding_type",
-        "stream.cmd.discard",
-        "stream.cmd.flush",
-        "stream.cmd.invalidate",
-        "stream.timepoint.immediate",
-        "stream.timepoint.join",
-        "stream.yield",
-        "util.return",
-    }
-)
+_IGNORED = BOOKKEEPING | {"util.return"}
 _ALIASES = frozenset({"stream.timepoint.await", "util.assume.int", "util.optimization_barrier"})
 
 

@@ -23,21 +23,22 @@ from hipgraft.diagnostics import CodegenError
 
 _ACCESSES: dict[int, Access] = {1: "read", 2: "write", 3: "read_write"}
 
-_IGNORED = {
-    "cf.br",
-    "hal.buffer_view.assert",
-    "hal.element_type",
-    "hal.encoding_type",
-    "stream.cmd.discard",
-    "stream.cmd.flush",
-    "stream.cmd.invalidate",
-    "stream.resource.dealloca",
-    "stream.timepoint.immediate",
-    "stream.timepoint.join",
-    "stream.yield",
-    "util.align",
-    "util.assume.int",
-}
+BOOKKEEPING = frozenset(
+    {
+        "hal.buffer_view.assert",
+        "hal.element_type",
+        "hal.encoding_type",
+        "stream.cmd.discard",
+        "stream.cmd.flush",
+        "stream.cmd.invalidate",
+        "stream.timepoint.immediate",
+        "stream.timepoint.join",
+        "stream.yield",
+    }
+)
+"""Ops of a schedule that have no part in what it does."""
+
+_IGNORED = BOOKKEEPING | {"cf.br", "stream.resource.dealloca", "util.align", "util.assume.int"}
 
 # Evaluated when a command needs the value.
 _ARITHMETIC = ("affine.", "arith.")

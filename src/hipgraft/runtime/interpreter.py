@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hipgraft.bindings import ir
+from hipgraft.closing import Closing
 from hipgraft.codegen.static_values import evaluate
 from hipgraft.diagnostics import HipgraftError, OpError, location_text
 from hipgraft.element_types import byte_width
@@ -29,7 +29,7 @@ from hipgraft.runtime.protocols import unload
 from hipgraft.runtime.recording import Tensor
 
 
-class Executor:
+class Executor(Closing):
     """A host program on a device.
 
     Args:
@@ -66,17 +66,6 @@ class Executor:
         for op in operations:
             if op.name == "memref.get_global":
                 self.global_address(ir.FlatSymbolRefAttr(op.attributes["name"]).value, op)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Frees the constants and the code on the device."""

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from ctypes import c_int64, c_void_p
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hipgraft.bindings import ir
+from hipgraft.closing import Closing
 from hipgraft.host_lowering import lower_host
 from hipgraft.runtime import borders
 from hipgraft.runtime.borders import Array, DeviceArray
@@ -26,7 +26,7 @@ from hipgraft.runtime.recording import Tensor
 from hipgraft.runtime.selection import select
 
 
-class Jit:
+class Jit(Closing):
     """A host program, compiled for this machine, on a device.
 
     Threads may share it; one at a time is in the program, so that each gets its own errors.
@@ -62,17 +62,6 @@ class Jit:
                 for name in self._lowered.constants
             ]
             self._resources = resources.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Frees the constants and the code on the device."""

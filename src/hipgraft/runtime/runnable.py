@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from hipgraft.closing import Closing
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.devices import open_device
@@ -17,7 +17,7 @@ from hipgraft.runtime.session import Session
 from hipgraft.runtime.timing import Timing
 
 
-class Runnable(ABC):
+class Runnable(Closing):
     """Something that has recordings for each of some architectures.
 
     It stays loaded on each device that it ran on, with its constants, until it is closed. Close
@@ -106,14 +106,3 @@ class Runnable(ABC):
         """Frees what the program holds on devices, and closes those that it opened itself."""
         self._sessions.clear()
         self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
+from hipgraft.closing import Closing
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime import borders
 from hipgraft.runtime.architectures import fitting
@@ -23,7 +23,7 @@ from hipgraft.runtime.timing import Timing
 Record: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Recording]
 
 
-class Session:
+class Session(Closing):
     """A program on a device; several may share one.
 
     Runs use the same memory: threads may share a session, which lets one at a time run.
@@ -101,17 +101,6 @@ class Session:
         handle = self.device.load_code_object(data)
         self._resources.callback(unload, self.device, handle)
         return handle
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Frees all that the session holds on the device."""

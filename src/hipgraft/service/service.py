@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from hipgraft.closing import Closing
 from hipgraft.codegen.figures import kernel_figures
 from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
 from hipgraft.codegen.target import Target
@@ -93,7 +93,7 @@ class Statistics:
             self.peak_memory[outcome.process] = outcome.peak_memory
 
 
-class CompileService:
+class CompileService(Closing):
     """Compiles requests, each once, with a cache or without.
 
     A context manager: workers end with it.
@@ -121,15 +121,8 @@ class CompileService:
         self._total = 0
         self._done = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Ends the worker processes."""
         self.workers.close()
 
     def compile(self, requests: Sequence[Request]) -> list[Outcome]:
