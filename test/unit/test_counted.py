@@ -21,6 +21,7 @@ from hipgraft.tuning.plans import Choices
 from hipgraft.tuning.search import Search
 
 GFX942 = Target.parse("gfx942")
+GFX1100 = Target.parse("gfx1100")
 
 _ALIVE: list[ir.Module] = []  # an operation does not keep its module
 
@@ -60,8 +61,26 @@ def short_attention() -> ir.Operation:
     return graph([(2, 4, 15, 12)] * 3, (2, 4, 15, 12), build)
 
 
-def compiled(op: ir.Operation, search: Search | None) -> Kernel:
-    choices = Choices(op, GFX942)
+def product(*shape: int) -> ir.Operation:
+    """A product of extents M, N and K."""
+    rows, columns, depth = shape
+    return graph([(rows, depth), (depth, columns)], (rows, columns), hipdnn.matmul)
+
+
+def attention_by_row(heads: int, shared: int) -> ir.Operation:
+    """Attention of heads of 17 queries, whose result is stored by rows of all heads."""
+    op = graph(
+        [(1, heads, 17, 16), *[(1, shared, 17, 16)] * 2],
+        (1, heads, 17, 16),
+        lambda q, k, v: hipdnn.sdpa(q, k, v, attn_scale_value=0.3),
+    )
+    strides = f"[array<i64: {17 * heads * 16}, 16, {heads * 16}, 1>]"
+    op.attributes["result_strides"] = ir.Attribute.parse(strides, op.context)
+    return op
+
+
+def compiled(op: ir.Operation, search: Search | None, target: Target = GFX942) -> Kernel:
+    choices = Choices(op, target)
     with CompileService(search=search) as service:
         (outcome,) = service.compile(
             [
@@ -69,8 +88,8 @@ def compiled(op: ir.Operation, search: Search | None) -> Kernel:
                     "g",
                     container_text(op),
                     container_key(op),
-                    GFX942,
-                    GFX942.default_flags,
+                    target,
+                    target.default_flags,
                     lambda: choices.lower(USUAL),
                     choices,
                 )
@@ -102,6 +121,26 @@ def test_a_sample_of_workgroups_stands_for_all(monkeypatch: pytest.MonkeyPatch) 
     for few, each in zip(sampled, complete, strict=True):
         assert few.instructions == pytest.approx(each.instructions, rel=0.05)
         assert few.loaded == pytest.approx(each.loaded, rel=0.05)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(13, 88), (32, 200), (128, 100)])
+def test_columns_that_fill_no_tiles_cost_little_more(
+    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd, even = (
+        instructions(counts(compiled(product(rows, more, 48), None, GFX1100), monkeypatch))
+        for more in (columns, -(-columns // 128) * 128)
+    )
+    assert odd < 1.5 * even
+
+
+@pytest.mark.parametrize("shared", [1, 4])
+def test_products_stored_by_row_fill_their_lanes(
+    shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    op = attention_by_row(4, shared)
+    scores, _, values, *_ = counts(compiled(op, None, GFX1100), monkeypatch)
+    assert values.instructions < scores.instructions
 
 
 def test_fused_attention_of_short_sequences_is_pathological(

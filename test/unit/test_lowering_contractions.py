@@ -271,6 +271,7 @@ CASES = [
     matmul_case("matmul_folded_tb", (2, 3, 17, 24), (1, 1, 24, 19), transposed="b"),
     matmul_case("matmul_one_left", (1, 17, 24), (3, 24, 19)),
     matmul_case("matmul_crossed", (2, 1, 5, 24), (1, 3, 24, 7)),
+    matmul_case("matmul_wide", (3, 13, 24), (3, 24, 20), transposed="b"),
     matmul_case("matmul_vector", (1, 24), (24, 19)),
     matmul_case("matmul_column", (5, 24), (24, 1)),
     matmul_case("matmul", (17, 24), (24, 19), "f16"),

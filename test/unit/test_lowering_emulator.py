@@ -60,6 +60,7 @@ NAMES = (
     "matmul_tab_f32",
     "matmul_2_batches_f32",
     "matmul_folded_f32",
+    "matmul_wide_f32",
     "matmul_i8",
     "gelu_fwd_f16",
     "erf_f32",

@@ -60,6 +60,8 @@ CASES = [
         "decomposed",
         by_row(forward_case("rows", "f16", q=(2, 6, 13, 8), k=(2, 2, 13, 8))),
     ),
+    planned("sdpa", "decomposed", by_row(forward_case("groups", q=(2, 6, 13, 8), k=(2, 2, 7, 8)))),
+    planned("sdpa", "decomposed", by_row(forward_case("heads", q=(2, 3, 9, 8), k=(2, 3, 17, 8)))),
     planned("sdpa", "decomposed", by_row(forward_case("row", q=(1, 6, 1, 8), k=(1, 2, 5, 8)))),
     planned("sdpa", "padded", forward_case("odd", q=ODD, k=ODD)),
     planned("sdpa", "padded", forward_case("odd", "f16", q=ODD, k=ODD)),

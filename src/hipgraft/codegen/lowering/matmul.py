@@ -15,7 +15,7 @@ from hipgraft.codegen.lowering.context import (
 )
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.padding import cropped, padded
-from hipgraft.codegen.lowering.product_forms import missing_rows, whole_in_depth
+from hipgraft.codegen.lowering.product_forms import columns_first, missing_rows, whole_in_depth
 from hipgraft.codegen.lowering.scalars import bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
@@ -157,18 +157,19 @@ def _squeeze(emitter: Emitter, value: Tensor, batch: Sequence[int]) -> Tensor:
 
 def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
     """Emits the product as linalg's named op where there is one for these forms."""
-    batches = init.rank - 2
-    names = [*(f"b{batch}" for batch in range(batches)), "m", "n", "k"]
-    left = [*names[:batches], "m", "k"]
-    right = [*names[:batches], "k", "n"]
-    pairs = ((left, a), (right, b), (names, init))
+    batches, (rows, columns) = init.rank - 2, init.shape[-2:]
+    outer = [f"b{batch}" for batch in range(batches)]
+    left, right, product = [*outer, "m", "k"], [*outer, "k", "n"], [*outer, "m", "n"]
+    swaps = columns_first(emitter.target, a.element, rows, columns)
+    names = [*outer, *("nm" if swaps else "mn"), "k"]
+    pairs = ((left, a), (right, b), (product, init))
     results = [[loops[dim] for dim in value.dims] for loops, value in pairs]
     maps = [f"affine_map<({', '.join(names)}) -> ({', '.join(dims)})>" for dims in results]
-    named = _named_op(batches, results)
+    named = None if swaps else _named_op(batches, results)
     if named is None:
         kinds = ["parallel"] * (batches + 2) + ["reduction"]
         return emitter.contraction("product", a, b, init, maps, kinds)
-    plain = results == [left, right, names[:-1]]
+    plain = results == [left, right, product]
     attributes = "" if plain else f"indexing_maps = [\n      {', '.join(maps)}]"
     return emitter.named("product", named, [a, b], init, attributes)
 

@@ -1,4 +1,4 @@
-"""Forms of batched products that IREE 3.13.0 gets wrong on AMDGPU, and what stands in for them."""
+"""Forms of products that IREE 3.13.0 gets wrong or tiles badly on AMDGPU, and what helps."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ _GOOD_ROWS = 4
 # The least multiples that all matrix instructions of 16-bit elements, and loads of them, divide.
 _DEPTH = 32
 _VECTOR = 8
+
+# Without matrix instructions, a lane makes this many results of the last loop and a workgroup that
+# many, if the extents divide by no smaller tiles (of the last loop but one, and of the last).
+_LANE = 16
+_WORKGROUP = 128
+_SMALL_TILES = (8, 32)
+
+# Products of fewer rows are tiled in another way.
+_FEWEST_ROWS = 5
 
 
 def missing_rows(target: Target, b: Tensor, shape: Sequence[int]) -> int:
@@ -57,3 +66,30 @@ def whole_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
     others = [dim for dim in a.dims if dim not in (rows, depth)]
     # Without a barrier the transposition becomes part of the product again.
     return emitter.barrier(emitter.in_order(a, [*others, rows, depth]))
+
+
+def columns_first(target: Target, element: str, rows: int, columns: int) -> bool:
+    """Returns whether a product is tiled better with its rows as the last parallel loop.
+
+    RDNA multiplies elements of 32 bits without matrix instructions. Where the extent of the last
+    loop is no whole number of tiles, all tiles get bounds that are unknown to the compiler, and
+    cost three times as much (counted on gfx1100).
+
+    Args:
+        target: what is compiled for.
+        element: of the left matrices.
+        rows: of the left matrices.
+        columns: of the right matrices.
+    """
+    if not target.is_rdna or bit_width(element) < 32 or rows < _FEWEST_ROWS:
+        return False
+    return _raggedness(columns, rows) < _raggedness(rows, columns)
+
+
+def _raggedness(outer: int, inner: int) -> float:
+    """How badly the extents of the last two parallel loops fit the tiles; 0 if they do."""
+    small = outer % _SMALL_TILES[0] == 0 and inner % _SMALL_TILES[1] == 0
+    whole = inner % _WORKGROUP == 0 or (inner < _WORKGROUP and inner % _LANE == 0)
+    if small or whole or inner < _LANE:
+        return 0
+    return 1 + -inner % _LANE / inner

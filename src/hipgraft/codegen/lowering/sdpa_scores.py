@@ -96,16 +96,37 @@ def product_of_heads(
         a: left matrices [B, Hq, M, K].
         b: right matrices [B, Hk, K, N].
         accumulator: element type of the result.
-        order: in which dims of the result are stored where heads are shared; None for any.
+        order: in which dims of the result are best stored; None for any.
     """
     a, b = emitter.widened(a), emitter.widened(b)
     batch, heads, rows, _ = a.shape
     columns = b.shape[3]
     if heads == b.shape[1]:
-        return multiply(emitter, a, b, (batch, heads, rows, columns), accumulator)
-    shared = b.shape[1]
-    split = emitter.split_dim(a, 1, shared)
-    shape = (batch, shared, heads // shared, rows, columns)
+        return multiply(emitter, a, b, (batch, heads, rows, columns), accumulator, order)
+    split = emitter.split_dim(a, 1, b.shape[1])
+    target = emitter.target
+    if order is not None and target.is_rdna and a.element not in target.matrix_elements:
+        return _product_of_tall_heads(emitter, split, b, accumulator)
     wide = [part for dim in order or range(4) for part in _PARTS[dim]]
+    shape = (*split.shape[:4], columns)
     product = multiply(emitter, split, b.with_unit_dim(2), shape, accumulator, wide)
     return emitter.merge_dims(product, 1)
+
+
+def _product_of_tall_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor:
+    """Multiplies heads that share one of `b` as one matrix of all their rows.
+
+    Without matrix instructions IREE takes heads for the rows of a tile, and leaves most lanes idle,
+    unless heads and rows are one loop. Such a product is stored in that order; another is a copy.
+
+    Args:
+        emitter: where the ops go.
+        a: left matrices [B, Hk, Hq / Hk, M, K].
+        b: right matrices [B, Hk, K, N].
+        accumulator: element type of the result.
+    """
+    batch, shared, heads, rows, _ = a.shape
+    tall = emitter.merge_dims(a, 2)
+    shape = (batch, shared, heads * rows, b.shape[3])
+    product = emitter.apart(multiply(emitter, tall, b, shape, accumulator))
+    return emitter.merge_dims(emitter.split_dim(product, 2, heads), 1)
