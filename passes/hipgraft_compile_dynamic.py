@@ -22,8 +22,6 @@ from hipgraft.torch_to_hipdnn.constants import literal_attribute
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
 
 _LITERAL = "torch.vtensor.literal"
-_RESHAPES = ("torch.aten.reshape", "torch.aten.unflatten.int", "torch.aten.view")
-_INTEGER_OPS = tuple(f"torch.aten.{name}.int" for name in ("add", "floordiv", "mul", "sub"))
 _OTHER_WAY = "compile it for given extents by --specialize"
 
 
@@ -33,32 +31,6 @@ def _is_dynamic(function: ir.Operation) -> bool:
         return False
     text = str(function.attributes["function_type"])
     return "!torch." in text and "?" in text
-
-
-def _check_views(function: ir.Operation) -> None:
-    """Refuses extents that come out of tensors: torch-mlir takes a -1 among them as a number."""
-    for op in [op.operation for op in function.regions[0].blocks[0].operations]:
-        if op.name not in _RESHAPES:
-            continue
-        lists = [ir.OpResult(one) for one in op.operands if str(one.type) == "!torch.list<int>"]
-        for extent in [extent for one in lists for extent in one.owner.operands]:
-            if not _is_arithmetic(extent):
-                raise PassFailure(
-                    f"'{op.name}' op takes extents that are computed as tensors, which may hide "
-                    "a -1, with dynamic shapes",
-                    op,
-                    notes=(_OTHER_WAY,),
-                )
-
-
-def _is_arithmetic(extent: ir.Value) -> bool:
-    """Whether an integer is made of constants and extents of tensors alone."""
-    owner = extent.owner
-    if isinstance(owner, ir.Block):
-        return False
-    if owner.name in ("torch.constant.int", "torch.aten.size.int"):
-        return True
-    return owner.name in _INTEGER_OPS and all(map(_is_arithmetic, owner.operands))
 
 
 def _hoist_constants(function: ir.Operation) -> list[ir.Attribute]:
@@ -215,7 +187,7 @@ class HipgraftCompileDynamicPass(Pass):
 
     Errors:
         A function does not compile, or its schedule needs more than launches and copies, at the
-        function; a reshape to extents that are computed as tensors, at the op.
+        function.
 
     Source:
         own
@@ -231,7 +203,6 @@ class HipgraftCompileDynamicPass(Pass):
         functions = [op.operation for op in module.body.operations]
         constants = GlobalConstants(module.operation)
         for function in [op for op in functions if _is_dynamic(op)]:
-            _check_views(function)
             try:
                 self._compile(function, constants)
             except CodegenError as error:

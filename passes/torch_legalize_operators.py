@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,9 +16,10 @@ from hipgraft.torch_builder import (
     constant_int,
     constant_none,
     constant_str,
-    int_list,
+    extents_and_element,
+    list_of_ints,
     scalar_literal,
-    shape_and_element,
+    size,
     torch_op,
     vtensor_type,
 )
@@ -35,11 +36,26 @@ _LOWEST = {"f16": -65504.0, "bf16": -3.3895313892515355e38, "f32": -3.4028234663
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
 
 
-def _tensor(value: ir.Value) -> tuple[list[int], str]:
-    read = shape_and_element(value.type)
+_END = (1 << 63) - 1  # of a slice whose end is that of the tensor
+
+_Shape = Sequence[int | None]
+
+
+def _tensor(value: ir.Value) -> tuple[list[int | None], str]:
+    read = extents_and_element(value.type)
     if read is None:
-        raise PassFailure(f"expected a tensor of static shape, found '{value.type}'", _owner(value))
+        raise PassFailure(f"expected a tensor of known rank, found '{value.type}'", _owner(value))
     return read
+
+
+def _extent(op: ir.Operation, dim: int) -> int:
+    """The extent of a dimension of the first operand."""
+    kind = op.operands[0].type
+    extent = _tensor(op.operands[0])[0][dim]
+    if extent is None:
+        message = f"'{aten_name(op)}' expects dimension {dim} of '{kind}' to be static"
+        raise PassFailure(message, op)
+    return extent
 
 
 def _owner(value: ir.Value) -> ir.Operation | None:
@@ -76,17 +92,19 @@ def _diff(op: ir.Operation) -> ir.Value | None:
     shape, element = _tensor(op.operands[0])
     dim = _int(op, 2) % len(shape)
     parts = [v for v in (op.operands[3], op.operands[0], op.operands[4]) if _is_tensor(v)]
-    shape[dim] = sum(_tensor(part)[0][dim] for part in parts)
+    extents = [_tensor(part)[0][dim] for part in parts]
+    known = [extent for extent in extents if extent is not None]
+    shape[dim] = sum(known) if len(known) == len(extents) else None
     whole = _concatenate(parts, dim, vtensor_type(shape, element)) if len(parts) > 1 else parts[0]
-    later = _slice(whole, dim, 1, shape[dim], op.result.type)
-    earlier = _slice(whole, dim, 0, shape[dim] - 1, op.result.type)
+    later = _slice(whole, dim, 1, _END, op.result.type)
+    earlier = _slice(whole, dim, 0, -1, op.result.type)
     if element == "i1":
         return torch_op("aten.logical_xor", [later, earlier], [op.result.type]).result
     return torch_op("aten.sub.Tensor", [later, earlier, constant_int(1)], [op.result.type]).result
 
 
 def _is_tensor(value: ir.Value) -> bool:
-    return shape_and_element(value.type) is not None
+    return extents_and_element(value.type) is not None
 
 
 def _concatenate(parts: list[ir.Value], dim: int, result: ir.Type) -> ir.Value:
@@ -107,18 +125,18 @@ def _roll(op: ir.Operation) -> ir.Value | None:
         return None
     x = op.operands[0]
     for shift, dim in zip(shifts, dims, strict=True):
-        x = _rolled(x, shift, dim)
+        shape, _ = _tensor(x)
+        x = _rolled(x, shift % _extent(op, dim), dim % len(shape))
     return x
 
 
 def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
+    """Rolls by `shift`, which is less than the extent."""
     shape, element = _tensor(x)
-    dim %= len(shape)
-    extent = shape[dim]
-    split = -shift % extent
-    if split == 0:
+    extent = shape[dim] or 0
+    if shift == 0:
         return x
-    bounds = [(split, extent), (0, split)]
+    bounds = [(extent - shift, extent), (0, extent - shift)]
     parts = [
         _slice(
             x,
@@ -136,8 +154,15 @@ def _squeeze_dims(op: ir.Operation) -> ir.Value | None:
     return _view(op.operands[0], *_tensor(op.result))
 
 
-def _view(x: ir.Value, shape: list[int], element: str) -> ir.Value:
-    return torch_op("aten.view", [x, int_list(shape)], [vtensor_type(shape, element)]).result
+def _view(x: ir.Value, shape: _Shape, element: str) -> ir.Value:
+    extents = list_of_ints(_sizes(x, shape))
+    return torch_op("aten.view", [x, extents], [vtensor_type(shape, element)]).result
+
+
+def _sizes(x: ir.Value, shape: _Shape) -> list[ir.Value]:
+    """The extents of `shape`, whose dynamic ones are those of `x` in their order."""
+    dynamic = iter([dim for dim, extent in enumerate(_tensor(x)[0]) if extent is None])
+    return [size(x, next(dynamic)) if one is None else constant_int(one) for one in shape]
 
 
 def _softmax(op: ir.Operation) -> ir.Value | None:
@@ -153,6 +178,25 @@ def _addmm(op: ir.Operation) -> ir.Value | None:
     product = torch_op("aten.mm", list(op.operands)[1:3], [op.result.type]).result
     operands = [product, op.operands[0], constant_int(1)]
     return torch_op("aten.add.Tensor", operands, [op.result.type]).result
+
+
+def _matmul(op: ir.Operation) -> ir.Value | None:
+    """torch-mlir multiplies batches of matrices only if it knows that there are as many of each."""
+    if not all(map(_is_tensor, op.operands)):
+        return None
+    shapes = [_tensor(operand)[0] for operand in op.operands]
+    if any(len(shape) != 3 for shape in shapes) or None not in (shapes[0][0], shapes[1][0]):
+        return None
+    operands = [_unsqueezed(operand) for operand in op.operands]
+    shape, element = _tensor(op.result)
+    product = torch_op("aten.matmul", operands, [vtensor_type([1, *shape], element)]).result
+    return torch_op("aten.squeeze.dim", [product, constant_int(0)], [op.result.type]).result
+
+
+def _unsqueezed(x: ir.Value) -> ir.Value:
+    shape, element = _tensor(x)
+    kind = vtensor_type([1, *shape], element)
+    return torch_op("aten.unsqueeze", [x, constant_int(0)], [kind]).result
 
 
 def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
@@ -218,7 +262,8 @@ def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Value) -> ir.
 def _group_norm(op: ir.Operation) -> ir.Value | None:
     """`group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
     x, _, weight, bias, epsilon, *_ = op.operands
-    return _normalised_groups(x, _int(op, 1), weight, bias, epsilon)
+    groups = _int(op, 1)
+    return _normalised_groups(x, (groups, _extent(op, 1) // groups), weight, bias, epsilon)
 
 
 def _native_group_norm(op: ir.Operation) -> ir.Value | None:
@@ -226,7 +271,8 @@ def _native_group_norm(op: ir.Operation) -> ir.Value | None:
     if any(True for result in list(op.results)[1:] for _ in result.uses):
         return None
     x, weight, bias = list(op.operands)[:3]
-    return _normalised_groups(x, _int(op, 6), weight, bias, op.operands[7])
+    groups = _int(op, 6)
+    return _normalised_groups(x, (groups, _extent(op, 1) // groups), weight, bias, op.operands[7])
 
 
 def _instance_norm(op: ir.Operation) -> ir.Value | None:
@@ -239,16 +285,19 @@ def _instance_norm(op: ir.Operation) -> ir.Value | None:
         return None
     x, weight, bias = list(op.operands)[:3]
     shape, element = _tensor(x)
-    groups = shape[1]
-    outer = _shape_read_in(op)
-    if outer is None or outer[0] != shape[0] or outer[1] % groups or not _is_plain(weight, bias):
-        return _normalised_groups(x, groups, weight, bias, op.operands[7])
+    groups = _extent(op, 1)
+    outer = _shape_read_in(op) or []
+    # Which dynamic extent of one is which of the other is only clear of the first.
+    is_known = outer[:1] == shape[:1] and None not in (*outer[1:], *shape[1:])
+    each = (outer[1] or 0) // groups if is_known else 0
+    if not each or outer[1] != each * groups or not _is_plain(weight, bias):
+        return _normalised_groups(x, (groups, 1), weight, bias, op.operands[7])
     none = constant_none()
-    y = _normalised_groups(_view(x, outer, element), groups, none, none, op.operands[7])
+    y = _normalised_groups(_view(x, outer, element), (groups, each), none, none, op.operands[7])
     return _view(y, shape, element)
 
 
-def _shape_read_in(op: ir.Operation) -> list[int] | None:
+def _shape_read_in(op: ir.Operation) -> list[int | None] | None:
     """The shape in which the only reader of `op` views it."""
     users = [use.owner.operation for use in op.results[0].uses]
     if len(users) != 1 or aten_name(users[0]) not in ("aten.view", "aten.reshape"):
@@ -272,24 +321,25 @@ def _is_splat(value: ir.Value, expected: float) -> bool:
 
 
 def _normalised_groups(
-    x: ir.Value, groups: int, weight: ir.Value, bias: ir.Value, epsilon: ir.Value
+    x: ir.Value, channels: tuple[int, int], weight: ir.Value, bias: ir.Value, epsilon: ir.Value
 ) -> ir.Value:
-    """Group norm of `x` [N, C, ...] as layer norm in [N, groups, C / groups, ...].
+    """Group norm of `x` [N, C, ...] as layer norm in [N, `channels`, ...]: groups, and of each.
 
     A group's mean and variance are those of a layer norm over the group's elements. torch-mlir's
     decomposition instead sums squares in the element type, which overflows in f16.
     """
     shape, element = _tensor(x)
-    inner = [shape[1] // groups, *shape[2:]]
-    grouped = _view(x, [shape[0], groups, *inner], element)
+    inner = shape[2:]
+    grouped_shape = [shape[0], *channels, *inner]
+    grouped = _view(x, grouped_shape, element)
     none = constant_none()
-    statistics = vtensor_type([shape[0], groups, *([1] * len(inner))], element)
+    statistics = vtensor_type([shape[0], channels[0], 1, *([1] * len(inner))], element)
     y = torch_op(
         "aten.native_layer_norm",
-        [grouped, int_list(inner), none, none, epsilon],
+        [grouped, list_of_ints(_sizes(grouped, grouped_shape)[2:]), none, none, epsilon],
         [grouped.type, statistics, statistics],
     ).results[0]
-    per_channel = [groups, inner[0], *([1] * (len(inner) - 1))]
+    per_channel = [*channels, *([1] * len(inner))]
     if _is_tensor(weight):
         y = torch_op("aten.mul.Tensor", [y, _view(weight, per_channel, element)], [y.type]).result
     if _is_tensor(bias):
@@ -298,7 +348,12 @@ def _normalised_groups(
     return _view(y, shape, element)
 
 
+def _and(op: ir.Operation) -> ir.Value | None:
+    return torch_op("aten.bitwise_and.Tensor", list(op.operands), [op.result.type]).result
+
+
 _REWRITES: dict[str, _Rewrite] = {
+    "aten.__and__.Tensor": _and,
     "aten.__interpolate.size_list_scale_list": _interpolate,
     "aten._native_batch_norm_legit_no_training": _batch_norm,
     "aten._softmax": _softmax,
@@ -309,6 +364,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.fmod.Scalar": _fmod,
     "aten.group_norm": _group_norm,
     "aten.instance_norm": _instance_norm,
+    "aten.matmul": _matmul,
     "aten.native_group_norm": _native_group_norm,
     "aten.roll": _roll,
     "aten.scaled_dot_product_attention": _attention,
@@ -347,14 +403,14 @@ class TorchLegalizeOperatorsPass(Pass):
         ```
 
     Requires:
-        Functions on `!torch.vtensor` of static shapes.
+        Functions on `!torch.vtensor`; dimensions that are rolled, and channels, are static.
 
     Ensures:
         None of the rewritten ops is left.
 
     Errors:
-        A non-constant attribute operand; saved statistics of an inference batch norm that are
-        used; a difference of higher order.
+        A non-constant attribute operand; a dynamic dimension that must be static; saved
+        statistics of an inference batch norm that are used; a difference of higher order.
 
     Source:
         own.

@@ -38,6 +38,17 @@ PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
     "torch-function-to-torch-backend-pipeline{backend-legal-ops=" + ",".join(_KEPT_WHOLE) + "}",
 )
 
+# Extents that a model computes as tensors become numbers, which the host computes. Types are
+# refined by what is known of them then, which may make further extents numbers.
+PHASE_SCALARIZE: tuple[PipelineElement, ...] = (
+    "func.func(torch-scalarize-shapes)",
+    "torch-shape-refinement-pipeline",
+    "func.func(torch-scalarize-shapes)",
+    "torch-shape-refinement-pipeline",
+    "func.func(canonicalize)",
+    "torch-normalize-views",
+)
+
 # Op by op, so that what does not convert stays and is told, instead of failing the model. Masks
 # and tables that depend on no input are evaluated before, so that they cost no launch. Whole nodes
 # are recognised afterwards, in one spelling of the arithmetic instead of each frontend's.
@@ -139,7 +150,10 @@ def dynamic_pipeline(config: HipgraftTorchConfig) -> Sequence[PipelineElement]:
     # Only here, because the pass imports the code generator.
     from hipgraft.passes.hipgraft_compile_dynamic import HipgraftCompileDynamicPass
 
-    return (HipgraftCompileDynamicPass(target=config.target, extra_flags=config.extra_flags),)
+    return (
+        *PHASE_SCALARIZE,
+        HipgraftCompileDynamicPass(target=config.target, extra_flags=config.extra_flags),
+    )
 
 
 def stages_between(current: str, last: str) -> list[str]:

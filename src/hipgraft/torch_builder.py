@@ -84,8 +84,25 @@ def constant_str(value: str) -> ir.Value:
 
 def int_list(values: Sequence[int]) -> ir.Value:
     """Creates a `!torch.list<int>` of constants."""
-    elements = [constant_int(value) for value in values]
-    return torch_op("prim.ListConstruct", elements, [ir.Type.parse("!torch.list<int>")]).result
+    return list_of_ints([constant_int(value) for value in values])
+
+
+def list_of_ints(values: Sequence[ir.Value]) -> ir.Value:
+    """Creates a `!torch.list<int>`."""
+    return torch_op("prim.ListConstruct", values, [ir.Type.parse("!torch.list<int>")]).result
+
+
+def size(x: ir.Value, dim: int) -> ir.Value:
+    """Creates an `aten.size.int`."""
+    return torch_op("aten.size.int", [x, constant_int(dim)], [ir.Type.parse("!torch.int")]).result
+
+
+def product(values: Sequence[ir.Value]) -> ir.Value:
+    """Creates the product of integers."""
+    whole = values[0] if values else constant_int(1)
+    for value in values[1:]:
+        whole = torch_op("aten.mul.int", [whole, value], [value.type]).result
+    return whole
 
 
 def scalar_literal(value: float, element: str) -> ir.Value:
@@ -98,9 +115,9 @@ def scalar_literal(value: float, element: str) -> ir.Value:
 
 def cast(x: ir.Value, element: str) -> ir.Value:
     """Creates an `aten.to.dtype` of a floating-point tensor."""
-    read = shape_and_element(x.type)
+    read = extents_and_element(x.type)
     if read is None:
-        raise ValueError(f"expected a tensor of static shape, found {x.type}")
+        raise ValueError(f"expected a tensor of known rank, found {x.type}")
     no = constant_bool(False)
     operands = [x, constant_int(_DTYPES[element]), no, no, constant_none()]
     return torch_op("aten.to.dtype", operands, [vtensor_type(read[0], element)]).result

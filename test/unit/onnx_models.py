@@ -86,3 +86,57 @@ def convolve_inputs(batch: int, size: int) -> list[Array]:
     """Returns `x`."""
     values = np.random.default_rng(batch * 100 + size)
     return [values.normal(size=(batch, 3, size, size)).astype(np.float32)]
+
+
+def save_heads(path: Path) -> Path:
+    """Causal attention of 4 heads, whose extents are all computed as tensors: [batch, seq, 24]."""
+    make = helper.make_node
+    nodes = [
+        make("Shape", ["x"], ["shape"]),
+        make("Gather", ["shape", "zero"], ["b"]),
+        make("Gather", ["shape", "one"], ["n"]),
+        make("Unsqueeze", ["b", "first"], ["batch"]),
+        make("Unsqueeze", ["n", "first"], ["seq"]),
+        make("Concat", ["batch", "seq", "heads", "width"], ["split"], axis=0),
+        make("Reshape", ["x", "split"], ["apart"]),
+        make("Transpose", ["apart"], ["q"], perm=[0, 2, 1, 3]),
+        make("Concat", ["rest", "seq", "width"], ["flat"], axis=0),
+        make("Reshape", ["q", "flat"], ["rows"]),
+        make("Transpose", ["rows"], ["columns"], perm=[0, 2, 1]),
+        make("MatMul", ["rows", "columns"], ["products"]),
+        make("Concat", ["batch", "heads", "seq", "seq"], ["square"], axis=0),
+        make("Reshape", ["products", "square"], ["scores"]),
+        make("Range", ["zero", "n", "one"], ["positions"]),
+        make("Unsqueeze", ["positions", "last"], ["rows_of"]),
+        make("Less", ["rows_of", "positions"], ["later"]),
+        make("Concat", ["seq", "seq"], ["of_mask"], axis=0),
+        make("ConstantOfShape", ["of_mask"], ["half"], value=_tensor(np.float32([0.5]))),
+        make("Where", ["later", "low", "half"], ["mask"]),
+        make("Add", ["scores", "mask"], ["masked"]),
+        make("Softmax", ["masked"], ["weights"], axis=-1),
+        make("MatMul", ["weights", "q"], ["mixed"]),
+        make("Transpose", ["mixed"], ["back"], perm=[0, 2, 1, 3]),
+        make("Mul", ["batch", "seq"], ["tokens"]),
+        make("Concat", ["tokens", "rest"], ["joined"], axis=0),
+        make("Reshape", ["back", "joined"], ["y"]),
+    ]
+    constants = {
+        "zero": np.array(0),
+        "one": np.array(1),
+        "first": np.array([0]),
+        "last": np.array([-1]),
+        "heads": np.array([4]),
+        "width": np.array([6]),
+        "rest": np.array([-1]),
+        "low": np.array(-1e30),
+    }
+    return save(path, nodes, {"x": ["batch", "seq", 24]}, ["tokens", 24], constants)
+
+
+def _tensor(value: Array) -> TensorProto:
+    return numpy_helper.from_array(value)
+
+
+def heads_inputs(batch: int, seq: int) -> list[Array]:
+    """Returns `x`."""
+    return attend_inputs(batch, seq)[:1]

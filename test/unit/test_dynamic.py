@@ -8,7 +8,15 @@ import numpy as np
 import onnxruntime
 import pytest
 from emulator import emulator_directory, open_emulator, requires_emulator
-from onnx_models import Array, attend_inputs, convolve_inputs, save_attend, save_convolve
+from onnx_models import (
+    Array,
+    attend_inputs,
+    convolve_inputs,
+    heads_inputs,
+    save_attend,
+    save_convolve,
+    save_heads,
+)
 
 import hipgraft
 from hipgraft.bindings import ir, make_context
@@ -30,6 +38,7 @@ def reference(model: Path, given: list[Array]) -> Array:
 
 MODELS = {
     "attend": (save_attend, attend_inputs, [(2, 3), (1, 70), (3, 1)]),
+    "heads": (save_heads, heads_inputs, [(2, 5), (1, 1), (3, 17)]),
     "convolve": (save_convolve, convolve_inputs, [(1, 9), (3, 16), (2, 33)]),
 }
 

@@ -39,3 +39,16 @@ func.func @computed_axis(%x: !torch.vtensor<[4,4],f32>, %dim: !torch.int) -> !to
     -> !torch.vtensor<[4,4],f32>
   return %0 : !torch.vtensor<[4,4],f32>
 }
+
+// -----
+
+func.func @rolled(%x: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,4],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %shifts = torch.prim.ListConstruct %int1 : (!torch.int) -> !torch.list<int>
+  %dims = torch.prim.ListConstruct %int0 : (!torch.int) -> !torch.list<int>
+  // expected-error @below {{'aten.roll' expects dimension 0 of '!torch.vtensor<[?,4],f32>' to be static}}
+  %0 = torch.aten.roll %x, %shifts, %dims
+    : !torch.vtensor<[?,4],f32>, !torch.list<int>, !torch.list<int> -> !torch.vtensor<[?,4],f32>
+  return %0 : !torch.vtensor<[?,4],f32>
+}

@@ -208,3 +208,41 @@ func.func @assertions_and_copies_go(%x: !torch.vtensor<[4],f32>) -> !torch.vtens
   %1 = torch.aten.relu %0 : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
   return %1 : !torch.vtensor<[4],f32>
 }
+
+// -----
+
+// Batches of which nobody knows that they are as many are multiplied as parts of one.
+
+// CHECK-LABEL: func.func @batches
+// CHECK-COUNT-2: torch.aten.unsqueeze
+// CHECK:         torch.aten.matmul %{{.+}}, %{{.+}} -> !torch.vtensor<[1,?,4,5],f32>
+// CHECK:         torch.aten.squeeze.dim %{{.+}} -> !torch.vtensor<[?,4,5],f32>
+func.func @batches(%x: !torch.vtensor<[?,4,3],f32>, %y: !torch.vtensor<[?,3,5],f32>)
+    -> !torch.vtensor<[?,4,5],f32> {
+  %0 = torch.aten.matmul %x, %y
+    : !torch.vtensor<[?,4,3],f32>, !torch.vtensor<[?,3,5],f32> -> !torch.vtensor<[?,4,5],f32>
+  return %0 : !torch.vtensor<[?,4,5],f32>
+}
+
+// -----
+
+// Extents that are not known are read where they are.
+
+// CHECK-LABEL: func.func @dynamic_group_norm
+// CHECK-SAME:    (%[[X:[^:]+]]:
+// CHECK:         %[[N:.+]] = torch.aten.size.int %[[X]], %{{.+}}
+// CHECK:         %[[H:.+]] = torch.aten.size.int %[[X]], %{{.+}}
+// CHECK:         torch.prim.ListConstruct %[[N]], %{{.+}}, %{{.+}}, %[[H]], %{{.+}}
+// CHECK:         torch.aten.view %[[X]], {{.*}} -> !torch.vtensor<[?,2,4,?,6],f32>
+// CHECK:         torch.aten.native_layer_norm
+// CHECK:         torch.aten.view {{.*}} -> !torch.vtensor<[?,8,?,6],f32>
+func.func @dynamic_group_norm(%x: !torch.vtensor<[?,8,?,6],f32>, %c: !torch.vtensor<[8],f32>)
+    -> !torch.vtensor<[?,8,?,6],f32> {
+  %groups = torch.constant.int 2
+  %eps = torch.constant.float 1.000000e-05
+  %false = torch.constant.bool false
+  %0 = torch.aten.group_norm %x, %groups, %c, %c, %eps, %false
+    : !torch.vtensor<[?,8,?,6],f32>, !torch.int, !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>,
+      !torch.float, !torch.bool -> !torch.vtensor<[?,8,?,6],f32>
+  return %0 : !torch.vtensor<[?,8,?,6],f32>
+}

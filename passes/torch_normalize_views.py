@@ -1,0 +1,178 @@
+"""Spells views of dynamic shapes out as what they flatten and what they split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hipgraft.bindings import ir
+from hipgraft.diagnostics import PassFailure
+from hipgraft.pass_base import Pass, PassState
+from hipgraft.torch_builder import (
+    constant_int,
+    extents_and_element,
+    list_of_ints,
+    product,
+    shape_and_element,
+    size,
+    torch_op,
+    vtensor_type,
+)
+from hipgraft.torch_to_hipdnn.constants import constant_value, is_constant
+
+_VIEWS = ("torch.aten.reshape", "torch.aten.view")
+_INTEGER_OPS = tuple(f"torch.aten.{name}.int" for name in ("add", "floordiv", "mul", "sub"))
+_REST = -1
+
+_Extent = int | ir.Value
+
+
+def _extents(view: ir.Operation) -> list[_Extent]:
+    """The extents that a view asks for, constants as numbers."""
+    owner = view.operands[1].owner
+    if isinstance(owner, ir.Block) or owner.name != "torch.prim.ListConstruct":
+        raise PassFailure(f"'{view.name}' op takes extents that are not written as a list", view)
+    for extent in owner.operands:
+        if not _is_arithmetic(extent):
+            raise PassFailure(f"'{view.name}' op takes extents that depend on values", view)
+    return [constant_value(one) if is_constant(one) else one for one in owner.operands]
+
+
+def _is_arithmetic(extent: ir.Value) -> bool:
+    """Whether an integer is made of constants and extents of tensors alone."""
+    owner = extent.owner
+    if isinstance(owner, ir.Block):
+        return False
+    if owner.name in ("torch.constant.int", "torch.aten.size.int"):
+        return True
+    return owner.name in _INTEGER_OPS and all(map(_is_arithmetic, owner.operands))
+
+
+def _is_kept(x: ir.Value, dim: int, known: int | None, extent: _Extent) -> bool:
+    """Whether `extent` is that of dimension `dim` of `x`, as far as the ops tell."""
+    if isinstance(extent, int):
+        return extent == known
+    owner = extent.owner
+    if isinstance(owner, ir.Block) or owner.name != "torch.aten.size.int":
+        return False
+    source, position = owner.operands
+    return source == x and is_constant(position) and constant_value(position) == dim
+
+
+def _common(x: ir.Value, before: Sequence[int | None], after: Sequence[_Extent]) -> tuple[int, int]:
+    """How many first and last dimensions a view keeps, so that at least one is left of each."""
+    most = min(len(before), len(after)) - 1
+    first = 0
+    while first < most and _is_kept(x, first, before[first], after[first]):
+        first += 1
+    last = 0
+    while last < most - first and _is_kept(
+        x, len(before) - 1 - last, before[-1 - last], after[-1 - last]
+    ):
+        last += 1
+    return first, last
+
+
+def _flatten(x: ir.Value, first: int, last: int) -> ir.Value:
+    """`x` with its dimensions `first` to `last` as one."""
+    shape, element = extents_and_element(x.type) or ([], "")
+    if first == last:
+        return x
+    extent: int | None = 1
+    for one in shape[first : last + 1]:
+        extent = None if one is None or extent is None else extent * one
+    kind = vtensor_type([*shape[:first], extent, *shape[last + 1 :]], element)
+    return torch_op(
+        "aten.flatten.using_ints", [x, constant_int(first), constant_int(last)], [kind]
+    ).result
+
+
+def _settled(x: ir.Value, dim: int, extents: Sequence[_Extent]) -> list[ir.Value]:
+    """The extents into which dimension `dim` of `x` splits, what is left computed."""
+    values = [constant_int(one) if isinstance(one, int) else one for one in extents]
+    if _REST in extents:
+        rest = list(extents).index(_REST)
+        others = [one for position, one in enumerate(values) if position != rest]
+        values[rest] = torch_op(
+            "aten.floordiv.int", [size(x, dim), product(others)], [values[rest].type]
+        ).result
+    return values
+
+
+def _rewritten(view: ir.Operation, before: Sequence[int | None]) -> ir.Value:
+    x, after = view.operands[0], _extents(view)
+    first, last = _common(x, before, after)
+    flat = _flatten(x, first, len(before) - 1 - last)
+    middle = after[first : len(after) - last]
+    if len(middle) == 1:
+        return torch_op("tensor_static_info_cast", [flat], [view.results[0].type]).result
+    sizes = list_of_ints(_settled(flat, first, middle))
+    return torch_op(
+        "aten.unflatten.int", [flat, constant_int(first), sizes], [view.results[0].type]
+    ).result
+
+
+@dataclass(frozen=True)
+class TorchNormalizeViewsPass(Pass):
+    """Spells views of dynamic shapes out as what they flatten and what they split.
+
+    torch-mlir guesses which dimensions a view joins, and guesses wrongly beside a -1. Dimensions
+    that are kept are those of which the ops say so; what is between them becomes one, and is
+    split into extents that are all given.
+
+    Before:
+        ```mlir
+        %shape = torch.prim.ListConstruct %int-1, %int36 : ...
+        %y = torch.aten.view %x, %shape
+          : !torch.vtensor<[?,?,3,12],f32>, !torch.list<int> -> !torch.vtensor<[?,36],f32>
+        ```
+
+    After:
+        ```mlir
+        %flat = torch.aten.flatten.using_ints %x, %int0, %int3 : ... -> !torch.vtensor<[?],f32>
+        %n = torch.aten.size.int %flat, %int0 : ...
+        %rows = torch.aten.floordiv.int %n, %int36 : ...
+        %sizes = torch.prim.ListConstruct %rows, %int36 : ...
+        %y = torch.aten.unflatten.int %flat, %int0, %sizes : ... -> !torch.vtensor<[?,36],f32>
+        ```
+
+    Requires:
+        Torch functions; extents that are computed as tensors are numbers already
+        (`torch-scalarize-shapes`).
+
+    Ensures:
+        Views of static shapes are left as they are; there are no others.
+
+    Errors:
+        The extents are no `torch.prim.ListConstruct`, or one depends on values of tensors, at the
+        view.
+
+    Source:
+        own
+    """
+
+    name: ClassVar[str] = "torch-normalize-views"
+
+    def run(self, module: ir.Module, state: PassState) -> None:
+        """See the class."""
+        for function in [op.operation for op in module.body.operations]:
+            for region in function.regions:
+                for block in region.blocks:
+                    _normalize_block(block, state)
+
+
+def _normalize_block(block: ir.Block, state: PassState) -> None:
+    for op in [op.operation for op in block.operations if op.operation.name in _VIEWS]:
+        before, _ = extents_and_element(op.operands[0].type) or (None, "")
+        if not before or _is_static(op):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            new = _rewritten(op, before)
+        op.results[0].replace_all_uses_with(new)
+        op.erase()
+        state.count("views-rewritten")
+
+
+def _is_static(view: ir.Operation) -> bool:
+    return all(shape_and_element(one.type) for one in (view.operands[0], view.results[0]))
