@@ -9,6 +9,7 @@ from typing import ClassVar
 from hipgraft import host_ops
 from hipgraft.bindings import ir
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill
+from hipgraft.codegen.workspace import split_workspace
 from hipgraft.diagnostics import PassFailure
 from hipgraft.element_types import byte_width
 from hipgraft.global_constants import GlobalConstants
@@ -64,9 +65,9 @@ class _HostFunction:
     def _execute(self, op: ir.Operation) -> None:
         grafted = self.kernels[_callee(op)]
         buffers = [self.regions[operand] for operand in op.operands]
-        if grafted.kernel.workspace_size:
-            buffers.append(Region(host_ops.alloc(grafted.kernel.workspace_size, op.location)))
-        for step in grafted.kernel.steps:
+        steps, sizes = split_workspace(grafted.kernel.steps, len(buffers))
+        buffers += [Region(host_ops.alloc(size, op.location)) for size in sizes]
+        for step in steps:
             match step:
                 case Fill():
                     self.builder.fill(step, buffers)
@@ -172,8 +173,9 @@ class HipdnnMergePass(Pass):
         they run in program order. Every memref that a kernel gets has offset 0: a range inside
         a byte buffer is a `memref.view`; one inside an argument is rebuilt from its pointer
         (`memref.extract_aligned_pointer_as_index`, `llvm.inttoptr`, a descriptor), because
-        upstream's lowering drops memref offsets. Buffers and workspaces are `memref.alloc`,
-        which `hipdnn-plan-memory` turns into device memory. Targets whose kernels agree in name
+        upstream's lowering drops memref offsets. Buffers, and the parts of a workspace that no
+        step uses together, are each a `memref.alloc`, which `hipdnn-plan-memory` turns into
+        device memory. Targets whose kernels agree in name
         and block size share one `gpu.binary`, which has an object for each; targets with equal
         schedules share one function, and others get a function with the suffix of their first
         target. `hipgraft.targets` says which function is for which.

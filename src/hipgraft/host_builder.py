@@ -198,7 +198,7 @@ def _unit(step: Fill) -> bytes:
 
 def _common_type(target: Region, source: Region, length: int) -> ir.MemRefType:
     """The type to copy as: a buffer's own where the copy is all of it, else bytes."""
-    for region in (target, source):
+    for region in sorted((target, source), key=lambda region: region.is_bytes):
         packed = ir.MemRefType.get(region.type.shape, region.type.element_type)
         if region.offset == 0 and region.nbytes == length and region.type == packed:
             return region.type

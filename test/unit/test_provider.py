@@ -18,6 +18,7 @@ from hipgraft.bindings import make_context
 from hipgraft.codegen.code_object import CodeObject, check_dispatch
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel
 from hipgraft.codegen.provider import SaveTemps, compile_text
+from hipgraft.codegen.ptx import parse_ptx
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, HipgraftError
 
@@ -144,7 +145,7 @@ func.func @main(%x: tensor<8x16xf32>, %u: tensor<2x16xf32>) -> tensor<8x16xf32> 
   return %r : tensor<8x16xf32>
 }"""
 
-# One kernel launched with different offsets, which it gets as constants.
+# One kernel launched on different parts of the workspace.
 CHAIN = """
 func.func @main(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %zero = arith.constant 0.0 : f32
@@ -255,13 +256,14 @@ class TestOnEmulator:
         (y,) = run_kernel(compile_for(IN_PLACE, architecture), [x, u], [((8, 16), np.float32)])
         np.testing.assert_array_equal(y, np.concatenate([x[:3], u, x[5:]]))
 
-    def test_launches_with_constants(self, architecture: str) -> None:
+    def test_one_kernel_on_other_memory(self, architecture: str) -> None:
         x, y = random(64, 64), random(64, 64)[::-1]
         kernel = compile_for(CHAIN, architecture)
         (z,) = run_kernel(kernel, [x, y], [((64, 64), np.float32)])
         wide = y.astype(np.float64)
         np.testing.assert_allclose(z, x @ (x @ wide @ wide), atol=1e-3)
-        assert {len(dispatch.constants) for dispatch in kernel.dispatches} == {2}
+        assert len({dispatch.kernel for dispatch in kernel.dispatches}) == 1
+        assert len({dispatch.bindings for dispatch in kernel.dispatches}) == 3
 
     def test_torch_ops(self, architecture: str) -> None:
         a, b = random(8, 16), random(8, 16)[::-1]
@@ -291,9 +293,13 @@ def test_cuda_kernel_is_ptx() -> None:
     assert [binding.buffer for binding in dispatch.bindings] == [2, 1, 3]
 
 
-def test_cuda_constants_are_checked_against_the_kernel() -> None:
+def test_cuda_launches_are_checked_against_the_kernel() -> None:
     kernel = compile_for(CHAIN, "sm_80")
-    assert {len(dispatch.constants) for dispatch in kernel.dispatches} == {2}
+    (info,) = parse_ptx(kernel.objects[0]).kernels.values()
+    launch = next(iter(kernel.dispatches))
+    check_dispatch(launch, info, 0)
+    with pytest.raises(CodegenError, match=r"takes arguments .* passes"):
+        check_dispatch(replace(launch, constants=(1,)), info, 0)
 
 
 def test_variant_attribute_round_trips() -> None:

@@ -26,6 +26,8 @@ _INPUT_FLAGS = "--iree-input-"
 
 _TORCH_PIPELINE = "builtin.module(torch-to-iree{emit-async-entry-points=false})"
 
+_SCHEDULE_PIPELINE = "builtin.module(iree-stream-transformation-pipeline{optimize-bindings=false})"
+
 
 def lower_torch(module: ir.Module) -> None:
     """Lowers torch ops in place; nothing happens when there are none.
@@ -51,6 +53,18 @@ def import_builtin(module: ir.Module) -> None:
         CodegenError: an op cannot be imported.
     """
     _run(_IMPORT_PIPELINE, module)
+
+
+def schedule_dispatches(module: ir.Module) -> None:
+    """Takes a module from the end of the compiler's flow phase to that of its stream phase.
+
+    Unlike the compiler's own way there, each dispatch is bound to the bytes that it uses, not to
+    all transients with their places compiled into its code: a host program places them anew.
+
+    Raises:
+        CodegenError: the dispatches cannot be scheduled.
+    """
+    _run(_SCHEDULE_PIPELINE, module)
 
 
 def _run(pipeline: str, module: ir.Module) -> None:

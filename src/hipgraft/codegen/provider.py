@@ -19,6 +19,7 @@ from hipgraft.codegen.entry import (
     import_builtin,
     lower_torch,
     needs_input_phase,
+    schedule_dispatches,
     signature,
 )
 from hipgraft.codegen.iree_session import IreeSession, get_session
@@ -191,7 +192,8 @@ def compile_schedule(
     session, module, kind = _formed_dispatches(text, flags)
     if _has_lone_padding(module):
         session, module, kind = _formed_dispatches(text, _without(flags, FUSE_PADDING))
-    session.run(module, compile_from="flow", compile_to="executable-targets")
+    schedule_dispatches(module)
+    session.run(module, compile_from="stream", compile_to="executable-targets")
     schedule = read(module, kind)
     if save_temps is not None:
         save_temps.write("schedule.mlir", _schedule_text(module))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from hipgraft.codegen.kernel import Binding, Copy, Fill, Step
 
-# What the host program's arena gives, and more than IREE's kernels assume of a buffer (64).
-_ALIGNMENT = 256
+KERNEL_ALIGNMENT = 64
+"""Bytes that the start of each buffer is a multiple of, as IREE's kernels assume."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Range:
 
 def aligned(size: int) -> int:
     """Returns `size` rounded up to the alignment of allocations in a workspace."""
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+    return -(-size // KERNEL_ALIGNMENT) * KERNEL_ALIGNMENT
 
 
 def uses(steps: Sequence[Step], buffer: int) -> bool:
     """Returns whether any step reads or writes `buffer`."""
-    return any(used.buffer == buffer for step in steps for used in _ranges(step))
+    return any(used.buffer == buffer for step in steps for used in ranges(step))
 
 
 def protect_operands(
@@ -50,13 +50,13 @@ def protect_operands(
         The steps and the size of the workspace.
     """
     result = list(steps)
-    accesses = [used for step in steps for used in _ranges(step)]
+    accesses = [used for step in steps for used in ranges(step)]
     for operand in sorted({used.buffer for used in accesses if used.written}):
         if operand >= num_operands:
             continue
         size = max(used.end for used in accesses if used.buffer == operand)
-        move = _mover(Range(operand, 0, size, True), workspace, workspace_size)
-        result = [_moved(step, move) for step in result]
+        move = mover(Range(operand, 0, size, True), workspace, workspace_size)
+        result = [moved(step, move) for step in result]
         result.insert(0, Copy(operand, 0, workspace, workspace_size, size))
         workspace_size += aligned(size)
     return result, workspace_size
@@ -73,15 +73,15 @@ def write_results_directly(steps: Sequence[Step], workspace: int) -> list[Step]:
         index = result.index(copy)
         if _is_forwardable(copy, result[:index], result[index + 1 :]):
             source = Range(workspace, copy.source_offset, copy.source_offset + copy.length, False)
-            move = _mover(source, copy.target, copy.target_offset)
-            result = [_moved(step, move) for step in result if step is not copy]
+            move = mover(source, copy.target, copy.target_offset)
+            result = [moved(step, move) for step in result if step is not copy]
     return result
 
 
 def _is_forwardable(copy: Copy, before: Sequence[Step], after: Sequence[Step]) -> bool:
-    source, target = _ranges(copy)
-    earlier = [used for step in before for used in _ranges(step)]
-    later = [used for step in after for used in _ranges(step)]
+    source, target = ranges(copy)
+    earlier = [used for step in before for used in ranges(step)]
+    later = [used for step in after for used in ranges(step)]
     return (
         all(not used.overlaps(source) or source.contains(used) for used in earlier)
         and not any(used.overlaps(source) for used in later)
@@ -89,7 +89,8 @@ def _is_forwardable(copy: Copy, before: Sequence[Step], after: Sequence[Step]) -
     )
 
 
-def _ranges(step: Step) -> Iterator[Range]:
+def ranges(step: Step) -> Iterator[Range]:
+    """What a step reads and writes."""
     if isinstance(step, Fill):
         yield Range(step.buffer, step.offset, step.offset + step.length, True)
     elif isinstance(step, Copy):
@@ -100,10 +101,10 @@ def _ranges(step: Step) -> Iterator[Range]:
             yield Range(b.buffer, b.offset, b.offset + b.length, b.access != "read")
 
 
-_Mover = Callable[[int, int], tuple[int, int]]
+Mover = Callable[[int, int], tuple[int, int]]
 
 
-def _mover(source: Range, buffer: int, offset: int) -> _Mover:
+def mover(source: Range, buffer: int, offset: int) -> Mover:
     """Returns a map of (buffer, offset) that moves `source` to `offset` of `buffer`."""
 
     def move(used: int, at: int) -> tuple[int, int]:
@@ -114,7 +115,8 @@ def _mover(source: Range, buffer: int, offset: int) -> _Mover:
     return move
 
 
-def _moved(step: Step, move: _Mover) -> Step:
+def moved(step: Step, move: Mover) -> Step:
+    """Returns a step on the memory that `move` says."""
     if isinstance(step, Fill):
         buffer, offset = move(step.buffer, step.offset)
         return replace(step, buffer=buffer, offset=offset)
@@ -124,6 +126,6 @@ def _moved(step: Step, move: _Mover) -> Step:
     return replace(step, bindings=tuple(_moved_binding(b, move) for b in step.bindings))
 
 
-def _moved_binding(binding: Binding, move: _Mover) -> Binding:
+def _moved_binding(binding: Binding, move: Mover) -> Binding:
     buffer, offset = move(binding.buffer, binding.offset)
     return replace(binding, buffer=buffer, offset=offset)

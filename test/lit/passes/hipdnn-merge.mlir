@@ -34,7 +34,8 @@ func.func @arguments(%u: memref<3xf32>, %x: memref<8xf32>, %y: memref<8xf32>) at
 
 // -----
 
-// A workspace is filled, copied into and read in parts; what starts inside a buffer is a view.
+// A workspace is filled, copied into and read in parts. Those that no step uses together are buffers
+// of their own; what starts inside a buffer is a view.
 
 // CHECK-LABEL: func.func @workspace
 // CHECK-SAME:    (%[[X:.*]]: memref<8xf32>, %[[Y:.*]]: memref<8xf32>)
@@ -42,26 +43,28 @@ func.func @arguments(%u: memref<3xf32>, %x: memref<8xf32>, %y: memref<8xf32>) at
 // CHECK-DAG:     %[[AT64:.*]] = arith.constant 64 : index
 // CHECK-DAG:     %[[SHARED:.*]] = arith.constant 1024 : i32
 // CHECK:         %[[T0:.*]] = gpu.wait async
-// CHECK:         %[[W:.*]] = memref.alloc() : memref<128xi8>
-// CHECK:         %[[WORDS:.*]] = memref.view %[[W]][%{{.*}}][] : memref<128xi8> to memref<16xi32>
+// CHECK:         %[[A:.*]] = memref.alloc() : memref<32xi8>
+// CHECK:         %[[B:.*]] = memref.alloc() : memref<128xi8>
+// CHECK:         %[[WORDS:.*]] = memref.view %[[B]][%[[AT64]]][] : memref<128xi8> to memref<16xi32>
 // CHECK:         %[[T1:.*]] = gpu.memset async [%[[T0]]] %[[WORDS]], %[[ZERO]] : memref<16xi32>, i32
-// CHECK:         %[[PART:.*]] = memref.view %[[W]][%[[AT64]]][] : memref<128xi8> to memref<8xf32>
-// CHECK:         %[[T2:.*]] = gpu.memcpy async [%[[T1]]] %[[PART]], %[[X]] : memref<8xf32>, memref<8xf32>
-// CHECK:         %[[REST:.*]] = memref.view %[[W]][%[[AT64]]][] : memref<128xi8> to memref<64xi8>
+// CHECK:         %[[FLOATS:.*]] = memref.view %[[A]][%{{.*}}][] : memref<32xi8> to memref<8xf32>
+// CHECK:         %[[T2:.*]] = gpu.memcpy async [%[[T1]]] %[[FLOATS]], %[[X]] : memref<8xf32>, memref<8xf32>
+// CHECK:         %[[REST:.*]] = memref.view %[[B]][%[[AT64]]][] : memref<128xi8> to memref<64xi8>
 // CHECK:         %[[T3:.*]] = gpu.launch_func async [%[[T2]]] @a::@k0
-// CHECK-SAME:      dynamic_shared_memory_size %[[SHARED]] args(%[[W]] : memref<128xi8>, %[[REST]] : memref<64xi8>, %[[Y]] : memref<8xf32>)
+// CHECK-SAME:      dynamic_shared_memory_size %[[SHARED]] args(%[[A]] : memref<32xi8>, %[[B]] : memref<128xi8>, %[[REST]] : memref<64xi8>, %[[Y]] : memref<8xf32>)
 // CHECK:         gpu.wait [%[[T3]]]
 func.func @workspace(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.results = 1 : i64} {
   "hipdnn.execute"(%x, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>) -> ()
   return
 }
 "hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [{
-  target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 128 : i64, steps = [
-    {op = "fill", buffer = 2 : i64, offset = 0 : i64, length = 64 : i64, pattern = 0 : i64, pattern_length = 1 : i64},
-    {op = "copy", source = 0 : i64, source_offset = 0 : i64, target = 2 : i64, target_offset = 64 : i64, length = 32 : i64},
+  target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 192 : i64, steps = [
+    {op = "fill", buffer = 2 : i64, offset = 128 : i64, length = 64 : i64, pattern = 0 : i64, pattern_length = 1 : i64},
+    {op = "copy", source = 0 : i64, source_offset = 0 : i64, target = 2 : i64, target_offset = 0 : i64, length = 32 : i64},
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 1024 : i64,
-     bindings = [{buffer = 2 : i64, offset = 0 : i64, length = 64 : i64, access = "read"},
-                 {buffer = 2 : i64, offset = 64 : i64, length = 32 : i64, access = "read"},
+     bindings = [{buffer = 2 : i64, offset = 0 : i64, length = 32 : i64, access = "read"},
+                 {buffer = 2 : i64, offset = 64 : i64, length = 128 : i64, access = "read"},
+                 {buffer = 2 : i64, offset = 128 : i64, length = 64 : i64, access = "read"},
                  {buffer = 1 : i64, offset = 0 : i64, length = 32 : i64, access = "write"}],
      constants = array<i32>}]}]} : () -> ()
 
