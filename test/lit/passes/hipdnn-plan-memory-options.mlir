@@ -1,15 +1,15 @@
-// RUN: hipgraft-opt %s --hipdnn-plan-memory=alignment=64 | FileCheck %s
+// RUN: hipgraft-opt %s --hipdnn-plan-memory=alignment=256 | FileCheck %s
 // RUN: hipgraft-opt %s --hipdnn-plan-memory --hipdnn-plan-memory > %t.twice
 // RUN: hipgraft-opt %s --hipdnn-plan-memory > %t.once
 // RUN: diff %t.once %t.twice
 // RUN: hipgraft-opt %s --hipdnn-plan-memory --remarks -o %t.mlir 2>&1 | FileCheck %s --check-prefix=REMARK
 // Buffers start at multiples of the alignment; a planned function has nothing left to plan.
 
-// REMARK: 512 bytes for 2 buffers of 512 bytes together; at least 512 are live at once
+// REMARK: 128 bytes for 2 buffers of 128 bytes together; at least 80 are live at once
 
 // CHECK-LABEL: func.func @main
-// CHECK:         gpu.alloc async {{.*}} : memref<128xi8>
-// CHECK:         arith.constant 64 : index
+// CHECK:         gpu.alloc async {{.*}} : memref<512xi8>
+// CHECK:         arith.constant 256 : index
 func.func @main(%y: memref<40xi8>) attributes {hipgraft.results = 1 : i64} {
   %t0 = gpu.wait async
   %a = memref.alloc() : memref<40xi8>
