@@ -21,6 +21,10 @@ import hipgraft
 
 _CONSTANT = re.compile(r"%(\S+) = arith\.constant (\d+) : index")
 _TRANSIENT = re.compile(r"!stream\.resource<transient>\{%(\S+?)\}")
+_ELIDED = (
+    "--mlir-elide-resource-strings-if-larger=16",
+    "--mlir-elide-elementsattrs-if-larger=16",
+)
 
 
 @dataclass
@@ -41,32 +45,44 @@ def hipgraft_row(model: Path, target: str) -> Row:
 
 
 def iree_row(model: Path, target: str, directory: Path) -> Row:
-    scripts = Path(sys.executable).parent
-    imported, schedule = directory / "model.mlir", directory / "schedule.mlir"
-    _run(scripts / "iree-import-onnx", model, "--opset-version=17", "-o", imported)
-    flags = ("--iree-hal-target-device=hip", f"--iree-rocm-target={target}", "--iree-opt-level=O3")
+    imported, schedule = import_model(model, directory), directory / "schedule.mlir"
     start = time.perf_counter()
-    _run(scripts / "iree-compile", imported, *flags, "-o", directory / "model.vmfb")
+    run_iree(imported, target, "-o", directory / "model.vmfb")
     seconds = time.perf_counter() - start
-    _run(
-        scripts / "iree-compile",
-        imported,
-        *flags,
-        "--compile-to=executable-targets",
-        "--mlir-elide-resource-strings-if-larger=16",
-        "--mlir-elide-elementsattrs-if-larger=16",
-        "-o",
-        schedule,
-    )
+    run_iree(imported, target, "--compile-to=executable-targets", *_ELIDED, "-o", schedule)
     host = schedule.read_text()
+    return Row(seconds, host.count("stream.cmd.dispatch "), transient_bytes(host))
+
+
+def planned_by_iree(model: Path, target: str) -> int:
+    """The bytes of transients that IREE plans, which takes no code generation."""
+    with tempfile.TemporaryDirectory() as directory:
+        imported, schedule = import_model(model, Path(directory)), Path(directory) / "schedule.mlir"
+        run_iree(imported, target, "--compile-to=stream", *_ELIDED, "-o", schedule)
+        return transient_bytes(schedule.read_text())
+
+
+def transient_bytes(host: str) -> int:
+    """The sum of the transients that a host program allocates."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(host)}
     allocated = re.findall(r"= stream\.resource\.alloca .*", host)
-    transients = [constants[name] for line in allocated for name in _TRANSIENT.findall(line)]
-    return Row(seconds, host.count("stream.cmd.dispatch "), sum(transients))
+    return sum(constants[name] for line in allocated for name in _TRANSIENT.findall(line))
 
 
-def _run(*command: object) -> None:
-    subprocess.run([str(part) for part in command], check=True, capture_output=True)
+def import_model(model: Path, directory: Path) -> Path:
+    imported = directory / "model.mlir"
+    _run("iree-import-onnx", model, "--opset-version=17", "-o", imported)
+    return imported
+
+
+def run_iree(imported: Path, target: str, *flags: object) -> None:
+    device = ("--iree-hal-target-device=hip", f"--iree-rocm-target={target}")
+    _run("iree-compile", imported, *device, "--iree-opt-level=O3", *flags)
+
+
+def _run(script: str, *arguments: object) -> None:
+    command = [str(Path(sys.executable).parent / script), *map(str, arguments)]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def main() -> None:
