@@ -56,11 +56,22 @@ def _is_shared(value: ir.Value) -> bool:
 def _feeds_reduction(op: ir.Operation) -> bool:
     """Whether a reduction or norm reads the op, directly or through one elementwise op.
 
-    A widening cast counts if one of its users does, any other op only if all of them do.
+    A widening cast counts if one of its users does, any other op only if all of them do. A
+    reduction, which reads once, may be at the end of a longer chain.
     """
+    if _leads_to_reduction(op):
+        return True
     users = _users(op)
     feeding = [user for user in users if _reduces(user) or any(map(_reduces, _users(user)))]
     return bool(feeding) and (len(feeding) == len(users) or _is_widening(op))
+
+
+def _leads_to_reduction(op: ir.Operation) -> bool:
+    users = _users(op)
+    if len(users) != 1:
+        return False
+    elementwise = users[0].name in _ELEMENTWISE
+    return _leads_to_reduction(users[0]) if elementwise else users[0].name == "hipdnn.reduction"
 
 
 def _reduces(op: ir.Operation) -> bool:

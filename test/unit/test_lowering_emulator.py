@@ -70,6 +70,8 @@ NAMES = (
     "relu_nan",
     "relu_fwd_f32_attributes",
     "max_012_f32",
+    "norm2_012_f32",
+    "avg_0_f32",
     "ln_f16",
     "ln_one_row_f32",
     "ln_long_row_f16",

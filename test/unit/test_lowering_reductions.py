@@ -304,6 +304,8 @@ CASES = [
     *(reduction_case(mode.value, (1,), "f16") for mode in hipdnn.ReductionMode),
     *(reduction_case(mode.value, (1, 2), "bf16") for mode in hipdnn.ReductionMode),
     *(reduction_case(mode, (0, 1), "i32") for mode in ("ADD", "MIN", "MAX", "AMAX", "NORM1")),
+    # Few elements in a row, of which IREE has one lane read all.
+    *(reduction_case(mode, (0,), "f32", (100,)) for mode in ("AVG", "MAX")),
     *(nan_reduction_case(mode) for mode in ("MAX", "MIN", "AMAX")),
     *(layernorm_case("ln", (2, 6, 32), (1, 1, 32), element) for element in LAYERNORM),
     layernorm_case("ln_two_dims", (3, 4, 8), (1, 4, 8), "f32"),

@@ -10,6 +10,7 @@ from hipgraft.bindings import ir
 from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.torch_to_hipdnn.constants import dtype_name
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+from hipgraft.torch_to_hipdnn.truth import any_as_maximum
 
 UNARY = {
     "abs": "abs",
@@ -237,6 +238,9 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
         raise NoMatch("unknown-dtype", f"dtype number {wanted} is not supported")
     if tensor.element_type == element:
         return [tensor]
+    found = any_as_maximum(converter, op) if element == ir.IntegerType.get_signless(1) else None
+    if found is not None:
+        return [found]
     if not isinstance(element, ir.FloatType):
         raise NoMatch("integer-cast", f"casts {tensor.element_type} to {element}")
     if ",ui" in str(op.operation.operands[0].type):

@@ -6,28 +6,20 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from hipgraft.bindings import ir
 from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.tensor_reductions import exponentials, reduce, softmax, wide_type
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+from hipgraft.torch_to_hipdnn.truth import all_of, any_of, reduced_dims
 
 _TOTAL = (".sum", ".mean", ".prod", ".max", ".min")
 """Ops whose name without a suffix reduces all dimensions."""
-
-
-def _dims(given: int | Sequence[int] | None, rank: int) -> list[int]:
-    """The reduced dimensions, counted from the front; none or an empty list means all."""
-    if given is None or given == []:
-        return list(range(rank))
-    listed = [given] if isinstance(given, int) else list(given)
-    return [dim + rank if dim < 0 else dim for dim in listed]
 
 
 def _reduction(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`op(x, dims, keepdim, ...)` and `op(x)`."""
     tensor = op.float_tensor(0)
     has_dims = len(op) > 1 and not op.operation.name.endswith(_TOTAL)
-    dims = _dims(op.constant(1) if has_dims else None, len(tensor.shape))
+    dims = reduced_dims(op.constant(1) if has_dims else None, len(tensor.shape))
     if math.prod(tensor.shape[dim] for dim in dims) == 1:
         return [_cast(converter, tensor, op).reshape(op.result_shape())]
     return [reduce(converter, mode, tensor, dims, op.result_element()).reshape(op.result_shape())]
@@ -39,25 +31,6 @@ def _cast(converter: Converter, tensor: Tensor, op: TorchOp) -> Tensor:
     return converter.pointwise("identity", [tensor], op.result_element())
 
 
-def _truth(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """`any(x, dim, keepdim)` and `all`, as the extremum of zeros and ones."""
-    tensor, single = op.tensor(0), ir.F32Type.get()
-    dims = _dims(op.constant(1) if len(op) > 1 else None, len(tensor.shape))
-    if math.prod(tensor.shape[dim] for dim in dims) > 1:
-        numbers = converter.pointwise("identity", [_is_true(converter, tensor)], single)
-        tensor = reduce(converter, mode, numbers, dims, single)
-    return [_is_true(converter, tensor).reshape(op.result_shape())]
-
-
-def _is_true(converter: Converter, tensor: Tensor) -> Tensor:
-    boolean = ir.IntegerType.get_signless(1)
-    if tensor.element_type == boolean:
-        return tensor
-    if not tensor.is_float:
-        raise NoMatch("integer-arithmetic", "operand 0 has integer elements")
-    return converter.pointwise("cmp_neq", [tensor, converter.scalar(0.0, tensor)], boolean)
-
-
 def _extremum_with_index(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
     if op.is_used(1):
         raise NoMatch("index-used", "hipDNN's reductions give no index")
@@ -66,13 +39,13 @@ def _extremum_with_index(mode: str, converter: Converter, op: TorchOp) -> Sequen
 
 def _softmax(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.float_tensor(0)
-    dim = _dims(op.constant(1), len(tensor.shape))[0]
+    dim = reduced_dims(op.constant(1), len(tensor.shape))[0]
     return [softmax(converter, tensor, dim, op.result_element())]
 
 
 def _log_softmax(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor, wide = op.float_tensor(0), wide_type(op.float_tensor(0))
-    dim = _dims(op.constant(1), len(tensor.shape))[0]
+    dim = reduced_dims(op.constant(1), len(tensor.shape))[0]
     shifted, _, total = exponentials(converter, tensor, dim, wide)
     log = converter.pointwise("log", [total], wide)
     return [converter.pointwise("sub", [shifted, log], op.result_element())]
@@ -96,7 +69,7 @@ def _reduced(
     converter: Converter, op: TorchOp, mode: str, given: int | Sequence[int] | None
 ) -> Sequence[Tensor]:
     tensor = op.float_tensor(0)
-    dims = _dims(given, len(tensor.shape))
+    dims = reduced_dims(given, len(tensor.shape))
     if math.prod(tensor.shape[dim] for dim in dims) == 1:
         raise NoMatch("no-reduction", "the reduced dimensions hold one element")
     return [reduce(converter, mode, tensor, dims, op.result_element()).reshape(op.result_shape())]
@@ -105,7 +78,7 @@ def _reduced(
 def _log_sum_exp(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`logsumexp(x, dims, keepdim)` of one dimension: `max + log(sum(exp(x - max)))`."""
     tensor, wide = op.float_tensor(0), wide_type(op.float_tensor(0))
-    dims = _dims(op.constant(1), len(tensor.shape))
+    dims = reduced_dims(op.constant(1), len(tensor.shape))
     if len(dims) != 1:
         raise NoMatch("several-dimensions", "more than one dimension is reduced")
     largest = reduce(converter, "MAX", tensor, dims, wide)
@@ -130,11 +103,11 @@ REDUCTIONS: dict[str, Conversion] = {
     "torch.aten.norm.ScalarOpt_dim": _norm,
     "torch.aten.frobenius_norm.dim": _frobenius,
     "torch.aten.logsumexp": _log_sum_exp,
-    "torch.aten.any": partial(_truth, "MAX"),
-    "torch.aten.any.dim": partial(_truth, "MAX"),
-    "torch.aten.any.dims": partial(_truth, "MAX"),
-    "torch.aten.all": partial(_truth, "MIN"),
-    "torch.aten.all.dim": partial(_truth, "MIN"),
+    "torch.aten.any": any_of,
+    "torch.aten.any.dim": any_of,
+    "torch.aten.any.dims": any_of,
+    "torch.aten.all": all_of,
+    "torch.aten.all.dim": all_of,
     "torch.aten.amax": partial(_reduction, "MAX"),
     "torch.aten.amin": partial(_reduction, "MIN"),
     "torch.aten.max.dim": partial(_extremum_with_index, "MAX"),

@@ -105,3 +105,26 @@ func.func @copies(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[32],f32> {
   %v = torch.aten.view %t, %shape : !torch.vtensor<[8,4],f32>, !torch.list<int> -> !torch.vtensor<[32],f32>
   return %v : !torch.vtensor<[32],f32>
 }
+
+// -----
+
+// ONNX has no `any`: what it writes is the largest of booleans as integers.
+
+// CHECK-LABEL: func.func @any_as_maximum
+// CHECK-SAME:    (%[[X:.*]]: tensor<3x4xi1>)
+// CHECK:         %[[N:.*]] = "hipdnn.pointwise"(%[[X]]) {mode = "identity"} : {{.*}} -> tensor<3x4xf32>
+// CHECK:         %[[S:.*]] = "hipdnn.reduction"(%[[N]]) {mode = "ADD"} : {{.*}} -> tensor<1x1xf32>
+// CHECK:         "hipdnn.pointwise"(%[[S]], %{{.*}}) {mode = "cmp_neq"}
+func.func @any_as_maximum(%x: !torch.vtensor<[3,4],i1>) -> !torch.vtensor<[],i1> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int4 = torch.constant.int 4
+  %int11 = torch.constant.int 11
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %i = torch.aten.to.dtype %x, %int4, %false, %false, %none : !torch.vtensor<[3,4],i1>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[3,4],si64>
+  %rows, %0 = torch.aten.max.dim %i, %int1, %false : !torch.vtensor<[3,4],si64>, !torch.int, !torch.bool -> !torch.vtensor<[3],si64>, !torch.vtensor<[3],si64>
+  %all, %1 = torch.aten.max.dim %rows, %int0, %false : !torch.vtensor<[3],si64>, !torch.int, !torch.bool -> !torch.vtensor<[],si64>, !torch.vtensor<[],si64>
+  %y = torch.aten.to.dtype %all, %int11, %false, %false, %none : !torch.vtensor<[],si64>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[],i1>
+  return %y : !torch.vtensor<[],i1>
+}

@@ -108,3 +108,21 @@ func.func @residual_norm(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x
   %y = "hipdnn.pointwise"(%x, %i) {mode = "mul"} : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
   return %x, %y : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// A reduction reads what leads to it from the tensor that is stored anyway, however long the chain.
+
+// CHECK-LABEL: func.func @any_infinite
+// CHECK:         name = "matmul_add_0"
+// CHECK:         name = "abs_cmp_eq_identity_reduction_1"
+func.func @any_infinite(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<1x1xf32>) {
+  %infinity = arith.constant dense<0x7F800000> : tensor<1x1xf32>
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %x = "hipdnn.pointwise"(%p, %c) {mode = "add"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %m = "hipdnn.pointwise"(%x) {mode = "abs"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = "hipdnn.pointwise"(%m, %infinity) {mode = "cmp_eq"} : (tensor<4x8xf32>, tensor<1x1xf32>) -> tensor<4x8xi1>
+  %n = "hipdnn.pointwise"(%e) {mode = "identity"} : (tensor<4x8xi1>) -> tensor<4x8xf32>
+  %s = "hipdnn.reduction"(%n) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<1x1xf32>
+  return %x, %s : tensor<4x8xf32>, tensor<1x1xf32>
+}

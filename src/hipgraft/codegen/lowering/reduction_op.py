@@ -10,7 +10,6 @@ from hipgraft.codegen.lowering.context import (
     Lowering,
     element_of,
     float_compute_type,
-    lowers,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.extremes import extreme
@@ -23,8 +22,7 @@ from hipgraft.dialects.hipdnn import ReductionOp
 _EXTREMES = (Mode.MAX, Mode.MIN, Mode.AMAX)
 
 
-@lowers(ReductionOp)
-def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
+def reduced(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
     """Reduces into an accumulator, finishes (mean, root) and rounds."""
     emitter, x = lowering.emitter, lowering.tensor(op.in_)
     total = total_of(emitter, op.mode, x, op.axes, accumulator_of(op, x))

@@ -1,17 +1,17 @@
-"""Other ways to reduce than IREE's own splitting of long reductions."""
+"""The choice of how to reduce, and other ways than IREE's own splitting of long reductions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import Lowering, shape_of, variant
+from hipgraft.codegen.lowering.context import Lowering, lowers, shape_of, variant
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.padding import padded
 from hipgraft.codegen.lowering.reduction import neutral
-from hipgraft.codegen.lowering.reduction_op import accumulator_of, finished, total_of
+from hipgraft.codegen.lowering.reduction_op import accumulator_of, finished, reduced, total_of
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.codegen.target import Target
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode, ReductionOp
 
 # What the lanes of a workgroup read at once; other lengths are read by a single lane.
@@ -61,9 +61,40 @@ def _is_long(op: ReductionOp, _: Target) -> bool:
     return _parts(op) > 1 and _length(op) >= shortest
 
 
+@lowers(ReductionOp)
+def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Reduces rows as they are, and few elements so that more than one lane reads them."""
+    if not _is_short(op, lowering.target):
+        return reduced(op, lowering)
+    if 1 < shape_of(op.in_)[-1] < _length(op):
+        return _by_rows(op, lowering)
+    odd = _length(op) % lowering.target.wavefront_size > 0
+    return _padded(op, lowering) if odd else reduced(op, lowering)
+
+
+def _is_short(op: ReductionOp, target: Target) -> bool:
+    """Whether all elements are too few for IREE to split them, even padded."""
+    most = _SHORTEST - _AT_ONCE
+    return target.kind is TargetKind.AMDGPU and _rows(op) == 1 and 1 < _length(op) <= most
+
+
+def _by_rows(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
+    """Reduces the last dim, then what is left: rows need no padding to have lanes of their own."""
+    emitter, x = lowering.emitter, lowering.tensor(op.in_)
+    accumulator, last = accumulator_of(op, x), x.rank - 1
+    rows = total_of(emitter, op.mode, x, [last], accumulator)
+    mode = _OF_PARTS.get(op.mode, op.mode)
+    total = total_of(emitter, mode, emitter.apart(rows), range(last), accumulator)
+    return [finished(op, emitter, x, _reshaped(emitter, op, total))]
+
+
 @variant(ReductionOp, "padded", _is_total, flag_set="whole-reductions")
 def lower_padded(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces everything in one workgroup, whose lanes read several elements at once."""
+    return _padded(op, lowering)
+
+
+def _padded(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
     x = lowering.tensor(op.in_)
     flat = _grown(lowering.emitter, op.mode, x, _AT_ONCE)
     total = total_of(lowering.emitter, op.mode, flat, [0], accumulator_of(op, x))
