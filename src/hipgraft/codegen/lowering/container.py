@@ -10,7 +10,9 @@ from typing import cast
 from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering.boundary import read_operand, write_result
+from hipgraft.codegen.lowering.concatenation import lower_concatenation
 from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
+from hipgraft.codegen.lowering.flat import has_short_rows, in_logical_order
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.tensor import Tensor
@@ -20,6 +22,8 @@ from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
+
+_ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
 
 
 def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = USUAL) -> str:
@@ -100,13 +104,27 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
     for position in sorted(range(len(arguments)), key=ragged.__contains__):
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
-            lowering.tensors[argument] = read_operand(emitter, names[position], layout)
+            operand = read_operand(emitter, names[position], layout)
+            lowering.tensors[argument] = _best_read(lowering, container, operand)
             continue
         form = _ragged_form(lowering, container, layout, *ragged[position])
         memory = Tensor.logical(names[position], layout.physical_shape, layout.element_type)
         lowering.ragged[argument] = form
         lowering.tensors[argument] = form.read(emitter, memory)
     return [f"{name}: {one.physical_type}" for name, one in zip(names, layouts, strict=True)]
+
+
+def _best_read(lowering: Lowering, container: ContainerOp, operand: Tensor) -> Tensor:
+    """Returns an operand of elementwise ops in logical order, where RDNA's tiles demand that.
+
+    Loops over a transposed operand of short rows keep its dims apart: most of a wave's 32 lanes
+    are then beyond the end of a row.
+    """
+    alone = all(op.operation.name in _ELEMENTWISE for op in container.body.operations)
+    transposed = not operand.broadcast_dims and not operand.lies_in(range(operand.rank))
+    if alone and transposed and lowering.target.is_rdna and has_short_rows(operand.shape):
+        return in_logical_order(lowering.emitter, operand)
+    return operand
 
 
 def _ragged_tensors(container: ContainerOp, side: str) -> dict[int, tuple[int, int]]:
@@ -130,7 +148,11 @@ def _lower_op(lowering: Lowering, copier: VerbatimCopier, op: ir.Operation) -> N
     elif is_migraphx(op):
         lowering.tensors.update(zip(op.results, lower_migraphx(op, lowering), strict=True))
     elif not op.name.startswith("hipdnn."):
-        copier.copy(op, lowering)
+        joined = lower_concatenation(op, lowering) if op.name == "torch.aten.cat" else None
+        if joined is None:
+            copier.copy(op, lowering)
+        else:
+            copier.replace(op, joined, lowering)
     else:
         function = lowering_function(wrap(op), lowering)
         if function is None:

@@ -24,9 +24,13 @@ class VerbatimCopier:
     def __init__(self, container: ir.Operation):
         self._container = container
         self._state = ir.AsmState(container)
+        self._replaced: dict[ir.Value, Tensor] = {}
 
     def copy(self, op: ir.Operation, lowering: Lowering) -> None:
         """Appends the text of `op` and records its tensor results."""
+        if op.name == "torch_c.to_builtin_tensor" and op.operands[0] in self._replaced:
+            lowering.tensors[op.results[0]] = self._replaced[op.operands[0]]
+            return
         names = {
             value.get_name(self._state): lowering.emitter.logical(lowering.in_own_type(value)).name
             for value in op.operands
@@ -46,6 +50,15 @@ class VerbatimCopier:
                 lowering.tensors[result] = Tensor.logical(
                     name, shape_of(result), element_of(result)
                 )
+
+    def replace(self, op: ir.Operation, value: Tensor, lowering: Lowering) -> None:
+        """Lets `value` stand for the result of `op`, which is not copied."""
+        result = op.results[0]
+        self._replaced[result] = value
+        logical = lowering.emitter.logical(value)
+        name = _PREFIX + result.get_name(self._state)[1:]
+        cast = f"torch_c.from_builtin_tensor {logical.name} : {logical.type} -> {result.type}"
+        lowering.emitter.lines.append(f"{name} = {cast}")
 
     def resources(self) -> str:
         """Returns the text of the constants that ops name as `dense_resource`, or nothing."""

@@ -1,0 +1,108 @@
+"""Halves put together along the last dim, as rotary embeddings do, on CPU and GPU code."""
+
+from __future__ import annotations
+
+import iree.runtime as iree_runtime
+import numpy as np
+import pytest
+from emulator import requires_emulator, run_kernel
+from lowering_cases import DTYPES, Array
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+
+random = np.random.default_rng(11)
+
+# The halves of [1, 3, 5, 2 n], whose rows lie [1, 5, 3, 2 n] in memory; all of it is read as well.
+_TEXT = """
+func.func private @f() {{
+  %x:3 = "test.source"() : () -> (!half, !half, !whole)
+  %g:2 = "hipdnn.fallback"(%x#0, %x#1, %x#2) ({{
+  ^bb0(%a: !half, %b: !half, %c: !whole):
+    %n = "hipdnn.pointwise"(%a) {{mode = "neg"}} : (!half) -> !half
+    %0 = torch_c.from_builtin_tensor %n : !half -> !vhalf
+    %1 = torch_c.from_builtin_tensor %b : !half -> !vhalf
+    %2 = torch.prim.ListConstruct %0, %1 : (!vhalf, !vhalf) -> !torch.list<vtensor>
+    %dim = torch.constant.int {dim}
+    %3 = torch.aten.cat %2, %dim : !torch.list<vtensor>, !torch.int -> !vwhole
+    %4 = torch.aten.abs %3 : !vwhole -> !vwhole
+    %5 = torch_c.to_builtin_tensor %3 : !vwhole -> !whole
+    %6 = torch_c.to_builtin_tensor %4 : !vwhole -> !whole
+    %s = "hipdnn.pointwise"(%5, %c) {{mode = "add"}} : (!whole, !whole) -> !whole
+    "hipdnn.yield"(%s, %6) : (!whole, !whole) -> ()
+  }}) {{name = "g", arg_offsets = array<i64: {n}, 0, 0>,
+       arg_strides = [array<i64: 0, {width}, {row}, 1>, array<i64: 0, {width}, {row}, 1>, unit]}}
+    : (!half, !half, !whole) -> (!whole, !whole)
+  return
+}}
+"""
+
+
+def fallback(n: int, element: str, dim: int = -1) -> str:
+    half, whole = f"1x3x5x{n}x{element}", f"1x3x5x{2 * n}x{element}"
+    names = {
+        "!vhalf": f"!torch.vtensor<[1,3,5,{n}],{element}>",
+        "!vwhole": f"!torch.vtensor<[1,3,5,{2 * n}],{element}>",
+        "!half": f"tensor<{half}>",
+        "!whole": f"tensor<{whole}>",
+    }
+    text = _TEXT.format(n=n, width=2 * n, row=6 * n, dim=dim)
+    for name, kind in names.items():
+        text = text.replace(name, kind)
+    return text
+
+
+def lowered(text: str, architecture: str) -> str:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        block = module.body.operations[0].operation.regions[0].blocks[0]
+        (op,) = [each for each in block.operations if each.operation.name == "hipdnn.fallback"]
+        return lower_container(op, Target.parse(architecture))
+
+
+def operands(n: int, element: str) -> list[Array]:
+    memory = random.uniform(-1, 1, (5, 3, 2 * n, 1)).astype(DTYPES[element])
+    added = random.uniform(-1, 1, (1, 3, 5, 2 * n)).astype(DTYPES[element])
+    return [memory, memory, added]
+
+
+def expected(values: list[Array], n: int) -> list[Array]:
+    x = values[0].reshape(5, 3, 2 * n).swapaxes(0, 1)[None]
+    whole = np.concatenate([-x[..., n:], x[..., :n]], axis=-1)
+    return [whole + values[2], abs(whole)]
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("n", [4, 16, 18])
+def test_on_the_cpu(n: int, element: str) -> None:
+    values = operands(n, element)
+    text = lowered(fallback(n, element), "cpu")
+    session = get_session(Target.parse("cpu").iree_flags)
+    binary = session.compile_to_vmfb(session.parse(text))
+    config = iree_runtime.Config("local-task")
+    module = iree_runtime.VmModule.copy_buffer(config.vm_instance, binary)
+    results = iree_runtime.load_vm_module(module, config).main(*values)
+    for result, wanted in zip(results, expected(values, n), strict=True):
+        np.testing.assert_array_equal(result.to_host(), wanted)
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("n", [4, 18])
+def test_as_gpu_code(n: int, architecture: str) -> None:
+    values = operands(n, "f16")
+    kernel = compile_text(lowered(fallback(n, "f16"), architecture), Target.parse(architecture))
+    results = run_kernel(kernel, values, [((1, 3, 5, 2 * n), np.float16)] * 2)
+    for result, wanted in zip(results, expected(values, n), strict=True):
+        np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize(("dim", "is_replaced"), [(-1, True), (3, True), (1, False)])
+def test_other_dims_are_left_to_torch(dim: int, is_replaced: bool) -> None:
+    text = fallback(4, "f32", dim)
+    if not is_replaced:
+        text = text.replace("1x3x5x8x", "1x6x5x4x").replace("[1,3,5,8]", "[1,6,5,4]")
+    assert ("torch.aten.cat" not in lowered(text, "gfx942")) == is_replaced
