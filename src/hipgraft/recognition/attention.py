@@ -130,12 +130,10 @@ def _scores_all_hidden(test: ir.Value) -> ir.Value | None:
     is_one = None if any_seen is None else made_by(any_seen.operands[0], "cmp_neq")
     if is_one is None or splat_value(is_one.operands[1]) != 0:
         return None
-    largest = made_by(is_one.operands[0], "MAX")
-    if largest is None or hipdnn.ReductionOp(largest).axes != [
-        len(shape_of(largest.results[0])) - 1
-    ]:
+    count = made_by(is_one.operands[0], "ADD") or made_by(is_one.operands[0], "MAX")
+    if count is None or hipdnn.ReductionOp(count).axes != [len(shape_of(count.results[0])) - 1]:
         return None
-    seen = made_by(largest.operands[0], "logical_not")
+    seen = made_by(count.operands[0], "logical_not")
     hidden = None if seen is None else made_by(seen.operands[0], "cmp_eq")
     if hidden is None or splat_value(hidden.operands[1]) != -math.inf:
         return None

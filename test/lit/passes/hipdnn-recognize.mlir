@@ -149,7 +149,7 @@ func.func @safe_attention(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: te
   %5 = "hipdnn.pointwise"(%s, %low) {mode = "cmp_eq"} : (tensor<4x16x16xf32>, tensor<1x1x1xf32>) -> tensor<4x16x16xi1>
   %6 = "hipdnn.pointwise"(%5) {mode = "logical_not"} : (tensor<4x16x16xi1>) -> tensor<4x16x16xi1>
   %7 = "hipdnn.pointwise"(%6) {mode = "identity"} : (tensor<4x16x16xi1>) -> tensor<4x16x16xf32>
-  %8 = "hipdnn.reduction"(%7) {mode = "MAX"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %8 = "hipdnn.reduction"(%7) {mode = "ADD"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
   %9 = "hipdnn.pointwise"(%8, %zero) {mode = "cmp_neq"} : (tensor<4x16x1xf32>, tensor<1x1x1xf32>) -> tensor<4x16x1xi1>
   %10 = "hipdnn.pointwise"(%9) {mode = "logical_not"} : (tensor<4x16x1xi1>) -> tensor<4x16x1xi1>
   %11 = "hipdnn.pointwise"(%10, %zeros, %4) {mode = "binary_select"} : (tensor<4x16x1xi1>, tensor<4x16x16xf32>, tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
