@@ -98,6 +98,19 @@ def test_attention_operator(tmp_path, heads):
     check_against_onnxruntime(path, arrays)
 
 
+@pytest.mark.parametrize("pads", [[0, 0, 1, 1], [2, 0, 1, 3]])
+def test_convolution_padded_at_one_end(tmp_path, pads):
+    """The first layers of networks that came from TensorFlow."""
+    attributes = {"pads": pads, "strides": [2, 2], "kernel_shape": [3, 3]}
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
+    weights = {"w": rng.standard_normal((4, 3, 3, 3)).astype(np.float32)}
+    ends = {"x": ([1, 3, 9, 10], F32)}, {"y": (["a", "b", "c", "d"], F32)}
+    path = save(tmp_path / "m.onnx", [node], *ends, weights)
+    module = frontends.load(path)
+    assert "aten.constant_pad_nd" in names(module)
+    check_against_onnxruntime(path, {"x": rng.standard_normal((1, 3, 9, 10)).astype(np.float32)})
+
+
 def test_rms_normalization_operator(tmp_path):
     node = helper.make_node("RMSNormalization", ["x", "w"], ["y"], axis=-1)
     inputs = {"x": ([2, 6], F32), "w": ([6], F32)}

@@ -7,6 +7,7 @@ from hipgraft.torch_to_hipdnn.contractions import CONTRACTIONS
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter
 from hipgraft.torch_to_hipdnn.gradients import GRADIENTS
 from hipgraft.torch_to_hipdnn.norms import NORMS
+from hipgraft.torch_to_hipdnn.padding import PADDING
 from hipgraft.torch_to_hipdnn.pointwise import POINTWISE
 from hipgraft.torch_to_hipdnn.pooling import POOLING
 from hipgraft.torch_to_hipdnn.pooling_gradients import POOLING_GRADIENTS
@@ -18,6 +19,7 @@ CONVERSIONS: dict[str, Conversion] = {
     **POINTWISE,
     **COMPOSITIONS,
     **CONTRACTIONS,
+    **PADDING,
     **REDUCTIONS,
     **NORMS,
     **ATTENTION,

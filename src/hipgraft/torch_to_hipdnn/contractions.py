@@ -9,6 +9,7 @@ from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
 from hipgraft.tensor_builder import Tensor
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+from hipgraft.torch_to_hipdnn.padding import padded_operand
 from hipgraft.torch_to_hipdnn.pointwise import scaled
 
 
@@ -17,15 +18,15 @@ def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
     Groups need no attribute: hipDNN reads them from the channels of x and w.
     """
-    x, w = op.float_tensor(0), op.float_tensor(1)
-    padding = op.constant(4)
+    w = op.float_tensor(1)
+    x, pre_padding, post_padding = padded_operand(op)
     # A transposed convolution is a data gradient: its operand is the gradient of the output.
     build = hipdnn.conv_dgrad if op.constant(6) else hipdnn.conv_fprop
     y = build(
         converter.materialize(x),
         converter.materialize(w),
-        pre_padding=padding,
-        post_padding=padding,
+        pre_padding=pre_padding,
+        post_padding=post_padding,
         stride=op.constant(3),
         dilation=op.constant(5),
         result_type=ir.RankedTensorType.get(op.result_shape(), op.result_element()),

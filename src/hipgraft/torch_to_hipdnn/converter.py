@@ -111,6 +111,7 @@ class Converter(TensorBuilder):
         self._tensors: dict[ir.Value, Tensor] = {}
         self._torch_values: dict[ir.Value, ir.Value] = {}
         self._kept: set[ir.Value] = set()
+        self._left_to_readers: set[ir.Value] = set()
 
     # The function
 
@@ -149,7 +150,9 @@ class Converter(TensorBuilder):
         except NoMatch as reason:
             return reason
         for old, new in zip(operation.results, results, strict=True):
-            if new is not None:
+            if new is None:
+                self._left_to_readers.add(old)
+            else:
                 self._tensors[old] = new
         return None
 
@@ -184,14 +187,22 @@ class Converter(TensorBuilder):
         found = self._torch_values.get(value)
         if found is not None:
             return found
-        if is_tensor(value) and self.tensor(value).base not in self._kept:
+        if self._is_converted(value):
             made = self._cast("from", self.materialize(self.tensor(value)), value.type)
         else:
-            # A constant, a list, or a view of a kept op's result: it stays with its reader.
             operation = ir.OpResult(value).owner.operation
             made = self._clone(operation).results[ir.OpResult(value).result_number]
         self._torch_values[value] = made
         return made
+
+    def _is_converted(self, value: ir.Value) -> bool:
+        """Whether a torch value is no constant, list, or view of a kept op's result.
+
+        These stay with their readers, as does what its readers were to take in.
+        """
+        if not is_tensor(value) or value in self._left_to_readers:
+            return False
+        return self.tensor(value).base not in self._kept
 
     def _clone(self, operation: ir.Operation) -> ir.Operation:
         """Copies a torch op to the new function, after what it reads."""

@@ -80,3 +80,27 @@ func.func @dilated_pooling(%x: !torch.vtensor<[1,4,6,6],f32>) -> !torch.vtensor<
   %y = torch.aten.max_pool2d %x, %two, %one, %zero, %two, %false : !torch.vtensor<[1,4,6,6],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool -> !torch.vtensor<[1,4,4,4],f32>
   return %y : !torch.vtensor<[1,4,4,4],f32>
 }
+
+// -----
+
+// REMARK: 'torch.aten.constant_pad_nd' stays: hipDNN pads only what a convolution reads, and with zeros
+// CHECK-LABEL: func.func @padding_with_other_readers
+// CHECK:         torch.aten.constant_pad_nd
+// CHECK:         "hipdnn.conv_fprop"
+// CHECK-SAME:      post_padding = array<i64: 0, 0>, pre_padding = array<i64: 0, 0>
+func.func @padding_with_other_readers(%x: !torch.vtensor<[1,3,9,9],f32>, %w: !torch.vtensor<[4,3,3,3],f32>) -> (!torch.vtensor<[1,4,5,5],f32>, !torch.vtensor<[1,3,11,11],f32>) {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %float0 = torch.constant.float 0.0
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %pads = torch.prim.ListConstruct %int0, %int2, %int1, %int1 : (!torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %p = torch.aten.constant_pad_nd %x, %pads, %float0 : !torch.vtensor<[1,3,9,9],f32>, !torch.list<int>, !torch.float -> !torch.vtensor<[1,3,11,11],f32>
+  %s = torch.prim.ListConstruct %int2, %int2 : (!torch.int, !torch.int) -> !torch.list<int>
+  %z = torch.prim.ListConstruct %int0, %int0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %d = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %e = torch.prim.ListConstruct : () -> !torch.list<int>
+  %y = torch.aten.convolution %p, %w, %none, %s, %z, %d, %false, %e, %int1 : !torch.vtensor<[1,3,11,11],f32>, !torch.vtensor<[4,3,3,3],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.list<int>, !torch.int -> !torch.vtensor<[1,4,5,5],f32>
+  return %y, %p : !torch.vtensor<[1,4,5,5],f32>, !torch.vtensor<[1,3,11,11],f32>
+}

@@ -128,3 +128,28 @@ func.func @any_as_maximum(%x: !torch.vtensor<[3,4],i1>) -> !torch.vtensor<[],i1>
   %y = torch.aten.to.dtype %all, %int11, %false, %false, %none : !torch.vtensor<[],si64>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[],i1>
   return %y : !torch.vtensor<[],i1>
 }
+
+// -----
+
+// Zeros that only a convolution reads become its padding, of each end by itself.
+
+// CHECK-LABEL: func.func @padded_convolution
+// CHECK-SAME:    (%[[X:.*]]: tensor<1x3x9x9xf32>, %[[W:.*]]: tensor<4x3x3x3xf32>)
+// CHECK-NEXT:    "hipdnn.conv_fprop"(%[[X]], %[[W]])
+// CHECK-SAME:      post_padding = array<i64: 1, 2>, pre_padding = array<i64: 1, 0>
+func.func @padded_convolution(%x: !torch.vtensor<[1,3,9,9],f32>, %w: !torch.vtensor<[4,3,3,3],f32>) -> !torch.vtensor<[1,4,5,5],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %float0 = torch.constant.float 0.0
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %pads = torch.prim.ListConstruct %int0, %int2, %int1, %int1 : (!torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %p = torch.aten.constant_pad_nd %x, %pads, %float0 : !torch.vtensor<[1,3,9,9],f32>, !torch.list<int>, !torch.float -> !torch.vtensor<[1,3,11,11],f32>
+  %s = torch.prim.ListConstruct %int2, %int2 : (!torch.int, !torch.int) -> !torch.list<int>
+  %z = torch.prim.ListConstruct %int0, %int0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %d = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %e = torch.prim.ListConstruct : () -> !torch.list<int>
+  %y = torch.aten.convolution %p, %w, %none, %s, %z, %d, %false, %e, %int1 : !torch.vtensor<[1,3,11,11],f32>, !torch.vtensor<[4,3,3,3],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.list<int>, !torch.int -> !torch.vtensor<[1,4,5,5],f32>
+  return %y : !torch.vtensor<[1,4,5,5],f32>
+}
