@@ -330,8 +330,8 @@ def _memcpy(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 def _launch(frame: _Frame, op: ir.Operation) -> list[Any]:
     groups = frame.segments(op)
-    grid = [extent for (extent,) in groups[1:4]]
-    block = [extent for (extent,) in groups[4:7]]
+    grid = tuple(extent for (extent,) in groups[1:4])
+    block = tuple(extent for (extent,) in groups[4:7])
     (shared,) = groups[10] or [0]
     binary_name, kernel_name = ir.SymbolRefAttr(op.attributes["kernel"]).value
     kernel = frame.executor.binary(binary_name, op).kernel(kernel_name, op)

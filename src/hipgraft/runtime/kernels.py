@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hipgraft.bindings import gpu_d, ir
@@ -31,6 +31,7 @@ class Binary:
     device: Device
     handle: Any
     kernels: dict[str, KernelInfo]
+    loaded: dict[str, LoadedKernel] = field(default_factory=dict[str, LoadedKernel])
 
     @staticmethod
     def load(op: ir.Operation, device: Device) -> Binary:
@@ -52,14 +53,17 @@ class Binary:
         return Binary(name, device, device.load_code_object(data), read_object(data).kernels)
 
     def kernel(self, name: str, user: ir.Operation) -> LoadedKernel:
-        """Returns a kernel by its symbol.
+        """Returns a kernel by its symbol, which the device is asked for once.
 
         Raises:
             OpError: the code object has no such kernel.
         """
         if name not in self.kernels:
             raise OpError(f"'{user.name}' op: '@{self.name}' has no kernel '{name}'", user)
-        return LoadedKernel(self.device.get_kernel(self.handle, name), self.kernels[name])
+        if name not in self.loaded:
+            handle = self.device.get_kernel(self.handle, name)
+            self.loaded[name] = LoadedKernel(handle, self.kernels[name])
+        return self.loaded[name]
 
 
 def objects_by_chip(binary: ir.Operation) -> dict[str, ir.Attribute]:

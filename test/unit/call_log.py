@@ -1,0 +1,72 @@
+"""A device that runs nothing and writes down what it is asked, with memory named by allocation."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any
+
+from hipgraft.runtime.host_memory import NullDevice
+
+Call = tuple[Any, ...]
+
+
+class CallLog:
+    """Passes each call on to memory of zeros, so that two programs can be compared by their calls.
+
+    Attributes:
+        calls: name and arguments of each. An address is (allocation, offset); of host memory that
+            is read there is the digest, of what is written the size.
+    """
+
+    def __init__(self, architecture: str):
+        self.architecture = architecture
+        self.calls: list[Call] = []
+        self._inner = NullDevice(architecture)
+        self._allocations: dict[int, tuple[int, int]] = {}
+
+    def allocate(self, nbytes: int) -> int:
+        address = self._inner.allocate(nbytes)
+        self._inner.fill(address, b"\0", nbytes)
+        self.calls.append(("allocate", nbytes))
+        number = sum(call[0] == "allocate" for call in self.calls)
+        self._allocations[address] = number, nbytes
+        return address
+
+    def free(self, address: int) -> None:
+        self.calls.append(("free", self._place(address)))
+        del self._allocations[address]
+        self._inner.free(address)
+
+    def copy_to_host(self, buffer: Any, address: int) -> None:
+        self.calls.append(("copy_to_host", memoryview(buffer).nbytes, self._place(address)))
+        self._inner.copy_to_host(buffer, address)
+
+    def launch(
+        self, kernel: str, grid: Any, block: Any, dynamic_shared_bytes: int, kernarg: bytes
+    ) -> None:
+        words = [self._place(word) for (word,) in struct.iter_unpack("<Q", kernarg)]
+        self.calls.append(("launch", kernel, grid, block, dynamic_shared_bytes, *words))
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._inner, name)
+
+        def told(*arguments: Any) -> Any:
+            self.calls.append((name, *map(self._spelled, arguments)))
+            return call(*arguments)
+
+        return told
+
+    def _spelled(self, argument: Any) -> Any:
+        if isinstance(argument, int):
+            return self._place(argument)
+        if isinstance(argument, str) or len(argument) <= 16:
+            return argument
+        return hashlib.sha256(argument).hexdigest()
+
+    def _place(self, word: int) -> tuple[int, int] | int:
+        """Where an address lies; any other word as it is."""
+        for base, (number, nbytes) in self._allocations.items():
+            if base <= word < base + max(nbytes, 1):
+                return number, word - base
+        return word
