@@ -169,9 +169,7 @@ class _Compiler:
         directory = self._options.save_temps
         if not directory:
             return
-        temps = SaveTemps(Path(directory), f"{symbol}.{target.name}")
-        for suffix, data in artifacts.items():
-            temps.write(suffix, data)
+        SaveTemps(Path(directory), f"{symbol}.{target.name}").write_all(artifacts)
 
     def _report_kernel(self, op: ir.Operation, symbol: str, kernel: Kernel) -> None:
         launches = len(kernel.dispatches)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from hipgraft import host_ops
 from hipgraft.bindings import asm, ir
-from hipgraft.codegen.entry import find_entry
-from hipgraft.codegen.provider import compile_schedule, make_kernel
-from hipgraft.codegen.schedule import Schedule, read_exports
-from hipgraft.codegen.target import Target
+from hipgraft.codegen.provider import SaveTemps
+from hipgraft.codegen.target import FUSE_MULTI_USE, Target
 from hipgraft.diagnostics import CodegenError, PassFailure
-from hipgraft.dynamic_host import Commands, Numbers, write_extents
+from hipgraft.dynamic_programs import DynamicProgram
 from hipgraft.global_constants import GlobalConstants
-from hipgraft.grafting import CompiledGraph, graft, suffixes
+from hipgraft.grafting import suffixes
 from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.runtime.entry import EXTENTS, SYMBOLS
+from hipgraft.service.keys import digest
+from hipgraft.service.service import Request, current_service
+from hipgraft.service.unit import Outcome
 from hipgraft.torch_to_hipdnn.constants import literal_attribute
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
 
@@ -56,99 +56,15 @@ def _compiler_input(function: ir.Operation) -> str:
     return f"module {{\n{asm(copy)}\n}}\n"
 
 
-def _memrefs(tensors: Sequence[ir.Type]) -> list[ir.Type]:
-    """The same in the current context."""
-    return [ir.Type.parse(str(one).replace("tensor", "memref", 1)) for one in tensors]
-
-
-@dataclass
-class _HostProgram:
-    """Writes the host functions of one function for one target, in front of it.
-
-    Attributes:
-        old: the function, with its constants as last arguments.
-        name: symbol of the host function.
-        constants: symbols of its constants.
-        function: the host function, when it is written.
-        dispatches: its launches.
-    """
-
-    old: ir.Operation
-    name: str
-    constants: Sequence[str]
-    function: ir.Operation = field(init=False)
-
-    def write(self, module: ir.Module, kind: ir.FunctionType) -> Schedule:
-        """Writes what a schedule runs, which is in another context."""
-        entry, location = find_entry(module), self.old.location
-        operands, results = _memrefs(kind.inputs), _memrefs(kind.results)
-        count = len(operands) - len(self.constants)
-        self._write_extents(operands[:count], entry)
-        self.function = self._create(self.name, [*operands[:count], *results])
-        block = self.function.regions[0].blocks[0]
-        with ir.InsertionPoint(block):
-            held = [
-                host_ops.get_global(name, type_, location)
-                for name, type_ in zip(self.constants, operands[count:], strict=True)
-            ]
-            arguments = list(block.arguments)
-            buffers = [*arguments[:count], *held, *arguments[count:]]
-            commands = Commands(module, buffers, len(operands), location)
-            commands.write_function(entry)
-        _erase_unused(block)
-        sizes = {name: export.subgroup_size for name, export in read_exports(module)}
-        return Schedule(tuple(commands.dispatches), 0, sizes)
-
-    def _write_extents(self, inputs: Sequence[ir.Type], entry: ir.Operation) -> None:
-        """Writes the function that returns the extents of the results."""
-        function = self._create(f"{self.name}_extents", inputs)
-        block = function.regions[0].blocks[0]
-        with ir.InsertionPoint(block):
-            extents = write_extents(Numbers(list(block.arguments), self.old.location), entry)
-            ir.Operation.create("func.return", operands=extents, loc=self.old.location)
-        kind = ir.FunctionType.get(list(inputs), [one.type for one in extents])
-        function.attributes["function_type"] = ir.TypeAttr.get(kind)
-        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        _erase_unused(block)
-
-    def _create(self, name: str, types: Sequence[ir.Type]) -> ir.Operation:
-        attributes: dict[str, ir.Attribute] = {
-            "sym_name": ir.StringAttr.get(name),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(types), [])),
-        }
-        with ir.InsertionPoint(self.old):
-            function = ir.Operation.create(
-                "func.func", attributes=attributes, regions=1, loc=self.old.location
-            )
-        names = [one.location for one in self.old.regions[0].blocks[0].arguments]
-        places = [*names, *[self.old.location] * len(types)][: len(types)]
-        function.regions[0].blocks.append(*types, arg_locs=places)
-        return function
-
-
-def _erase_unused(block: ir.Block) -> None:
-    """Erases numbers that only memory of other shapes would need, last first."""
-    for op in reversed([op.operation for op in block.operations]):
-        is_number = op.name.startswith(("arith.", "affine.", "memref."))
-        if is_number and not any(True for result in op.results for _ in result.uses):
-            op.erase()
-
-
-def _name_binaries(function: ir.Operation, binaries: dict[str, str]) -> None:
-    """Tells each launch the `gpu.binary` that has its kernel."""
-    for op in [op.operation for op in function.regions[0].blocks[0].operations]:
-        if op.name == "gpu.launch_func":
-            kernel = ir.SymbolRefAttr(op.attributes["kernel"]).value[-1]
-            op.attributes["kernel"] = ir.SymbolRefAttr.get([binaries[kernel], kernel])
-
-
 @dataclass(frozen=True)
 class HipgraftCompileDynamicPass(Pass):
     """Compiles functions that have dynamic shapes, each as a whole, into host programs.
 
     hipDNN's graphs are of static shapes, so there are none here: IREE forms the kernels. What it
     leaves to the host, workgroup counts, sizes of memory and the constants that kernels take, is
-    arithmetic on the extents of the arguments.
+    arithmetic on the extents of the arguments. For `cpu` the function calls a module that runs as a
+    whole. Kernels come from the current `hipgraft.service`: its cache, or its workers. What does
+    not compile is compiled once more with less fusion, with a missed remark.
 
     Before:
         ```mlir
@@ -181,13 +97,14 @@ class HipgraftCompileDynamicPass(Pass):
         Torch functions in torch-mlir's backend form.
 
     Ensures:
-        Functions of static shapes are left as they are. A dynamic one becomes a host function for
-        each target; `hipgraft.extents` names the function that returns the extents of its results.
-        Intermediates are in one allocation, laid out by IREE.
+        Functions of static shapes are left as they are. A dynamic one becomes a function of stage
+        `host` for each target, or of `hipdnn-buffers` for `cpu`; `hipgraft.extents` names the
+        function that returns the extents of its results. Intermediates are in one allocation,
+        laid out by IREE.
 
     Errors:
-        A function does not compile, or its schedule needs more than launches and copies, at the
-        function.
+        A function does not compile, or its schedule needs more than launches, copies and fills,
+        at the function.
 
     Source:
         own
@@ -195,8 +112,9 @@ class HipgraftCompileDynamicPass(Pass):
 
     name: ClassVar[str] = "hipgraft-compile-dynamic"
 
-    target: tuple[str, ...] = option(MISSING, "architectures to compile for: gfx942, ...")
+    target: tuple[str, ...] = option(MISSING, "architectures to compile for: gfx942, cpu, ...")
     extra_flags: tuple[str, ...] = option((), "compiler flags after each target's own")
+    save_temps: str = option("", "directory for compiler inputs, schedules and code objects")
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Compiles the functions of dynamic shapes."""
@@ -204,7 +122,7 @@ class HipgraftCompileDynamicPass(Pass):
         constants = GlobalConstants(module.operation)
         for function in [op for op in functions if _is_dynamic(op)]:
             try:
-                self._compile(function, constants)
+                self._compile(function, constants, state)
             except CodegenError as error:
                 name = ir.StringAttr(function.attributes["sym_name"]).value
                 raise PassFailure(
@@ -214,37 +132,59 @@ class HipgraftCompileDynamicPass(Pass):
                     notes=(*error.notes, _OTHER_WAY),
                 ) from None
             function.erase()
-            module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
             state.count("functions-compiled")
 
-    def _compile(self, function: ir.Operation, constants: GlobalConstants) -> None:
+    def _compile(
+        self, function: ir.Operation, constants: GlobalConstants, state: PassState
+    ) -> None:
+        targets = [Target.parse(name) for name in self.target]
         values = _hoist_constants(function)
         names = [constants.name(one, function, function.location) for one in values]
-        text = _compiler_input(function)
-        for target, suffix in zip(
-            self.target, suffixes([[one] for one in self.target]), strict=True
-        ):
-            self._compile_for(Target.parse(target), text, function, suffix, names)
+        name = ir.StringAttr(function.attributes["sym_name"]).value
+        outcomes = self._outcomes(function, name, targets, state)
+        endings = suffixes([[one.name] for one in targets])
+        for target, suffix, outcome in zip(targets, endings, outcomes, strict=True):
+            if outcome.kernel is None:
+                raise outcome.error or CodegenError(f"the compiler said nothing for {target.name}")
+            DynamicProgram(function, name + suffix, names).write(outcome.kernel)
+            launches = len(outcome.kernel.dispatches)
+            message = f"'{name}' for {target.name}, launches: {launches}"
+            facts = {"target": target.name, "launches": launches}
+            state.passed(function, "compiled", message, **facts)
 
-    def _compile_for(
-        self, target: Target, text: str, old: ir.Operation, suffix: str, constants: Sequence[str]
-    ) -> None:
-        name = ir.StringAttr(old.attributes["sym_name"]).value + suffix
-        flags = (*target.device_flags, *target.default_flags, *self.extra_flags)
-        host = _HostProgram(old, name, constants)
-        schedule, objects = compile_schedule(text, target, flags, host.write)
-        kernel = make_kernel(target, objects, schedule)
-        graph = CompiledGraph(old, f"{name}_kernels", {target.name: kernel})
-        with ir.InsertionPoint(host.function):
-            binaries = graft(graph, [target.name])[target.name].binaries
-        _name_binaries(
-            host.function, {one.kernel: binaries[one.object] for one in kernel.dispatches}
-        )
-        results = len(ir.FunctionType(ir.TypeAttr(old.attributes["function_type"]).value).results)
-        number = ir.IntegerType.get_signless(64)
-        host.function.attributes["hipgraft.results"] = ir.IntegerAttr.get(number, results)
-        targets = ir.ArrayAttr.get([ir.StringAttr.get(target.name)])
-        host.function.attributes["hipgraft.targets"] = targets
-        host.function.attributes[EXTENTS] = ir.StringAttr.get(f"{name}_extents")
-        if SYMBOLS in old.attributes:
-            host.function.attributes[SYMBOLS] = old.attributes[SYMBOLS]
+    def _outcomes(
+        self, function: ir.Operation, name: str, targets: Sequence[Target], state: PassState
+    ) -> list[Outcome]:
+        """Compiles for all targets together; once more with less fusion what does not compile."""
+        text = _compiler_input(function)
+        outcomes = self._compiled(name, text, targets, ())
+        for position, (target, outcome) in enumerate(zip(targets, outcomes, strict=True)):
+            if outcome.error is None:
+                continue
+            reason = f"does not compile for {target.name}: {outcome.error.message}"
+            state.missed(function, "not-compiled", f"'{name}' {reason}; with less fusion again")
+            (again,) = self._compiled(name, text, [target], (f"{FUSE_MULTI_USE}=false",))
+            if again.error is None:
+                outcomes[position] = again
+        return outcomes
+
+    def _compiled(
+        self, name: str, text: str, targets: Sequence[Target], flags: tuple[str, ...]
+    ) -> list[Outcome]:
+        requests = [
+            Request(
+                name,
+                text,
+                digest(text),
+                target,
+                (*target.default_flags, *flags, *self.extra_flags),
+                lambda: text,
+            )
+            for target in targets
+        ]
+        outcomes = current_service().compile(requests)
+        for target, outcome in zip(targets, outcomes, strict=True):
+            if self.save_temps:
+                temps = SaveTemps(Path(self.save_temps), f"{name}.{target.name}")
+                temps.write_all(outcome.artifacts)
+        return outcomes

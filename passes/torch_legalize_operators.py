@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,14 +16,19 @@ from hipgraft.torch_builder import (
     constant_int,
     constant_none,
     constant_str,
-    extents_and_element,
-    list_of_ints,
     scalar_literal,
-    size,
     torch_op,
     vtensor_type,
 )
-from hipgraft.torch_to_hipdnn.constants import constant_value, is_constant
+from hipgraft.torch_legalization.group_norms import group_norm, instance_norm, native_group_norm
+from hipgraft.torch_legalization.operands import (
+    constant,
+    extent_of,
+    int_operand,
+    is_tensor,
+    tensor,
+    view,
+)
 
 _IDENTITIES = frozenset(
     {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
@@ -38,43 +43,6 @@ _Rewrite = Callable[[ir.Operation], ir.Value | None]
 
 _END = (1 << 63) - 1  # of a slice whose end is that of the tensor
 
-_Shape = Sequence[int | None]
-
-
-def _tensor(value: ir.Value) -> tuple[list[int | None], str]:
-    read = extents_and_element(value.type)
-    if read is None:
-        raise PassFailure(f"expected a tensor of known rank, found '{value.type}'", _owner(value))
-    return read
-
-
-def _extent(op: ir.Operation, dim: int) -> int:
-    """The extent of a dimension of the first operand."""
-    kind = op.operands[0].type
-    extent = _tensor(op.operands[0])[0][dim]
-    if extent is None:
-        message = f"'{aten_name(op)}' expects dimension {dim} of '{kind}' to be static"
-        raise PassFailure(message, op)
-    return extent
-
-
-def _owner(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
-def _constant(op: ir.Operation, index: int) -> int | float | bool | list[int] | None:
-    value = op.operands[index]
-    if not is_constant(value):
-        raise PassFailure(f"'{aten_name(op)}' expects a constant operand #{index}", op)
-    return constant_value(value)
-
-
-def _int(op: ir.Operation, index: int) -> int:
-    value = _constant(op, index)
-    if not isinstance(value, int):
-        raise PassFailure(f"'{aten_name(op)}' expects an integer operand #{index}", op)
-    return value
-
 
 def _batch_norm(op: ir.Operation) -> ir.Value | None:
     if any(True for result in list(op.results)[1:] for _ in result.uses):
@@ -87,12 +55,12 @@ def _batch_norm(op: ir.Operation) -> ir.Value | None:
 
 
 def _diff(op: ir.Operation) -> ir.Value | None:
-    if _int(op, 1) != 1:
-        raise PassFailure(f"'{aten_name(op)}' of order {_int(op, 1)} is not supported", op)
-    shape, element = _tensor(op.operands[0])
-    dim = _int(op, 2) % len(shape)
-    parts = [v for v in (op.operands[3], op.operands[0], op.operands[4]) if _is_tensor(v)]
-    extents = [_tensor(part)[0][dim] for part in parts]
+    if int_operand(op, 1) != 1:
+        raise PassFailure(f"'{aten_name(op)}' of order {int_operand(op, 1)} is not supported", op)
+    shape, element = tensor(op.operands[0])
+    dim = int_operand(op, 2) % len(shape)
+    parts = [v for v in (op.operands[3], op.operands[0], op.operands[4]) if is_tensor(v)]
+    extents = [tensor(part)[0][dim] for part in parts]
     known = [extent for extent in extents if extent is not None]
     shape[dim] = sum(known) if len(known) == len(extents) else None
     whole = _concatenate(parts, dim, vtensor_type(shape, element)) if len(parts) > 1 else parts[0]
@@ -101,10 +69,6 @@ def _diff(op: ir.Operation) -> ir.Value | None:
     if element == "i1":
         return torch_op("aten.logical_xor", [later, earlier], [op.result.type]).result
     return torch_op("aten.sub.Tensor", [later, earlier, constant_int(1)], [op.result.type]).result
-
-
-def _is_tensor(value: ir.Value) -> bool:
-    return extents_and_element(value.type) is not None
 
 
 def _concatenate(parts: list[ir.Value], dim: int, result: ir.Type) -> ir.Value:
@@ -120,19 +84,19 @@ def _slice(x: ir.Value, dim: int, start: int, stop: int, result: ir.Type) -> ir.
 
 def _roll(op: ir.Operation) -> ir.Value | None:
     """`roll(x, shifts, dims)`; torch-mlir's slices of it have no static shape."""
-    shifts, dims = _constant(op, 1), _constant(op, 2)
+    shifts, dims = constant(op, 1), constant(op, 2)
     if not isinstance(shifts, list) or not isinstance(dims, list) or not dims:
         return None
     x = op.operands[0]
     for shift, dim in zip(shifts, dims, strict=True):
-        shape, _ = _tensor(x)
-        x = _rolled(x, shift % _extent(op, dim), dim % len(shape))
+        shape, _ = tensor(x)
+        x = _rolled(x, shift % extent_of(op, dim), dim % len(shape))
     return x
 
 
 def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
     """Rolls by `shift`, which is less than the extent."""
-    shape, element = _tensor(x)
+    shape, element = tensor(x)
     extent = shape[dim] or 0
     if shift == 0:
         return x
@@ -151,29 +115,18 @@ def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
 
 
 def _squeeze_dims(op: ir.Operation) -> ir.Value | None:
-    return _view(op.operands[0], *_tensor(op.result))
-
-
-def _view(x: ir.Value, shape: _Shape, element: str) -> ir.Value:
-    extents = list_of_ints(_sizes(x, shape))
-    return torch_op("aten.view", [x, extents], [vtensor_type(shape, element)]).result
-
-
-def _sizes(x: ir.Value, shape: _Shape) -> list[ir.Value]:
-    """The extents of `shape`, whose dynamic ones are those of `x` in their order."""
-    dynamic = iter([dim for dim, extent in enumerate(_tensor(x)[0]) if extent is None])
-    return [size(x, next(dynamic)) if one is None else constant_int(one) for one in shape]
+    return view(op.operands[0], *tensor(op.result))
 
 
 def _softmax(op: ir.Operation) -> ir.Value | None:
     """`_softmax(x, dim, half_to_float)` is `softmax.int` with the result's type as dtype."""
     name = aten_name(op).replace("._", ".") + ".int"
-    dtype = constant_int(6) if _constant(op, 2) else constant_none()
+    dtype = constant_int(6) if constant(op, 2) else constant_none()
     return torch_op(name, [op.operands[0], op.operands[1], dtype], [op.result.type]).result
 
 
 def _addmm(op: ir.Operation) -> ir.Value | None:
-    if [_constant(op, 3), _constant(op, 4)] != [1, 1]:
+    if [constant(op, 3), constant(op, 4)] != [1, 1]:
         return None
     product = torch_op("aten.mm", list(op.operands)[1:3], [op.result.type]).result
     operands = [product, op.operands[0], constant_int(1)]
@@ -182,19 +135,19 @@ def _addmm(op: ir.Operation) -> ir.Value | None:
 
 def _matmul(op: ir.Operation) -> ir.Value | None:
     """torch-mlir multiplies batches of matrices only if it knows that there are as many of each."""
-    if not all(map(_is_tensor, op.operands)):
+    if not all(map(is_tensor, op.operands)):
         return None
-    shapes = [_tensor(operand)[0] for operand in op.operands]
+    shapes = [tensor(operand)[0] for operand in op.operands]
     if any(len(shape) != 3 for shape in shapes) or None not in (shapes[0][0], shapes[1][0]):
         return None
     operands = [_unsqueezed(operand) for operand in op.operands]
-    shape, element = _tensor(op.result)
+    shape, element = tensor(op.result)
     product = torch_op("aten.matmul", operands, [vtensor_type([1, *shape], element)]).result
     return torch_op("aten.squeeze.dim", [product, constant_int(0)], [op.result.type]).result
 
 
 def _unsqueezed(x: ir.Value) -> ir.Value:
-    shape, element = _tensor(x)
+    shape, element = tensor(x)
     kind = vtensor_type([1, *shape], element)
     return torch_op("aten.unsqueeze", [x, constant_int(0)], [kind]).result
 
@@ -203,7 +156,7 @@ def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
     """`clamp(x, min, max)` with tensors or none as bounds."""
     value = op.operands[0]
     for name, bound in zip(("aten.maximum", "aten.minimum"), list(op.operands)[1:], strict=True):
-        if _is_tensor(bound):
+        if is_tensor(bound):
             value = torch_op(name, [value, bound], [op.result.type]).result
     return value
 
@@ -224,10 +177,10 @@ def _attention(op: ir.Operation) -> ir.Value | None:
     masked is not a number, and so is a tile of it in kernels that keep a running maximum.
     """
     operands = list(op.operands)
-    mask, element = operands[3], _tensor(operands[0])[1]
-    if not _is_tensor(mask) or _tensor(mask)[1] != "i1":
+    mask, element = operands[3], tensor(operands[0])[1]
+    if not is_tensor(mask) or tensor(mask)[1] != "i1":
         return None
-    shape = _tensor(mask)[0]
+    shape = tensor(mask)[0]
     bounds = [scalar_literal(value, element) for value in (0.0, _LOWEST[element])]
     operands[3] = torch_op(
         "aten.where.self", [mask, *bounds], [vtensor_type(shape, element)]
@@ -246,106 +199,17 @@ def _upsample_bilinear(op: ir.Operation) -> ir.Value | None:
 
 def _interpolate(op: ir.Operation) -> ir.Value | None:
     x, *options = op.operands
-    return _interpolated(x, options, op.result) if _tensor(x)[1] in ("f16", "bf16") else None
+    return _interpolated(x, options, op.result) if tensor(x)[1] in ("f16", "bf16") else None
 
 
 def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Value) -> ir.Value:
     """torch-mlir mixes f32 coordinates with the element type, which only works in f32."""
     name = "aten.__interpolate.size_list_scale_list"
-    element = _tensor(x)[1]
+    element = tensor(x)[1]
     if element not in ("f16", "bf16"):
         return torch_op(name, [x, *options], [result.type]).result
-    wide = vtensor_type(_tensor(result)[0], "f32")
+    wide = vtensor_type(tensor(result)[0], "f32")
     return cast(torch_op(name, [cast(x, "f32"), *options], [wide]).result, element)
-
-
-def _group_norm(op: ir.Operation) -> ir.Value | None:
-    """`group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
-    x, _, weight, bias, epsilon, *_ = op.operands
-    groups = _int(op, 1)
-    return _normalised_groups(x, (groups, _extent(op, 1) // groups), weight, bias, epsilon)
-
-
-def _native_group_norm(op: ir.Operation) -> ir.Value | None:
-    """`native_group_norm(x, weight, bias, n, c, hw, groups, epsilon)`."""
-    if any(True for result in list(op.results)[1:] for _ in result.uses):
-        return None
-    x, weight, bias = list(op.operands)[:3]
-    groups = _int(op, 6)
-    return _normalised_groups(x, (groups, _extent(op, 1) // groups), weight, bias, op.operands[7])
-
-
-def _instance_norm(op: ir.Operation) -> ir.Value | None:
-    """`instance_norm(x, weight, bias, mean, var, use_input_stats, momentum, epsilon, cudnn)`.
-
-    ONNX exporters write a group norm as reshape, instance norm without scale, reshape. The group
-    norm is made in the outer shape, where the scale that follows can be fused with it.
-    """
-    if not _constant(op, 5):
-        return None
-    x, weight, bias = list(op.operands)[:3]
-    shape, element = _tensor(x)
-    groups = _extent(op, 1)
-    outer = _shape_read_in(op) or []
-    # Which dynamic extent of one is which of the other is only clear of the first.
-    is_known = outer[:1] == shape[:1] and None not in (*outer[1:], *shape[1:])
-    each = (outer[1] or 0) // groups if is_known else 0
-    if not each or outer[1] != each * groups or not _is_plain(weight, bias):
-        return _normalised_groups(x, (groups, 1), weight, bias, op.operands[7])
-    none = constant_none()
-    y = _normalised_groups(_view(x, outer, element), (groups, each), none, none, op.operands[7])
-    return _view(y, shape, element)
-
-
-def _shape_read_in(op: ir.Operation) -> list[int | None] | None:
-    """The shape in which the only reader of `op` views it."""
-    users = [use.owner.operation for use in op.results[0].uses]
-    if len(users) != 1 or aten_name(users[0]) not in ("aten.view", "aten.reshape"):
-        return None
-    shape = _tensor(users[0].results[0])[0]
-    return shape if len(shape) > 2 else None
-
-
-def _is_plain(weight: ir.Value, bias: ir.Value) -> bool:
-    return _is_splat(weight, 1.0) and _is_splat(bias, 0.0)
-
-
-def _is_splat(value: ir.Value, expected: float) -> bool:
-    literal = _owner(value)
-    if literal is None or literal.name != "torch.vtensor.literal":
-        return False
-    elements = literal.attributes["value"]
-    if not isinstance(elements, ir.DenseElementsAttr) or not elements.is_splat:
-        return False
-    return ir.FloatAttr(elements.get_splat_value()).value == expected
-
-
-def _normalised_groups(
-    x: ir.Value, channels: tuple[int, int], weight: ir.Value, bias: ir.Value, epsilon: ir.Value
-) -> ir.Value:
-    """Group norm of `x` [N, C, ...] as layer norm in [N, `channels`, ...]: groups, and of each.
-
-    A group's mean and variance are those of a layer norm over the group's elements. torch-mlir's
-    decomposition instead sums squares in the element type, which overflows in f16.
-    """
-    shape, element = _tensor(x)
-    inner = shape[2:]
-    grouped_shape = [shape[0], *channels, *inner]
-    grouped = _view(x, grouped_shape, element)
-    none = constant_none()
-    statistics = vtensor_type([shape[0], channels[0], 1, *([1] * len(inner))], element)
-    y = torch_op(
-        "aten.native_layer_norm",
-        [grouped, list_of_ints(_sizes(grouped, grouped_shape)[2:]), none, none, epsilon],
-        [grouped.type, statistics, statistics],
-    ).results[0]
-    per_channel = [*channels, *([1] * len(inner))]
-    if _is_tensor(weight):
-        y = torch_op("aten.mul.Tensor", [y, _view(weight, per_channel, element)], [y.type]).result
-    if _is_tensor(bias):
-        shifted = [y, _view(bias, per_channel, element), constant_int(1)]
-        y = torch_op("aten.add.Tensor", shifted, [y.type]).result
-    return _view(y, shape, element)
 
 
 def _and(op: ir.Operation) -> ir.Value | None:
@@ -362,10 +226,10 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.clamp.Tensor": _clamp_tensor,
     "aten.diff": _diff,
     "aten.fmod.Scalar": _fmod,
-    "aten.group_norm": _group_norm,
-    "aten.instance_norm": _instance_norm,
+    "aten.group_norm": group_norm,
+    "aten.instance_norm": instance_norm,
     "aten.matmul": _matmul,
-    "aten.native_group_norm": _native_group_norm,
+    "aten.native_group_norm": native_group_norm,
     "aten.roll": _roll,
     "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,

@@ -106,14 +106,19 @@ class HipgraftTorchConfig:
     )
 
 
+def final_stage(config: HipgraftTorchConfig) -> str:
+    """Returns the stage of programs that run."""
+    # What runs on the CPU are whole graphs, which have no launches to merge.
+    return "hipdnn-buffers" if config.target == ("cpu",) else "host"
+
+
 def last_stage(config: HipgraftTorchConfig) -> str:
     """Returns the stage at which the pipeline ends.
 
     Raises:
         HipgraftError: there is no such stage.
     """
-    # What runs on the CPU are whole graphs, which have no launches to merge.
-    stage = config.compile_to or ("hipdnn-buffers" if config.target == ("cpu",) else "host")
+    stage = config.compile_to or final_stage(config)
     if stage not in STAGE_PHASES:
         raise HipgraftError(f"unknown stage '{stage}'; expected one of {', '.join(STAGE_PHASES)}")
     return stage
@@ -142,7 +147,7 @@ def dynamic_pipeline(config: HipgraftTorchConfig) -> Sequence[PipelineElement]:
     Raises:
         HipgraftError: the pipeline is to end at a stage between, which dynamic shapes do not have.
     """
-    if last_stage(config) != "host":
+    if last_stage(config) != final_stage(config):
         raise HipgraftError(
             f"a program of dynamic shapes has no stage '{last_stage(config)}'; "
             "compile it for given extents by --specialize"
@@ -152,7 +157,9 @@ def dynamic_pipeline(config: HipgraftTorchConfig) -> Sequence[PipelineElement]:
 
     return (
         *PHASE_SCALARIZE,
-        HipgraftCompileDynamicPass(target=config.target, extra_flags=config.extra_flags),
+        HipgraftCompileDynamicPass(
+            target=config.target, extra_flags=config.extra_flags, save_temps=config.save_temps
+        ),
     )
 
 

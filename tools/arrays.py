@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +17,9 @@ from hipgraft.runtime.recording import DYNAMIC
 from hipgraft.runtime.selection import select
 
 Array = np.ndarray[Any, Any]
+
+Given: TypeAlias = Mapping[str, Array] | Sequence[tuple[int, ...]]
+"""Arrays by name, or the shapes of arrays to be made."""
 
 _TOLERANCES = {
     "float64": 1e-4,
@@ -84,6 +87,20 @@ def _is_numbered(name: str, prefix: str) -> bool:
     return head == prefix and number.isdigit()
 
 
+def read_inputs(flag: str) -> Given:
+    """Reads arrays, or shapes of inputs as `2x128,2x128`; a scalar's is empty.
+
+    Raises:
+        HipgraftError: a file is missing or of another kind, or an extent is no positive number.
+    """
+    if flag.startswith("@"):
+        return read_arrays(flag, "in")
+    texts = [text.split("x") if text else [] for text in flag.split(",")]
+    if not all(one.isdigit() and int(one) for extents in texts for one in extents):
+        raise HipgraftError(f"expected '@FILE.npz', '@FILE.npy' or shapes as 2x128, found '{flag}'")
+    return [tuple(map(int, extents)) for extents in texts]
+
+
 def match_inputs(
     arrays: Mapping[str, Array], variants: Mapping[str, Sequence[Signature]]
 ) -> list[Array]:
@@ -145,6 +162,25 @@ def describe(shape: Sequence[int], dtype: np.dtype[Any]) -> str:
     return "x".join([*extents, dtype.name])
 
 
+def of_shapes(
+    variants: Mapping[str, Sequence[Signature]], shapes: Sequence[tuple[int, ...]]
+) -> list[Signature]:
+    """Returns the arguments of the variant that shapes fit, with these shapes.
+
+    Raises:
+        HipgraftError: they fit none.
+    """
+    known = {name: [one.shape for one in signatures] for name, signatures in variants.items()}
+    signatures = list(variants.values())[select(known, shapes)]
+    if len(signatures) != len(shapes):
+        raise HipgraftError(f"expected {len(signatures)} shapes of inputs, found {len(shapes)}")
+    for index, (one, shape) in enumerate(zip(signatures, shapes, strict=True)):
+        if not _fits(shape, one.shape):
+            expected, found = describe(one.shape, one.dtype), describe(shape, one.dtype)
+            raise HipgraftError(f"argument #{index} is a {expected}, found {found}")
+    return [replace(one, shape=shape) for one, shape in zip(signatures, shapes, strict=True)]
+
+
 def generate_inputs(signatures: Sequence[Signature], seed: int) -> list[Array]:
     """Returns reproducible arrays: normal floats, and integers 0 and 1.
 
@@ -156,7 +192,7 @@ def generate_inputs(signatures: Sequence[Signature], seed: int) -> list[Array]:
     for index, signature in enumerate(signatures):
         if DYNAMIC in signature.shape:
             kind = describe(signature.shape, signature.dtype)
-            raise HipgraftError(f"argument #{index} is a {kind}: give arrays by --input")
+            raise HipgraftError(f"argument #{index} is a {kind}: give arrays or shapes by --input")
     random = np.random.default_rng(seed)
     return [_generated(random, signature) for signature in signatures]
 

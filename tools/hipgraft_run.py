@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hipgraft.bindings import ir
     from hipgraft.runtime.recording import Tensor
     from hipgraft.runtime.session import Session
-    from hipgraft.tools.arrays import Array, Comparison
+    from hipgraft.tools.arrays import Array, Comparison, Given
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +49,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
     add("--benchmark", type=int, default=0, metavar="N", help="time N runs on the device")
     add("--target", default="", metavar="ARCH", help="by default the device's architecture")
-    add("--input", default="", metavar="@IN.npz", help="inputs: in_0, ... or by argument name")
+    add(
+        "--input",
+        default="",
+        metavar="@IN.npz",
+        help="inputs: in_0, ... or by argument name; or the "
+        "shapes of each, as 2x128,2x128, to be made like those without --input",
+    )
     add("--seed", type=int, default=0, help="of the inputs that are made without --input")
     add("--expected", default="", metavar="@OUT.npz", help="expected results: out_0, ...")
     add("--rtol", type=float, help="of the largest expected magnitude; default by element type")
@@ -65,7 +71,7 @@ def _run(flags: argparse.Namespace) -> int:
     from hipgraft.tools import arrays
 
     expected = arrays.read_arrays(flags.expected, "out") if flags.expected else None
-    given = arrays.read_arrays(flags.input, "in") if flags.input else None
+    given = arrays.read_inputs(flags.input) if flags.input else None
     _check_runtime(flags)
     flags.device = flags.device or default_device_name()
     device = open_device(flags.device)
@@ -78,9 +84,7 @@ def _run(flags: argparse.Namespace) -> int:
     return _conclude(flags, outputs, None if expected is None else list(expected.values()))
 
 
-def _execute(
-    flags: argparse.Namespace, device: Any, given: Mapping[str, Array] | None
-) -> list[Array]:
+def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> list[Array]:
     from hipgraft.runtime.bundle import is_bundle, load
     from hipgraft.runtime.session import Session
 
@@ -129,7 +133,7 @@ def _check_runtime(flags: argparse.Namespace) -> None:
 def _inputs(
     flags: argparse.Namespace,
     variants: Mapping[str, Sequence[Tensor]],
-    given: Mapping[str, Array] | None,
+    given: Given | None,
 ) -> list[Array]:
     from hipgraft.runtime.dtypes import numpy_dtype
     from hipgraft.tools import arrays
@@ -140,9 +144,11 @@ def _inputs(
         ]
         for name, inputs in variants.items()
     }
+    if isinstance(given, Mapping):
+        return arrays.match_inputs(given, signatures)
     if given is None:
         return arrays.generate_inputs(next(iter(signatures.values())), flags.seed)
-    return arrays.match_inputs(given, signatures)
+    return arrays.generate_inputs(arrays.of_shapes(signatures, given), flags.seed)
 
 
 def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
@@ -150,7 +156,7 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
     from hipgraft import frontends
     from hipgraft.program import compile
 
-    module = frontends.read(flags.model, **cli.extents(flags))
+    module = frontends.read(flags.model, **cli.extents(flags), dynamic=not flags.specialize)
     _check_runnable(frontends.stage_of(module), flags)
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
         compiled = compile(

@@ -136,16 +136,17 @@ def gpu_alloc(nbytes: int, token: ir.Value, loc: ir.Location) -> ir.Operation:
     )
 
 
-def dynamic_bytes_type() -> ir.MemRefType:
-    """Returns `memref<?xi8>`."""
-    return bytes_type(ir.ShapedType.get_dynamic_size())
+def dynamic_type(element: ir.Type | None = None) -> ir.MemRefType:
+    """Returns `memref<?xELEMENT>`, by default of bytes."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return ir.MemRefType.get([dynamic], element or ir.IntegerType.get_signless(8))
 
 
 def gpu_alloc_dynamic(nbytes: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Operation:
     """`gpu.alloc async` of a number of bytes that the host computes; see `gpu_alloc`."""
     return ir.Operation.create(
         "gpu.alloc",
-        results=[dynamic_bytes_type(), _token_type()],
+        results=[dynamic_type(), _token_type()],
         operands=[token, nbytes],
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0])},
         loc=loc,
@@ -160,10 +161,14 @@ def dim(memref: ir.Value, position: int, loc: ir.Location) -> ir.Value:
 
 
 def view_dynamic(
-    buffer: ir.Value, byte_shift: ir.Value, nbytes: ir.Value, loc: ir.Location
+    buffer: ir.Value,
+    byte_shift: ir.Value,
+    count: ir.Value,
+    loc: ir.Location,
+    element: ir.Type | None = None,
 ) -> ir.Value:
-    """`memref.view` of a byte buffer, `nbytes` long."""
-    return _one("memref.view", [dynamic_bytes_type()], [buffer, byte_shift, nbytes], {}, loc)
+    """`memref.view` of a byte buffer, as `count` elements, by default bytes."""
+    return _one("memref.view", [dynamic_type(element)], [buffer, byte_shift, count], {}, loc)
 
 
 def gpu_dealloc(buffer: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Value:
@@ -202,33 +207,45 @@ def launch(
     return _one("gpu.launch_func", [_token_type()], operands, attributes, loc)
 
 
-def bytes_at(
-    source: ir.Value, offset: ir.Value, nbytes: int | ir.Value, loc: ir.Location
-) -> ir.Value:
+def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
     """Views memory `offset` bytes into a memref of any type as `nbytes` bytes.
 
     `memref.view` takes byte buffers only, and upstream's GPU lowering drops the offset of a
     memref, so the descriptor is built from the pointer in the form that `finalize-memref-to-llvm`
     gives it; the casts on both sides then cancel.
     """
+    return bytes_of_pointer(_pointer_at(source, offset, loc), nbytes, loc)
+
+
+def elements_at(
+    source: ir.Value, offset: ir.Value, count: ir.Value, loc: ir.Location, element: ir.Type
+) -> ir.Value:
+    """Views memory `offset` bytes into a memref of any type as elements; see `bytes_at`."""
+    size = _one("arith.index_cast", [ir.IntegerType.get_signless(64)], [count], {}, loc)
+    return _of_pointer(_pointer_at(source, offset, loc), size, dynamic_type(element), loc)
+
+
+def bytes_of_pointer(pointer: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
+    """Views the memory that an LLVM pointer points at as a memref of `nbytes` bytes."""
+    size = llvm_constant(nbytes, ir.IntegerType.get_signless(64), loc)
+    return _of_pointer(pointer, size, bytes_type(nbytes), loc)
+
+
+def _pointer_at(source: ir.Value, offset: ir.Value, loc: ir.Location) -> ir.Value:
     i64, pointer_type = ir.IntegerType.get_signless(64), ir.Type.parse("!llvm.ptr")
     base = _one("memref.extract_aligned_pointer_as_index", [ir.IndexType.get()], [source], {}, loc)
     overflow = ir.Attribute.parse("#arith.overflow<none>")
     moved = _one("arith.addi", [base.type], [base, offset], {"overflowFlags": overflow}, loc)
     word = _one("arith.index_cast", [i64], [moved], {}, loc)
-    pointer = _one("llvm.inttoptr", [pointer_type], [word], {}, loc)
-    return bytes_of_pointer(pointer, nbytes, loc)
+    return _one("llvm.inttoptr", [pointer_type], [word], {}, loc)
 
 
-def bytes_of_pointer(pointer: ir.Value, nbytes: int | ir.Value, loc: ir.Location) -> ir.Value:
-    """Views the memory that an LLVM pointer points at as a memref of `nbytes` bytes."""
+def _of_pointer(
+    pointer: ir.Value, size: ir.Value, kind: ir.MemRefType, loc: ir.Location
+) -> ir.Value:
     i64 = ir.IntegerType.get_signless(64)
     struct = ir.Type.parse("!llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>")
     descriptor = _one("llvm.mlir.poison", [struct], [], {}, loc)
-    if isinstance(nbytes, int):
-        kind, size = bytes_type(nbytes), llvm_constant(nbytes, i64, loc)
-    else:
-        kind, size = dynamic_bytes_type(), _one("arith.index_cast", [i64], [nbytes], {}, loc)
     zero, one = llvm_constant(0, i64, loc), llvm_constant(1, i64, loc)
     fields = [([0], pointer), ([1], pointer), ([2], zero), ([3, 0], size), ([4, 0], one)]
     for position, value in fields:

@@ -18,6 +18,7 @@ from hipgraft.pipelines.hipgraft_migraphx import PHASE_CONVERT_MIGRAPHX
 from hipgraft.pipelines.hipgraft_torch import (
     HipgraftTorchConfig,
     dynamic_pipeline,
+    final_stage,
     last_stage,
     stage_pipeline,
     stages_between,
@@ -215,8 +216,8 @@ def compile(
     }
     directory = Path() if isinstance(model, ir.Module) else Path(model).parent
     last = last_stage(config)
-    # hipDNN's graphs are static, and so is all that the CPU runs.
-    dynamic = targets != ("cpu",) and last in ("torch", "host")
+    # hipDNN's graphs are static: programs of dynamic shapes have no stages in between.
+    dynamic = last in ("torch", final_stage(config))
     _check_targets(config)
     observer = on_stage or _ignore
     with _service(service) as active:
@@ -288,7 +289,7 @@ class _Compilation:
             current = "hipdnn-ops"
         for following in stages_between(current, last):
             if following == "hipdnn-ops" and frontends.has_symbols(self.module):
-                self._run("host", dynamic_pipeline(self.config))
+                self._run(last, dynamic_pipeline(self.config))
                 break
             self._make(following)
         return Program(self.module, self.config, self.report, self.outlined)

@@ -19,12 +19,17 @@ from onnx_models import (
 )
 
 import hipgraft
+from hipgraft import frontends
 from hipgraft.bindings import ir, make_context
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.host_memory import NullDevice
 from hipgraft.runtime.interpreter import Executor
 from hipgraft.runtime.jit import Jit
 from hipgraft.runtime.recorder import record_variants
+from hipgraft.service import CompileService
+from hipgraft.service.cache import Cache
+from hipgraft.service.processes import ProcessWorkers
 from hipgraft.tools import hipgraft_compile, hipgraft_run
 
 
@@ -63,6 +68,42 @@ def test_any_extents_run_merged(name: str, tmp_path: Path) -> None:
         with runtime(program.module, device) as loaded:
             check(loaded.run)
     device.close()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_extents_run_on_the_cpu(name: str, tmp_path: Path) -> None:
+    save, make_inputs, extents = MODELS[name]
+    model = save(tmp_path / "model.onnx")
+    program = hipgraft.compile(model, "cpu")
+    device = open_device("cpu")
+    with Executor(program.module, device) as executor:
+        for sizes in extents:
+            given = make_inputs(*sizes)
+            for run in (lambda one: program.run(one, device), executor.run):
+                expected = reference(model, given)
+                np.testing.assert_allclose(run(given)[0], expected, rtol=1e-4, atol=1e-5)
+    program.close()
+    device.close()
+
+
+def test_compiled_by_the_service(tmp_path: Path) -> None:
+    """Kernels come from the cache, and a compiler that takes too long costs an error."""
+    model = save_attend(tmp_path / "model.onnx")
+    cache = Cache(tmp_path / "cache")
+    made: list[bytes] = []
+    for hits in (0, 1):
+        with CompileService(cache=cache) as service:
+            module = frontends.read(model, dynamic=True)
+            program = hipgraft.compile(module, "gfx942", service=service)
+            made.append(str(program.module).encode())
+            assert (service.statistics.hits, service.statistics.compiled) == (hits, 1 - hits)
+    assert made[0] == made[1]
+    with (
+        CompileService(ProcessWorkers(1, timeout=0.001)) as service,
+        pytest.raises(HipgraftError, match="the compiler took longer than") as error,
+    ):
+        hipgraft.compile(model, "gfx942", service=service)
+    assert "--specialize" in error.value.notes[-2]
 
 
 def test_one_compilation_serves_all_extents(tmp_path: Path) -> None:
@@ -121,10 +162,8 @@ def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
 def test_what_needs_extents(tmp_path: Path) -> None:
     model = save_attend(tmp_path / "model.onnx")
     with pytest.raises(HipgraftError, match=r"'batch' \(dimension 0 of input 'x'\)") as error:
-        hipgraft.compile(model, "cpu")
-    assert "--specialize batch=N,M" in error.value.notes[0]
-    with pytest.raises(HipgraftError, match="without extents: 'batch'"):
         hipgraft.compile(model, "gfx942", compile_to="hipdnn-graphs")
+    assert "--specialize batch=N,M" in error.value.notes[0]
     with pytest.raises(HipgraftError, match="without extents: 'seq'"):
         hipgraft.compile(model, "gfx942", specialize={"batch": [1, 2]})
     program = hipgraft.compile(model, "gfx942")
@@ -174,4 +213,10 @@ def test_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert hipgraft_run.main([*run, f"--expected=@{tmp_path}/io.npz"]) == 0
     capsys.readouterr()
     assert hipgraft_run.main(run[:3]) == 1
-    assert "argument #0 is a 3x?x24xfloat32: give arrays by --input" in capsys.readouterr().err
+    assert "argument #0 is a 3x?x24xfloat32: give arrays or shapes" in capsys.readouterr().err
+    cpu = [str(model), "--device=cpu", "-q"]
+    assert hipgraft_run.main([*cpu, *run[-1:], f"--expected=@{tmp_path}/io.npz"]) == 0
+    assert hipgraft_run.main([*cpu, "--input=2x7x24,2x7"]) == 0
+    assert "2x56xfloat32" in capsys.readouterr().out
+    assert hipgraft_run.main([*cpu, "--input=2x7x24,2x8"]) == 1
+    assert "extent 8 for 'seq', which is 7 before" in capsys.readouterr().err

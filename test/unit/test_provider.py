@@ -385,14 +385,17 @@ def test_large_constant_is_a_codegen_error() -> None:
         compile_for(text, "gfx942")
 
 
-def test_dynamic_operand_is_a_codegen_error() -> None:
+@pytest.mark.parametrize("target", ["gfx942", "cpu"])
+def test_host_functions_of_dynamic_shapes(target: str) -> None:
     text = """
     func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
       %r = math.absf %x : tensor<?xf32>
       return %r : tensor<?xf32>
     }"""
-    with pytest.raises(CodegenError, match=r"operand 0 is a tensor<\?xf32>, expected a static"):
-        compile_for(text, "gfx942")
+    kernel = compile_for(text, target)
+    assert "func.func @extents(%arg0: memref<?xf32>) -> index" in kernel.host
+    assert "func.func @main(%arg0: memref<?xf32>, %arg1: memref<?xf32>)" in kernel.host
+    assert kernel.host.count("gpu.launch_func") == len(kernel.dispatches) == (target != "cpu")
 
 
 def test_compiler_failure_holds_its_first_line() -> None:

@@ -93,16 +93,18 @@ def signature(module: ir.Module) -> ir.FunctionType:
     return ir.FunctionType(ir.TypeAttr(find_entry(module).attributes["function_type"]).value)
 
 
-def check_static(kind: ir.FunctionType) -> None:
-    """Checks that a function takes and returns static tensors.
+def is_dynamic(kind: ir.FunctionType) -> bool:
+    """Whether a function takes or returns tensors of dynamic shapes.
 
     Raises:
-        CodegenError: an operand or result is not a static ranked tensor.
+        CodegenError: an operand or result is no ranked tensor.
     """
     for place, types in (("operand", kind.inputs), ("result", kind.results)):
         for index, type_ in enumerate(types):
-            if not (isinstance(type_, ir.RankedTensorType) and type_.has_static_shape):
-                raise CodegenError(f"{place} {index} is a {type_}, expected a static tensor")
+            if not isinstance(type_, ir.RankedTensorType):
+                raise CodegenError(f"{place} {index} is a {type_}, expected a ranked tensor")
+    tensors = [ir.RankedTensorType(type_) for type_ in (*kind.inputs, *kind.results)]
+    return not all(tensor.has_static_shape for tensor in tensors)
 
 
 def add_result_buffers(module: ir.Module) -> None:

@@ -88,13 +88,13 @@ class IreeSession:
         """
         self._run(module, compile_from, compile_to).close()
 
-    def compile_to_vmfb(self, module: ir.Module) -> bytes:
-        """Runs the whole pipeline and returns the VM bytecode.
+    def compile_to_vmfb(self, module: ir.Module, compile_from: str | None = None) -> bytes:
+        """Runs the pipeline, from a phase on, to its end and returns the VM bytecode.
 
         Raises:
             CodegenError: compilation failed; the message holds the first errors.
         """
-        invocation = self._run(module, None, None)
+        invocation = self._run(module, compile_from, None)
         with ctypes_dl.Output.open_membuffer() as output:
             invocation.output_vm_bytecode(output)
             data = bytes(output.map_memory())

@@ -171,6 +171,8 @@ class Kernel:
         objects: code objects; a dispatch names one by index.
         workspace_size: bytes of scratch memory, 0 for none.
         steps: what to run, in order; empty for `vmfb`, whose `main` the runtime calls.
+        host: of a kernel of dynamic shapes, the functions that run its steps, or tell its results'
+            extents, as MLIR text (`dynamic_functions`); no part of a `hipdnn.executable`.
     """
 
     target: str
@@ -178,6 +180,7 @@ class Kernel:
     objects: tuple[bytes, ...]
     workspace_size: int = 0
     steps: tuple[Step, ...] = ()
+    host: str = ""
 
     @property
     def dispatches(self) -> tuple[Dispatch, ...]:

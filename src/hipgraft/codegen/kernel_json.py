@@ -28,6 +28,7 @@ def kernel_to_json(kernel: Kernel) -> dict[str, Any]:
         "objects": len(kernel.objects),
         "workspace_size": kernel.workspace_size,
         "steps": [{"op": _STEP_NAMES[type(step)], **asdict(step)} for step in kernel.steps],
+        "host": kernel.host,
     }
 
 
@@ -39,6 +40,7 @@ def kernel_from_json(fields: dict[str, Any], objects: Sequence[bytes]) -> Kernel
         objects=tuple(objects),
         workspace_size=fields["workspace_size"],
         steps=tuple(_step(step) for step in fields["steps"]),
+        host=fields["host"],
     )
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
 from hipgraft.codegen.constant_fills import dense_bytes
+from hipgraft.codegen.dynamic_functions import write_empty_host, write_host
 from hipgraft.codegen.elf_note import without_access_qualifiers
 from hipgraft.codegen.entry import (
     DISPATCH_REGION,
     add_result_buffers,
-    check_static,
     import_builtin,
+    is_dynamic,
     lower_torch,
     needs_input_phase,
     schedule_dispatches,
@@ -33,10 +34,10 @@ from hipgraft.diagnostics import CodegenError, HipgraftError
 # load time (which a host program of launches does not have).
 SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
+_SCHEDULED = "executable-targets"  # the phase after which it is known what is launched
+
 # Weights inside a printed schedule would drown it.
 _PRINTED_ELEMENTS = 16
-
-ScheduleT = TypeVar("ScheduleT")
 
 _UNNAMED_DISPATCH = re.compile(r".*_dispatch_\d+")
 
@@ -74,6 +75,11 @@ class SaveTemps:
 
     directory: Path
     name: str
+
+    def write_all(self, files: Mapping[str, bytes]) -> None:
+        """Writes files by the ends of their names; see `write`."""
+        for suffix, data in files.items():
+            self.write(suffix, data)
 
     def write(self, suffix: str, data: str | bytes) -> None:
         """Writes one file, replacing what is there.
@@ -128,7 +134,7 @@ def compile_text(
         save_temps: where to leave intermediate files.
 
     Raises:
-        CodegenError: the module does not compile, or its schedule is not static.
+        CodegenError: the module does not compile, or its schedule depends on values.
         HipgraftError: a flag is unknown.
     """
     if save_temps is not None:
@@ -144,47 +150,21 @@ def _compile_for_cpu(
 ) -> Kernel:
     session = get_session(flags)
     module = _parse(session, text)
-    check_static(signature(module))
-    data = session.compile_to_vmfb(module)
+    kind, host = signature(module), ""
+    if is_dynamic(kind):
+        session.run(module, compile_to=_SCHEDULED)
+        host = write_empty_host(module, kind)
+        data = session.compile_to_vmfb(module, compile_from=_SCHEDULED)
+    else:
+        data = session.compile_to_vmfb(module)
     if save_temps is not None:
         save_temps.write("vmfb", data)
-    return Kernel(target=target.name, format="vmfb", objects=(data,))
+    return Kernel(target=target.name, format="vmfb", objects=(data,), host=host)
 
 
 def _compile_for_gpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
-    def read(module: ir.Module, kind: ir.FunctionType) -> Schedule:
-        check_static(kind)
-        return read_schedule(module, len(kind.inputs), len(kind.results))
-
-    schedule, objects = compile_schedule(text, target, flags, read, save_temps)
-    return make_kernel(target, objects, schedule)
-
-
-def compile_schedule(
-    text: str,
-    target: Target,
-    flags: tuple[str, ...],
-    read: Callable[[ir.Module, ir.FunctionType], ScheduleT],
-    save_temps: Temps | None = None,
-) -> tuple[ScheduleT, list[bytes]]:
-    """Compiles a module for a GPU.
-
-    Args:
-        text: see `compile_text`; shapes may be dynamic.
-        target: what to compile for.
-        flags: all compiler flags.
-        read: reads what `@main` runs, from the module after `executable-targets` and the type
-            that `@main` had.
-        save_temps: where to leave intermediate files.
-
-    Returns:
-        What `read` returns, and the code objects.
-
-    Raises:
-        CodegenError: the module does not compile.
-    """
     form = _FORMATS[target.kind]
     if DISPATCH_REGION in text:
         # A reduction in it would be split into dispatches of its own.
@@ -193,17 +173,24 @@ def compile_schedule(
     if _has_lone_padding(module):
         session, module, kind = _formed_dispatches(text, _without(flags, FUSE_PADDING))
     schedule_dispatches(module)
-    session.run(module, compile_from="stream", compile_to="executable-targets")
-    schedule = read(module, kind)
+    session.run(module, compile_from="stream", compile_to=_SCHEDULED)
+    schedule, host = _read(module, kind)
     if save_temps is not None:
         save_temps.write("schedule.mlir", _schedule_text(module))
     _keep_executables(module)
-    session.run(module, compile_from="executable-targets", compile_to="hal")
+    session.run(module, compile_from=_SCHEDULED, compile_to="hal")
     objects = [data for binary in executable_binaries(module) for data in form.extract(binary)]
     if save_temps is not None:
         for index, data in enumerate(objects):
             save_temps.write(f"{index}.{form.name}", data)
-    return schedule, objects
+    return replace(make_kernel(target, objects, schedule), host=host)
+
+
+def _read(module: ir.Module, kind: ir.FunctionType) -> tuple[Schedule, str]:
+    """Reads what a scheduled module launches, and the host functions if shapes are dynamic."""
+    if is_dynamic(kind):
+        return write_host(module, kind)
+    return read_schedule(module, len(kind.inputs), len(kind.results)), ""
 
 
 def _without(flags: Sequence[str], off: Sequence[str]) -> tuple[str, ...]:

@@ -33,6 +33,9 @@ FUSE_PADDING = (
 )
 """Make padding part of its consumer's dispatch; see `provider` for when they must be off."""
 
+FUSE_MULTI_USE = "--iree-dispatch-creation-fuse-multi-use"
+"""On by default. A dispatch with several results may not compile, if shapes are dynamic."""
+
 SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
 """Splits long reductions over workgroups."""
 

@@ -21,6 +21,7 @@ from hipgraft.frontends.symbols import (
     mark_variant,
     name_symbols,
 )
+from hipgraft.runtime.entry import noted_symbols
 from hipgraft.torch_builder import extents_and_element, vtensor_type
 
 _SYMBOL = "torch.symbolic_int"
@@ -90,7 +91,8 @@ def _fix(
     _check_ranges(function, extents)
     for argument in arguments:
         argument.set_shape(shapes.get(argument.name), extents)
-    name_symbols(function, [argument.symbols() for argument in arguments])
+    if arguments:
+        name_symbols(function, [argument.symbols() for argument in arguments])
     _drop_symbols(function)
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     inputs = [argument.type for argument in function.regions[0].blocks[0].arguments]
@@ -107,6 +109,7 @@ class _Argument:
         value: the argument.
         extents: of the argument, None for dynamic ones, and its element type.
         binding: the op that ties its extents to symbols, if there is one.
+        noted: what its dynamic dimensions are called, as noted before; else empty.
     """
 
     def __init__(
@@ -115,12 +118,18 @@ class _Argument:
         value: ir.BlockArgument,
         extents: tuple[list[int | None], str],
         binding: ir.Operation | None,
+        noted: Sequence[str],
     ):
         self.name = name
         self.value = value
         self._symbols = [] if binding is None else _symbol_names(binding)
         self._map = None if binding is None else _shape_map(binding)
         self._shape, self._element = extents
+        dynamic = [index for index, extent in enumerate(self._shape) if extent is None]
+        names = noted or [""] * len(dynamic)
+        self._plain = {
+            index: known or f"{name}.{index}" for index, known in zip(dynamic, names, strict=True)
+        }
 
     def places(self) -> Iterator[tuple[str, str]]:
         """Yields each symbolic dimension, and where it is."""
@@ -161,7 +170,7 @@ class _Argument:
 
     def _names(self, index: int) -> list[str]:
         if self._map is None:
-            return [f"{self.name}.{index}"]
+            return [self._plain[index]]
         numbers = re.findall(r"s(\d+)", str(self._map.results[index]))
         return [self._symbols[int(number)] for number in numbers]
 
@@ -169,7 +178,7 @@ class _Argument:
         if any(name not in extents for name in self._names(index)):
             return None
         if self._map is None:
-            return extents[f"{self.name}.{index}"]
+            return extents[self._plain[index]]
         value = self._map.results[index]
         for number, name in enumerate(self._symbols):
             known = ir.AffineExpr.get_constant(extents.get(name, 0))
@@ -183,10 +192,15 @@ def _arguments(function: ir.Operation) -> list[_Argument]:
     """The arguments that are torch tensors of a rank."""
     block = function.regions[0].blocks[0]
     bindings = {op.operands[0]: op for op in _operations(function) if op.name == _BINDING}
-    return [
-        _Argument(name_of(value) or f"arg{number}", value, extents, bindings.get(value))
+    tensors = [
+        (name_of(value) or f"arg{number}", value, extents)
         for number, value in enumerate(block.arguments)
         if (extents := extents_and_element(value.type)) is not None
+    ]
+    noted = noted_symbols(function, len(tensors)) if tensors else []
+    return [
+        _Argument(name, value, extents, bindings.get(value), names)
+        for (name, value, extents), names in zip(tensors, noted, strict=True)
     ]
 
 

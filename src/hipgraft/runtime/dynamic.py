@@ -8,7 +8,7 @@ from dataclasses import replace
 from hipgraft.bindings import ir
 from hipgraft.codegen.static_values import StaticValues
 from hipgraft.diagnostics import HipgraftError, OpError
-from hipgraft.runtime.entry import EXTENTS, SYMBOLS, find_functions, symbols, variant_name
+from hipgraft.runtime.entry import EXTENTS, find_functions, noted_symbols, symbols, variant_name
 from hipgraft.runtime.host_form import constants_of
 from hipgraft.runtime.memref import tensor_of
 from hipgraft.runtime.recording import Tensor
@@ -101,7 +101,7 @@ def _check_shapes(
             f"'func.func' op takes {len(inputs)} inputs, but {len(shapes)} were given", function
         )
     found: dict[str, int] = {}
-    names = [list(map(str, one)) for one in _symbols(function, len(inputs))]
+    names = noted_symbols(function, len(inputs))
     for position, (argument, shape) in enumerate(zip(inputs, shapes, strict=True)):
         _check_shape(function, position, ir.MemRefType(argument.type), shape)
         dynamic = [
@@ -122,11 +122,3 @@ def _check_shape(function: ir.Operation, position: int, kind: ir.MemRefType, sha
     )
     if not fits:
         raise OpError(f"input #{position} has shape {list(shape)}; expected {kind}", function)
-
-
-def _symbols(function: ir.Operation, count: int) -> list[list[str]]:
-    """What the dynamic dimensions of each input are called."""
-    if SYMBOLS not in function.attributes:
-        return [[] for _ in range(count)]
-    rows = [ir.ArrayAttr(row) for row in ir.ArrayAttr(function.attributes[SYMBOLS])]
-    return [[ir.StringAttr(name).value for name in row] for row in rows]

@@ -32,6 +32,14 @@ def symbols(module: ir.Module) -> dict[str, ir.Operation]:
     return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in named}
 
 
+def noted_symbols(function: ir.Operation, count: int) -> list[list[str]]:
+    """Returns what the dynamic dimensions of each of `count` inputs are called, as far as known."""
+    if SYMBOLS not in function.attributes:
+        return [[] for _ in range(count)]
+    rows = [ir.ArrayAttr(row) for row in ir.ArrayAttr(function.attributes[SYMBOLS])]
+    return [[ir.StringAttr(name).value for name in row] for row in rows]
+
+
 def find_function(module: ir.Module, architecture: str) -> ir.Operation:
     """Returns the public function for an architecture.
 

@@ -12,8 +12,10 @@ from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.diagnostics import OpError
 from hipgraft.dialects import hipdnn
 from hipgraft.runtime.devices import GraphDevice, TypedMemory
+from hipgraft.runtime.memref import MemRef
 
-Packed = tuple[tuple[int, ...], str]
+Packed = tuple[tuple[int, ...] | None, str]
+"""Shape, None for a dynamic one, and element type."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,12 @@ class Graph:
         inputs, outputs = tuple(_inputs(executable)), tuple(_outputs(executable))
         return Graph(device, device.load_module(modules[0]), inputs, outputs)
 
-    def run(self, addresses: Sequence[int]) -> None:
-        """Runs the graph on memory: the address of each operand, then of each result."""
+    def run(self, memrefs: Sequence[MemRef]) -> None:
+        """Runs the graph on memory: that of each operand, then of each result."""
+        packed = zip(memrefs, [*self.inputs, *self.outputs], strict=True)
         tensors = [
-            TypedMemory(address, shape, element_type)
-            for address, (shape, element_type) in zip(
-                addresses, [*self.inputs, *self.outputs], strict=True
-            )
+            TypedMemory(memref.first, memref.shape if shape is None else shape, element_type)
+            for memref, (shape, element_type) in packed
         ]
         count = len(self.inputs)
         self.device.call(self.module, tensors[:count], tensors[count:])
@@ -71,6 +72,9 @@ def _packed(
     """Tensors as the kernel binds them: whole rows of the memory that they lie in."""
     for kind, steps, offset in zip(types, strides or [None] * len(types), offsets, strict=True):
         tensor = ir.RankedTensorType(kind)
+        if not tensor.has_static_shape:
+            yield None, str(tensor.element_type)
+            continue
         shape = tuple(tensor.shape)
         dense = row_major_strides(shape)
         layout = Layout(shape, tuple(steps or dense), offset, str(tensor.element_type))

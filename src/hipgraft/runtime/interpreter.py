@@ -343,8 +343,7 @@ def _launch(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 def _execute_graph(frame: _Frame, op: ir.Operation) -> list[Any]:
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    addresses = [memref.first for memref in frame.operands(op)]
-    frame.executor.graph(name, op).run(addresses)
+    frame.executor.graph(name, op).run(frame.operands(op))
     return []
 
 

@@ -25,12 +25,11 @@ class Numbers:
 
     Args:
         buffers: memrefs for the arguments of the schedule's function.
-        location: of the ops.
     """
 
-    def __init__(self, buffers: Sequence[ir.Value], location: ir.Location):
+    def __init__(self, buffers: Sequence[ir.Value]):
         self.buffers = buffers
-        self.location = location
+        self.location = ir.Location.unknown()
         self._numbers: dict[ir.Value, ir.Value] = {}
 
     def number(self, value: ir.Value) -> ir.Value:
@@ -98,34 +97,29 @@ class Commands(Numbers):
 
     Args:
         module: the schedule, after `executable-targets`.
-        buffers: memrefs of inputs and constants, then of results.
-        inputs: how many of these are inputs or constants.
-        location: of the ops.
+        binary: symbol of what holds the kernels.
+        buffers: memrefs of operands, then of results.
+        inputs: how many of these are operands.
 
     Attributes:
         dispatches: what the kernels take, one for each launch, with an empty grid.
-        extents: the dynamic and static extents of each result.
     """
 
-    def __init__(
-        self,
-        module: ir.Module,
-        buffers: Sequence[ir.Value],
-        inputs: int,
-        location: ir.Location,
-    ):
-        super().__init__(buffers, location)
+    def __init__(self, module: ir.Module, binary: str, buffers: Sequence[ir.Value], inputs: int):
+        super().__init__(buffers)
+        self._holder = binary
         self.dispatches: list[Dispatch] = []
         self._exports = dict(read_exports(module))
         self._inputs = inputs
         self._memory: dict[ir.Value, ir.Value] = {}
         self._allocated: list[ir.Value] = []
-        self._token = host_ops.wait_async(location).results[0]
+        self._token = host_ops.wait_async(self.location).results[0]
         self._writers: dict[str, Callable[[ir.Operation], None]] = {
             "stream.cmd.concurrent": self._write_nested,
             "stream.cmd.copy": self._write_copy,
             "stream.cmd.dispatch": self._write_dispatch,
             "stream.cmd.execute": self._write_execute,
+            "stream.cmd.fill": self._write_fill,
             "stream.cmd.serial": self._write_nested,
             "stream.resource.alloca": self._write_allocation,
             "stream.resource.dealloca": self._write_deallocation,
@@ -198,12 +192,27 @@ class Commands(Numbers):
             self.location,
         )
 
+    def _write_fill(self, op: ir.Operation) -> None:
+        target, _size, offset, length, pattern = op.operands
+        value = self.number(pattern)
+        words = self._range(target, offset, length, value.type)
+        self._token = host_ops.memset(words, value, self._token, self.location)
+
     def _bytes(self, resource: ir.Value, offset: ir.Value, length: ir.Value) -> ir.Value:
         """A range of memory as bytes."""
+        return self._range(resource, offset, length, ir.IntegerType.get_signless(8))
+
+    def _range(
+        self, resource: ir.Value, offset: ir.Value, length: ir.Value, element: ir.Type
+    ) -> ir.Value:
+        """A range of memory, given in bytes, as elements of an integer type."""
         memory, first, count = self._memory[resource], self.number(offset), self.number(length)
-        if memory in self.buffers:
-            return host_ops.bytes_at(memory, first, count, self.location)
-        return host_ops.view_dynamic(memory, first, count, self.location)
+        width = ir.IntegerType(element).width // 8
+        if width > 1:
+            size = host_ops.index_constant(width, self.location)
+            count = self._binary("arith.divui", count, size)
+        make = host_ops.elements_at if memory in self.buffers else host_ops.view_dynamic
+        return make(memory, first, count, self.location, element)
 
     def _write_dispatch(self, op: ir.Operation) -> None:
         workload, constants, resources, _sizes, offsets, lengths = segments(op)
@@ -215,7 +224,7 @@ class Commands(Numbers):
         x, y, z = (host_ops.index_constant(n, self.location) for n in export.workgroup_size)
         shared = export.dynamic_shared_memory
         self._token = host_ops.launch(
-            (kernel, kernel),  # the symbol of its binary is known when that is compiled
+            (self._holder, kernel),
             self.grid(count, workload),
             [x, y, z],
             host_ops.integer_constant(shared, 32, self.location) if shared else None,
@@ -274,18 +283,31 @@ def write_extents(numbers: Numbers, function: ir.Operation) -> list[ir.Value]:
     Raises:
         CodegenError: one does not depend on extents of the operands alone.
     """
-    found: list[ir.Value] = []
+    exported: dict[ir.Value, list[ir.Value]] = {}
     for view in function.regions[0].blocks[0].operations:
         op = view.operation
-        if numbers.write(op) or op.name != "stream.tensor.export":
-            continue
-        shape = ir.RankedTensorType(ir.TypeAttr(op.attributes["source_encoding"]).value).shape
-        dims = iter(list(op.operands)[1:])
-        for extent in shape:
-            static = extent != ir.ShapedType.get_dynamic_size()
-            found.append(
-                host_ops.index_constant(extent, numbers.location)
-                if static
-                else numbers.number(next(dims))
-            )
-    return found
+        if op.name == "stream.tensor.export":
+            exported[op.results[0]] = _exported_extents(numbers, op)
+        elif op.name == "util.return":
+            return [extent for value in op.operands for extent in _known(exported, value)]
+        else:
+            numbers.write(op)
+    raise CodegenError("the schedule has control flow")
+
+
+def _known(exported: dict[ir.Value, list[ir.Value]], result: ir.Value) -> list[ir.Value]:
+    if result not in exported:
+        raise CodegenError("a result is no tensor of its own")
+    return exported[result]
+
+
+def _exported_extents(numbers: Numbers, export: ir.Operation) -> list[ir.Value]:
+    shape = ir.RankedTensorType(ir.TypeAttr(export.attributes["source_encoding"]).value).shape
+    dims = iter(list(export.operands)[1:])
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return [
+        numbers.number(next(dims))
+        if extent == dynamic
+        else host_ops.index_constant(extent, numbers.location)
+        for extent in shape
+    ]

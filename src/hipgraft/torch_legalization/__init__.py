@@ -1,0 +1,1 @@
+"""What `torch-legalize-operators` rewrites ops into, where that takes more than a few lines."""
