@@ -51,7 +51,6 @@ CASES = {
     "hipdnn.conv_fprop=channels-last": convolution(3, 224, 64, 7, 2),
     "hipdnn.conv_fprop=channels-last-apart": convolution(64, 56, 64, 3),
     "hipdnn.conv_fprop=padded-channels": convolution(24, 56, 144, 1),
-    "hipdnn.conv_fprop=padded-filters": convolution(128, 128, 3, 3),
     "hipdnn.conv_fprop=merged-groups": convolution(256, 28, 256, 3, groups=32),
     "hipdnn.matmul=padded-rows": product(2, 1280, 320, "f16"),
     "hipdnn.matmul=split-k": product(64, 8192, 64, "f16"),

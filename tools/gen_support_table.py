@@ -40,12 +40,15 @@ the number of dispatches. Where the compiler refuses, its message is below the t
 _WRONG = """\
 ## What compiles wrongly
 
-Found by running the kernels; the first two and the last are IREE's on AMDGPU, the others on the
+Found by running the kernels; the first three and the last are IREE's on AMDGPU, the others on the
 CPU. hipgraft lowers around all but the last two.
 
 - A product of a batch of transposed 16-bit matrices where neither M nor N is a multiple of 8 nor
   K of a matrix instruction's depth: reads beyond K are not masked, and get the next matrix.
 - Padding in a dispatch of its own, with the flags that fuse padding into its consumer.
+- Convolutions by matrix instructions whose windows are dilated and see one channel, as the gradient
+  of filters for a batch of one image is where windows have a stride: the elements of a row of a
+  window are read as if they lay together.
 - Conversions to f8 and f4: what rounds up to the smallest normal number becomes 0.
 - f8E4M3FN to f32: NaN becomes a number.
 - f32 to bf16 and back in one dispatch: the rounding is left out.

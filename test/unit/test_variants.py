@@ -104,12 +104,6 @@ CASES = [
     planned(
         "conv_fprop", "channels-last-apart", conv_case("1d", (1, 16, 30), (32, 16, 3), pre=[1])
     ),
-    planned(
-        "conv_fprop", "padded-filters", conv_case("few", (2, 8, 9, 7), (3, 8, 3, 3), pre=[1, 1])
-    ),
-    planned(
-        "conv_fprop", "padded-filters", conv_case("1d", (1, 20, 30), (5, 20, 3), "f16", flip=True)
-    ),
     planned("conv_fprop", "merged-groups", conv_case("4", (2, 32, 9, 9), (64, 4, 3, 3), "f16")),
     planned(
         "conv_fprop",

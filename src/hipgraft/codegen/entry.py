@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.bindings import ir, passmanager
-from hipgraft.codegen.target import COMMON_FLAGS
+from hipgraft.codegen.target import COMMON_FLAGS, SPLIT_REDUCTIONS, turned_off
 from hipgraft.diagnostics import CodegenError
 
 ENTRY = "main"
 
-DISPATCH_REGION = "flow.dispatch.region"
-"""With this op a lowering says itself what one dispatch is."""
+WHOLE_REDUCTIONS = "// no reduction is split over workgroups"
+"""A line of an input module that says so."""
 
 # The last steps of the compiler's input phase. Those before them, conversions from every input
 # dialect, load these dialects into the context, and each canonicalization to come builds the
@@ -27,6 +27,11 @@ _INPUT_FLAGS = "--iree-input-"
 _TORCH_PIPELINE = "builtin.module(torch-to-iree{emit-async-entry-points=false})"
 
 _SCHEDULE_PIPELINE = "builtin.module(iree-stream-transformation-pipeline{optimize-bindings=false})"
+
+
+def effective_flags(text: str, flags: Sequence[str]) -> tuple[str, ...]:
+    """Returns the flags that compile an input module as its text wants it."""
+    return turned_off(flags, [SPLIT_REDUCTIONS] if WHOLE_REDUCTIONS in text else [])
 
 
 def lower_torch(module: ir.Module) -> None:

@@ -29,7 +29,7 @@ FLAG_SETS = {
     # IREE splits long reductions over workgroups, which pays off only where few would run.
     "whole-reductions": FlagSet(
         (f"{SPLIT_REDUCTIONS}=false",),
-        ('"reduction"', "linalg.conv_", "linalg.matmul"),
+        ('"reduction"', "linalg.matmul"),
     ),
     # Padding is copied before its consumer reads it instead of masked at each read.
     "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)),

@@ -14,8 +14,8 @@ from hipgraft.codegen.constant_fills import dense_bytes
 from hipgraft.codegen.dynamic_functions import write_empty_host, write_host
 from hipgraft.codegen.elf_note import without_access_qualifiers
 from hipgraft.codegen.entry import (
-    DISPATCH_REGION,
     add_result_buffers,
+    effective_flags,
     import_builtin,
     is_dynamic,
     lower_torch,
@@ -27,7 +27,7 @@ from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
 from hipgraft.codegen.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.schedule import Schedule, read_schedule
-from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS, Target, TargetKind
+from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.diagnostics import CodegenError, HipgraftError
 
 # Constants are evaluated neither at compile time (which would run another compiler) nor once at
@@ -166,12 +166,10 @@ def _compile_for_gpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
     form = _FORMATS[target.kind]
-    if DISPATCH_REGION in text:
-        # A reduction in it would be split into dispatches of its own.
-        flags = _without(flags, [SPLIT_REDUCTIONS])
+    flags = effective_flags(text, flags)
     session, module, kind = _formed_dispatches(text, flags)
     if _has_lone_padding(module):
-        session, module, kind = _formed_dispatches(text, _without(flags, FUSE_PADDING))
+        session, module, kind = _formed_dispatches(text, turned_off(flags, FUSE_PADDING))
     schedule_dispatches(module)
     session.run(module, compile_from="stream", compile_to=_SCHEDULED)
     schedule, host = _read(module, kind)
@@ -191,11 +189,6 @@ def _read(module: ir.Module, kind: ir.FunctionType) -> tuple[Schedule, str]:
     if is_dynamic(kind):
         return write_host(module, kind)
     return read_schedule(module, len(kind.inputs), len(kind.results)), ""
-
-
-def _without(flags: Sequence[str], off: Sequence[str]) -> tuple[str, ...]:
-    """Turns flags off, spelled out: the options are of the process, not of the session."""
-    return tuple(f"{flag}=false" if flag in off else flag for flag in flags)
 
 
 def _formed_dispatches(

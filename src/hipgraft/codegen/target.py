@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -149,6 +150,11 @@ class Target:
 def known_targets() -> tuple[str, ...]:
     """Returns the names that `Target.parse` accepts."""
     return (*_AMDGPU, *_CUDA, "cpu")
+
+
+def turned_off(flags: Sequence[str], off: Sequence[str]) -> tuple[str, ...]:
+    """Returns flags with some of them off, spelled out: they are of the process."""
+    return tuple(f"{flag}=false" if flag in off else flag for flag in flags)
 
 
 def _unknown_target(name: str) -> str:

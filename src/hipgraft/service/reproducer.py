@@ -7,6 +7,7 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 
+from hipgraft.codegen.entry import effective_flags
 from hipgraft.service.keys import compiler_version
 
 # Leaves each kernel's assembly (`*.rocmasm`), in which figures of kernels are seen.
@@ -26,7 +27,8 @@ def leave_input(name: str, text: bytes, flags: Sequence[str], problems: Sequence
         A note that says where it is.
     """
     more = f" {_ASSEMBLY}" if problems else ""
-    command = f"// RUN: iree-compile %s {shlex.join(flags)}{more} -o /dev/null\n"
+    options = shlex.join(effective_flags(text.decode(), flags))
+    command = f"// RUN: iree-compile %s {options}{more} -o /dev/null\n"
     command += "".join(f"// IREE {compiler_version()}: {problem}\n" for problem in problems)
     try:
         handle, path = tempfile.mkstemp(prefix=f"hipgraft-{name}-", suffix=".mlir")

@@ -12,9 +12,12 @@ from hipgraft.codegen.lowering.context import (
     lowers,
     shape_of,
 )
-from hipgraft.codegen.lowering.convolution import Sliding, convolve, flipped
+from hipgraft.codegen.lowering.conv_direct import is_copied, padded_copy
+from hipgraft.codegen.lowering.conv_tiles import is_misread
+from hipgraft.codegen.lowering.convolution import Sliding, convolve_within, flipped
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.padding import padded, without_unread
+from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
+from hipgraft.codegen.lowering.padding import cropped, padded, positive, resized, without_unread
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.windows import spread
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
@@ -34,13 +37,15 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
     high = [
         x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, span, strict=True)
     ]
-    ones = [1] * len(span)
     filters = _turned(emitter, w, groups=shape[1] // w.shape[1])
     accumulator = accumulator_type(op, dy.element, w.element)
-    dy = spread(emitter, dy, op.stride, low, high)
-    moves = Sliding([0] * len(ones), [0] * len(ones), ones, op.dilation)
+    if max(op.stride) > 1:
+        dy = spread(emitter, dy, op.stride, low, high)
+        low = high = [0] * len(span)
+    dy = cropped(emitter, dy, low, high)
+    moves = Sliding(positive(low), positive(high), [1] * len(span), op.dilation)
     result = Tensor.logical("", shape, accumulator)
-    return [emitter.cast(convolve(lowering, moves, dy, filters, result), element_of(op.dx))]
+    return [emitter.cast(convolve_within(lowering, moves, dy, filters, result), element_of(op.dx))]
 
 
 @lowers(ConvWgradOp)
@@ -50,24 +55,41 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
     shape = shape_of(op.dw)
     groups = x.shape[1] // shape[1]
-    accumulator = accumulator_type(op, x.element, dy.element)
-    x = padded(emitter, x, op.pre_padding, op.post_padding)
+    result = Tensor.logical("", shape, accumulator_type(op, x.element, dy.element))
     sliding = Sliding.of(op)
+    if is_copied(sliding, x, result, dy, lowering.target):
+        sliding, x = padded_copy(emitter, sliding, x)
+    x = padded(emitter, x, sliding.before, sliding.after)
     x = without_unread(emitter, x, sliding.spans(shape[2:]), dy.shape[2:])
-    init = emitter.filled(Tensor.logical("", shape, accumulator), 0)
+    if is_misread(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
+        x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
+    init = emitter.filled(result, 0)
     if groups > 1:
         x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
         init = emitter.split_dim(init, 0, groups)
-    maps, kinds = _wgrad_loops(sliding, grouped=groups > 1)
-    dw = emitter.contraction("dw", dy, x, init, maps, kinds)
-    dw = emitter.reshape(dw, shape)
+    else:
+        # Split, it costs more; a whole one of many small groups takes minutes to compile.
+        emitter.whole_reductions = True
+    dw = emitter.reshape(_correlated(lowering, sliding, x, dy, init), shape)
     if op.conv_mode is ConvMode.CONVOLUTION:
         dw = flipped(emitter, dw)
     return [emitter.cast(dw, element_of(op.dw))]
 
 
+def _correlated(
+    lowering: Lowering, sliding: Sliding, x: Tensor, dy: Tensor, init: Tensor
+) -> Tensor:
+    """Emits the products of `dy` [n, g, k, ...] and `x` [n, g, c, ...], g being optional."""
+    (x_map, dy_map, dw_map), kinds = _wgrad_loops(sliding, grouped=x.rank > len(sliding.stride) + 2)
+    if on_cuda_matrix_units(lowering.target, x):
+        # The first factor has the result's earlier dim, as in `convolve`.
+        return lowering.emitter.contraction("dw", dy, x, init, [dy_map, x_map, dw_map], kinds)
+    # For AMDGPU IREE 3.13.0 compiles long reductions only of what it sees as a convolution.
+    return lowering.emitter.contraction("dw", x, dy, init, [x_map, dy_map, dw_map], kinds)
+
+
 def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[str]]:
-    """Maps of loops to dy [n, g, k, ...], x [n, g, c, ...] and dw [g, k, c, ...]; their kinds."""
+    """Maps of loops to x [n, g, c, ...], dy [n, g, k, ...] and dw [g, k, c, ...]; their kinds."""
     group = ["g"] if grouped else []
     window = [f"r{dim}" for dim in range(len(sliding.stride))]
     out = [f"p{dim}" for dim in range(len(sliding.stride))]
@@ -77,7 +99,7 @@ def _wgrad_loops(sliding: Sliding, *, grouped: bool) -> tuple[list[str], list[st
     ]
     parallel, reduced = [*group, "k", "c", *window], ["n", *out]
     loops = ", ".join([*parallel, *reduced])
-    results = (["n", *group, "k", *out], ["n", *group, "c", *read], parallel)
+    results = (["n", *group, "c", *read], ["n", *group, "k", *out], parallel)
     maps = [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
     return maps, ["parallel"] * len(parallel) + ["reduction"] * len(reduced)
 

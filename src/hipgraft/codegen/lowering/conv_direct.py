@@ -39,7 +39,7 @@ _Place = tuple[Scalar, Scalar]
 
 def is_read_directly(sliding: Sliding, x: Tensor, w: Tensor, target: Target) -> bool:
     """Returns whether `convolve_directly` does the least work."""
-    if not (_is_padded(sliding, target) and _is_depthwise(x, w)):
+    if not (_is_padded(sliding, target) and is_depthwise(x, w)):
         return False
     return math.prod(w.shape[2:]) <= _READS[target.wavefront_size]
 
@@ -48,14 +48,15 @@ def is_copied(sliding: Sliding, x: Tensor, w: Tensor, result: Tensor, target: Ta
     """Returns whether a convolution of `padded_copy` does the least work."""
     if not _is_padded(sliding, target):
         return False
-    if _is_depthwise(x, w) or x.element not in target.matrix_elements:
+    if is_depthwise(x, w) or x.element not in target.matrix_elements:
         return True  # without matrix instructions, each product masks its operand again
     reads = math.prod((*w.shape[2:], *result.shape[2:]))
     often = reads >= _READS_OF_ROW * math.prod(x.shape[2:-1])
     return often and x.shape[1] == w.shape[1] <= _FEW_CHANNELS and x.shape[-1] < _WIDE
 
 
-def _is_depthwise(x: Tensor, w: Tensor) -> bool:
+def is_depthwise(x: Tensor, w: Tensor) -> bool:
+    """Returns whether each channel of `x` [N, C, spatial...] has one filter of its own."""
     return x.shape[1] == w.shape[0] > 1 == w.shape[1]
 
 

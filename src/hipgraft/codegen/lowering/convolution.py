@@ -20,13 +20,15 @@ from hipgraft.codegen.lowering.context import (
 from hipgraft.codegen.lowering.conv_direct import (
     convolve_directly,
     is_copied,
+    is_depthwise,
     is_read_directly,
     padded_copy,
 )
 from hipgraft.codegen.lowering.conv_product import has_unit_window, multiplied
+from hipgraft.codegen.lowering.conv_tiles import is_misread, missing_filters, with_second_channel
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
-from hipgraft.codegen.lowering.padding import padded, without_unread
+from hipgraft.codegen.lowering.padding import padded, resized, without_unread
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode, ConvolutionOp
@@ -93,18 +95,11 @@ class Sliding:
 @lowers(ConvFpropOp)
 def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Pads, convolves into an accumulator, and rounds once."""
-    emitter = lowering.emitter
     x, w = operands_of(op, lowering)
     accumulator = accumulator_type(op, x.element, w.element)
     result = Tensor.logical("", shape_of(op.y), accumulator)
-    sliding = Sliding.of(op)
-    if is_read_directly(sliding, x, w, lowering.target):
-        convolution = convolve_directly(emitter, sliding, x, w, result)
-    else:
-        if is_copied(sliding, x, w, result, lowering.target):
-            sliding, x = padded_copy(emitter, sliding, x)
-        convolution = convolve(lowering, sliding, x, w, result)
-    return [emitter.cast(convolution, element_of(op.y))]
+    convolution = convolve_within(lowering, Sliding.of(op), x, w, result)
+    return [lowering.emitter.cast(convolution, element_of(op.y))]
 
 
 def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
@@ -112,6 +107,18 @@ def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
     emitter = lowering.emitter
     x, w = (emitter.widened(lowering.tensor(value)) for value in (op.x, op.w))
     return x, flipped(emitter, w) if op.conv_mode is ConvMode.CONVOLUTION else w
+
+
+def convolve_within(
+    lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Emits what `convolve` does, padded in the way that costs the least."""
+    emitter, target = lowering.emitter, lowering.target
+    if is_read_directly(sliding, x, w, target):
+        return convolve_directly(emitter, sliding, x, w, result)
+    if is_copied(sliding, x, w, result, target):
+        sliding, x = padded_copy(emitter, sliding, x)
+    return convolve(lowering, sliding, x, w, result)
 
 
 def convolve(lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
@@ -127,11 +134,29 @@ def convolve(lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result:
     Returns:
         The accumulated result, channels last if `x` is.
     """
+    emitter, target = lowering.emitter, lowering.target
+    # IREE 3.13.0 splits convolutions of few results down to single products, whose partial sums
+    # cost up to 400 times the convolution, or into parts that it cannot compile.
+    emitter.whole_reductions = True
+    _, channels, *window = w.shape
+    is_read_wrongly = is_misread(target, x.element, channels, window, sliding.dilation)
+    if is_read_wrongly and not is_depthwise(x, w):
+        x, w = with_second_channel(emitter, x, w)
+    batch, filters, *places = result.shape
+    more = missing_filters(target, x, w)
+    w = resized(emitter, w, 0, more)
+    wide = replace(result, shape=(batch, filters + more, *places))
+    return resized(emitter, _convolved(lowering, sliding, x, w, wide), 1, -more)
+
+
+def _convolved(
+    lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
     emitter, first = lowering.emitter, tuple(range(x.rank))
     last = (0, *range(2, x.rank), 1)
     sliding, w = _without_lone_padding(emitter, sliding, x, w, result)
     groups = x.shape[1] // w.shape[1]
-    depthwise = w.shape[1] == 1 and w.shape[0] == groups and groups > 1
+    depthwise = is_depthwise(x, w)
     is_last = x.lies_in(last) and not x.lies_in(first)
     is_product = has_unit_window(w.shape) and math.prod(result.shape[2:]) > 1 and not depthwise
     if is_product and not is_last and on_cuda_matrix_units(lowering.target, x):

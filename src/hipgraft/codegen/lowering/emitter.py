@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hipgraft.codegen.entry import DISPATCH_REGION
+from hipgraft.codegen.entry import WHOLE_REDUCTIONS
 from hipgraft.codegen.layout import memory_element
 from hipgraft.codegen.lowering.float_codes import BYTES
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float, literal
@@ -28,17 +28,20 @@ class Emitter:
     Attributes:
         target: what the function is for.
         lines: the ops so far.
+        whole_reductions: whether IREE may split no reduction of the function over workgroups.
     """
 
     target: Target
     lines: list[str] = field(default_factory=list[str])
+    whole_reductions: bool = False
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
 
     def text(self) -> str:
         """Returns the lines so far, scalar constants first."""
+        head = [WHOLE_REDUCTIONS] if self.whole_reductions else []
         constants = [f"{scalar.name} = {op}" for op, scalar in self._constants.items()]
-        return "\n".join([*constants, *self.lines])
+        return "\n".join([*head, *constants, *self.lines])
 
     def fresh(self, hint: str) -> str:
         """Returns an unused SSA name that starts with `hint`."""
@@ -264,12 +267,14 @@ class Emitter:
 
     def one_dispatch(self, build: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
         """Emits what `build` emits as one dispatch, which IREE neither splits nor adds to."""
+        # One in it would get dispatches of its own.
+        self.whole_reductions = True
         outside, self.lines = self.lines, list[str]()
         results = build()
         inside, self.lines = self.lines, outside
         name, types = self.fresh("dispatch"), ", ".join(value.type for value in results)
         self.lines += [
-            f"{name}:{len(results)} = {DISPATCH_REGION} -> ({types}) {{",
+            f"{name}:{len(results)} = flow.dispatch.region -> ({types}) {{",
             *(f"  {line}" for line in inside),
             f"  flow.return {', '.join(value.name for value in results)} : {types}",
             "}",

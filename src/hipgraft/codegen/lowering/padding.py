@@ -64,6 +64,18 @@ def without_unread(
     return cropped(emitter, x, [0] * len(unread), unread)
 
 
+def resized(emitter: Emitter, value: Tensor, dim: int, more: int) -> Tensor:
+    """Appends `more` zeros to any dim of `value`; cuts as many elements off if that is negative."""
+    if more == 0:
+        return value
+    # `padded` leaves the two outermost dims alone.
+    others = [other for other in range(value.rank) if other != dim]
+    order = [*others[:2], dim, *others[2:]]
+    after = [more] + [0] * (value.rank - 3)
+    changed = padded(emitter, value.permuted(order), [0] * len(after), after)
+    return changed.permuted([order.index(place) for place in range(value.rank)])
+
+
 def positive(pads: Sequence[int]) -> list[int]:
     """Returns the paddings, 0 for those that leave elements out."""
     return [max(pad, 0) for pad in pads]

@@ -1,0 +1,88 @@
+"""Convolutions and their gradients at shapes whose reductions are as long as in models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from emulator import requires_emulator
+from lowering_cases import Case, lower_case
+from test_lowering_contractions import conv_case, gradient_cases
+from test_variants import check_on_gpu_code
+
+from hipgraft.codegen.entry import WHOLE_REDUCTIONS
+
+ONE, TWO = [1, 1], [2, 2]
+
+GRADIENTS = [
+    *gradient_cases(
+        "3x3", (2, 16, 28, 28), (16, 16, 3, 3), "f16", pre=ONE, stride=ONE, dilation=ONE
+    ),
+    *gradient_cases(
+        "by_2", (2, 16, 28, 28), (24, 16, 3, 3), "bf16", pre=ONE, stride=TWO, dilation=ONE
+    ),
+    *gradient_cases(
+        "1x1", (2, 16, 28, 28), (32, 16, 1, 1), "f16", pre=[0, 0], stride=ONE, dilation=ONE
+    ),
+    *gradient_cases(
+        "groups", (2, 32, 28, 28), (32, 2, 3, 3), "f16", pre=ONE, stride=ONE, dilation=ONE
+    ),
+    *gradient_cases(
+        "depthwise", (1, 16, 28, 28), (16, 1, 3, 3), "f16", pre=ONE, stride=ONE, dilation=ONE
+    ),
+    *gradient_cases(
+        "first", (1, 3, 32, 32), (16, 3, 7, 7), "f32", pre=[3, 3], stride=TWO, dilation=ONE
+    ),
+    *gradient_cases(
+        "3x3", (1, 16, 20, 20), (16, 16, 3, 3), "f32", pre=ONE, stride=ONE, dilation=ONE
+    ),
+]
+FEW = [
+    conv_case("shallow", (1, 16, 9, 9), (3, 16, 3, 3), "f16", pre=ONE),
+    conv_case("deep", (1, 128, 9, 9), (8, 128, 3, 3), "f16", pre=ONE),
+    conv_case("one", (2, 20, 9, 7), (1, 20, 3, 3), "bf16", stride=TWO),
+    conv_case("few", (2, 8, 9, 7), (3, 8, 3, 3), "f32", pre=ONE),
+    conv_case("last", (1, 32, 9, 9), (4, 32, 3, 3), "f16", pre=ONE, channels_last=True),
+    conv_case("1d", (1, 20, 30), (5, 20, 3), "f16", flip=True),
+    # As PyTorch exports the gradient of filters to ONNX: windows as large as images.
+    conv_case("wide", (1, 4, 18, 18), (8, 4, 16, 16), "f32"),
+    conv_case("wide_padded", (3, 4, 16, 16), (8, 4, 16, 16), "f32", pre=ONE),
+]
+# Of a batch of one, and of windows over one channel, IREE reads rows as if nothing were left out.
+APART = [
+    *gradient_cases(
+        "one_by_2", (1, 16, 17, 33), (16, 16, 3, 3), "f32", pre=[0, 0], stride=TWO, dilation=ONE
+    ),
+    *gradient_cases(
+        "one_by_2", (1, 3, 32, 32), (16, 3, 7, 7), "f16", pre=[3, 3], stride=TWO, dilation=ONE
+    ),
+    conv_case("dilated", (1, 1, 36, 36), (16, 1, 8, 8), "f16", pre=ONE, dilation=[1, 4]),
+    conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
+]
+CASES = [replace(case, name=f"usual_{case.name}") for case in (*GRADIENTS, *APART, *FEW)]
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_on_gpu_code(case: Case, architecture: str) -> None:
+    check_on_gpu_code(case, architecture)
+
+
+@pytest.mark.parametrize("case", CASES[-len(FEW) :], ids=lambda case: case.name)
+def test_few_filters_are_16_where_matrices_are_multiplied(case: Case) -> None:
+    wide = "x".join(map(str, (16, *case.inputs[1].shape[1:])))
+    padded = [
+        f"tensor<{wide}x{case.elements[0]}>" in lower_case(replace(case, target=target))
+        for target in ("gfx942", "gfx1100", "cpu")
+    ]
+    has_few = "wide" not in case.name
+    assert padded == [has_few, has_few and case.elements[0] != "f32", False]
+
+
+def test_convolutions_stay_whole() -> None:
+    whole = {case.name: WHOLE_REDUCTIONS in lower_case(case) for case in CASES}
+    assert [name for name, is_whole in whole.items() if not is_whole] == [
+        "usual_wgrad_groups_f16",
+        "usual_wgrad_depthwise_f16",
+    ]
