@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 from hipgraft import ir_io, reports, reproducer
 from hipgraft.bindings import ir, passmanager
+from hipgraft.bytecode import to_bytecode
 from hipgraft.diagnostic_printer import DiagnosticPrinter
 from hipgraft.diagnostics import Diagnostic, HipgraftError, diagnostics_to
 from hipgraft.ir_printing import AsmFlags, IrPrinter, PrintWhen
@@ -217,9 +217,7 @@ class OptDriver:
 
     def _print(self, op: ir.Operation) -> bytes:
         if self.flags.emit_bytecode:
-            buffer = BytesIO()
-            op.write_bytecode(buffer)
-            return buffer.getvalue()
+            return to_bytecode(op)
         if self.flags.migraphx_kernel_info:
             from hipgraft.rock.kernel_info import kernel_infos
 

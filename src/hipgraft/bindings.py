@@ -5,10 +5,23 @@ Python, because the bindings look its module up each time and do not remember a 
 modules put into `sys.modules` before the first lookup make the miss a hit.
 """
 
+import ctypes
 import sys
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 
-__all__ = ["arith_d", "asm", "func_d", "gpu_d", "ir", "make_context", "passmanager", "rewrite"]
+__all__ = [
+    "arith_d",
+    "asm",
+    "compiler_library",
+    "func_d",
+    "gpu_d",
+    "ir",
+    "make_context",
+    "passmanager",
+    "rewrite",
+]
 
 _DIALECTS_WITHOUT_MODULE = (
     "builtin",
@@ -41,6 +54,16 @@ from iree.compiler import ir, passmanager, rewrite  # noqa: E402, TID251
 from iree.compiler.dialects import arith as arith_d  # noqa: E402, TID251
 from iree.compiler.dialects import func as func_d  # noqa: E402, TID251
 from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, TID251
+
+
+@cache
+def compiler_library() -> ctypes.PyDLL:
+    """Returns the library behind the bindings, for what of MLIR's C API they do not have.
+
+    Its calls keep the interpreter's lock, as handlers of diagnostics in Python expect.
+    """
+    folder = Path(sys.modules["iree.compiler._mlir_libs"].__path__[0])
+    return ctypes.PyDLL(str(folder / "libIREECompiler.so"))
 
 
 def make_context() -> ir.Context:

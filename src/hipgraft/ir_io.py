@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from hipgraft.bindings import ir
+from hipgraft.bytecode import parse_bytecode
 from hipgraft.diagnostics import HipgraftError, VerifyError
 from hipgraft.element_types import byte_size
 from hipgraft.outputs import replacing
@@ -87,9 +89,12 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
         return parse_chunk(decode(data, path), 1, path, context)
     # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
     # read only once.
-    if Path(path).is_file():
+    if Path(path).is_file() and (_is_mapped(path) or not is_bytecode_file(path)):
         return ir.Module.parseFile(path, context)
-    return ir.Module.parse(data if is_bytecode(data) else decode(data, path), context)
+    data = data or read_bytes(path)
+    if is_bytecode(data):
+        return parse_bytecode(data, context)
+    return ir.Module.parse(decode(data, path), context)
 
 
 def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
@@ -209,6 +214,12 @@ def _resource_bytes(op: ir.Operation) -> int:
 def _own_dialects() -> frozenset[str]:
     root = Path(__file__).parent / "dialects"
     return frozenset(path.name for path in root.iterdir() if path.is_dir())
+
+
+def _is_mapped(path: str) -> bool:
+    """Whether LLVM maps a file: it wants a zero after the end, and reads small files."""
+    size = Path(path).stat().st_size
+    return size >= 4 * mmap.PAGESIZE and size % mmap.PAGESIZE != 0
 
 
 def _holds_migraphx(data: bytes) -> bool:

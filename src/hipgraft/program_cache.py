@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 from hipgraft.bindings import ir, make_context
+from hipgraft.bytecode import parse_bytecode, to_bytecode
+from hipgraft.diagnostics import diagnostics_to
 from hipgraft.pipelines.hipgraft_torch import HipgraftTorchConfig
 from hipgraft.report import Report
 from hipgraft.report_json import report_from_json, report_to_json
@@ -86,13 +87,14 @@ def find_program(key: str, service: CompileService) -> CachedProgram | None:
     outlined = files.get("outlined.mlirbc")
     report = report_from_json(files["report.json"])
     try:
-        found = CachedProgram(
-            module=ir.Module.parse(files["program.mlirbc"], context),
-            outlined=None if outlined is None else ir.Module.parse(outlined, context),
-            report=report,
-        )
+        with diagnostics_to(context, lambda _: None):
+            found = CachedProgram(
+                module=parse_bytecode(files["program.mlirbc"], context),
+                outlined=None if outlined is None else parse_bytecode(outlined, context),
+                report=report,
+            )
     except ir.MLIRError:
-        # A source's resources may ask for more alignment than the memory of the entry has.
+        # A source's resources may ask for more alignment than a page has.
         return None
     service.statistics.hits += sum(max(len(row.launches), 1) for row in report.executables)
     return found
@@ -100,18 +102,12 @@ def find_program(key: str, service: CompileService) -> CachedProgram | None:
 
 def keep_program(key: str, name: str, program: CachedProgram, service: CompileService) -> None:
     """Puts a program into the cache, unless it is large."""
-    files = {"program.mlirbc": _bytecode(program.module)}
+    files = {"program.mlirbc": to_bytecode(program.module)}
     if program.outlined is not None:
-        files["outlined.mlirbc"] = _bytecode(program.outlined)
+        files["outlined.mlirbc"] = to_bytecode(program.outlined)
     files["report.json"] = report_to_json(program.report)
     if service.cache is None or sum(map(len, files.values())) > _MOST_BYTES:
         return
     seconds = sum(program.report.seconds.values())
     facts = {"name": name, "target": "a program", "seconds": seconds}
     service.cache.put(Entry(key, facts, Outcome(artifacts=files)))
-
-
-def _bytecode(module: ir.Module) -> bytes:
-    buffer = BytesIO()
-    module.operation.write_bytecode(buffer)
-    return buffer.getvalue()

@@ -16,6 +16,19 @@ from hipgraft.frontends import onnx_import
 from hipgraft.program import Program, compile
 from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, unit
 
+# As PyTorch exports it: a resource begins with its alignment, here 64.
+_WEIGHTED = """
+module {{
+  func.func @main(%x: !torch.vtensor<[2,16],f32>) -> !torch.vtensor<[2,16],f32> {{
+    %w = torch.vtensor.literal(dense_resource<w> : tensor<16x16xf32>) : !torch.vtensor<[16,16],f32>
+    %0 = torch.aten.mm %x, %w
+      : !torch.vtensor<[2,16],f32>, !torch.vtensor<[16,16],f32> -> !torch.vtensor<[2,16],f32>
+    return %0 : !torch.vtensor<[2,16],f32>
+  }}
+}}
+{{-# dialect_resources: {{ builtin: {{ w: "0x40000000{digits}" }} }} #-}}
+"""
+
 
 class Counting:
     """Workers that count the programs that got as far as code generation."""
@@ -83,12 +96,22 @@ def test_weights_are_found_wherever_memory_lies(weighted: Path, counting: Counti
 def test_what_cannot_be_read_is_compiled_anew(
     weighted: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No memory has an alignment as large as this."""
+    """No memory is sure to have an alignment as large as this."""
     monkeypatch.setattr(onnx_import, "RESOURCE_ALIGNMENT", 1 << 20)
     cold = counting.compile(weighted)
     again = counting.compile(weighted)
     assert not counting.was_found
     assert asm(again.module) == asm(cold.module)
+
+
+def test_found_program_has_its_aligned_weights(model: Path, counting: Counting) -> None:
+    weights = np.random.default_rng(0).standard_normal((16, 16)).astype("<f4")
+    model.write_text(_WEIGHTED.format(digits=weights.tobytes().hex()))
+    counting.compile(model, target="cpu")
+    found = counting.compile(model, target="cpu")
+    assert counting.was_found
+    x = np.ones((2, 16), np.float32)
+    np.testing.assert_allclose(found.run([x])[0], x @ weights, rtol=1e-4, atol=1e-5)
 
 
 def test_each_ingredient_counts(model: Path, counting: Counting) -> None:

@@ -1,0 +1,47 @@
+"""Bytecode in memory: its resources keep what they hold and are found at any size."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+
+from hipgraft.bindings import ir, make_context
+from hipgraft.bytecode import parse_bytecode, to_bytecode
+from hipgraft.runtime.elements import resource_bytes
+
+# As PyTorch's exports have it: a resource begins with its alignment.
+_MODULE = """
+func.func @{name}() -> tensor<{count}xi32> {{
+  %0 = arith.constant dense_resource<weights> : tensor<{count}xi32>
+  return %0 : tensor<{count}xi32>
+}}
+{{-# dialect_resources: {{ builtin: {{ weights: "0x40000000{digits}" }} }} #-}}
+"""
+
+
+def _bytecode(count: int, name: str = "main") -> tuple[bytes, bytes]:
+    """Returns a module as bytecode, and what its resource holds."""
+    held = np.arange(count, dtype="<i4").tobytes()
+    text = _MODULE.format(name=name, count=count, digits=held.hex())
+    return to_bytecode(ir.Module.parse(text, make_context())), held
+
+
+def _held(module: ir.Module) -> bytes | None:
+    return resource_bytes(module.body.operations[0].regions[0].blocks[0].operations[0].operation)
+
+
+@pytest.mark.parametrize("count", [1, 16, 1000, 4000, 5000, 100_000])
+def test_aligned_resources_are_read(count: int) -> None:
+    data, held = _bytecode(count)
+    assert _held(parse_bytecode(data, make_context())) == held
+
+
+def test_whole_pages_are_read() -> None:
+    lengths = range(mmap.PAGESIZE - 800, 2 * mmap.PAGESIZE)
+    sized = (_bytecode(16, "f" * length) for length in lengths)
+    data, held = next(each for each in sized if len(each[0]) % mmap.PAGESIZE == 0)
+    # All at once, so that they lie at several addresses.
+    modules = [parse_bytecode(data, make_context()) for _ in range(8)]
+    assert [_held(module) for module in modules] == [held] * 8
