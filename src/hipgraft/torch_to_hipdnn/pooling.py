@@ -124,7 +124,7 @@ def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     if len(op) > 6 and op.constant(6) is not None:
         raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
     x = op.float_tensor(0)
-    if list(x.shape[-rank:]) == window and not any(padding):
+    if list(x.shape[-rank:]) == window and not any(padding) and math.prod(window) > 1:
         dims = range(len(x.shape) - rank, len(x.shape))
         return [reduce(converter, "AVG", x, dims, op.result_element()).reshape(op.result_shape())]
     mode = average_mode(padding, ceil=op.constant(4), includes=op.constant(5))

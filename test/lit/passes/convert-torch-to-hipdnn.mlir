@@ -153,3 +153,21 @@ func.func @padded_convolution(%x: !torch.vtensor<[1,3,9,9],f32>, %w: !torch.vten
   %y = torch.aten.convolution %p, %w, %none, %s, %z, %d, %false, %e, %int1 : !torch.vtensor<[1,3,11,11],f32>, !torch.vtensor<[4,3,3,3],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.list<int>, !torch.int -> !torch.vtensor<[1,4,5,5],f32>
   return %y : !torch.vtensor<[1,4,5,5],f32>
 }
+
+// -----
+
+// A window over all of a map is a reduction, unless the map has one element.
+
+// CHECK-LABEL: func.func @average_of_one_element
+// CHECK-NEXT:    "hipdnn.resample_fwd"(%{{.*}}) {{{.*}}resample_mode = "AVGPOOL_EXCLUDE_PADDING"
+func.func @average_of_one_element(%x: !torch.vtensor<[1,4,1,1],f32>) -> !torch.vtensor<[1,4,1,1],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %false = torch.constant.bool false
+  %true = torch.constant.bool true
+  %none = torch.constant.none
+  %one = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %zero = torch.prim.ListConstruct %int0, %int0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %y = torch.aten.avg_pool2d %x, %one, %one, %zero, %false, %true, %none : !torch.vtensor<[1,4,1,1],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[1,4,1,1],f32>
+  return %y : !torch.vtensor<[1,4,1,1],f32>
+}
