@@ -14,6 +14,7 @@ from hipgraft.recognition.values import (
     check_interior,
     defining_op,
     element_of,
+    is_narrow,
     made_by,
     make_window,
     mode_of,
@@ -23,6 +24,7 @@ from hipgraft.recognition.values import (
     splat_value,
     split_splat,
     through_casts,
+    through_reshapes,
     window,
 )
 from hipgraft.views import StridedView, joined_run
@@ -39,11 +41,13 @@ class _Scores:
     """What is done to the product of queries and keys before the softmax.
 
     Attributes:
+        shape: of the scores that the softmax reads.
         scale: factor of the product.
         summands: masks that are added.
         hidden: masks that select, the score that they put in, and when they let the product be.
     """
 
+    shape: tuple[int, ...]
     scale: float = 1.0
     summands: list[ir.Value] = field(default_factory=list[ir.Value])
     hidden: list[tuple[ir.Value, float, bool]] = field(
@@ -53,17 +57,19 @@ class _Scores:
 
 def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
     """Replaces `softmax(scale · q · kᵀ + mask) · v`; `op` is the second product."""
-    scores = _softmax_operand(op.operands[0])
+    scores = _softmax_operand(through_reshapes(op.operands[0]))
     if scores is None:
         return None
-    parts = _Scores()
+    parts = _Scores(shape_of(scores))
     product = _peel_scores(scores, parts)
     if product is None:
         return None
     q, k, v = *product.operands, op.operands[1]
-    q, parts.scale = _unscaled(q, parts.scale)
-    k, parts.scale = _unscaled(k, parts.scale)
-    tensors = [_heads(*window(q)), _heads(*_transposed(k)), _heads(*window(v))]
+    tensors = [
+        _unscaled(*_heads(*window(q), parts), parts, rules),
+        _unscaled(*_heads(*_transposed(k), parts), parts, rules),
+        _heads(*window(v), parts),
+    ]
     _check_shapes([view.shape for _, view in tensors])
     masks = [value for value, *_ in parts.hidden] + parts.summands
     check_interior(op.results[0], [q, k, v, *masks], rules)
@@ -144,7 +150,7 @@ def _peel_scores(value: ir.Value, scores: _Scores) -> ir.Operation | None:
     """Takes masks and scales off the scores; returns the product, None if there is none."""
     inner: ir.Value | None = value
     while inner is not None:
-        op = defining_op(through_casts(inner))
+        op = defining_op(through_reshapes(inner))
         if op is None or op.name == "hipdnn.matmul":
             return op
         inner = _peel(op, scores)
@@ -164,6 +170,8 @@ def _peel(op: ir.Operation, scores: _Scores) -> ir.Value | None:
         return None
     if scores.scale != 1.0:
         raise NearMiss("scaled-mask", "the scores are masked before they are scaled")
+    if shape_of(op.results[0]) != scores.shape:
+        raise NearMiss("mask-shape", "the scores are masked in another shape than the softmax's")
     return _peel_mask(op, scores) if mode == "add" else _peel_selection(op, scores)
 
 
@@ -176,9 +184,9 @@ def _peel_mask(op: ir.Operation, scores: _Scores) -> ir.Value | None:
 
 
 def _leads_to_product(value: ir.Value) -> bool:
-    op = defining_op(through_casts(value))
+    op = defining_op(through_reshapes(value))
     while op is not None and mode_of(op) in ("add", "mul", "div", "binary_select"):
-        inner = [defining_op(through_casts(operand)) for operand in op.operands]
+        inner = [defining_op(through_reshapes(operand)) for operand in op.operands]
         op = next((one for one in inner if one is not None and _is_score_op(one)), None)
     return op is not None and op.name == "hipdnn.matmul"
 
@@ -201,11 +209,33 @@ def _peel_selection(op: ir.Operation, scores: _Scores) -> ir.Value | None:
     return None
 
 
-def _unscaled(value: ir.Value, scale: float) -> tuple[ir.Value, float]:
-    """An operand of the product before it is scaled, and the scale with that factor."""
-    op = defining_op(through_casts(value))
+def _unscaled(
+    base: ir.Value, view: StridedView, scores: _Scores, rules: Rules
+) -> tuple[ir.Value, StridedView]:
+    """A window on an operand of the product before it is scaled; `scores` takes the factors."""
+    op = defining_op(through_casts(base))
     split = split_splat(op) if op is not None and mode_of(op) == "mul" else None
-    return (value, scale) if split is None else (split[0], scale * split[1])
+    if op is None or split is None or not _may_drop(op, rules):
+        return base, view
+    if element_of(split[0]) != element_of(base):
+        return base, view
+    found = _copied(view, split[0])
+    if found is None:
+        return base, view
+    scores.scale *= split[1]
+    return _unscaled(*_unrepeated(*found), scores, rules)
+
+
+def _may_drop(op: ir.Operation, rules: Rules) -> bool:
+    return rules.drop_roundings or not is_narrow(element_of(op.results[0]))
+
+
+def _copied(view: StridedView, value: ir.Value) -> tuple[ir.Value, StridedView] | None:
+    """A window on a row-major copy of `value` as one on what `value` is itself a window on."""
+    source, copied = window(value)
+    runs = view.through_copy(copied)
+    composed = None if runs is None else _composed(runs, copied.offset)
+    return None if composed is None else (source, composed)
 
 
 def _transposed(value: ir.Value) -> tuple[ir.Value, StridedView]:
@@ -214,13 +244,23 @@ def _transposed(value: ir.Value) -> tuple[ir.Value, StridedView]:
     return base, view.permute([*dims[:-2], *dims[:-3:-1]])
 
 
-def _heads(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]:
+def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value, StridedView]:
     """A window as [B, H, S, D]; heads that only repeat others are left out."""
+    lead = scores.shape[:-2]
+    if len(lead) != len(view.shape) - 2:
+        grouped = view.reshape((*lead, *view.shape[-2:])) if _fits(view, lead) else None
+        if grouped is None:
+            raise NearMiss("attention-batch", "batches and heads are grouped in several ways")
+        view = grouped
     if len(view.shape) > _RANK:
         raise NearMiss("attention-rank", f"attention of rank {len(view.shape)}")
     while len(view.shape) < _RANK:
         view = view.insert(0)
     return _unrepeated(base, view)
+
+
+def _fits(view: StridedView, lead: Sequence[int]) -> bool:
+    return math.prod(view.shape[:-2]) == math.prod(lead)
 
 
 def _unrepeated(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]:
@@ -229,12 +269,10 @@ def _unrepeated(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedVie
     while mode_of(op) == "identity" and op is not None:
         if element_of(op.operands[0]) != element_of(base):
             break
-        source, copied = window(op.operands[0])
-        runs = view.through_copy(copied)
-        composed = None if runs is None else _composed(runs, copied.offset)
-        if composed is None:
+        found = _copied(view, op.operands[0])
+        if found is None:
             break
-        base, view = source, composed
+        base, view = found
         op = defining_op(base)
     return base, view
 

@@ -76,6 +76,16 @@ def through_widenings(value: ir.Value) -> ir.Value:
     return value
 
 
+def through_reshapes(value: ir.Value) -> ir.Value:
+    """The value before casts, copies and reshapes of all but the last two dimensions."""
+    value = through_casts(value)
+    base, view = window(value)
+    while base != value and view.covers(shape_of(base)) and view.shape[-2:] == shape_of(base)[-2:]:
+        value = through_casts(base)
+        base, view = window(value)
+    return value
+
+
 def _narrows(cast: ir.Operation) -> bool:
     before, after = element_of(cast.operands[0]), element_of(cast.results[0])
     return before != after and not (is_narrow(before) and not is_narrow(after))

@@ -211,3 +211,39 @@ func.func @tanh_gelu_and_swish(%x: tensor<8xf16>) -> tensor<8xf16> {
   %11 = "hipdnn.pointwise"(%8, %10) {mode = "mul"} : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
   return %11 : tensor<8xf16>
 }
+
+// -----
+
+// PyTorch multiplies all heads of all batches as one batch, behind scales and copies.
+
+// CHECK-LABEL: func.func @merged_batches
+// CHECK-SAME:    (%[[Q:.*]]: tensor<10x16xf32>, %[[K:.*]]: tensor<10x16xf32>, %[[V:.*]]: tensor<10x16xf32>, %[[M:.*]]: tensor<2x1x5x5xf32>)
+// CHECK-DAG:     %[[QW:.*]] = "hipdnn.view"(%[[Q]]) {offset = 0 : i64, strides = array<i64: 80, 8, 16, 1>} : {{.*}} -> tensor<2x2x5x8xf32>
+// CHECK-DAG:     %[[KW:.*]] = "hipdnn.view"(%[[K]]) {offset = 0 : i64, strides = array<i64: 80, 8, 16, 1>} : {{.*}} -> tensor<2x2x5x8xf32>
+// CHECK-DAG:     %[[VW:.*]] = "hipdnn.view"(%[[V]]) {offset = 0 : i64, strides = array<i64: 80, 8, 16, 1>} : {{.*}} -> tensor<2x2x5x8xf32>
+// CHECK:         "hipdnn.sdpa"(%[[QW]], %[[KW]], %[[VW]], %[[M]]) {attn_scale_value = 2.500000e-01 : f32}
+// CHECK-SAME:      -> tensor<2x2x5x8xf32>
+func.func @merged_batches(%q: tensor<10x16xf32>, %k: tensor<10x16xf32>, %v: tensor<10x16xf32>, %m: tensor<2x1x5x5xf32>) -> tensor<4x5x8xf32> {
+  %half = arith.constant dense<0.5> : tensor<1x1x1x1xf32>
+  %0 = "hipdnn.view"(%q) {offset = 0 : i64, strides = array<i64: 80, 8, 16, 1>} : (tensor<10x16xf32>) -> tensor<2x2x5x8xf32>
+  %1 = "hipdnn.pointwise"(%0, %half) {mode = "mul"} : (tensor<2x2x5x8xf32>, tensor<1x1x1x1xf32>) -> tensor<2x2x5x8xf32>
+  %2 = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 40, 8, 1>} : (tensor<2x2x5x8xf32>) -> tensor<4x5x8xf32>
+  %3 = "hipdnn.view"(%k) {offset = 0 : i64, strides = array<i64: 80, 8, 1, 16>} : (tensor<10x16xf32>) -> tensor<2x2x8x5xf32>
+  %4 = "hipdnn.pointwise"(%3, %half) {mode = "mul"} : (tensor<2x2x8x5xf32>, tensor<1x1x1x1xf32>) -> tensor<2x2x8x5xf32>
+  %5 = "hipdnn.pointwise"(%4) {mode = "identity"} : (tensor<2x2x8x5xf32>) -> tensor<2x2x8x5xf32>
+  %6 = "hipdnn.view"(%5) {offset = 0 : i64, strides = array<i64: 40, 5, 1>} : (tensor<2x2x8x5xf32>) -> tensor<4x8x5xf32>
+  %7 = "hipdnn.matmul"(%2, %6) : (tensor<4x5x8xf32>, tensor<4x8x5xf32>) -> tensor<4x5x5xf32>
+  %8 = "hipdnn.view"(%7) {offset = 0 : i64, strides = array<i64: 50, 25, 5, 1>} : (tensor<4x5x5xf32>) -> tensor<2x2x5x5xf32>
+  %9 = "hipdnn.pointwise"(%8, %m) {mode = "add"} : (tensor<2x2x5x5xf32>, tensor<2x1x5x5xf32>) -> tensor<2x2x5x5xf32>
+  %10 = "hipdnn.reduction"(%9) {mode = "MAX"} : (tensor<2x2x5x5xf32>) -> tensor<2x2x5x1xf32>
+  %11 = "hipdnn.pointwise"(%9, %10) {mode = "sub"} : (tensor<2x2x5x5xf32>, tensor<2x2x5x1xf32>) -> tensor<2x2x5x5xf32>
+  %12 = "hipdnn.pointwise"(%11) {mode = "exp"} : (tensor<2x2x5x5xf32>) -> tensor<2x2x5x5xf32>
+  %13 = "hipdnn.reduction"(%12) {mode = "ADD"} : (tensor<2x2x5x5xf32>) -> tensor<2x2x5x1xf32>
+  %14 = "hipdnn.pointwise"(%12, %13) {mode = "div"} : (tensor<2x2x5x5xf32>, tensor<2x2x5x1xf32>) -> tensor<2x2x5x5xf32>
+  %15 = "hipdnn.view"(%14) {offset = 0 : i64, strides = array<i64: 25, 5, 1>} : (tensor<2x2x5x5xf32>) -> tensor<4x5x5xf32>
+  %16 = "hipdnn.view"(%v) {offset = 0 : i64, strides = array<i64: 80, 8, 16, 1>} : (tensor<10x16xf32>) -> tensor<2x2x5x8xf32>
+  %17 = "hipdnn.pointwise"(%16) {mode = "identity"} : (tensor<2x2x5x8xf32>) -> tensor<2x2x5x8xf32>
+  %18 = "hipdnn.view"(%17) {offset = 0 : i64, strides = array<i64: 40, 8, 1>} : (tensor<2x2x5x8xf32>) -> tensor<4x5x8xf32>
+  %19 = "hipdnn.matmul"(%15, %18) : (tensor<4x5x5xf32>, tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
+  return %19 : tensor<4x5x8xf32>
+}
