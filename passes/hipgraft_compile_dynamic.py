@@ -22,6 +22,10 @@ from hipgraft.torch_to_hipdnn.constants import literal_attribute
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
 
 _LITERAL = "torch.vtensor.literal"
+_NUMBERS = ("!torch.bool", "!torch.int", "!torch.list<int>")
+_ELEMENTS = ("torch.aten.Int.Tensor", "torch.aten.item")
+_MEASURED = ("torch.aten.arange.start_step", "torch.aten.slice.Tensor")
+_SELECTIONS = ("torch.aten.masked_select", "torch.aten.nonzero")
 _OTHER_WAY = "compile it for given extents by --specialize"
 
 
@@ -31,6 +35,27 @@ def _is_dynamic(function: ir.Operation) -> bool:
         return False
     text = str(function.attributes["function_type"])
     return "!torch." in text and "?" in text
+
+
+def _blame_values(function: ir.Operation) -> None:
+    """Raises an error at the first op whose result has a shape that values of tensors decide."""
+    for op in [op.operation for op in function.regions[0].blocks[0].operations]:
+        extents = [one for one in op.operands if op.name in _MEASURED or _is_list(one)]
+        if op.name in _SELECTIONS or any(map(_is_value, extents)):
+            message = f"'{op.name}' op has a result whose shape depends on values of tensors"
+            raise PassFailure(message, op)
+
+
+def _is_list(value: ir.Value) -> bool:
+    return str(value.type) == "!torch.list<int>"
+
+
+def _is_value(value: ir.Value) -> bool:
+    """Whether an integer, or one in a list, is made of an element of a tensor."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or not str(value.type).startswith(_NUMBERS):
+        return False
+    return owner.name in _ELEMENTS or any(map(_is_value, owner.operands))
 
 
 def _hoist_constants(function: ir.Operation) -> list[ir.Attribute]:
@@ -103,7 +128,8 @@ class HipgraftCompileDynamicPass(Pass):
         laid out by IREE.
 
     Errors:
-        A function does not compile, or its schedule needs more than launches, copies and fills,
+        An op has a result whose shape depends on values of tensors, at the op. A function does not
+        compile, or its schedule needs more than launches, copies and fills,
         at the function.
 
     Source:
@@ -124,6 +150,7 @@ class HipgraftCompileDynamicPass(Pass):
             try:
                 self._compile(function, constants, state)
             except CodegenError as error:
+                _blame_values(function)
                 name = ir.StringAttr(function.attributes["sym_name"]).value
                 raise PassFailure(
                     f"'func.func' op '@{name}' has dynamic shapes and does not compile: "

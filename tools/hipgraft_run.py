@@ -86,14 +86,11 @@ def _run(flags: argparse.Namespace) -> int:
 
 def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> list[Array]:
     from hipgraft.runtime.bundle import is_bundle, load
-    from hipgraft.runtime.session import Session
 
     if is_bundle(flags.model):
         with load(flags.model) as bundle:
-            variants = bundle.recordings(device.architecture)
-            inputs = _inputs(flags, {one.variant: one.inputs for one in variants}, given)
-            with Session(variants, device) as session:
-                return _run_session(flags, session, inputs)
+            inputs = _inputs(flags, bundle.inputs(device.architecture), given)
+            return _run_session(flags, bundle.load(device), inputs)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
     from hipgraft.runtime.dynamic import input_tensors

@@ -11,7 +11,7 @@ from hipgraft.codegen import dynamic_functions
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.dialects import hipdnn
 from hipgraft.grafting import CompiledGraph, graft
-from hipgraft.runtime.entry import EXTENTS, SYMBOLS, symbols
+from hipgraft.runtime.entry import EXTENTS, RANGES, SYMBOLS, symbols
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,9 @@ class DynamicProgram:
         if kernel.format != "vmfb":
             targets = ir.ArrayAttr.get([ir.StringAttr.get(kernel.target)])
             main.attributes["hipgraft.targets"] = targets
-        if SYMBOLS in self.old.attributes:
-            main.attributes[SYMBOLS] = self.old.attributes[SYMBOLS]
+        for noted in (SYMBOLS, RANGES):
+            if noted in self.old.attributes:
+                main.attributes[noted] = self.old.attributes[noted]
 
 
 def _tensor(memref: ir.Type) -> ir.Type:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hipgraft import ir_io
 from hipgraft.bindings import ir
 from hipgraft.outputs import replacing
-from hipgraft.runtime.entry import VARIANT_OF, variant_name
+from hipgraft.runtime.entry import VARIANT_OF, extents_of, variant_name
 from hipgraft.runtime.host_form import (
     constants_of,
     externalize_constants,
@@ -32,6 +32,8 @@ class LoweredHost:
             inputs, then constants, then results.
         constants: symbols of the constants, as they were in the host program.
         results: how many arguments are results.
+        extents: symbol of the function that computes the results' extents from the inputs, of a
+            program of dynamic shapes; else empty.
     """
 
     text: str
@@ -39,6 +41,7 @@ class LoweredHost:
     variants: dict[str, tuple[Tensor, ...]]
     constants: tuple[str, ...]
     results: int
+    extents: str = ""
 
     @property
     def inputs(self) -> int:
@@ -74,6 +77,7 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
             op.erase()
         (function,) = add_dispatchers(copy, trailing=constants) or functions
         function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+        extents = _publish_extents(function)
         taken = [name for name in constants_of(function) if name in constants]
         return LoweredHost(
             text=lower(copy),
@@ -84,7 +88,20 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
             },
             constants=tuple(taken),
             results=ir.IntegerAttr(function.attributes["hipgraft.results"]).value,
+            extents=extents,
         )
+
+
+def _publish_extents(function: ir.Operation) -> str:
+    """Makes the function that computes the extents of results callable, if there is one."""
+    extents = extents_of(function)
+    if extents is None:
+        return ""
+    name = f"{ir.StringAttr(function.attributes['sym_name']).value}_extents"
+    extents.attributes["sym_name"] = ir.StringAttr.get(name)
+    extents.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    del extents.attributes["sym_visibility"]
+    return name
 
 
 def _tensor_of_global(op: ir.Operation) -> Tensor:

@@ -38,6 +38,7 @@ def object_header(lowered: LoweredHost, guard: str) -> str:
         "   constants, once. Link with a library of MLIR's GPU runtime (mgpu*). */",
         f"void _mlir_ciface_{entry}(\n    {arguments});",
         "",
+        *_extents(lowered),
         "#ifdef __cplusplus",
         "}",
         "#endif",
@@ -55,6 +56,26 @@ def _descriptor(rank: int) -> str:
         f"typedef struct {{ void *allocated; void *aligned; int64_t offset;{arrays} }} {name};\n"
         "#endif"
     )
+
+
+def _extents(lowered: LoweredHost) -> Iterator[str]:
+    """Declares the function that computes the results' extents, of dynamic shapes."""
+    (tensors, *_) = lowered.variants.values()
+    results = tensors[len(tensors) - lowered.results :]
+    if not lowered.extents or not any(one.shape for one in results):
+        return
+    inputs = list(_arguments(lowered))[: lowered.inputs]
+    fields = [
+        f"int64_t result_{n}[{len(one.shape)}];" for n, one in enumerate(results) if one.shape
+    ]
+    name, parameters = lowered.extents, ",\n    ".join(inputs)
+    yield "/* Computes the extents of the results from the sizes of the inputs. */"
+    if sum(len(one.shape) for one in results) == 1:
+        yield f"int64_t _mlir_ciface_{name}(\n    {parameters});"
+    else:
+        yield f"typedef struct {{ {' '.join(fields)} }} {name};"
+        yield f"void _mlir_ciface_{name}(\n    {name} *extents,\n    {parameters});"
+    yield ""
 
 
 def _arguments(lowered: LoweredHost) -> Iterator[str]:

@@ -27,7 +27,8 @@ from hipgraft.program_cache import CachedProgram, find_program, keep_program, pr
 from hipgraft.registry import PipelineElement
 from hipgraft.report import Report
 from hipgraft.runner import Runner
-from hipgraft.runtime.bundle import write_bundle
+from hipgraft.runtime.bundle import write_bundle, write_host_bundle
+from hipgraft.runtime.host_bytecode import host_bytes
 from hipgraft.runtime.recording import Recording
 from hipgraft.runtime.runnable import Runnable
 from hipgraft.runtime.session import Session
@@ -107,11 +108,18 @@ class Program(Runnable):
     def save_bundle(self, path: str | Path) -> None:
         """Writes the program with its constants as one file, which runs without the compiler.
 
+        One of dynamic shapes still needs MLIR's bindings, by which its host program is interpreted.
+
         Raises:
             HipgraftError: the file cannot be written, or the program is not compiled to its end.
         """
+        metadata = {"extra_flags": self.config.extra_flags}
+        if frontends.has_symbols(self.module):
+            host = host_bytes(self.module)
+            write_host_bundle(path, host, self.config.target, metadata)
+            return
         recordings = [one for target in self.config.target for one in self.recordings(target)]
-        write_bundle(path, recordings, {"extra_flags": self.config.extra_flags})
+        write_bundle(path, recordings, metadata)
 
     def save_object(self, path: str | Path) -> None:
         """Writes an object file of the host program, and a C header beside it.

@@ -148,6 +148,7 @@ def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
         ([x, mask[:, :4]], "input #1 has extent 4 for 'seq', which is 5 before"),
         ([x[:, :, :8], mask], r"input #0 has shape \[2, 5, 8\]; expected memref<\?x\?x24xf32>"),
         ([x], "takes 2 inputs, but 1 were given"),
+        ([x[:, :0], mask[:, :0]], "input #0 has extent 0 for 'seq', which must be positive"),
     ]
     device = NullDevice("gfx942")
     with Executor(program.module, device) as executor, Jit(program.module, device) as jit:
@@ -166,10 +167,25 @@ def test_what_needs_extents(tmp_path: Path) -> None:
     assert "--specialize batch=N,M" in error.value.notes[0]
     with pytest.raises(HipgraftError, match="without extents: 'seq'"):
         hipgraft.compile(model, "gfx942", specialize={"batch": [1, 2]})
-    program = hipgraft.compile(model, "gfx942")
-    with pytest.raises(HipgraftError, match="given extents by --specialize"):
-        program.save_bundle(tmp_path / "m.hgb")
-    assert not (tmp_path / "m.hgb").exists()
+
+
+@pytest.mark.parametrize("target", ["cpu", pytest.param("gfx942", marks=requires_emulator)])
+def test_bundles(target: str, tmp_path: Path) -> None:
+    """A bundle runs for any extents, with what it holds."""
+    model = save_attend(tmp_path / "model.onnx")
+    hipgraft.compile(model, target).save_bundle(tmp_path / "m.hgb")
+    device = open_device("cpu") if target == "cpu" else open_emulator(target)
+    with hipgraft.load(tmp_path / "m.hgb") as bundle:
+        for sizes in ((2, 3), (1, 17), (2, 3)):
+            given = attend_inputs(*sizes)
+            expected = reference(model, given)
+            np.testing.assert_allclose(bundle.run(given, device)[0], expected, rtol=1e-4, atol=1e-5)
+        x, mask = attend_inputs(2, 5)
+        with pytest.raises(HipgraftError, match="extent 4 for 'seq', which is 5 before"):
+            bundle.run([x, mask[:, :4]], device)
+        with pytest.raises(HipgraftError, match="its calls depend on its inputs"):
+            bundle.recordings(target)
+    device.close()
 
 
 TORCH = """
@@ -193,8 +209,15 @@ def test_torch_module_with_symbols() -> None:
     for rows in (2, 16, 5):
         x, y = (np.random.default_rng(rows).random((rows, 4)).astype(np.float16) for _ in "xy")
         np.testing.assert_array_equal(program.run([x, y], device)[0], x + y)
-    with pytest.raises(HipgraftError, match="input #1 has extent 3 for 'rows', which is 2 before"):
-        program.run([x[:2], y[:3]], device)
+    cases = [
+        (2, 3, "input #1 has extent 3 for 'rows', which is 2 before"),
+        (17, 17, "input #0 has extent 17 for 'rows', which must be from 1 to 16"),
+        (0, 0, "input #0 has extent 0 for 'rows', which must be from 1 to 16"),
+    ]
+    for one, other, message in cases:
+        x, y = np.zeros((one, 4), np.float16), np.zeros((other, 4), np.float16)
+        with pytest.raises(HipgraftError, match=message):
+            program.run([x, y], device)
     program.close()
     device.close()
 

@@ -201,6 +201,60 @@ def test_object_and_header_in_a_c_program(tmp_path: Path) -> None:
     assert done.stdout == "1 -7 2 -7 3 -7 4 -7 5 -7 6 -7 9 8 7 6 "
 
 
+DYNAMIC = """
+module attributes {gpu.container_module} {
+func.func private @main_extents(%x: memref<?x3xi16>) -> (index, index, index) {
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2 : index
+  %three = arith.constant 3 : index
+  %n = memref.dim %x, %zero : memref<?x3xi16>
+  %m = arith.muli %n, %two : index
+  return %n, %three, %m : index, index, index
+}
+func.func @main(%x: memref<?x3xi16>, %y: memref<?x3xi16>, %z: memref<?xi16>) attributes {
+    hipgraft.extents = "main_extents", hipgraft.results = 2 : i64, hipgraft.targets = ["gfx942"]} {
+  %seven = arith.constant 7 : i16
+  %start = gpu.wait async
+  %copied = gpu.memcpy async [%start] %y, %x : memref<?x3xi16>, memref<?x3xi16>
+  %filled = gpu.memset async [%copied] %z, %seven : memref<?xi16>, i16
+  gpu.wait [%filled]
+  return
+}
+}
+"""
+DYNAMIC_MAIN = (
+    MAIN[: MAIN.index("int main")]
+    + r"""
+int main(void) {
+  int16_t x[6] = {1, 2, 3, 4, 5, 6}, y[6];
+  hipgraft_memref_2 dx = {x, x, 0, {2, 3}, {3, 1}}, dy = {y, y, 0, {2, 3}, {3, 1}};
+  hipgraft_any_extents extents;
+  _mlir_ciface_hipgraft_any_extents(&extents, &dx);
+  int64_t n = extents.result_1[0];
+  int16_t *z = malloc(n * sizeof *z);
+  hipgraft_memref_1 dz = {z, z, 0, {n}, {1}};
+  _mlir_ciface_hipgraft_any(&dx, &dy, &dz);
+  printf("%d %d %d:", (int)extents.result_0[0], (int)extents.result_0[1], (int)n);
+  for (int i = 0; i < 6; ++i) printf(" %d", y[i]);
+  for (int i = 0; i < n; ++i) printf(" %d", z[i]);
+  return 0;
+}
+"""
+)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_object_of_dynamic_shapes_in_a_c_program(tmp_path: Path) -> None:
+    """Its caller learns the results' extents before it allocates them."""
+    lowered = lower_host(parse(DYNAMIC), "gfx942", entry="hipgraft_any")
+    write_object(lowered, tmp_path / "program.o")
+    (tmp_path / "program.h").write_text(object_header(lowered, "program.h"))
+    (tmp_path / "main.c").write_text(DYNAMIC_MAIN)
+    subprocess.run(["cc", "main.c", "program.o", "-o", "main"], check=True, cwd=tmp_path)
+    done = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True)
+    assert done.stdout == "2 3 4: 1 2 3 4 5 6 7 7 7 7"
+
+
 @requires_emulator
 @pytest.mark.parametrize("suffix", [".safetensors", ".irpa"])
 def test_constants_in_a_file(tmp_path: Path, suffix: str) -> None:

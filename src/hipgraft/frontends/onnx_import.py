@@ -107,6 +107,8 @@ def import_model(
         reason = str(error).strip().splitlines()[0]
         raise HipgraftError(f"cannot import: {reason}", location=str(path)) from error
     _make_literals(module)
+    with context:
+        module.body.operations[0].operation.location = ir.Location.name(path.name)
     return module
 
 

@@ -8,7 +8,7 @@ from itertools import product
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.entry import DIMS, SYMBOLS, VARIANT_OF
+from hipgraft.runtime.entry import DIMS, RANGES, SYMBOLS, VARIANT_OF
 
 Extents = Mapping[str, int]
 
@@ -108,3 +108,14 @@ def name_symbols(function: ir.Operation, names: Sequence[Sequence[str]]) -> None
     with function.context:
         rows = [ir.ArrayAttr.get([ir.StringAttr.get(name) for name in row]) for row in names]
         function.attributes[SYMBOLS] = ir.ArrayAttr.get(rows)
+
+
+def name_ranges(function: ir.Operation, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Notes the least and the largest extent of a function's dynamic dimensions, if known."""
+    if not ranges or SYMBOLS not in function.attributes:
+        return
+    with function.context:
+        rows: dict[str, ir.Attribute] = {
+            name: ir.DenseI64ArrayAttr.get(list(one)) for name, one in ranges.items()
+        }
+        function.attributes[RANGES] = ir.DictAttr.get(rows)

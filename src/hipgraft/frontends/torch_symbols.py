@@ -19,9 +19,10 @@ from hipgraft.frontends.symbols import (
     check_known,
     first_places,
     mark_variant,
+    name_ranges,
     name_symbols,
 )
-from hipgraft.runtime.entry import noted_symbols
+from hipgraft.runtime.entry import noted_ranges, noted_symbols
 from hipgraft.torch_builder import extents_and_element, vtensor_type
 
 _SYMBOL = "torch.symbolic_int"
@@ -88,11 +89,12 @@ def _fix(
     open_arguments = [argument for argument in arguments if argument.name not in shapes]
     if not dynamic:
         check_complete(_places(open_arguments), extents, where)
-    _check_ranges(function, extents)
+    ranges = _ranges(function, extents)
     for argument in arguments:
         argument.set_shape(shapes.get(argument.name), extents)
     if arguments:
         name_symbols(function, [argument.symbols() for argument in arguments])
+        name_ranges(function, ranges)
     _drop_symbols(function)
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     inputs = [argument.type for argument in function.regions[0].blocks[0].arguments]
@@ -221,18 +223,21 @@ def _shape_map(binding: ir.Operation) -> ir.AffineMap:
     return ir.AffineMapAttr(binding.attributes["shape_expressions"]).value
 
 
-def _check_ranges(function: ir.Operation, extents: Extents) -> None:
-    """Checks what the export assumed of each symbol.
+def _ranges(function: ir.Operation, extents: Extents) -> dict[str, tuple[int, int]]:
+    """What the export assumed of each symbol; extents that are given are checked.
 
     It assumes at least 2 of any dynamic dimension; 1 is refined like any other extent.
     """
+    ranges = noted_ranges(function)
     for op in [op for op in _operations(function) if op.name == _SYMBOL]:
         name = ir.StringAttr(op.attributes["symbol_name"]).value
         least = ir.IntegerAttr(op.attributes["min_val"]).value
         most = ir.IntegerAttr(op.attributes["max_val"]).value
+        ranges[name] = (1 if least == 2 else least, most)
         extent = extents.get(name, least)
-        if not (1 if least == 2 else least) <= extent <= most:
+        if not ranges[name][0] <= extent <= most:
             raise OpError(f"'{name}' is from {least} to {most}, got {extent}", op)
+    return ranges
 
 
 def _drop_symbols(function: ir.Operation) -> None:

@@ -3,7 +3,8 @@
 Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
 multiples of 4096 bytes, so that constants can be mapped, then a checksum of each piece of it. The
 header holds the recordings for each architecture, one or those of variants, and the place of each
-object and constant; equal data is stored once.
+object and constant; equal data is stored once. A program of dynamic shapes is recorded for each
+shape that it meets: its host program is in the bundle as MLIR bytecode.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.outputs import replacing
@@ -25,6 +26,10 @@ from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.recording import Buffer, Recording, Tensor
 from hipgraft.runtime.recording_json import command_from_json, command_to_json
 from hipgraft.runtime.runnable import Runnable
+
+if TYPE_CHECKING:
+    from hipgraft.bindings import ir
+    from hipgraft.runtime.session import Session
 
 MAGIC = b"\x93HIPGRFT"
 _VERSION = 3
@@ -61,15 +66,29 @@ def write_bundle(
         _program_to_json(list(variants), sections)
         for _, variants in groupby(recordings, lambda one: one.architecture)
     ]
-    header = json.dumps(
-        {
-            "metadata": dict(metadata or {}),
-            "programs": programs,
-            "sections": sections.places,
-            "data_size": sections.size,
-        },
-        separators=(",", ":"),
-    ).encode()
+    _write(path, sections, {"metadata": dict(metadata or {}), "programs": programs})
+
+
+def write_host_bundle(
+    path: str | Path, host: bytes, architectures: Sequence[str], metadata: Mapping[str, Any]
+) -> None:
+    """Writes a bundle of a program of dynamic shapes; see `write_bundle`.
+
+    Args:
+        path: of the file.
+        host: the host program with its constants, as MLIR bytecode.
+        architectures: what it is for.
+        metadata: what else to tell readers, as JSON.
+    """
+    sections = _Sections()
+    number = sections.place("host", len(host), lambda: host)
+    programs = [{"architecture": name, "host": number} for name in architectures]
+    _write(path, sections, {"metadata": dict(metadata), "programs": programs})
+
+
+def _write(path: str | Path, sections: _Sections, fields: Mapping[str, Any]) -> None:
+    places = {"sections": sections.places, "data_size": sections.size}
+    header = json.dumps({**fields, **places}, separators=(",", ":")).encode()
     with replacing(str(path)) as temporary, temporary.open("wb") as file:
         file.write(_PREFIX.pack(MAGIC, _VERSION, zlib.crc32(header), len(header)))
         file.write(header)
@@ -122,6 +141,7 @@ class Bundle(Runnable):
     def __init__(self, path: str | Path):
         super().__init__()
         self._path = str(path)
+        self._module: ir.Module | None = None
         try:
             with Path(path).open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -144,22 +164,20 @@ class Bundle(Runnable):
         """Returns the program for a device; its constants are read from the open bundle.
 
         Raises:
-            HipgraftError: there is none.
+            HipgraftError: there is none, or it has dynamic shapes.
         """
-        best = fitting(architecture, self.architectures)
-        if best is None:
+        program = self._program(architecture)
+        if "host" in program:
             raise HipgraftError(
-                f"the bundle has no program for '{architecture}'; it is for "
-                f"{', '.join(self.architectures)}",
+                "the bundle is of dynamic shapes, so that its calls depend on its inputs",
                 location=self._path,
             )
-        program = self._header["programs"][self.architectures.index(best)]
         buffers = tuple(map(self._buffer, program["buffers"]))
         objects = tuple(bytes(self._section(number)) for number in program["objects"])
         kernels = tuple((index, name) for index, name in program["kernels"])
         return tuple(
             Recording(
-                architecture=best,
+                architecture=program["architecture"],
                 inputs=tuple(map(_tensor_from_json, variant["inputs"])),
                 results=tuple(map(_tensor_from_json, variant["results"])),
                 buffers=buffers,
@@ -170,6 +188,46 @@ class Bundle(Runnable):
             )
             for variant in program["variants"]
         )
+
+    def inputs(self, architecture: str) -> dict[str, Sequence[Tensor]]:
+        """Returns the inputs of each variant of the program, with `DYNAMIC` extents where any fits.
+
+        Raises:
+            HipgraftError: there is no program for the architecture.
+        """
+        program = self._program(architecture)
+        if "host" not in program:
+            return {one.variant: one.inputs for one in self.recordings(architecture)}
+        # Only for dynamic shapes: other bundles run without MLIR.
+        from hipgraft.runtime.dynamic import input_tensors
+
+        return dict(input_tensors(self._host(program), architecture))
+
+    def _open_session(self, device: Any) -> Session:
+        program = self._program(device.architecture)
+        if "host" not in program:
+            return super()._open_session(device)
+        from hipgraft.runtime.recorder import open_session
+
+        return open_session(self._host(program), device)
+
+    def _program(self, architecture: str) -> dict[str, Any]:
+        best = fitting(architecture, self.architectures)
+        if best is None:
+            raise HipgraftError(
+                f"the bundle has no program for '{architecture}'; it is for "
+                f"{', '.join(self.architectures)}",
+                location=self._path,
+            )
+        return self._header["programs"][self.architectures.index(best)]
+
+    def _host(self, program: dict[str, Any]) -> ir.Module:
+        """The host program of dynamic shapes, parsed once."""
+        if self._module is None:
+            from hipgraft.runtime.host_bytecode import parse_host
+
+            self._module = parse_host(self._section(program["host"]))
+        return self._module
 
     def close(self) -> None:
         """Frees what the program holds on devices, and unmaps the file."""

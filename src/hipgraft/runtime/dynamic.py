@@ -8,7 +8,14 @@ from dataclasses import replace
 from hipgraft.bindings import ir
 from hipgraft.codegen.static_values import StaticValues
 from hipgraft.diagnostics import HipgraftError, OpError
-from hipgraft.runtime.entry import EXTENTS, find_functions, noted_symbols, symbols, variant_name
+from hipgraft.runtime.entry import (
+    EXTENTS,
+    extents_of,
+    find_functions,
+    noted_ranges,
+    noted_symbols,
+    variant_name,
+)
 from hipgraft.runtime.host_form import constants_of
 from hipgraft.runtime.memref import tensor_of
 from hipgraft.runtime.recording import Tensor
@@ -47,11 +54,10 @@ def inputs_of(function: ir.Operation) -> list[ir.BlockArgument]:
     return arguments[: len(arguments) - results - len(constants_of(function))]
 
 
-def tensors_of(module: ir.Module, function: ir.Operation, shapes: Sequence[Shape]) -> list[Tensor]:
+def tensors_of(function: ir.Operation, shapes: Sequence[Shape]) -> list[Tensor]:
     """Returns what the arguments of a function are, results included.
 
     Args:
-        module: of the function.
         function: a host function.
         shapes: of its inputs.
 
@@ -64,8 +70,7 @@ def tensors_of(module: ir.Module, function: ir.Operation, shapes: Sequence[Shape
     count = len(inputs_of(function))
     first_result = count + len(constants_of(function))
     _check_shapes(function, arguments[:count], shapes[:count])
-    extents = symbols(module)[ir.StringAttr(function.attributes[EXTENTS]).value]
-    numbers = _extents(extents, shapes)
+    numbers = _extents(function, shapes)
     return [
         *map(_tensor, arguments[:count], shapes),
         *map(tensor_of, arguments[count:first_result]),
@@ -82,8 +87,11 @@ def _tensor(argument: ir.Value, shape: Shape) -> Tensor:
 
 
 def _extents(function: ir.Operation, shapes: Sequence[Shape]) -> Iterator[int]:
-    """Evaluates the function that returns the extents of results."""
-    *body, terminator = [op.operation for op in function.regions[0].blocks[0].operations]
+    """Evaluates the function that returns the extents of another one's results."""
+    extents = extents_of(function)
+    if extents is None:
+        raise OpError("the function that computes its results' extents is missing", function)
+    *body, terminator = [op.operation for op in extents.regions[0].blocks[0].operations]
     known: dict[ir.Value, int] = {}
     constants = StaticValues()
     for op in [op for op in body if op.name == "memref.dim"]:
@@ -101,6 +109,7 @@ def _check_shapes(
             f"'func.func' op takes {len(inputs)} inputs, but {len(shapes)} were given", function
         )
     found: dict[str, int] = {}
+    ranges = noted_ranges(function)
     names = noted_symbols(function, len(inputs))
     for position, (argument, shape) in enumerate(zip(inputs, shapes, strict=True)):
         _check_shape(function, position, ir.MemRefType(argument.type), shape)
@@ -108,12 +117,13 @@ def _check_shapes(
             n for dim, n in enumerate(shape) if ir.MemRefType(argument.type).is_dynamic_dim(dim)
         ]
         for name, extent in zip(names[position], dynamic, strict=False):
+            least, most = ranges.get(name, (1, extent))
+            what = f"input #{position} has extent {extent}" + (f" for '{name}'" if name else "")
+            if not max(least, 1) <= extent <= most:
+                expected = f"from {least} to {most}" if name in ranges else "positive"
+                raise OpError(f"{what}, which must be {expected}", function)
             if name and found.setdefault(name, extent) != extent:
-                raise OpError(
-                    f"input #{position} has extent {extent} for '{name}', which is "
-                    f"{found[name]} before",
-                    function,
-                )
+                raise OpError(f"{what}, which is {found[name]} before", function)
 
 
 def _check_shape(function: ir.Operation, position: int, kind: ir.MemRefType, shape: Shape) -> None:

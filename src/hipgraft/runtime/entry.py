@@ -21,13 +21,20 @@ VARIANTS = "hipgraft.variants"
 SYMBOLS = "hipgraft.symbols"
 """Attribute of a function: for each argument, the names of its dynamic dimensions."""
 
+RANGES = "hipgraft.ranges"
+"""Attribute of a function: by the names of dynamic dimensions, the least and the largest extent."""
+
 EXTENTS = "hipgraft.extents"
 """Attribute of a function of dynamic shapes: the function that returns its results' extents."""
 
 
 def symbols(module: ir.Module) -> dict[str, ir.Operation]:
     """Returns the module's ops by symbol."""
-    operations = [op.operation for op in module.body.operations]
+    return _symbols_in(module.operation)
+
+
+def _symbols_in(module: ir.Operation | ir.OpView) -> dict[str, ir.Operation]:
+    operations = [op.operation for op in module.operation.regions[0].blocks[0].operations]
     named = [op for op in operations if "sym_name" in op.attributes]
     return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in named}
 
@@ -38,6 +45,15 @@ def noted_symbols(function: ir.Operation, count: int) -> list[list[str]]:
         return [[] for _ in range(count)]
     rows = [ir.ArrayAttr(row) for row in ir.ArrayAttr(function.attributes[SYMBOLS])]
     return [[ir.StringAttr(name).value for name in row] for row in rows]
+
+
+def noted_ranges(function: ir.Operation) -> dict[str, tuple[int, int]]:
+    """Returns the least and the largest extent of dynamic dimensions by name, where known."""
+    if RANGES not in function.attributes:
+        return {}
+    ranges = ir.DictAttr(function.attributes[RANGES])
+    rows = {one.name: list(ir.DenseI64ArrayAttr(one.attr)) for one in ranges}
+    return {name: (least, most) for name, (least, most) in rows.items()}
 
 
 def find_function(module: ir.Module, architecture: str) -> ir.Operation:
@@ -94,6 +110,15 @@ def variant_name(function: ir.Operation) -> str:
         return ""
     dims = ir.DictAttr(function.attributes[DIMS])
     return ", ".join(f"{one.name}={ir.IntegerAttr(one.attr).value}" for one in dims)
+
+
+def extents_of(function: ir.Operation) -> ir.Operation | None:
+    """Returns the function that computes the extents of a function's results, if it has one."""
+    module = function.parent
+    if EXTENTS not in function.attributes or module is None:
+        return None
+    name = ir.StringAttr(function.attributes[EXTENTS]).value
+    return _symbols_in(module).get(name)
 
 
 def entry_targets(module: ir.Module) -> list[str]:

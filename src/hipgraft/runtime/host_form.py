@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from hipgraft.bindings import ir
-from hipgraft.runtime.entry import entry_target, find_functions
+from hipgraft.runtime.entry import entry_target, extents_of, find_functions
 from hipgraft.runtime.kernels import objects_by_chip
 
 CONSTANTS = "hipgraft.constants"
@@ -36,8 +36,9 @@ def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
     """
     functions = find_functions(module, architecture)
     target = entry_target(functions[0], architecture)
+    kept = [*functions, *filter(None, map(extents_of, functions))]
     for op in [op.operation for op in module.body.operations]:
-        if op.name == "func.func" and op not in functions:
+        if op.name == "func.func" and op not in kept:
             op.erase()
     used = {name for function in functions for name in _launched(function)}
     for op in [op.operation for op in module.body.operations if op.operation.name == "gpu.binary"]:

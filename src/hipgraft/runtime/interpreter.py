@@ -90,7 +90,7 @@ class Executor(Closing):
         given = borders.imported(inputs, self.device, "input")
         shapes = [borders.shape_of(array) for array in given]
         function = select_function(self.functions, shapes)
-        tensors = tensors_of(self._module, function, shapes)
+        tensors = tensors_of(function, shapes)
         expected = tensors[: len(tensors) - result_count(function, len(given))]
         given = borders.match(given, expected, self.device, "input")
         frame = _Frame(self)

@@ -109,7 +109,7 @@ class Jit(Closing):
         if not is_dynamic(self._functions[chosen]):
             return tensors
         constants = tensors[lowered.inputs : len(tensors) - lowered.results]
-        known = tensors_of(self._module, self._functions[chosen], given)
+        known = tensors_of(self._functions[chosen], given)
         return [*known[: lowered.inputs], *constants, *known[len(known) - lowered.results :]]
 
     def _drop_engine(self) -> None:

@@ -125,7 +125,7 @@ class _Recorder(Executor):
     def record(self, function: ir.Operation, shapes: Sequence[Shape]) -> Recording:
         """Records one function, with the memory and code of the program still to be told."""
         names, file = parameters_of(self._module, function, self._directory)
-        tensors = tensors_of(self._module, function, shapes)
+        tensors = tensors_of(function, shapes)
         count = len(inputs_of(function))
         inputs, outputs = tensors[:count], tensors[count + len(names) :]
         held = [
