@@ -79,6 +79,8 @@ class OptDriver:
         check_names("mlir-print-ir-after", flags.mlir_print_ir_after, self.context)
 
     def _read(self) -> None:
+        if ir_io.is_bytecode_file(self.flags.input):
+            return  # MLIR maps it
         self.data = ir_io.read_bytes(self.flags.input)
         if not ir_io.is_bytecode(self.data):
             self.text = ir_io.decode(self.data, self.name)

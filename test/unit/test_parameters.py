@@ -116,10 +116,13 @@ def test_a_type_that_safetensors_lacks(tmp_path: Path) -> None:
     assert bytes(ParameterFile(tmp_path / "odd.irpa").read("z", 16)) == expected
 
 
-def test_weights_stay_in_their_files(tmp_path: Path) -> None:
-    """A compilation maps external data, and writes it a constant at a time."""
+@pytest.mark.parametrize("inside", [False, True])
+def test_weights_stay_in_their_files(tmp_path: Path, inside: bool) -> None:
+    """A compilation maps weights, also those inside of a model, and writes one at a time."""
     extents, count, nbytes = (512, 1 << 14), 6, 4 * 512 << 14
     path = external_weights(tmp_path / "model.onnx", extents, count)
+    if inside:
+        path = one_file(path)
     before = anonymous_bytes()
     peaks: list[int] = []
     program = compile(path, "gfx942", on_stage=lambda *_: peaks.append(anonymous_bytes()))
@@ -161,6 +164,16 @@ def external_weights(path: Path, extents: tuple[int, int], count: int) -> Path:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, path)
     return path
+
+
+def one_file(path: Path) -> Path:
+    """Saves a model again, with its weights inside, and returns a link to it elsewhere."""
+    whole = path.with_name("whole.onnx")
+    onnx.save(onnx.load(path), whole)
+    link = path.parent / "elsewhere" / "linked.onnx"
+    link.parent.mkdir()
+    link.symlink_to(whole)
+    return link
 
 
 def anonymous_bytes() -> int:

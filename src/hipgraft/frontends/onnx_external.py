@@ -1,4 +1,4 @@
-"""Tensors of an ONNX model whose data lies in another file: mapped, never read as a whole."""
+"""Tensors of an ONNX model whose data is external: mapped, never read as a whole."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
-# Those whose elements lie in a file as NumPy holds them, and that no reader needs as bits.
-_MAPPED = frozenset(
+MAPPED = frozenset(
     {
         TensorProto.FLOAT,
         TensorProto.FLOAT16,
@@ -27,6 +26,7 @@ _MAPPED = frozenset(
         TensorProto.UINT64,
     }
 )
+"""Types whose elements lie in a file as NumPy holds them, and that no reader needs as bits."""
 
 
 @dataclass(frozen=True)
@@ -50,26 +50,27 @@ class Place:
 
 def external_bytes(tensor: TensorProto) -> int:
     """Returns the size of a tensor that can be mapped, 0 for any other."""
-    if not uses_external_data(tensor) or tensor.data_type not in _MAPPED:
+    if not uses_external_data(tensor) or tensor.data_type not in MAPPED:
         return 0
     return helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * math.prod(tensor.dims)
 
 
-def place_of(tensor: TensorProto, directory: Path) -> Place:
+def place_of(tensor: TensorProto, model: Path) -> Place:
     """Returns where the data of a tensor lies.
 
     Args:
         tensor: one that can be mapped.
-        directory: of the model, which holds the file.
+        model: the file that it was read from, and beside which the data lies or in which.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no file below the directory, or shorter than the tensor.
+        ValueError: it is no file below the model's directory, or shorter than the tensor.
     """
     info, nbytes = ExternalDataInfo(tensor), external_bytes(tensor)
-    root = directory.resolve()
+    root = model.parent.resolve()
     path = (root / info.location).resolve(strict=True)
-    if not path.is_relative_to(root) or not path.is_file():
+    is_below = path.is_relative_to(root) and path.is_file()
+    if not is_below and info.location != model.name:
         raise ValueError(f"'{info.location}' is no file below the model's directory")
     offset = info.offset or 0
     stated = nbytes if info.length is None else info.length

@@ -39,17 +39,17 @@ class _Constants(onnx_importer.ContextCache):
     Args:
         context: of the attributes.
         resources: those made so far, by type and elements; equal ones are made once.
-        directory: of the model.
+        model: the file that it was read from.
     """
 
-    def __init__(self, context: ir.Context, resources: Resources, directory: Path):
+    def __init__(self, context: ir.Context, resources: Resources, model: Path):
         super().__init__(context)
         self._resources = resources
-        self._directory = directory
+        self._model = model
 
     def tensor_proto_to_attr(self, tp: onnx.TensorProto) -> ir.Attribute:
         if external_bytes(tp):
-            place = place_of(tp, self._directory)
+            place = place_of(tp, self._model)
             return self._resource(tp, place, place.read)
         array = np.ascontiguousarray(numpy_helper.to_array(tp)).reshape(tuple(tp.dims))
         tensor_type = self.tensor_proto_to_builtin_type(tp)
@@ -95,7 +95,7 @@ def import_model(
     model.graph.name = "main"
     info = onnx_importer.ModelInfo(model)
     module = info.create_module(context=context)
-    cache = _Constants(context, {} if resources is None else resources, path.parent)
+    cache = _Constants(context, {} if resources is None else resources, path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a value without a type: the importer only warns

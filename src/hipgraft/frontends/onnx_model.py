@@ -15,6 +15,7 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference, version_c
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.frontends.onnx_external import external_bytes, place_of
 from hipgraft.frontends.onnx_folding import fold_constants
+from hipgraft.frontends.onnx_inline import surroundings
 from hipgraft.frontends.onnx_limits import refusal
 from hipgraft.frontends.onnx_reshapes import settle_reshapes
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_places
@@ -25,6 +26,7 @@ OLDEST_OPSET = 13
 _UPGRADED_OPSET = 17
 _EXPANDED = ("Attention", "RMSNormalization", "RotaryEmbedding")
 _LARGE = 1 << 16  # bytes; weights above it are set aside while shapes are inferred
+_MAPPED = 64 << 20  # bytes of a file whose weights stay in it
 
 
 def read_model(
@@ -78,7 +80,7 @@ def _one_line(error: Exception) -> str:
 
 def _parse(path: Path) -> onnx.ModelProto:
     try:
-        model = onnx.load(path, load_external_data=False)
+        model = _load(path)
     except DecodeError as error:
         raise _at(path, "not an ONNX model, or a truncated one") from error
     except OSError as error:
@@ -88,12 +90,18 @@ def _parse(path: Path) -> onnx.ModelProto:
     return model
 
 
+def _load(path: Path) -> onnx.ModelProto:
+    if path.stat().st_size < _MAPPED:
+        return onnx.load(path, load_external_data=False)
+    return onnx.ModelProto.FromString(surroundings(path))
+
+
 def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], path: Path) -> None:
     """Reads what lies in other files, except weights that the importer maps."""
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in filter(external_bytes, weights):
-            place_of(tensor, path.parent)
+            place_of(tensor, path)
     except (OSError, ValueError, checker.ValidationError) as error:
         raise _at(path, f"external data is missing or invalid: {_one_line(error)}") from error
 
