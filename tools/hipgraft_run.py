@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
     add("--benchmark", type=int, default=0, metavar="N", help="time N runs on the device")
+    add("--profile", type=int, default=0, metavar="N", help="time each kernel in N runs")
     add("--target", default="", metavar="ARCH", help="by default the device's architecture")
     add(
         "--input",
@@ -115,14 +116,17 @@ def _run_session(
     if flags.benchmark:
         timing = session.benchmark(inputs, iterations=flags.benchmark)
         sys.stdout.write(f"{timing}\n")
+    if flags.profile:
+        sys.stdout.write(f"{session.profile(inputs, iterations=flags.profile)}\n")
     return outputs
 
 
 def _check_runtime(flags: argparse.Namespace) -> None:
     from hipgraft.runtime.bundle import is_bundle
 
-    if flags.runtime != RUNTIMES[0] and flags.benchmark:
-        raise HipgraftError(f"--benchmark times --runtime={RUNTIMES[0]} only")
+    for name in ("benchmark", "profile"):
+        if flags.runtime != RUNTIMES[0] and getattr(flags, name):
+            raise HipgraftError(f"--{name} times --runtime={RUNTIMES[0]} only")
     if flags.runtime != RUNTIMES[0] and is_bundle(flags.model):
         raise HipgraftError(f"a bundle runs by --runtime={RUNTIMES[0]} only")
 

@@ -22,7 +22,7 @@ typedef struct { const float *x; float *y; int n; } Arguments;
 typedef struct { Arguments *launches; int count; } Graph;
 
 static char failing[64];
-static int countdown, live, current = -1;
+static int countdown, live, launched, current = -1;
 static Graph *capturing;
 static int stream_object;
 
@@ -121,6 +121,7 @@ int FUNCTION(cuModuleGetFunction, hipModuleGetFunction)(void **function, char *m
 }
 
 static void execute(Arguments arguments) {
+  ++launched;
   for (int i = 0; i < arguments.n; ++i) arguments.y[i] = 2 * arguments.x[i];
 }
 
@@ -181,6 +182,33 @@ int FUNCTION(cuGraphLaunch, hipGraphLaunch)(Graph *graph, void *stream) {
   for (int i = 0; i < graph->count; ++i) execute(graph->launches[i]);
   return stream != &stream_object;
 }
+// Events tell the number of launches before them, as so many milliseconds.
+int FUNCTION(cuEventCreate, hipEventCreateWithFlags)(int **event, unsigned flags) {
+  CALL("create_event");
+  *event = calloc(1, sizeof **event);
+  ++live;
+  return flags;
+}
+int FUNCTION(cuEventRecord, hipEventRecord)(int *event, void *stream) {
+  CALL("record_event");
+  if (capturing) return INVALID;
+  *event = launched;
+  return stream != &stream_object;
+}
+#ifndef FAKE_HIP
+int cuEventRecordWithFlags(int *event, void *stream, unsigned flags) {
+  CALL("record_event");
+  if (!capturing || flags != 1) return INVALID;
+  *event = capturing->count;
+  return stream != &stream_object;
+}
+#endif
+int FUNCTION(cuEventElapsedTime, hipEventElapsedTime)(float *milliseconds, int *start, int *end) {
+  CALL("elapsed");
+  *milliseconds = *end - *start;
+  return 0;
+}
+int FUNCTION(cuEventDestroy_v2, hipEventDestroy)(int *event) { free(event); --live; return 0; }
 static int drop(Graph *graph) {
   free(graph->launches);
   free(graph);

@@ -105,6 +105,27 @@ def test_runs_by_launches_and_by_graph(driver: FakeDriver) -> None:
     assert driver.live == 0
 
 
+def test_profile(driver: FakeDriver) -> None:
+    """Each launch takes a millisecond by the driver's events: in a graph, or on HIP without one."""
+    device = driver.open()
+    with Session(program(driver.kind), device) as session:
+        profile = session.profile([X], iterations=2)
+        assert [(row.name, row.grid, row.calls) for row in profile.rows] == [
+            ("double_it", (1, 1, 1), 3)
+        ]
+        assert profile.microseconds == 3000
+        *_, row, total = str(profile).splitlines()
+        assert row.split() == ["3000.0", "100.0%", "3", "1000.0", "double_it", "[1", "1", "1]"]
+        assert total.split() == ["3000.0", "100.0%", "3"]
+        for name in ("create_event", "record_event", "elapsed"):
+            driver.fail(name, 2)
+            with pytest.raises(HipgraftError, match="failed: invalid argument"):
+                session.profile([X])
+        np.testing.assert_array_equal(session.run([X])[0], 4 * X)
+    device.close()
+    assert driver.live == 0
+
+
 def test_chosen_device(driver: FakeDriver) -> None:
     device = driver.open(1)
     assert driver.library.fake_device() == 1

@@ -59,12 +59,16 @@ class PreparedCalls:
         prepared = self._prepared_for(addresses)
         prepared.runs += 1
         if prepared.graph is None and self._replay and prepared.runs > 1:
-            prepared.graph = self._capture(prepared.calls)
+            prepared.graph = capture(self._device, prepared.calls)
         if prepared.graph is not None:
             self._device.replay(prepared.graph)
             return
         for call in prepared.calls:
             call()
+
+    def prepared(self, addresses: tuple[int, ...]) -> Sequence[Callable[[], None]]:
+        """Returns what makes each call of a run on the buffers at `addresses`, in order."""
+        return self._prepared_for(addresses).calls
 
     def clear(self) -> None:
         """Drops what was prepared."""
@@ -80,16 +84,6 @@ class PreparedCalls:
             calls = [self._prepare(command, addresses) for command in self._commands]
             self._prepared[addresses] = _Prepared(calls)
         return self._prepared[addresses]
-
-    def _capture(self, calls: Sequence[Callable[[], None]]) -> Any:
-        self._device.begin_capture()
-        try:
-            for call in calls:
-                call()
-        except BaseException:
-            self._device.free_graph(self._device.end_capture())
-            raise
-        return self._device.end_capture()
 
     def _prepare(self, command: Command, addresses: Sequence[int]) -> Callable[[], None]:
         device = self._device
@@ -121,6 +115,18 @@ class PreparedCalls:
         if isinstance(self._device, PreparingDevice):
             return self._device.prepare_launch(*arguments)
         return partial(self._device.launch, *arguments)
+
+
+def capture(device: CapturingDevice, calls: Sequence[Callable[[], None]]) -> Any:
+    """Makes calls while a device captures, and returns their graph."""
+    device.begin_capture()
+    try:
+        for call in calls:
+            call()
+    except BaseException:
+        device.free_graph(device.end_capture())
+        raise
+    return device.end_capture()
 
 
 def _at(pointer: Pointer, addresses: Sequence[int]) -> int:

@@ -32,6 +32,13 @@ _SYMBOLS = {
     "free_executable_graph": "cuGraphExecDestroy",
     "free_graph": "cuGraphDestroy",
 }
+_EVENTS = {
+    "create_event": "cuEventCreate",
+    "record_event": "cuEventRecord",
+    "record_event_in_graph": "cuEventRecordWithFlags",
+    "elapsed": "cuEventElapsedTime",
+    "free_event": "cuEventDestroy_v2",
+}
 _COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _PLAIN_SHARED_SIZE = 48 * 1024  # what a kernel may have without asking
@@ -39,7 +46,7 @@ _PLAIN_SHARED_SIZE = 48 * 1024  # what a kernel may have without asking
 
 class _CudaApi(DriverApi):
     def __init__(self, libraries: tuple[str, ...]):
-        super().__init__("cuda", libraries, _SYMBOLS)
+        super().__init__("cuda", libraries, _SYMBOLS, _EVENTS)
 
     def error_text(self, status: int) -> str:
         text = c_char_p()
@@ -63,6 +70,7 @@ class CudaDevice(DriverDevice):
     """
 
     dlpack_type = dlpack.CUDA
+    has_events_in_graphs = True
 
     def __init__(self, index: int = 0, library: str = ""):
         api = _CudaApi((library,) if library else _LIBRARIES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,17 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "free_graph": (c_void_p,),
 }
 
+# The same of what only profiles need; an older driver may lack it.
+_EVENT_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
+    "create_event": (c_void_p, c_uint),
+    "record_event": (c_void_p, c_void_p),
+    "record_event_in_graph": (c_void_p, c_void_p, c_uint),
+    "elapsed": (c_void_p, c_void_p, c_void_p),
+    "free_event": (c_void_p,),
+}
+_EVENT_PLAIN = 0
+_EVENT_IN_GRAPH = 1  # CU_EVENT_RECORD_EXTERNAL
+
 
 class DriverApi:
     """A driver's library.
@@ -59,13 +70,21 @@ class DriverApi:
         kind: `cuda` or `hip`.
         libraries: file names to try, in order.
         symbols: the driver's names of what `_SIGNATURES` lists.
+        events: likewise of what `_EVENT_SIGNATURES` lists.
 
     Raises:
-        HipgraftError: no library can be loaded, or it lacks a function.
+        HipgraftError: no library can be loaded, or it lacks a function of `symbols`.
     """
 
-    def __init__(self, kind: str, libraries: Sequence[str], symbols: Mapping[str, str]):
+    def __init__(
+        self,
+        kind: str,
+        libraries: Sequence[str],
+        symbols: Mapping[str, str],
+        events: Mapping[str, str],
+    ):
         self.kind = kind
+        self._events = events
         self._library = _load(kind, libraries)
         self._symbols = symbols
         self._functions = {name: self.function(symbol) for name, symbol in symbols.items()}
@@ -88,6 +107,16 @@ class DriverApi:
             HipgraftError: the driver reports an error, which the message gives in its words.
         """
         self.check(self._functions[name](*arguments), self._symbols[name])
+
+    def call_event(self, name: str, *arguments: Any) -> None:
+        """Calls a function by the name in `_EVENT_SIGNATURES`.
+
+        Raises:
+            HipgraftError: the driver reports an error, or has no such function.
+        """
+        function = self.function(self._events[name])
+        function.argtypes = _EVENT_SIGNATURES[name]
+        self.check(function(*arguments), self._events[name])
 
     def bind(self, name: str) -> tuple[Any, str]:
         """Returns a function by the name in `_SIGNATURES`, and the driver's name of it."""
@@ -123,6 +152,7 @@ class DriverDevice:
     """
 
     dlpack_type: ClassVar[int]
+    has_events_in_graphs: ClassVar[bool]
 
     def __init__(self, api: DriverApi, architecture: str, index: int):
         self.architecture = architecture
@@ -130,6 +160,7 @@ class DriverDevice:
         self._api = api
         self._allocations: set[int] = set()
         self._modules: list[c_void_p] = []
+        self._is_capturing = False
         self._stream = c_void_p()
         # Flags 0: ordered after the default stream, on which other libraries work.
         api.call("create_stream", byref(self._stream), 0)
@@ -255,10 +286,12 @@ class DriverDevice:
     def begin_capture(self) -> None:
         """Makes calls be recorded instead of run."""
         self._api.call("begin_capture", self._stream, _CAPTURE_MODE_THREAD_LOCAL)
+        self._is_capturing = True
 
     def end_capture(self) -> c_void_p:
         """Ends it and returns the executable graph."""
         graph, executable = c_void_p(), c_void_p()
+        self._is_capturing = False
         self._api.call("end_capture", self._stream, byref(graph))
         try:
             self._api.call("instantiate", byref(executable), graph, _INSTANTIATE_PLAIN)
@@ -273,6 +306,30 @@ class DriverDevice:
     def free_graph(self, graph: c_void_p) -> None:
         """Frees what `end_capture` returned."""
         self._api.call("free_executable_graph", graph)
+
+    def create_event(self) -> c_void_p:
+        """Returns a new event."""
+        event = c_void_p()
+        self._activate()
+        self._api.call_event("create_event", byref(event), _EVENT_PLAIN)
+        return event
+
+    def record_event(self, event: c_void_p) -> None:
+        """Puts an event behind the calls so far."""
+        if self._is_capturing:
+            self._api.call_event("record_event_in_graph", event, self._stream, _EVENT_IN_GRAPH)
+        else:
+            self._api.call_event("record_event", event, self._stream)
+
+    def elapsed(self, start: c_void_p, end: c_void_p) -> float:
+        """Returns the microseconds between two events, both of which were reached."""
+        milliseconds = c_float()
+        self._api.call_event("elapsed", byref(milliseconds), start, end)
+        return 1e3 * milliseconds.value
+
+    def free_event(self, event: c_void_p) -> None:
+        """Frees what `create_event` returned."""
+        self._api.call_event("free_event", event)
 
     def close(self) -> None:
         """Frees all memory, code and the stream."""

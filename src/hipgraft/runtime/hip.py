@@ -35,13 +35,19 @@ _SYMBOLS = {
     "free_executable_graph": "hipGraphExecDestroy",
     "free_graph": "hipGraphDestroy",
 }
+_EVENTS = {
+    "create_event": "hipEventCreateWithFlags",
+    "record_event": "hipEventRecord",
+    "elapsed": "hipEventElapsedTime",
+    "free_event": "hipEventDestroy",
+}
 _PROPERTIES_SIZE = 4096  # more than `hipDeviceProp_t` of any release
 _ARCHITECTURE = re.compile(rb"gfx[0-9a-f]{3,}")
 
 
 class _HipApi(DriverApi):
     def __init__(self, libraries: tuple[str, ...]):
-        super().__init__("hip", libraries, _SYMBOLS)
+        super().__init__("hip", libraries, _SYMBOLS, _EVENTS)
         self._error_string = self.function("hipGetErrorString")
         self._error_string.restype = c_char_p
 
@@ -66,6 +72,7 @@ class HipDevice(DriverDevice):
     """
 
     dlpack_type = dlpack.ROCM
+    has_events_in_graphs = False  # HIP got `hipEventRecordWithFlags` with ROCm 7
 
     def __init__(self, index: int = 0, library: str = ""):
         library = library or os.environ.get("HIPGRAFT_LIBAMDHIP64", "")

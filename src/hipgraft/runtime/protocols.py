@@ -133,6 +133,33 @@ class CapturingDevice(Protocol):
 
 
 @runtime_checkable
+class EventDevice(Protocol):
+    """A device that tells the time between points among its calls.
+
+    Attributes:
+        has_events_in_graphs: whether events can be recorded while a graph is captured.
+    """
+
+    has_events_in_graphs: bool
+
+    def create_event(self) -> Any:
+        """Returns a new event."""
+        ...
+
+    def record_event(self, event: Any) -> None:
+        """Puts an event behind the calls so far."""
+        ...
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """Returns the microseconds between two events, both of which were reached."""
+        ...
+
+    def free_event(self, event: Any) -> None:
+        """Frees what `create_event` returned."""
+        ...
+
+
+@runtime_checkable
 class PreparingDevice(Protocol):
     """A device that spares repeated launches the conversion of their arguments."""
 

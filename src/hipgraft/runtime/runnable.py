@@ -12,6 +12,7 @@ from hipgraft.closing import Closing
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.devices import open_device
+from hipgraft.runtime.profiling import Profile
 from hipgraft.runtime.recording import Recording
 from hipgraft.runtime.session import Session
 from hipgraft.runtime.timing import Timing
@@ -101,6 +102,12 @@ class Runnable(Closing):
     ) -> Timing:
         """Times runs on inputs that are already on the device; see `Session.benchmark`."""
         return self.load(device).benchmark(inputs, iterations=iterations)
+
+    def profile(
+        self, inputs: Sequence[Any], device: Any = "cpu", *, iterations: int = 20
+    ) -> Profile:
+        """Times each call of a run; see `Session.profile`."""
+        return self.load(device).profile(inputs, iterations=iterations)
 
     def close(self) -> None:
         """Frees what the program holds on devices, and closes those that it opened itself."""

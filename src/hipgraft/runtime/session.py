@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeAlias
 
 from hipgraft.closing import Closing
@@ -15,6 +15,7 @@ from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.blocks import Blocks
 from hipgraft.runtime.borders import Array, DeviceArray
 from hipgraft.runtime.calls import PreparedCalls
+from hipgraft.runtime.profiling import Profile, profile_calls
 from hipgraft.runtime.protocols import Device, GraphDevice, unload
 from hipgraft.runtime.recording import Recording, Tensor
 from hipgraft.runtime.selection import select
@@ -194,6 +195,19 @@ class Session(Closing):
             return self._benchmark(inputs, iterations, warmup, batch)
 
     def _benchmark(self, inputs: Sequence[Any], iterations: int, warmup: int, batch: int) -> Timing:
+        seconds: list[float] = []
+        with self._resident(inputs) as (variant, addresses):
+            for _ in range(warmup + iterations):
+                start = time.perf_counter()
+                for _ in range(batch):
+                    self.enqueue(addresses, variant)
+                self.device.synchronize()
+                seconds.append((time.perf_counter() - start) / batch)
+        return Timing(tuple(1e6 * second for second in seconds[warmup:]))
+
+    @contextmanager
+    def _resident(self, inputs: Sequence[Any]) -> Generator[tuple[int, list[int]], None, None]:
+        """Has the inputs on the device; gives the variant, and addresses of inputs and results."""
         given = borders.imported(inputs, self.device, "input")
         variant = self._select(given)
         tensors = self.variants[variant].inputs
@@ -202,18 +216,24 @@ class Session(Closing):
             array if isinstance(array, DeviceArray) else self.upload(array, tensor)
             for array, tensor in zip(given, tensors, strict=True)
         ]
-        addresses = [*(one.address for one in resident), *self._staging.addresses[len(resident) :]]
-        seconds: list[float] = []
-        for _ in range(warmup + iterations):
-            start = time.perf_counter()
-            for _ in range(batch):
-                self.enqueue(addresses, variant)
-            self.device.synchronize()
-            seconds.append((time.perf_counter() - start) / batch)
-        for one, original in zip(resident, given, strict=True):
-            if one is not original:
-                one.close()
-        return Timing(tuple(1e6 * second for second in seconds[warmup:]))
+        results = self._staging.addresses[len(resident) :]
+        try:
+            yield variant, [*(one.address for one in resident), *results]
+        finally:
+            for one, original in zip(resident, given, strict=True):
+                if one is not original:
+                    one.close()
+
+    def profile(self, inputs: Sequence[Any], *, iterations: int = 20) -> Profile:
+        """Times each call of a run, on inputs that are already on the device.
+
+        Args:
+            inputs: as for `run`.
+            iterations: how often the time is taken.
+        """
+        with self._lock, self._resident(inputs) as (variant, addresses):
+            calls = self._calls[variant].prepared((*addresses, *self._own.addresses))
+            return profile_calls(self.device, self.variants[variant], calls, iterations)
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> int:
         given = [borders.shape_of(array) for array in inputs]

@@ -1,0 +1,145 @@
+"""What each call of a program takes on a device."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, pairwise
+from typing import Any
+
+from hipgraft.runtime.calls import capture
+from hipgraft.runtime.protocols import CapturingDevice, EventDevice
+from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Recording
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the equal calls of a run take together.
+
+    Attributes:
+        name: of the kernel, or `fill`, `copy`, or the graph on a device that runs whole ones.
+        grid: workgroups of a launch; empty for others.
+        calls: how many there are in a run.
+        microseconds: of all of them.
+    """
+
+    name: str
+    grid: tuple[int, ...]
+    calls: int
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The calls of a run by what they take, the costliest first. Its text is a table."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def microseconds(self) -> float:
+        """The sum over all calls."""
+        return sum(row.microseconds for row in self.rows)
+
+    def __str__(self) -> str:
+        total = self.microseconds or 1.0
+        lines = [f"{'us':>10} {'share':>6} {'calls':>6} {'us each':>9}  kernel [grid]"]
+        lines += [
+            f"{row.microseconds:10.1f} {row.microseconds / total:6.1%} {row.calls:6} "
+            f"{row.microseconds / row.calls:9.1f}  {row.name}{_grid_text(row.grid)}"
+            for row in self.rows
+        ]
+        calls = sum(row.calls for row in self.rows)
+        return "\n".join([*lines, f"{self.microseconds:10.1f} {1:6.1%} {calls:6}"])
+
+
+def profile_calls(
+    device: Any, recording: Recording, calls: Sequence[Callable[[], None]], iterations: int
+) -> Profile:
+    """Times calls in their order, and takes the median of each.
+
+    On a device with events their distances are taken, in a captured graph where it may hold
+    events: then the host does not show. Elsewhere each call is waited for.
+
+    Args:
+        device: where they run.
+        recording: what they call.
+        calls: one for each command of the recording.
+        iterations: how often the time is taken.
+    """
+    times = _by_events if isinstance(device, EventDevice) else _by_waiting
+    runs = times(device, calls, iterations)
+    medians = [statistics.median(samples) for samples in zip(*runs, strict=True)]
+    return Profile(tuple(_rows(recording, medians)))
+
+
+def _by_waiting(
+    device: Any, calls: Sequence[Callable[[], None]], iterations: int
+) -> list[list[float]]:
+    runs: list[list[float]] = []
+    for _ in range(1 + iterations):
+        runs.append([])
+        device.synchronize()
+        for call in calls:
+            start = time.perf_counter()
+            call()
+            device.synchronize()
+            runs[-1].append(1e6 * (time.perf_counter() - start))
+    return runs[1:]  # the first one loads code and fills caches
+
+
+def _by_events(
+    device: Any, calls: Sequence[Callable[[], None]], iterations: int
+) -> list[list[float]]:
+    with ExitStack() as resources:
+        events: list[Any] = []
+        for _ in range(1 + len(calls)):
+            events.append(device.create_event())
+            resources.callback(device.free_event, events[-1])
+        marks = [partial(device.record_event, event) for event in events]
+        run = [marks[0], *chain.from_iterable(zip(calls, marks[1:], strict=True))]
+        if device.has_events_in_graphs and isinstance(device, CapturingDevice):
+            graph = capture(device, run)
+            resources.callback(device.free_graph, graph)
+            run = [partial(device.replay, graph)]
+        return _distances(device, run, events, iterations)
+
+
+def _distances(
+    device: Any, run: Sequence[Callable[[], None]], events: Sequence[Any], iterations: int
+) -> list[list[float]]:
+    runs: list[list[float]] = []
+    for _ in range(1 + iterations):
+        for call in run:
+            call()
+        device.synchronize()
+        pairs = pairwise(events)
+        runs.append([device.elapsed(start, end) for start, end in pairs])
+    return runs[1:]
+
+
+def _rows(recording: Recording, medians: Sequence[float]) -> list[Row]:
+    found: dict[tuple[str, tuple[int, ...]], list[float]] = {}
+    for command, microseconds in zip(recording.commands, medians, strict=True):
+        found.setdefault(_kind(recording, command), []).append(microseconds)
+    rows = [Row(*kind, len(times), sum(times)) for kind, times in found.items()]
+    return sorted(rows, key=lambda row: -row.microseconds)
+
+
+def _kind(recording: Recording, command: Command) -> tuple[str, tuple[int, ...]]:
+    match command:
+        case Launch():
+            return recording.kernels[command.kernel][1], command.grid
+        case Fill():
+            return "fill", ()
+        case Copy():
+            return "copy", ()
+        case Call():
+            return f"graph {command.module}", ()
+
+
+def _grid_text(grid: tuple[int, ...]) -> str:
+    return f" [{' '.join(map(str, grid))}]" if grid else ""
