@@ -3,8 +3,9 @@
     python benchmarks/cuda_models.py prepare DIR MODEL.onnx...   # where the compiler is
     python benchmarks/cuda_models.py run DIR [MODEL...]          # where the GPU is
 
-`prepare` fills DIR with what `run` needs: for each model a bundle, the whole model as IREE
-compiles it by itself, and the `.npz` beside the model, with inputs `in_*` and results `out_*`, or
+`prepare` fills DIR with what `run` needs: for each model a bundle, its launches as a program of
+IREE's (`iree_stream.py`), the whole model as IREE compiles it by itself, and the `.npz` beside the
+model, with inputs `in_*` and results `out_*`, or
 else the model, so that onnxruntime on the CPU can tell the results of made inputs.
 `run` needs no compiler: numpy, ml_dtypes and this source, IREE's runtime for its column, and
 PyTorch for those of a `MODEL.pt2` (`torch.export.save`, with example inputs) that lies in DIR.
@@ -15,7 +16,6 @@ All times are of whole runs with their wait, on inputs that are on the GPU: the 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import re
 import shutil
@@ -26,13 +26,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import iree_runtime
+import iree_stream
 import numpy as np
 
 TARGET = "sm_80"
 RELATIVE_TOLERANCE = {"float16": 2e-2, "bfloat16": 2e-2}
-MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3}
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Row:
     is_right: bool
     launches: float
     replay: float
-    iree: float | None
+    same: float | None
+    whole: float | None
     eager: float | None
     compiled: float | None
 
@@ -74,24 +77,40 @@ def prepare(model: Path, directory: Path) -> None:
     import hipgraft
 
     target = directory / model.stem
-    hipgraft.compile(model, TARGET).save_bundle(target.with_suffix(".hgb"))
+    with hipgraft.compile(model, TARGET) as program:
+        program.save_bundle(target.with_suffix(".hgb"))
+        prepare_same(target, program.recording(TARGET))
     oracle = model.with_suffix(".npz") if model.with_suffix(".npz").exists() else model
     shutil.copyfile(oracle, directory / oracle.name)
+    prepare_whole(model, target)
+
+
+def prepare_same(target: Path, recording: Any) -> None:
+    """Packs the launches of a program for IREE's runtime."""
+    with TemporaryDirectory() as folder:
+        module = Path(folder) / "same.mlir"
+        module.write_text(iree_stream.stream_module(recording, Path(folder)))
+        compile_with_iree(module, target.with_suffix(".same.vmfb"), iree_stream.OPTIONS)
+
+
+def prepare_whole(model: Path, target: Path) -> None:
+    """Compiles a model by IREE alone, where it can."""
     imported = target.with_suffix(".mlir")
-    tool = Path(sys.executable).parent
-    subprocess.run([tool / "iree-import-onnx", model, "-o", imported], check=True)
+    importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx"]
+    subprocess.run([*importer, model, "-o", imported], check=True)
     entry = re.search(r"func\.func @(\w+)", imported.read_text())
-    options = [
-        "--iree-hal-target-device=cuda",
-        f"--iree-cuda-target={TARGET}",
-        "--iree-opt-level=O3",
-        "--iree-input-demote-f64-to-f32=false",
-    ]
-    vmfb = target.with_suffix(".vmfb")
-    done = subprocess.run([tool / "iree-compile", imported, *options, "-o", vmfb], check=False)
-    imported.unlink()
-    if done.returncode == 0 and entry:
+    options = ["--iree-opt-level=O3", "--iree-input-demote-f64-to-f32=false"]
+    if compile_with_iree(imported, target.with_suffix(".vmfb"), options) and entry:
         target.with_suffix(".json").write_text(json.dumps({"entry": entry[1]}))
+    imported.unlink()
+
+
+def compile_with_iree(module: Path, output: Path, options: Sequence[str]) -> bool:
+    """Compiles by `iree-compile`; False if it does not."""
+    target = ["--iree-hal-target-device=cuda", f"--iree-cuda-target={TARGET}"]
+    compiler = [sys.executable, "-m", "iree.compiler.tools.scripts.iree_compile"]
+    command = [*compiler, module, *target, *options, "-o", output]
+    return subprocess.run(command, check=False).returncode == 0
 
 
 def run(directory: Path, names: Sequence[str], flags: argparse.Namespace) -> int:
@@ -127,17 +146,21 @@ def measure(path: Path, device: Any, iterations: int) -> Row:
             session.run(inputs)
             again = [session.run(inputs) for _ in range(2)][-1]  # captured, then replayed
             replay = session.benchmark(inputs, iterations=iterations).median
-    same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(results, again, strict=True))
+        same, is_same = time_same(path, recording, inputs, results)
+    is_replayed = all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(results, again, strict=True)
+    )
     error, is_right = compare(results, expected)
     eager, compiled = time_torch(path.with_suffix(".pt2"), iterations)
     return Row(
         model=path.stem,
         calls=len(recording.commands),
         error=error,
-        is_right=is_right and same,
+        is_right=is_right and is_replayed and is_same,
         launches=launches,
         replay=replay,
-        iree=time_iree(path.with_suffix(".vmfb"), inputs),
+        same=same,
+        whole=time_whole(path, inputs),
         eager=eager,
         compiled=compiled,
     )
@@ -194,39 +217,33 @@ def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | No
     return max(errors), bool(is_right)
 
 
-def time_iree(module: Path, inputs: Sequence[Any]) -> float | None:
-    """IREE's own benchmark of the whole model; its arguments are on the GPU too."""
-    tool = iree_tool("iree-benchmark-module")
-    description = module.with_suffix(".json")
-    if tool is None or not module.exists() or not description.exists():
+def time_same(
+    path: Path, recording: Any, inputs: Sequence[Any], results: Sequence[Any]
+) -> tuple[float | None, bool]:
+    """IREE's runtime with the same launches, and whether its results are the same bytes."""
+    from hipgraft.runtime.borders import raw
+
+    module = path.with_suffix(".same.vmfb")
+    pairs = zip(inputs, recording.inputs, strict=True)
+    given = [np.frombuffer(raw(array, tensor), np.int8) for array, tensor in pairs]
+    constants = iree_stream.constant_bytes(recording.buffers)
+    given += [np.frombuffer(constants, np.int8)] if constants else []
+    found = iree_runtime.run_module(module, iree_stream.ENTRY, given, len(results))
+    if found is None:
+        return None, True
+    pairs = zip(results, recording.results, strict=True)
+    wanted = [np.frombuffer(raw(array, tensor), np.int8) for array, tensor in pairs]
+    is_same = all(map(np.array_equal, found, wanted))
+    return iree_runtime.time_module(module, iree_stream.ENTRY, given), is_same
+
+
+def time_whole(path: Path, inputs: Sequence[Any]) -> float | None:
+    """IREE's runtime with IREE's own compile of the whole model."""
+    description = path.with_suffix(".json")
+    if not description.exists():
         return None
-    files: list[str] = []
-    for number, array in enumerate(inputs):
-        file = module.with_name(f"{module.stem}.in_{number}.npy")
-        np.save(file, array)
-        files.append(f"--input=@{file}")
     entry = json.loads(description.read_text())["entry"]
-    command = [tool, f"--module={module}", f"--function={entry}", "--device=cuda"]
-    options = ["--benchmark_format=json", "--benchmark_repetitions=5"]
-    done = subprocess.run([*command, *options, *files], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        print(f"{module.stem}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-        return None
-    runs = json.loads(done.stdout[done.stdout.index("{") :])["benchmarks"]
-    return median(
-        one["real_time"] * MICROSECONDS[one["time_unit"]]
-        for one in runs
-        if one["run_type"] == "iteration"
-    )
-
-
-def iree_tool(name: str) -> str | None:
-    """The tool in IREE's runtime wheel, installed by whatever means."""
-    try:
-        found = importlib.util.find_spec("iree._runtime_libs")
-    except ModuleNotFoundError:
-        return None
-    return None if found is None or found.origin is None else str(Path(found.origin).parent / name)
+    return iree_runtime.time_module(path.with_suffix(".vmfb"), entry, inputs)
 
 
 def time_torch(exported: Path, iterations: int) -> tuple[float | None, float | None]:
@@ -264,28 +281,31 @@ def time_calls(call: Callable[[], Any], wait: Callable[[], Any], iterations: int
 def print_head(architecture: str) -> None:
     print(f"Compiled for {TARGET}, run on {architecture}; median µs a run.\n")
     print(
-        "| model | calls | max rel error | launches | replay | IREE | IREE / replay "
-        "| eager | compiled |"
+        "| model | calls | max rel error | launches | replay | IREE, same | same / replay "
+        "| IREE, whole | whole / replay | eager | compiled |"
     )
-    print("| --- " * 9 + "|")
+    print("| --- " * 11 + "|")
 
 
 def print_row(row: Row) -> None:
-    ratio = row.iree / row.replay if row.iree else None
     error = "–" if row.error is None else f"{row.error:.1e}"
     cells = [
         row.model,
         str(row.calls),
         error if row.is_right else f"**{error}**",
-        *(number(value) for value in (row.launches, row.replay, row.iree)),
-        number(ratio, "{:.2f}x"),
+        *(number(value) for value in (row.launches, row.replay)),
+        *(cell for time in (row.same, row.whole) for cell in (number(time), ratio(time, row))),
         *(number(value) for value in (row.eager, row.compiled)),
     ]
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def number(value: float | None, form: str = "{:.1f}") -> str:
-    return "–" if value is None else form.format(value)
+def ratio(time: float | None, row: Row) -> str:
+    return "–" if time is None else f"{time / row.replay:.2f}x"
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
 
 
 if __name__ == "__main__":
