@@ -11,6 +11,7 @@ from typing import Protocol
 from hipgraft.bindings import ir
 from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
 from hipgraft.codegen.constant_fills import dense_bytes
+from hipgraft.codegen.cuda_tiles import set_tiles
 from hipgraft.codegen.dynamic_functions import write_empty_host, write_host
 from hipgraft.codegen.elf_note import without_access_qualifiers
 from hipgraft.codegen.entry import (
@@ -167,11 +168,7 @@ def _compile_for_gpu(
 ) -> Kernel:
     form = _FORMATS[target.kind]
     flags = effective_flags(text, flags)
-    session, module, kind = _formed_dispatches(text, flags)
-    if _has_lone_padding(module):
-        session, module, kind = _formed_dispatches(text, turned_off(flags, FUSE_PADDING))
-    schedule_dispatches(module)
-    session.run(module, compile_from="stream", compile_to=_SCHEDULED)
+    session, module, kind = _translated(text, target, flags)
     schedule, host = _read(module, kind)
     if save_temps is not None:
         save_temps.write("schedule.mlir", _schedule_text(module))
@@ -189,6 +186,31 @@ def _read(module: ir.Module, kind: ir.FunctionType) -> tuple[Schedule, str]:
     if is_dynamic(kind):
         return write_host(module, kind)
     return read_schedule(module, len(kind.inputs), len(kind.results)), ""
+
+
+def _translated(
+    text: str, target: Target, flags: tuple[str, ...]
+) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
+    """Compiles up to where it is known how each dispatch is launched."""
+    session, module, kind = _formed_dispatches(text, flags)
+    if _has_lone_padding(module):
+        flags = turned_off(flags, FUSE_PADDING)
+        session, module, kind = _formed_dispatches(text, flags)
+    is_tiled = target.kind is TargetKind.CUDA and set_tiles(module)
+    try:
+        _schedule(session, module)
+    except CodegenError:
+        if not is_tiled:
+            raise
+        # What IREE does not compile with these tiles, it may with its own.
+        session, module, kind = _formed_dispatches(text, flags)
+        _schedule(session, module)
+    return session, module, kind
+
+
+def _schedule(session: IreeSession, module: ir.Module) -> None:
+    schedule_dispatches(module)
+    session.run(module, compile_from="stream", compile_to=_SCHEDULED)
 
 
 def _formed_dispatches(

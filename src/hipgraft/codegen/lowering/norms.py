@@ -39,7 +39,7 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, lowering.tensor(op.x)
+    emitter, x = lowering.emitter, _in_rows(lowering, op)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
@@ -57,7 +57,7 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, lowering.tensor(op.x)
+    emitter, x = lowering.emitter, _in_rows(lowering, op)
     scale, bias = lowering.tensor(op.scale), lowering.optional(op.bias)
     compute, element = float_compute_type(op, x.element), element_of(op.y)
     count = math.prod(x.shape[dim] for dim in op.dims)
@@ -73,6 +73,20 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
     operands = [x, inverse, scale] if bias is None else [x, inverse, scale, bias]
     y = emitter.pointwise("normalized", operands, x.shape, element, body)
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
+
+
+def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
+    """Returns the input, on CUDA with its rows in one piece.
+
+    IREE gives each row that lies across memory to one thread there, of which few run.
+    """
+    x = lowering.tensor(op.x)
+    ordered = [dim for dim in x.dims if dim not in op.dims] + [
+        dim for dim in x.dims if dim in op.dims
+    ]
+    if lowering.target.kind is not TargetKind.CUDA or list(x.dims) == ordered:
+        return x
+    return lowering.emitter.apart(lowering.emitter.in_order(x, ordered))
 
 
 def _together(

@@ -1,0 +1,160 @@
+"""Tiles for CUDA, where IREE's own choice leaves most of the GPU idle.
+
+IREE 3.13.0 multiplies f32 matrices without shared memory, and takes tiles of 64x64 also where
+a product has too few of them for all multiprocessors. Its `compilation_info`, which its tuning
+specs set too, decides instead. The tiles are the best of those timed on an H200.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.cuda_rows import set_rows
+from hipgraft.codegen.linalg_loops import compilation_info, extents_of, iterators, loops_of, tensor
+from hipgraft.ir_io import walk
+
+# What a GPU has multiprocessors for: 108 of an A100, 132 of an H100 or H200.
+_WORKGROUPS = 80
+_MANY_WORKGROUPS = 2 * 132
+
+_MATRIX = 16  # K of one matrix instruction
+_FEWEST_ROWS = 8  # fewer are vectors, for which IREE has other ways
+
+_MATRIX_KINDS = {"f16": "NV_MMA_SYNC_F32_16x8x16_F16", "bf16": "NV_MMA_SYNC_F32_16x8x16_BF16"}
+_PRODUCT_BODY = ("arith.mulf", "arith.addf", "linalg.yield")
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A matrix product in a dispatch.
+
+    Attributes:
+        loops: what each loop is for, of `b` (batch), `m`, `n`, `k`.
+        extents: of the loops.
+        elements: element types of the factors and the result.
+        is_swapped: whether the first factor has the result's later dim.
+    """
+
+    loops: str
+    extents: tuple[int, ...]
+    elements: tuple[str, ...]
+    is_swapped: bool
+
+    def extent(self, loop: str) -> int:
+        """The product of the extents of such loops."""
+        pairs = zip(self.loops, self.extents, strict=True)
+        return math.prod(extent for kind, extent in pairs if kind == loop)
+
+    def workgroups(self, m: int, n: int) -> int:
+        """How many tiles [m, n] the result has."""
+        return self.extent("b") * -(-self.extent("m") // m) * -(-self.extent("n") // n)
+
+    def sizes(self, **sizes: int) -> str:
+        """A list with a number for each loop; 0 where none is given."""
+        return f"[{', '.join(str(sizes.get(loop, 0)) for loop in self.loops)}]"
+
+    def padding(self, m: int, n: int, k: int) -> str:
+        """What whole tiles need; empty if the product has only such."""
+        sizes = {"m": m, "n": n, "k": k}
+        if all(self.extent(loop) % size == 0 for loop, size in sizes.items()):
+            return ""
+        return f"padding = {self.sizes(b=1, **sizes)}, "
+
+
+def set_tiles(module: ir.Module) -> bool:
+    """Sets the tiles of dispatches, in a module after the phase `flow`; False if of none."""
+    with module.context, ir.Location.unknown():
+        functions = [op for op in walk(module.operation) if op.name == "func.func"]
+        return any([_set_tiles(_generics(function)) for function in functions])
+
+
+def _generics(function: ir.Operation) -> list[ir.Operation]:
+    return [op for op in walk(function) if op.name == "linalg.generic"]
+
+
+def _set_tiles(ops: Sequence[ir.Operation]) -> bool:
+    products = [(op, product) for op in ops if (product := _product(op)) is not None]
+    if not products:
+        return set_rows(ops)
+    op, product = products[0]
+    info = _matrix_info(product) if _fits_matrix_units(product) else _plain_info(product)
+    if not info or len(products) > 1:
+        return False
+    op.attributes["compilation_info"] = ir.Attribute.parse(info)
+    return True
+
+
+def _fits_matrix_units(product: _Product) -> bool:
+    """Whether IREE multiplies by matrix instructions, and rightly.
+
+    It confuses rows and columns of swapped factors, and reads beyond K where that is no whole one.
+    """
+    is_narrow = product.elements[0] in _MATRIX_KINDS and product.elements[0] == product.elements[1]
+    return is_narrow and not product.is_swapped and product.extent("k") % _MATRIX == 0
+
+
+def _product(op: ir.Operation) -> _Product | None:
+    """Reads a product of two matrices, or stacks of them, into f32; None for other ops."""
+    body = [each.operation.name for each in op.regions[0].blocks[0].operations]
+    if tuple(name for name in body if name != "arith.extf") != _PRODUCT_BODY:
+        return None
+    if len(op.operands) != 3:
+        return None
+    kinds, extents = iterators(op), extents_of(op)
+    a, b, c = loops_of(op)
+    loops = "".join(_loop(loop, kinds, a, b) for loop in range(len(kinds)))
+    # Other loops are windows, as of a convolution.
+    if "?" in loops or any(loops.count(kind) != 1 for kind in "mnk"):
+        return None
+    is_swapped = c.index(loops.index("m")) > c.index(loops.index("n"))
+    if is_swapped:
+        loops = loops.translate(str.maketrans("mn", "nm"))
+    elements = tuple(str(tensor(value).element_type) for value in op.operands)
+    if elements[2] != "f32" or not {*elements} <= {"f32", *_MATRIX_KINDS}:
+        return None
+    sizes = tuple(extents[loop] for loop in range(len(kinds)))
+    product = _Product(loops, sizes, elements, is_swapped)
+    is_vector = min(product.extent("m"), product.extent("n")) < _FEWEST_ROWS
+    return None if is_vector or ir.ShapedType.get_dynamic_size() in extents.values() else product
+
+
+def _loop(loop: int, kinds: Sequence[str], a: Sequence[int], b: Sequence[int]) -> str:
+    if kinds[loop] == "reduction":
+        return "k" if loop in a and loop in b else "?"
+    if loop in a:
+        return "b" if loop in b else "m"
+    return "n" if loop in b else "?"
+
+
+def _matrix_info(product: _Product) -> str:
+    """Tiles for matrix instructions; empty where IREE's own fill a GPU."""
+    if product.workgroups(64, 64) >= _MANY_WORKGROUPS:
+        return ""
+    is_wide = product.workgroups(32, 64) >= _WORKGROUPS
+    m, n, columns, most = (32, 64, 4, 4) if is_wide else (32, 32, 2, 8)
+    step = math.gcd(product.extent("k") // _MATRIX, most)
+    config = (
+        f"convert_acc_gemm, mma_kind = #iree_gpu.mma_layout<{_MATRIX_KINDS[product.elements[0]]}>, "
+        f"{product.padding(m, n, _MATRIX * step)}promote_operands = [0, 1], "
+        f"reduction = {product.sizes(k=step)}, subgroup = {product.sizes(m=1, n=columns)}, "
+        f"workgroup = {product.sizes(b=1, m=m, n=n)}"
+    )
+    return compilation_info(config, "TileAndFuse", 128, "prefetch_num_stages = 2, ")
+
+
+def _plain_info(product: _Product) -> str:
+    """Tiles for plain arithmetic, through shared memory."""
+    is_large = product.workgroups(64, 64) >= _MANY_WORKGROUPS
+    m, n, rows, columns = (64, 64, 4, 4) if is_large else (32, 32, 2, 2)
+    if product.extent("m") <= 16:
+        m = 16
+    k = 32 if product.extent("k") >= 32 else 16
+    config = (
+        f"{product.padding(m, n, k)}promote_operands = [0, 1], reduction = {product.sizes(k=k)}, "
+        f"thread = {product.sizes(b=1, m=rows, n=columns)}, "
+        f"workgroup = {product.sizes(b=1, m=m, n=n)}"
+    )
+    return compilation_info(config, "TileAndFuse", (m // rows) * (n // columns))

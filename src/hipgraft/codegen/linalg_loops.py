@@ -1,0 +1,61 @@
+"""The loops of linalg's generic ops, and how IREE is told to compile them for CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hipgraft.bindings import ir
+
+WARP = 32
+
+
+def compilation_info(config: str, pipeline: str, threads: int, options: str = "") -> str:
+    """Returns IREE's attribute of that name.
+
+    Args:
+        config: the fields of its lowering config.
+        pipeline: a pipeline of IREE's for GPUs.
+        threads: of a workgroup.
+        options: of the pipeline; each ends in a comma.
+    """
+    return (
+        "#iree_codegen.compilation_info<"
+        f"lowering_config = #iree_gpu.lowering_config<{{{config}}}>, "
+        "translation_info = #iree_codegen.translation_info<"
+        f"pipeline = #iree_gpu.pipeline<{pipeline}> "
+        f"workgroup_size = [{threads}, 1, 1] subgroup_size = {WARP}, "
+        f"{{gpu_pipeline_options = #iree_gpu.pipeline_options<{options}"
+        "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false>}>>"
+    )
+
+
+def iterators(op: ir.Operation) -> list[str]:
+    """Returns `parallel` or `reduction` for each loop."""
+    kinds = [str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"])]
+    return ["reduction" if "reduction" in kind else "parallel" for kind in kinds]
+
+
+def loops_of(op: ir.Operation) -> list[list[int]]:
+    """Returns the loops that index each operand, dim by dim; -1 for other expressions."""
+    attributes = ir.ArrayAttr(op.attributes["indexing_maps"])
+    maps = [ir.AffineMapAttr(attribute).value for attribute in attributes]
+    return [list(map(_position, each.results)) for each in maps]
+
+
+def _position(expression: ir.AffineExpr) -> int:
+    return expression.position if isinstance(expression, ir.AffineDimExpr) else -1
+
+
+def extents_of(op: ir.Operation) -> dict[int, int]:
+    """Returns the extents of the loops that index an operand's dim by themselves."""
+    pairs: Iterator[tuple[int, int]] = (
+        pair
+        for dims, value in zip(loops_of(op), op.operands, strict=True)
+        for pair in zip(dims, tensor(value).shape, strict=True)
+    )
+    return {loop: extent for loop, extent in pairs if loop >= 0}
+
+
+def tensor(value: ir.Value) -> ir.ShapedType:
+    """Returns the type of a tensor."""
+    return ir.ShapedType(value.type)

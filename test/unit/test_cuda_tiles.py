@@ -1,0 +1,139 @@
+"""Tiles on CUDA, as the launches of what is compiled with them tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from hipgraft.codegen.kernel import Dispatch
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+
+SM_80 = Target.parse("sm_80")
+PRODUCT = """
+func.func @main(%a: tensor<{a}x{left}>, %b: tensor<{b}x{right}>) -> tensor<{m}x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<{m}x{n}xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %product = linalg.generic {{
+      indexing_maps = [affine_map<(m, n, k) -> ({a_map})>, affine_map<(m, n, k) -> ({b_map})>,
+                       affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%a, %b : tensor<{a}x{left}>, tensor<{b}x{right}>)
+      outs(%init : tensor<{m}x{n}xf32>) {{
+  ^bb0(%x: {left}, %y: {right}, %sum: f32):
+    {body}
+    %2 = arith.mulf %x32, %y32 : f32
+    %3 = arith.addf %sum, %2 : f32
+    linalg.yield %3 : f32
+  }} -> tensor<{m}x{n}xf32>
+  return %product : tensor<{m}x{n}xf32>
+}}
+"""
+# Softmax without its division, as a reduction after another.
+ROWS = """
+func.func @main(%x: tensor<2364x{length}xf32>) -> tensor<2364xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %empty = tensor.empty() : tensor<2364xf32>
+  %least = linalg.fill ins(%low : f32) outs(%empty : tensor<2364xf32>) -> tensor<2364xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%empty : tensor<2364xf32>) -> tensor<2364xf32>
+  %max = linalg.generic {{
+      indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>],
+      iterator_types = ["parallel", "reduction"]}}
+      ins(%x : tensor<2364x{length}xf32>) outs(%least : tensor<2364xf32>) {{
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.maximumf %out, %in : f32
+    linalg.yield %0 : f32
+  }} -> tensor<2364xf32>
+  %sum = linalg.generic {{
+      indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>,
+                       affine_map<(r, c) -> (r)>],
+      iterator_types = ["parallel", "reduction"]}}
+      ins(%x, %max : tensor<2364x{length}xf32>, tensor<2364xf32>)
+      outs(%none : tensor<2364xf32>) {{
+  ^bb0(%in: f32, %most: f32, %out: f32):
+    %0 = arith.subf %in, %most : f32
+    %1 = math.exp %0 : f32
+    %2 = arith.addf %out, %1 : f32
+    linalg.yield %2 : f32
+  }} -> tensor<2364xf32>
+  return %sum : tensor<2364xf32>
+}}
+"""
+
+
+def product(m: int, n: int, k: int, *elements: str, swapped: bool = False) -> str:
+    """The product of [m, k] and [k, n], or with its factors in the other order."""
+    factors = [(f"{m}x{k}", "m, k"), (f"{k}x{n}", "k, n")]
+    (a, a_map), (b, b_map) = reversed(factors) if swapped else factors
+    wide = [
+        f"%{name}32 = arith.extf %{name} : {element} to f32"
+        if element != "f32"
+        else f"%{name}32 = arith.addf %{name}, %{name} : f32"
+        for name, element in zip("xy", elements, strict=True)
+    ]
+    left, right = elements
+    body = "\n    ".join(wide)
+    text = PRODUCT.format(
+        a=a, b=b, a_map=a_map, b_map=b_map, m=m, n=n, left=left, right=right, body=body
+    )
+    for name, element in zip("xy", elements, strict=True):
+        if element == "f32":  # as it is
+            text = text.replace(f"%{name}32 = arith.addf %{name}, %{name} : f32", "")
+            text = text.replace(f"%{name}32", f"%{name}")
+    return text
+
+
+def launch(text: str) -> tuple[int, int]:
+    """Workgroups and threads of the one launch."""
+    (step,) = compile_text(text, SM_80).steps
+    assert isinstance(step, Dispatch)
+    return step.grid[0], step.block[0] * step.block[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(product(128, 768, 768, "f32", "f32"), (96, 256), id="small-f32"),
+        pytest.param(product(1500, 2048, 512, "f32", "f32"), (768, 256), id="large-f32"),
+        pytest.param(product(256, 196, 1024, "f32", "f32", swapped=True), (56, 256), id="swapped"),
+        pytest.param(product(197, 64, 197, "f32", "f16"), (14, 256), id="mixed"),
+        pytest.param(product(197, 768, 768, "f16", "f16"), (84, 128), id="f16"),
+        pytest.param(product(196, 384, 1536, "bf16", "bf16"), (84, 128), id="bf16"),
+    ],
+)
+def test_products(text: str, expected: tuple[int, int]) -> None:
+    assert launch(text) == expected
+
+
+@pytest.mark.parametrize("k", [8, 13, 24])
+def test_matrix_instructions_take_whole_depths_in_order(k: int) -> None:
+    """IREE's are wrong on others, which get none."""
+    texts = product(64, 64, k, "f16", "f16"), product(64, 64, 64, "f16", "f16", swapped=True)
+    for text in texts:
+        assert b"mma.sync" not in compile_text(text, SM_80).objects[0]
+    assert b"mma.sync" in compile_text(product(64, 64, 64, "f16", "f16"), SM_80).objects[0]
+
+
+@pytest.mark.parametrize(("length", "threads"), [(197, 32), (1500, 128)])
+def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
+    assert launch(ROWS.format(length=length)) == (2364, threads)
+
+
+def test_own_tiles_stand_in_for_those_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = product(128, 768, 768, "f32", "f32")
+    tiled = launch(text)
+    monkeypatch.setattr("hipgraft.codegen.cuda_tiles._FEWEST_ROWS", 1000)
+    own = launch(text)
+    monkeypatch.undo()
+    monkeypatch.setattr("hipgraft.codegen.cuda_tiles.compilation_info", broken_info)
+    assert launch(text) == own != tiled
+
+
+def broken_info(*_: object) -> str:
+    """More threads than a workgroup may have."""
+    return (
+        "#iree_codegen.compilation_info<lowering_config = #iree_gpu.lowering_config<{"
+        "workgroup = [4, 0, 0]}>, translation_info = #iree_codegen.translation_info<"
+        "pipeline = #iree_gpu.pipeline<VectorDistribute> workgroup_size = [32, 1, 1]>>"
+    )
