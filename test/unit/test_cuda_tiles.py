@@ -106,13 +106,24 @@ def test_products(text: str, expected: tuple[int, int]) -> None:
     assert launch(text) == expected
 
 
-@pytest.mark.parametrize("k", [8, 13, 24])
-def test_matrix_instructions_take_whole_depths_in_order(k: int) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "swapped", "has_matrix_instructions"),
+    [
+        ((64, 64, 64), False, True),
+        ((64, 64, 64), True, False),
+        ((2, 3, 32), True, False),
+        ((64, 64, 8), False, False),
+        ((64, 64, 13), False, False),
+        ((3, 5, 24), False, False),
+    ],
+)
+def test_matrix_instructions_take_whole_depths_in_order(
+    sizes: tuple[int, int, int], swapped: bool, has_matrix_instructions: bool
+) -> None:
     """IREE's are wrong on others, which get none."""
-    texts = product(64, 64, k, "f16", "f16"), product(64, 64, 64, "f16", "f16", swapped=True)
-    for text in texts:
-        assert b"mma.sync" not in compile_text(text, SM_80).objects[0]
-    assert b"mma.sync" in compile_text(product(64, 64, 64, "f16", "f16"), SM_80).objects[0]
+    text = product(*sizes, "f16", "f16", swapped=swapped)
+    code = compile_text(text, SM_80).objects[0]
+    assert (b"mma.sync" in code) == has_matrix_instructions
 
 
 @pytest.mark.parametrize(("length", "threads"), [(197, 32), (1500, 128)])

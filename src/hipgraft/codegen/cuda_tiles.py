@@ -68,7 +68,7 @@ def set_tiles(module: ir.Module) -> bool:
     """Sets the tiles of dispatches, in a module after the phase `flow`; False if of none."""
     with module.context, ir.Location.unknown():
         functions = [op for op in walk(module.operation) if op.name == "func.func"]
-        return any([_set_tiles(_generics(function)) for function in functions])
+        return sum(_set_tiles(_generics(function)) for function in functions) > 0
 
 
 def _generics(function: ir.Operation) -> list[ir.Operation]:
@@ -80,20 +80,22 @@ def _set_tiles(ops: Sequence[ir.Operation]) -> bool:
     if not products:
         return set_rows(ops)
     op, product = products[0]
-    info = _matrix_info(product) if _fits_matrix_units(product) else _plain_info(product)
+    info = _tiles(product)
     if not info or len(products) > 1:
         return False
     op.attributes["compilation_info"] = ir.Attribute.parse(info)
     return True
 
 
-def _fits_matrix_units(product: _Product) -> bool:
-    """Whether IREE multiplies by matrix instructions, and rightly.
-
-    It confuses rows and columns of swapped factors, and reads beyond K where that is no whole one.
-    """
+def _tiles(product: _Product) -> str:
+    """The tiles of a product; empty where IREE's own choice is good."""
     is_narrow = product.elements[0] in _MATRIX_KINDS and product.elements[0] == product.elements[1]
-    return is_narrow and not product.is_swapped and product.extent("k") % _MATRIX == 0
+    # IREE's matrix instructions confuse rows and columns of swapped factors, and read beyond K.
+    if is_narrow and (product.is_swapped or product.extent("k") % _MATRIX):
+        return _plain_info(product)
+    if min(product.extent("m"), product.extent("n")) < _FEWEST_ROWS:
+        return ""
+    return _matrix_info(product) if is_narrow else _plain_info(product)
 
 
 def _product(op: ir.Operation) -> _Product | None:
@@ -116,9 +118,8 @@ def _product(op: ir.Operation) -> _Product | None:
     if elements[2] != "f32" or not {*elements} <= {"f32", *_MATRIX_KINDS}:
         return None
     sizes = tuple(extents[loop] for loop in range(len(kinds)))
-    product = _Product(loops, sizes, elements, is_swapped)
-    is_vector = min(product.extent("m"), product.extent("n")) < _FEWEST_ROWS
-    return None if is_vector or ir.ShapedType.get_dynamic_size() in extents.values() else product
+    is_static = ir.ShapedType.get_dynamic_size() not in sizes
+    return _Product(loops, sizes, elements, is_swapped) if is_static else None
 
 
 def _loop(loop: int, kinds: Sequence[str], a: Sequence[int], b: Sequence[int]) -> str:
