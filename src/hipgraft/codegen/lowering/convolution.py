@@ -25,10 +25,12 @@ from hipgraft.codegen.lowering.conv_direct import (
     padded_copy,
 )
 from hipgraft.codegen.lowering.conv_product import has_unit_window, multiplied
+from hipgraft.codegen.lowering.conv_scalar import convolve_in_tiles
 from hipgraft.codegen.lowering.conv_tiles import is_misread, missing_filters, with_second_channel
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
 from hipgraft.codegen.lowering.padding import padded, resized, without_unread
+from hipgraft.codegen.lowering.scalar_tiles import lacks_matrix_instructions, width
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode, ConvolutionOp
@@ -171,6 +173,9 @@ def _convolved(
         return _depthwise(emitter, sliding, x, w, init)
     if groups > 1:
         return _grouped(emitter, sliding, x, w, init)
+    has_scalars = lacks_matrix_instructions(lowering.target, x.element)
+    if has_scalars and order == first and width(result.shape[-1]) > 1:
+        return convolve_in_tiles(emitter, sliding, x, w, init)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
     operands = [x, emitter.in_order(w, filter_order)]
     return emitter.named("conv", name, operands, init, sliding.text)

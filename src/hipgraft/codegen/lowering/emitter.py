@@ -121,6 +121,7 @@ class Emitter:
         init: Tensor,
         maps: Sequence[str],
         kinds: Sequence[str],
+        attributes: str = "",
     ) -> Tensor:
         """Emits `init += a * b` over the loops of `maps`, for forms that no named op has."""
 
@@ -130,7 +131,7 @@ class Emitter:
             product = scalars.op(f"arith.mul{suffix}", left, right)
             return [scalars.op(f"arith.add{suffix}", total, product)]
 
-        return self.mapped(hint, [a, b], [init], body, maps, kinds)[0]
+        return self.mapped(hint, [a, b], [init], body, maps, kinds, attributes)[0]
 
     def mapped(
         self,
@@ -140,16 +141,18 @@ class Emitter:
         body: Body,
         maps: Sequence[str],
         kinds: Sequence[str],
+        attributes: str = "",
     ) -> list[Tensor]:
         """Emits a `linalg.generic` whose indexing maps and iterator types are given."""
         name = self.fresh(hint)
         binding = name if len(inits) == 1 else f"{name}:{len(inits)}"
         quoted = [f'"{kind}"' for kind in kinds]
+        more = f", {attributes}" if attributes else ""
         self.lines += [
             f"{binding} = linalg.generic {{",
             "    indexing_maps = [",
             ",\n".join(f"      {text}" for text in maps) + "],",
-            f"    iterator_types = [{', '.join(quoted)}]}}",
+            f"    iterator_types = [{', '.join(quoted)}]{more}}}",
             *([f"    {_ins(inputs)}"] if inputs else []),
             f"    {_outs(inits)} {{",
             *self._region(inputs, inits, body),

@@ -1,0 +1,94 @@
+"""Contractions without matrix instructions, in tiles of results that a work item keeps.
+
+IREE 3.13.0 gives each work item one result, which loads both factors of each product. Of a tile,
+each loaded element is a factor of several: half of the instructions, a quarter of the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from hipgraft.codegen.target import Target
+
+# Results of a work item along one loop; more along two take more registers than there are.
+_WIDTHS = (4, 7, 6, 5, 3, 2)
+
+# Products of a result that are unrolled, at most.
+_UNROLLED = 9
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of a contraction.
+
+    Attributes:
+        name: of its dim in indexing maps.
+        extent: of the loop.
+        kind: `parallel` or `reduction`.
+        tile: results of a work item, or products that are unrolled.
+        rank: loops of lower rank are spread over work items first.
+    """
+
+    name: str
+    extent: int
+    kind: str = "parallel"
+    tile: int = 1
+    rank: int = 0
+
+
+def lacks_matrix_instructions(target: Target, element: str) -> bool:
+    """Whether floats of this type are multiplied one by one, in wavefronts of 32."""
+    return target.is_rdna and element == "f32" and element not in target.matrix_elements
+
+
+def width(extent: int) -> int:
+    """Returns how many results along a loop of this extent a work item takes."""
+    return next((each for each in _WIDTHS if extent % each == 0), 1)
+
+
+def unrolled(extents: Sequence[int]) -> list[int]:
+    """Returns how many products along each of these loops are unrolled, innermost ones first."""
+    left, tiles = _UNROLLED, list[int]()
+    for extent in reversed(extents):
+        tiles.append(_largest_divisor(extent, left))
+        left //= tiles[-1]
+    return tiles[::-1]
+
+
+def compilation_info(target: Target, loops: Sequence[Loop]) -> str:
+    """Returns the attribute of a `linalg.generic` that says its tiles to IREE.
+
+    Args:
+        target: what the kernel is for.
+        loops: all loops, outermost first.
+    """
+    items = _items(target.wavefront_size, loops)
+    results = [loop.tile if loop.kind == "parallel" else 0 for loop in loops]
+    groups = [tile * items.get(loop.name, 1) for tile, loop in zip(results, loops, strict=True)]
+    products = [loop.tile if loop.kind == "reduction" else 0 for loop in loops]
+    count = prod(items.values())
+    tiles = f"reduction = {products}, thread = {results}, workgroup = {groups}"
+    return (
+        "compilation_info = #iree_codegen.compilation_info<"
+        f"lowering_config = #iree_gpu.lowering_config<{{{tiles}}}>, "
+        "translation_info = #iree_codegen.translation_info<"
+        f"pipeline = #iree_gpu.pipeline<TileAndFuse> workgroup_size = [{count}, 1, 1] "
+        f"subgroup_size = {target.wavefront_size}>>"
+    )
+
+
+def _items(most: int, loops: Sequence[Loop]) -> dict[str, int]:
+    """Spreads the tiles of a workgroup over at most so many work items, by name of the loop."""
+    items: dict[str, int] = {}
+    inner = [loop for loop in reversed(loops) if loop.kind == "parallel"]
+    for loop in sorted(inner, key=lambda loop: loop.rank):
+        tiles = loop.extent // loop.tile
+        items[loop.name] = _largest_divisor(tiles, most)
+        most //= items[loop.name]
+    return items
+
+
+def _largest_divisor(extent: int, most: int) -> int:
+    return max(each for each in range(1, most + 1) if extent % each == 0)

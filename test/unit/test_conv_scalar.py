@@ -1,0 +1,90 @@
+"""Convolutions of f32 on RDNA, which has no matrix instructions for them, in tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import pytest
+from emulator import emulator_directory, requires_emulator
+from lowering_cases import Case, lower_case
+from test_lowering_contractions import conv_case, gradient_cases
+from test_variants import check_on_gpu_code
+
+from hipgraft.codegen.lowering.scalar_tiles import Loop, compilation_info, unrolled, width
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.tuning.counted import CountedJudge
+
+GFX1100 = Target.parse("gfx1100")
+ONE, TWO = [1, 1], [2, 2]
+
+# Most instructions that a wave may take for a product of each of its lanes; IREE takes 3.6.
+MOST = 2.2
+
+CASES = [
+    conv_case("padded", (1, 16, 16, 16), (16, 16, 3, 3), pre=ONE),
+    conv_case("odd", (1, 4, 9, 9), (3, 4, 3, 3), pre=ONE),
+    conv_case("images", (2, 6, 7, 7), (10, 6, 3, 3), pre=ONE),
+    conv_case("first", (1, 3, 32, 32), (8, 3, 7, 7), pre=[3, 3], stride=TWO),
+    conv_case("plane", (2, 1, 9, 12), (4, 1, 3, 4), dilation=[1, 3], flip=True),
+    conv_case("strided", (1, 12, 9, 8), (6, 12, 1, 1), stride=TWO),
+    conv_case("product", (3, 10, 4, 6), (8, 10, 1, 1)),
+    conv_case("line", (2, 5, 20), (6, 5, 3), pre=[1]),
+    conv_case("space", (1, 4, 3, 4, 6), (4, 4, 2, 3, 3), pre=[1, 1, 1]),
+    conv_case("row", (1, 4, 2, 8), (2, 4, 2, 3)),
+    conv_case("wide", (3, 4, 16, 19), (8, 4, 16, 16)),
+    *gradient_cases("image", (2, 6, 8, 8), (4, 6, 3, 3), pre=ONE, stride=ONE, dilation=ONE)[:1],
+]
+CASES = [replace(case, name=f"tiled_{case.name}", target="gfx1100") for case in CASES]
+
+
+@requires_emulator
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_on_gpu_code(case: Case) -> None:
+    assert "compilation_info" in lower_case(case)
+    check_on_gpu_code(case, "gfx1100")
+
+
+@requires_emulator
+def test_elements_that_are_loaded_are_used_for_several_products(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+    case = CASES[0]
+    kernel = compile_text(lower_case(case), GFX1100)
+    work = CountedJudge.open().counts(kernel)[-1]
+    products = prod(case.inputs[1].shape) * prod(case.expected[0].shape[2:])
+    assert work.instructions <= MOST * products / GFX1100.wavefront_size
+    assert work.loaded <= 4 * products
+
+
+def test_other_forms_stay_named() -> None:
+    odd = conv_case("odd", (1, 4, 11, 13), (4, 4, 1, 1))
+    last = conv_case("last", (1, 4, 8, 8), (4, 4, 3, 3), channels_last=True)
+    half = conv_case("half", (1, 4, 8, 8), (4, 4, 3, 3), "f16")
+    for case in (odd, last, half):
+        assert "compilation_info" not in lower_case(replace(case, target="gfx1100"))
+    assert "compilation_info" not in lower_case(replace(CASES[0], target="gfx942"))
+
+
+def test_tiles_divide_their_loops() -> None:
+    assert [width(extent) for extent in (56, 14, 9, 13, 1)] == [4, 7, 3, 1, 1]
+    assert [unrolled(each) for each in ([64, 3, 3], [64, 1, 1], [3, 7, 7], [4, 16, 16])] == [
+        [1, 3, 3],
+        [8, 1, 1],
+        [1, 1, 7],
+        [1, 1, 8],
+    ]
+
+
+def test_a_workgroup_has_at_most_a_wavefront() -> None:
+    loops = [
+        Loop("k", 64, tile=2),
+        Loop("o", 28),
+        Loop("p", 28, tile=4),
+        Loop("c", 64, "reduction"),
+    ]
+    info = compilation_info(GFX1100, loops)
+    assert "reduction = [0, 0, 0, 1], thread = [2, 1, 4, 0], workgroup = [2, 4, 28, 0]" in info
+    assert "workgroup_size = [28, 1, 1] subgroup_size = 32" in info
