@@ -39,6 +39,7 @@ VIEWS = {
     "columns_of_a_wide_tensor": View((4, 5), (12, 1), 5, (4, 12)),
     "rows": View((4, 5), (5, 1), 10, (6, 5)),
     "heads_of_packed_qkv": View((2, 6, 3, 4), (216, 4, 36, 1), 12, (2, 6, 9, 4)),
+    "columns_of_a_transposed_tensor": View((16, 8, 3, 3), (16, 256, 4, 1), 0, (8, 16, 4, 4)),
     "starts_inside_a_row": View((4, 5), (5, 1), 3, (23,)),
     "every_other_element": View((5,), (2,), 1, (5, 2)),
     "every_other_row_and_column": View((2, 3, 4), (48, 8, 1), 28, (2, 6, 8)),

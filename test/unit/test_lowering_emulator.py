@@ -44,6 +44,7 @@ _ALL = {
 }
 NAMES = (
     "heads_of_packed_qkv",
+    "columns_of_a_transposed_tensor",
     "starts_inside_a_row",
     "overlapping_windows",
     "broadcast_inner",

@@ -105,7 +105,7 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
-            lowering.tensors[argument] = _best_read(lowering, container, operand)
+            lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue
         form = _ragged_form(lowering, container, layout, *ragged[position])
         memory = Tensor.logical(names[position], layout.physical_shape, layout.element_type)
@@ -114,15 +114,18 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
     return [f"{name}: {one.physical_type}" for name, one in zip(names, layouts, strict=True)]
 
 
-def _best_read(lowering: Lowering, container: ContainerOp, operand: Tensor) -> Tensor:
+def _best_read(
+    lowering: Lowering, container: ContainerOp, operand: Tensor, layout: Layout
+) -> Tensor:
     """Returns an operand of elementwise ops in logical order, where RDNA's tiles demand that.
 
     Loops over a transposed operand of short rows keep its dims apart: most of a wave's 32 lanes
-    are then beyond the end of a row.
+    are then beyond the end of a row. IREE 3.13.0 reads wrong elements of a part of a tensor so.
     """
+    is_all = layout.window is not None and layout.window.is_whole
     alone = all(op.operation.name in _ELEMENTWISE for op in container.body.operations)
     transposed = not operand.broadcast_dims and not operand.lies_in(range(operand.rank))
-    if alone and transposed and lowering.target.is_rdna and has_short_rows(operand.shape):
+    if is_all and alone and transposed and lowering.target.is_rdna and has_short_rows(operand.shape):
         return in_logical_order(lowering.emitter, operand)
     return operand
 
