@@ -125,7 +125,8 @@ def _best_read(
     is_all = layout.window is not None and layout.window.is_whole
     alone = all(op.operation.name in _ELEMENTWISE for op in container.body.operations)
     transposed = not operand.broadcast_dims and not operand.lies_in(range(operand.rank))
-    if is_all and alone and transposed and lowering.target.is_rdna and has_short_rows(operand.shape):
+    is_short = lowering.target.is_rdna and has_short_rows(operand.shape)
+    if is_all and alone and transposed and is_short:
         return in_logical_order(lowering.emitter, operand)
     return operand
 

@@ -140,6 +140,7 @@ def convolve(lowering: Lowering, sliding: Sliding, x: Tensor, w: Tensor, result:
     # IREE 3.13.0 splits convolutions of few results down to single products, whose partial sums
     # cost up to 400 times the convolution, or into parts that it cannot compile.
     emitter.whole_reductions = True
+    sliding, w = _without_lone_padding(emitter, sliding, x, w, result)
     _, channels, *window = w.shape
     is_read_wrongly = is_misread(target, x.element, channels, window, sliding.dilation)
     if is_read_wrongly and not is_depthwise(x, w):
@@ -156,7 +157,6 @@ def _convolved(
 ) -> Tensor:
     emitter, first = lowering.emitter, tuple(range(x.rank))
     last = (0, *range(2, x.rank), 1)
-    sliding, w = _without_lone_padding(emitter, sliding, x, w, result)
     groups = x.shape[1] // w.shape[1]
     depthwise = is_depthwise(x, w)
     is_last = x.lies_in(last) and not x.lies_in(first)
