@@ -82,6 +82,12 @@ CASES = [
         "padded",
         forward_case("row", q=ODD, k=ODD, extra=ROW, oracle={"bias": ROW["attn_mask"]}),
     ),
+    planned("sdpa", "transposed-values", forward_case("odd", "f16", q=ODD, k=ODD)),
+    planned(
+        "sdpa",
+        "transposed-values",
+        forward_case("even", "f16", q=(2, 4, 16, 16), k=(2, 2, 32, 16)),
+    ),
     planned("conv_fprop", "matmul", conv_case("plain", (2, 8, 5, 5), (6, 8, 1, 1), "f16")),
     planned(
         "conv_fprop",
@@ -205,12 +211,13 @@ def test_each_variant_is_tested_and_another_text_than_the_usual() -> None:
     [
         ((1, 2, 128, 128), "bf16", "fused", "gfx942"),
         ((1, 2, 128, 128), "bf16", "decomposed", "gfx1100"),
-        ((1, 2, 128, 128), "f16", "fused", "gfx1100"),
+        ((1, 2, 128, 128), "f16", "transposed-values", "gfx1100"),
         ((1, 2, 128, 64), "f16", "fused", "gfx942"),
         ((1, 2, 197, 64), "f16", "padded", "gfx942"),
         ((1, 2, 197, 64), "f32", "decomposed", "gfx942"),
         ((1, 2, 1000, 64), "f32", "padded", "gfx942"),
-        ((1, 2, 1024, 40), "f16", "padded", "gfx942"),
+        ((1, 2, 1024, 40), "f16", "transposed-values", "gfx942"),
+        ((1, 2, 256, 64), "bf16", "transposed-values", "gfx1100"),
         ((1, 2, 40, 40), "f16", "decomposed", "gfx942"),
     ],
 )

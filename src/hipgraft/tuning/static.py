@@ -94,7 +94,7 @@ def _problems(
     launch: Dispatch, figures: KernelFigures, matrix: int, kernel: Kernel, work: GraphWork
 ) -> Iterator[str]:
     name = f"kernel '{launch.kernel}'"
-    if figures.spills:
+    if _spill_cost(launch, figures) > _NEGLIGIBLE:
         yield f"{name} spills {figures.spills} registers"
     elif _scratch_cost(launch, figures) > _NEGLIGIBLE:
         yield f"{name} uses {figures.scratch} bytes of scratch memory for each work item"
@@ -158,6 +158,11 @@ def _scratch_cost(launch: Dispatch, figures: KernelFigures) -> float:
     return 2 * _waves(launch, figures) * figures.scratch // 4
 
 
+def _spill_cost(launch: Dispatch, figures: KernelFigures) -> float:
+    """An estimate of wave instructions: spills are in the loops."""
+    return 100 * figures.spills * prod(launch.grid)
+
+
 def _waves(launch: Dispatch, figures: KernelFigures) -> int:
     return prod(launch.grid) * -(-prod(launch.block) // figures.wavefront)
 
@@ -186,8 +191,8 @@ def _cost(
             total += 8 * work.least_instructions(each.wavefront)
         elif _is_contraction(launch):
             total += _product_cost(kernel, each, count, work) / products
-        # Spills are in the loops; other scratch memory is an array of each work item.
-        total += 100 * each.spills * prod(launch.grid) + _scratch_cost(launch, each)
+        # Other scratch memory than that of spills is an array of each work item.
+        total += _spill_cost(launch, each) + _scratch_cost(launch, each)
     return total
 
 

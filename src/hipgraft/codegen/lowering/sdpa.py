@@ -32,12 +32,14 @@ from hipgraft.codegen.lowering.sdpa_fused import (
     fused_attention,
     has_cheap_scores,
     is_fast_fused,
+    wants_value_columns,
 )
 from hipgraft.codegen.lowering.sdpa_mask import KEYS
 from hipgraft.codegen.lowering.sdpa_padded import can_pad, is_fast_padded, padded_attention
 from hipgraft.codegen.lowering.sdpa_pages import keys_and_values
 from hipgraft.codegen.lowering.sdpa_scores import masked_scores, per_query_head, product_of_heads
 from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 
 _LOWEST = {
@@ -51,23 +53,35 @@ _LOWEST = {
 @lowers(SdpaOp)
 def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Returns the attention, and the statistics that the op has as results."""
+    columns = wants_value_columns(op, lowering.target)
     if is_fast_fused(op, lowering.target) and not has_cheap_scores(op, lowering.target):
-        return [fused_attention(op, lowering)]
+        return [fused_attention(op, lowering, columns)]
     if is_fast_padded(op, lowering.target):
-        return [padded_attention(op, lowering)]
+        return [padded_attention(op, lowering, columns)]
     return lower_decomposed(op, lowering)
 
 
 @variant(SdpaOp, "fused", lambda op, _: can_fuse(op))
 def lower_fused(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """One dispatch, whose scores never reach memory."""
-    return [fused_attention(op, lowering)]
+    return [fused_attention(op, lowering, columns=False)]
 
 
 @variant(SdpaOp, "padded", can_pad)
 def lower_padded(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Fused, with operands padded to what matrix instructions take."""
-    return [padded_attention(op, lowering)]
+    return [padded_attention(op, lowering, columns=False)]
+
+
+def _takes_columns(op: SdpaOp, target: Target) -> bool:
+    return is_fast_fused(op, target) or can_pad(op, target)
+
+
+@variant(SdpaOp, "transposed-values", _takes_columns)
+def lower_transposed_values(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Fused or padded, on values that are copied such that the keys of a column lie together."""
+    make = fused_attention if is_fast_fused(op, lowering.target) else padded_attention
+    return [make(op, lowering, columns=True)]
 
 
 @variant(SdpaOp, "decomposed", lambda _, __: True)

@@ -15,7 +15,7 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
+from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, bit_width
 from hipgraft.codegen.lowering.sdpa_mask import KEYS, Bounds, Mask
 from hipgraft.codegen.lowering.sdpa_scores import present
 from hipgraft.codegen.lowering.tensor import Tensor
@@ -26,6 +26,11 @@ from hipgraft.dialects.hipdnn import SdpaOp
 # thread, which loads a thousand times as much as the decomposed form.
 SEQUENCE_MULTIPLE = 16
 HEAD_SIZES = (16, 32, 64, 128)
+
+# From how many queries on it is worth while to copy the values such that the keys of a column lie
+# together: each tile of queries then loads vectors of what matrix instructions of 16-bit elements
+# read together (counted; by wavefront size).
+_MANY_QUERIES = {64: 256, 32: 128}
 
 # The operands and results that the fused op has.
 _FUSED = {"q", "k", "v", "attn_mask", "o"}
@@ -70,9 +75,21 @@ def has_matrix_elements(op: SdpaOp, target: Target) -> bool:
     return {element_of(value) for value in (op.q, op.k, op.v)} <= target.matrix_elements
 
 
-def fused_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
-    """Emits the op on its operands as they are."""
+def wants_value_columns(op: SdpaOp, target: Target) -> bool:
+    """Returns whether the fused op works less on values that are stored by column."""
+    fewest = _MANY_QUERIES.get(target.wavefront_size, math.inf)
+    return bit_width(element_of(op.v)) == 16 and shape_of(op.q)[2] >= fewest
+
+
+def by_column(emitter: Emitter, v: Tensor) -> Tensor:
+    """Copies values [B, Hk, Skv, Dv] such that the keys of a column lie together."""
+    return emitter.apart(emitter.in_order(v, (0, 1, 3, 2)))
+
+
+def fused_attention(op: SdpaOp, lowering: Lowering, columns: bool) -> Tensor:
+    """Emits the op on its operands as they are, but for the values if those of columns are."""
     q, k, v = (lowering.tensor(value) for value in (op.q, op.k, op.v))
+    v = by_column(lowering.emitter, v) if columns else v
     attention = attend(op, lowering, q, k, v, _mask_tensor(op, lowering))
     return lowering.emitter.reshape(attention, shape_of(op.o))
 

@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering.sdpa_fused import (
     HEAD_SIZES,
     SEQUENCE_MULTIPLE,
     attend,
+    by_column,
     can_fuse,
     combined_mask,
     has_matrix_elements,
@@ -54,8 +55,14 @@ def _heads(op: SdpaOp) -> tuple[int, int]:
     return shape_of(op.q)[3], shape_of(op.v)[3]
 
 
-def padded_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
-    """Pads the operands, emits the fused op and cuts the result."""
+def padded_attention(op: SdpaOp, lowering: Lowering, columns: bool) -> Tensor:
+    """Pads the operands, emits the fused op and cuts the result.
+
+    Args:
+        op: the attention.
+        lowering: the lowering of its container.
+        columns: whether values are stored by column.
+    """
     emitter = lowering.emitter
     sizes = _Sizes.of(op)
     q, k, v = (lowering.tensor(value) for value in (op.q, op.k, op.v))
@@ -63,6 +70,7 @@ def padded_attention(op: SdpaOp, lowering: Lowering) -> Tensor:
     q = _grown(lowering, q, sizes.queries, sizes.head)
     k = _grown(lowering, k, sizes.keys, sizes.head)
     v = _grown(lowering, v, sizes.keys, sizes.value_head)
+    v = by_column(emitter, v) if columns else v
     attention = emitter.merge_dims(attend(op, lowering, q, k, v, mask), HEADS)
     after = [have - size for have, size in zip(shape_of(op.o), attention.shape, strict=True)]
     return cropped(emitter, attention, [0, 0], after[2:])
