@@ -97,14 +97,15 @@ def _write_overrides(flags: argparse.Namespace) -> int:
     from hipgraft.codegen.target import Target, TargetKind
     from hipgraft.program import compile
     from hipgraft.service import CompileService
-    from hipgraft.service.tuning import DEFAULT_CANDIDATES, overrides_yaml, read_candidates, tune
+    from hipgraft.service.tuning import default_candidates, overrides_yaml, read_candidates, tune
     from hipgraft.tuning.judges import make_judges
 
     target = Target.parse(flags.target)
     judge, *_ = make_judges(flags.judges.split(","), flags.judge_device)
     if judge.name == "static" and target.kind is not TargetKind.AMDGPU:
         raise HipgraftError(f"target '{target.name}' has no static figures: expected an AMDGPU")
-    candidates = read_candidates(flags.candidates) if flags.candidates else DEFAULT_CANDIDATES
+    given = flags.candidates
+    candidates = read_candidates(given) if given else default_candidates(target)
     workers = service_flags.open_workers(flags)
     with progress(flags.quiet), CompileService(workers) as service:
         outlined = compile(

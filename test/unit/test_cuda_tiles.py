@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hipgraft.bindings import ir, make_context
+from hipgraft.codegen.canonical import find_containers
 from hipgraft.codegen.kernel import Dispatch
-from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.provider import compile_container, compile_text
 from hipgraft.codegen.target import Target
 
 SM_80 = Target.parse("sm_80")
@@ -58,6 +60,23 @@ func.func @main(%x: tensor<2364x{length}xf32>) -> tensor<2364xf32> {{
     linalg.yield %2 : f32
   }} -> tensor<2364xf32>
   return %sum : tensor<2364xf32>
+}}
+"""
+
+# Of 196 rows of 384 channels, which lie 196 elements apart where the channels come first.
+NORM = """
+func.func @f(%x: tensor<1x196x384xf16>, %s: tensor<1x1x384xf16>) -> tensor<1x196x384xf16> {{
+  %g = "hipdnn.graph"(%x, %s) ({{
+  ^bb0(%a: tensor<1x196x384xf16>, %b: tensor<1x1x384xf16>):
+    %e = arith.constant dense<1.0e-6> : tensor<f32>
+    %y = "hipdnn.layernorm"(%a, %b, %b, %e) {{compute_type = f32, normalized_dim_count = 1 : i64,
+        operandSegmentSizes = array<i32: 1, 1, 1, 1>, resultSegmentSizes = array<i32: 1, 0, 0>}}
+        : (tensor<1x196x384xf16>, tensor<1x1x384xf16>, tensor<1x1x384xf16>, tensor<f32>)
+        -> tensor<1x196x384xf16>
+    "hipdnn.yield"(%y) : (tensor<1x196x384xf16>) -> ()
+  }}) {{name = "norm", arg_strides = [array<i64: 75264, {strides}>, unit]}}
+      : (tensor<1x196x384xf16>, tensor<1x1x384xf16>) -> tensor<1x196x384xf16>
+  return %g : tensor<1x196x384xf16>
 }}
 """
 
@@ -129,6 +148,17 @@ def test_matrix_instructions_take_whole_depths_in_order(
 @pytest.mark.parametrize(("length", "threads"), [(197, 32), (1500, 128)])
 def test_a_ragged_row_is_given_to_warps(length: int, threads: int) -> None:
     assert launch(ROWS.format(length=length)) == (2364, threads)
+
+
+@pytest.mark.parametrize(("strides", "launches"), [("384, 1", 1), ("1, 196", 2)])
+def test_norms_read_rows_in_one_piece(strides: str, launches: int) -> None:
+    """A row to each workgroup; to a thread each, 7 workgroups would run."""
+    with make_context() as context:
+        module = ir.Module.parse(NORM.format(strides=strides), context)
+        (container,) = find_containers(module)
+        steps = compile_container(container, SM_80).dispatches
+    assert len(steps) == launches
+    assert steps[-1].grid == (196, 1, 1)
 
 
 def test_own_tiles_stand_in_for_those_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:

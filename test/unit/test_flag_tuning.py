@@ -9,7 +9,14 @@ from test_timed import SlowDevice
 from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.target import Target
 from hipgraft.service import CompileService
-from hipgraft.service.tuning import Candidate, Ranking, Score, overrides_yaml, tune
+from hipgraft.service.tuning import (
+    Candidate,
+    Ranking,
+    Score,
+    default_candidates,
+    overrides_yaml,
+    tune,
+)
 from hipgraft.tuning.judges import Judge, Verdict
 from hipgraft.tuning.timed import TimedJudge
 
@@ -18,10 +25,10 @@ NARROW = Candidate("narrow", ("--iree-input-demote-f32-to-f16",))
 USUAL = Candidate("as it is")
 
 
-def ranking(judge: Judge) -> Ranking:
+def ranking(judge: Judge, other: Candidate = NARROW) -> Ranking:
     with make_context() as context:
         module = ir.Module.parse(graph("relu", 4096), context)
-        (found,) = tune(module, GFX942, [USUAL, NARROW], CompileService(), judge=judge)
+        (found,) = tune(module, GFX942, [USUAL, other], CompileService(), judge=judge)
     return found
 
 
@@ -60,3 +67,30 @@ def test_what_does_not_run_is_no_override() -> None:
     found = ranking(BrokenJudge())
     assert {each.error for each in found.scores} == {"it does not run: out of memory"}
     assert yaml.safe_load(overrides_yaml([found], GFX942)) == []
+
+
+class HastyJudge:
+    """Says that each kernel takes half as long as the one before."""
+
+    name = "timed"
+
+    def __init__(self) -> None:
+        self.cost = 100.0
+
+    def judge(self, kernel: object, work: object) -> Verdict:
+        self.cost /= 2
+        return Verdict(self.name, self.cost)
+
+
+def test_flags_that_change_nothing_are_no_gain() -> None:
+    idle = Candidate("idle", ("--iree-opt-level=O3",))
+    found = ranking(HastyJudge(), idle)
+    assert [each.verdict for each in found.scores] == [Verdict("timed", 50.0)] * 2
+    assert found.best.candidate == USUAL
+    assert ranking(HastyJudge(), NARROW).best.candidate == NARROW
+
+
+def test_candidates_fit_the_target() -> None:
+    for target in (GFX942, Target.parse("sm_80")):
+        flags = [flag for each in default_candidates(target) for flag in each.flags]
+        assert any("rocm" in flag for flag in flags) == (target == GFX942)

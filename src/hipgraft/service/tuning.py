@@ -6,9 +6,10 @@ and leaves room for more wavefronts. A judge that runs kernels decides by what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hipgraft.codegen.figures import kernel_figures, largest_figures
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.matrix_code import count_matrix_instructions
-from hipgraft.codegen.target import Target
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.service.overrides import own_flags, read_list
 from hipgraft.service.service import CompileService, Request
@@ -44,7 +45,7 @@ class Candidate:
     flags: tuple[str, ...] = ()
 
 
-DEFAULT_CANDIDATES = (
+_CANDIDATES = (
     Candidate("as it is"),
     Candidate("O2", ("--iree-opt-level=O2",)),
     Candidate("whole reductions", ("--iree-dispatch-creation-enable-split-reduction=false",)),
@@ -53,10 +54,11 @@ DEFAULT_CANDIDATES = (
         ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops=false",),
     ),
     Candidate("aggressive fusion", ("--iree-dispatch-creation-enable-aggressive-fusion",)),
+)
+_AMDGPU_CANDIDATES = (
     Candidate("2 waves a SIMD", ("--iree-rocm-waves-per-eu=2",)),
     Candidate("4 waves a SIMD", ("--iree-rocm-waves-per-eu=4",)),
 )
-"""What is tried without a file of candidates; the first is what is done anyway."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,12 @@ class Ranking:
         return first if usual.verdict.cost - first.verdict.cost > chance else usual
 
 
+def default_candidates(target: Target) -> tuple[Candidate, ...]:
+    """Returns what is tried without a file of candidates; the first is what is done anyway."""
+    is_amdgpu = target.kind is TargetKind.AMDGPU
+    return _CANDIDATES + _AMDGPU_CANDIDATES if is_amdgpu else _CANDIDATES
+
+
 def read_candidates(path: str | Path) -> list[Candidate]:
     """Reads a list of `{name, flags, tuning_spec}`; what is done anyway is tried first.
 
@@ -161,9 +169,17 @@ def tune(
     outcomes = service.compile(
         [_request(graphs[key], key, target, (*common, *each.flags)) for key, each in pairs]
     )
+    judged: dict[tuple[str, Kernel], Verdict] = {}
+
+    def verdict_of(key: str, kernel: Kernel) -> Verdict | None:
+        # Once: flags that change nothing must not win by chance.
+        if judge is not None and (key, kernel) not in judged:
+            judged[key, kernel] = judge.judge(kernel, graph_work(graphs[key]))
+        return judged.get((key, kernel))
+
     scores: dict[str, list[Score]] = {key: [] for key in reversed(graphs)}
     for (key, candidate), outcome in zip(pairs, outcomes, strict=True):
-        scores[key].append(_score(candidate, outcome, graphs[key], judge))
+        scores[key].append(_score(candidate, outcome, partial(verdict_of, key)))
     return [
         Ranking(_name(graphs[key]), key, tuple(sorted(found, key=lambda score: score.rank)))
         for key, found in scores.items()
@@ -193,12 +209,14 @@ def _name(op: ir.Operation) -> str:
     return str(op.attributes["name"]).strip('"') if "name" in op.attributes else "graph"
 
 
-def _score(candidate: Candidate, outcome: Outcome, op: ir.Operation, judge: Judge | None) -> Score:
+def _score(
+    candidate: Candidate, outcome: Outcome, verdict_of: Callable[[Kernel], Verdict | None]
+) -> Score:
     kernel = outcome.kernel
     if kernel is None:
         error = outcome.error or HipgraftError("no reason given")
         return Score(candidate, error=error.message)
-    verdict = None if judge is None else judge.judge(kernel, graph_work(op))
+    verdict = verdict_of(kernel)
     return Score(
         candidate,
         launches=len(kernel.dispatches),
