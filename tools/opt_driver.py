@@ -14,7 +14,7 @@ from hipgraft import ir_io, reports, reproducer
 from hipgraft.bindings import ir, passmanager
 from hipgraft.bytecode import to_bytecode
 from hipgraft.diagnostic_printer import DiagnosticPrinter
-from hipgraft.diagnostics import Diagnostic, HipgraftError, diagnostics_to
+from hipgraft.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, diagnostics_to
 from hipgraft.ir_printing import AsmFlags, IrPrinter, PrintWhen
 from hipgraft.pipeline import check_native, resolve, to_text
 from hipgraft.runner import DiagnosticHandler, Instrument, PassRecord, Runner
@@ -119,7 +119,7 @@ class OptDriver:
         produced: list[Diagnostic] = []
         output = self._transform(part, produced.append)
         expected = expectations(part.text, self.name, part.line)
-        errors = mismatches(expected, produced, self.name, ir_io.MEMORY_NAME)
+        errors = mismatches(expected, produced, self.name, MEMORY_NAME)
         for error in errors:
             self.printer.print(error)
         return output or b"", not errors

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TextIO
 
-from hipgraft.diagnostics import Diagnostic, HipgraftError, PipelineParseError, split_location
-from hipgraft.ir_io import MEMORY_NAME
+from hipgraft.diagnostics import (
+    MEMORY_NAME,
+    Diagnostic,
+    HipgraftError,
+    PipelineParseError,
+    split_location,
+)
 
 _LONGEST_LINE = 2000
 """Characters beyond which a source line is not shown: lines of weights fill screens."""

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hipgraft.bindings import ir
 
+MEMORY_NAME = "-"
+"""What the bindings call the source of a module that was parsed from memory."""
+
 
 class Severity(Enum):
     """How grave a diagnostic is, by its word in MLIR's output."""

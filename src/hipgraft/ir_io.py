@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hipgraft.bindings import ir
 from hipgraft.bytecode import parse_bytecode
-from hipgraft.diagnostics import HipgraftError, VerifyError
+from hipgraft.diagnostics import MEMORY_NAME, HipgraftError, VerifyError
 from hipgraft.element_types import byte_size
 from hipgraft.outputs import replacing
 
@@ -17,9 +17,6 @@ STDIN_NAME = "<stdin>"
 RESOURCE_ALIGNMENT = 16
 """Bytes. MLIR reads bytecode only where the memory that it is in has its resources' alignment, and
 no allocator promises more than this."""
-
-# What the bindings call the source of a module that was parsed from memory.
-MEMORY_NAME = "-"
 
 MOST_DIGITS = 1 << 21
 """Hexadecimal digits of a resource in text that nobody asked for: a mebibyte."""

@@ -10,12 +10,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack  # pyright: ignore[reportMissingTypeStubs]
 
-from hipgraft.codegen.kernel import Dispatch, Triple
 from hipgraft.diagnostics import CodegenError
+
+if TYPE_CHECKING:
+    # Devices read code objects without the compiler at hand.
+    from hipgraft.codegen.kernel import Dispatch, Triple
 
 _ELF_MAGIC = b"\x7fELF"
 _HIDDEN = "hidden_"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hipgraft import ir_io
 from hipgraft.bindings import ir
-from hipgraft.diagnostics import Diagnostic, HipgraftError, Severity, diagnostics_to
+from hipgraft.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, Severity, diagnostics_to
 
 _IN_PLACE = re.compile(
     r"= torch\.(aten\.[a-z0-9_]*[a-z0-9]_(?:\.\w+)?) ([^:]*) : (.*) -> (!torch\.vtensor<.*>)$",
@@ -53,7 +53,7 @@ def _first_error(diagnostics: Sequence[Diagnostic], path: Path) -> HipgraftError
     for diagnostic in diagnostics:
         if diagnostic.severity is Severity.ERROR:
             location = diagnostic.location
-            if location.startswith(f"{ir_io.MEMORY_NAME}:"):
-                location = f"{path}{location.removeprefix(ir_io.MEMORY_NAME)}"
+            if location.startswith(f"{MEMORY_NAME}:"):
+                location = f"{path}{location.removeprefix(MEMORY_NAME)}"
             return HipgraftError(diagnostic.message, location=location or str(path))
     return HipgraftError("invalid MLIR", location=str(path))
