@@ -25,6 +25,7 @@ from hipgraft.service.unit import Outcome
 from hipgraft.splitting import can_split, compute_ops, split
 from hipgraft.tuning.decision import Decision, Trial
 from hipgraft.tuning.plans import Choices
+from hipgraft.tuning.traffic import excess
 
 
 def _inline(container: ir.Operation) -> None:
@@ -187,7 +188,7 @@ class _Compiler:
         decision = outcome.decision
         if decision is None or outcome.kernel is None:
             return
-        self._report_work(op, symbol, target, decision.chosen)
+        self._report_work(op, symbol, outcome.kernel, target, decision.chosen)
         plan = decision.chosen.plan
         if decision.source != "usual":
             self._state.count(f"plans-from-{decision.source}")
@@ -213,8 +214,10 @@ class _Compiler:
             op, "pathological", message, executable=symbol, target=target.name, **facts
         )
 
-    def _report_work(self, op: ir.Operation, symbol: str, target: Target, trial: Trial) -> None:
-        """Says what the graph needs at least, beside what its kernel does."""
+    def _report_work(
+        self, op: ir.Operation, symbol: str, kernel: Kernel, target: Target, trial: Trial
+    ) -> None:
+        """Says what the graph needs at least, beside what its kernel does and why it is more."""
         figures = {name: value for each in trial.verdicts for name, value in each.figures.items()}
         if not figures:
             return
@@ -223,7 +226,10 @@ class _Compiler:
         message = f"'{symbol}' for {target.name} needs {least} matrix instructions"
         message += f" and {work.bytes} bytes at least; it does"
         done = ", ".join(f"{name} {value:g}" for name, value in figures.items())
+        reasons = "; ".join(excess(kernel, work, figures))
+        done += f"; bytes beyond the least: {reasons}" if reasons else ""
         facts = {"executable": symbol, "target": target.name, "plan": str(trial.plan)}
+        facts |= {"excess": reasons} if reasons else {}
         bounds = {"least-matrix-instructions": least, "least-bytes": work.bytes}
         self._state.analysis(op, "work", f"{message} {done}", **facts, **bounds, **figures)
 

@@ -34,8 +34,14 @@ def print_report(report: Report, targets: Sequence[str]) -> None:
     if report.kernels:
         console.print(_kernels(report.kernels))
     print_plans(console, report.remarks)
-    for name, table in (("work", _work), ("lowering", _choices), (_PATHOLOGICAL, _pathological)):
-        remarks = [remark for remark in report.remarks if remark.name == name]
+    tables = (
+        ("work", "plan", _work),
+        ("work", "excess", _excess),
+        ("lowering", "plan", _choices),
+        (_PATHOLOGICAL, "problems", _pathological),
+    )
+    for name, fact, table in tables:
+        remarks = [each for each in report.remarks if each.name == name and fact in each.args]
         if remarks:
             console.print(table(remarks))
     declined = [remark for remark in report.declined if remark.name != _PATHOLOGICAL]
@@ -94,20 +100,29 @@ def _work(remarks: Sequence[Remark]) -> Table:
     """What graphs need at least, and what their kernels hold and do."""
     title = "work: what kernels hold or do (what their graphs need at least)"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    texts = ("executable", "target", "plan")
-    for name in texts:
+    texts = ("executable", "target", "plan", "excess")
+    for name in texts[:-1]:
         table.add_column(name, overflow="fold")
     for name in ("matrix instructions", "bytes", "wave instructions", "us"):
         table.add_column(name, justify="right")
     for remark in remarks:
         numbers = {name: _number(text) for name, text in remark.args.items() if name not in texts}
         table.add_row(
-            *(remark.args[name] for name in texts),
+            *(remark.args[name] for name in texts[:-1]),
             f"{numbers.get('matrix-instructions', '')} ({numbers['least-matrix-instructions']})",
             f"{numbers.get('bytes', '')} ({numbers['least-bytes']})",
             numbers.get("instructions", ""),
             numbers.get("microseconds", ""),
         )
+    return table
+
+
+def _excess(remarks: Sequence[Remark]) -> Table:
+    """Why kernels move more bytes than their graphs need."""
+    title = "bytes beyond the least"
+    table = Table("executable", "target", "bytes", title=title, title_justify="left")
+    for remark in remarks:
+        table.add_row(*(remark.args[name] for name in ("executable", "target", "excess")))
     return table
 
 

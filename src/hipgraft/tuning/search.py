@@ -77,11 +77,10 @@ class Search:
         if each.choices is None:
             return
         if each.plan is not None and each.outcome.kernel is not None and self.mode != "full":
-            trial = _trial(each.plan, each.outcome, each.choices, [StaticJudge()])
+            trial = _trial(each.plan, each.outcome, each.choices, self._first_judges())
             each.settle(Decision("database", trial))
             return
-        judges = self.judges if self.mode == "full" else [StaticJudge()]
-        trials = [_trial(each.plan or USUAL, each.outcome, each.choices, judges)]
+        trials = [_trial(each.plan or USUAL, each.outcome, each.choices, self._first_judges())]
         if not self._is_worth(each, trials[0]) or time.monotonic() > end:
             each.settle(Decision("usual", trials[0]))
             return
@@ -97,11 +96,17 @@ class Search:
         each.settle(decision)
         self._remember(each.request, decision)
 
+    def _first_judges(self) -> Sequence[Judge]:
+        """Who says whether to search: the static judge; the others' figures are for the report."""
+        if self.mode == "full":
+            return self.judges
+        return [StaticJudge(), *(judge for judge in self.judges if judge.name != "static")]
+
     def _is_worth(self, each: _Searched, trial: Trial) -> bool:
         """Whether to try other plans; what crashed or took too long is not tried again."""
         if self.mode == "none" or not each.outcome.permanent:
             return False
-        return self.mode == "full" or bool(trial.error or trial.problems)
+        return self.mode == "full" or bool(trial.error or trial.verdicts[0].problems)
 
     def _remember(self, request: Request, decision: Decision) -> None:
         if decision.chosen.error or not decision.rejected:
