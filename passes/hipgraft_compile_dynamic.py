@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,10 +18,12 @@ from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.service.keys import digest
 from hipgraft.service.service import Request, current_service
 from hipgraft.service.unit import Outcome
+from hipgraft.torch_legalization.attention import write_out_attention
 from hipgraft.torch_to_hipdnn.constants import literal_attribute
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
 
 _LITERAL = "torch.vtensor.literal"
+_LESS_FUSION = (f"{FUSE_MULTI_USE}=false",)
 _NUMBERS = ("!torch.bool", "!torch.int", "!torch.list<int>")
 _ELEMENTS = ("torch.aten.Int.Tensor", "torch.aten.item")
 _MEASURED = ("torch.aten.arange.start_step", "torch.aten.slice.Tensor")
@@ -35,6 +37,14 @@ def _is_dynamic(function: ir.Operation) -> bool:
         return False
     text = str(function.attributes["function_type"])
     return "!torch." in text and "?" in text
+
+
+def _simpler_ways(function: ir.Operation) -> Iterator[tuple[str, str]]:
+    """Yields other inputs of the compiler that may work where the first one does not."""
+    yield "with less fusion", _compiler_input(function)
+    copy = function.clone(ip=False).operation
+    if write_out_attention(copy):
+        yield "with attention written out", _compiler_input(copy)
 
 
 def _blame_values(function: ir.Operation) -> None:
@@ -89,7 +99,8 @@ class HipgraftCompileDynamicPass(Pass):
     leaves to the host, workgroup counts, sizes of memory and the constants that kernels take, is
     arithmetic on the extents of the arguments. For `cpu` the function calls a module that runs as a
     whole. Kernels come from the current `hipgraft.service`: its cache, or its workers. What does
-    not compile is compiled once more with less fusion, with a missed remark.
+    not compile is compiled again with less fusion, and then with attention written out, with a
+    missed remark.
 
     Before:
         ```mlir
@@ -182,17 +193,16 @@ class HipgraftCompileDynamicPass(Pass):
     def _outcomes(
         self, function: ir.Operation, name: str, targets: Sequence[Target], state: PassState
     ) -> list[Outcome]:
-        """Compiles for all targets together; once more with less fusion what does not compile."""
-        text = _compiler_input(function)
-        outcomes = self._compiled(name, text, targets, ())
-        for position, (target, outcome) in enumerate(zip(targets, outcomes, strict=True)):
-            if outcome.error is None:
-                continue
-            reason = f"does not compile for {target.name}: {outcome.error.message}"
-            state.missed(function, "not-compiled", f"'{name}' {reason}; with less fusion again")
-            (again,) = self._compiled(name, text, [target], (f"{FUSE_MULTI_USE}=false",))
-            if again.error is None:
-                outcomes[position] = again
+        """Compiles for all targets together, and what does not compile in simpler ways."""
+        outcomes = self._compiled(name, _compiler_input(function), targets, ())
+        for way, text in _simpler_ways(function):
+            for position, target in enumerate(targets):
+                error = outcomes[position].error
+                if error is None:
+                    continue
+                reason = f"does not compile for {target.name}: {error.message}"
+                state.missed(function, "not-compiled", f"'{name}' {reason}; again {way}")
+                (outcomes[position],) = self._compiled(name, text, [target], _LESS_FUSION)
         return outcomes
 
     def _compiled(

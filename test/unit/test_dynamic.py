@@ -223,6 +223,28 @@ def test_torch_module_with_symbols() -> None:
 
 
 @requires_emulator
+def test_attention_with_a_computed_mask() -> None:
+    """Tokens attend to those of their own segment; IREE compiles it only when it is written out."""
+    lit = Path(__file__).parents[1] / "lit/passes/hipgraft-compile-dynamic-declined.mlir"
+    _, text = lit.read_text().split("// -----")
+    program = hipgraft.compile(ir.Module.parse(text, make_context()), "gfx942")
+    device = open_emulator("gfx942")
+    for batch, seq in ((2, 5), (1, 33)):
+        values = np.random.default_rng(seq)
+        q = values.normal(size=(batch, 3, seq, 12)).astype(np.float32)
+        ids = values.integers(0, 2, (batch, seq))
+        scores = q @ q.swapaxes(-1, -2) / np.sqrt(12)
+        scores[
+            np.broadcast_to(ids[:, None, :, None] != ids[:, None, None, :], scores.shape)
+        ] = -1e30
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        expected = weights / weights.sum(-1, keepdims=True) @ q
+        np.testing.assert_allclose(program.run([q, ids], device)[0], expected, rtol=1e-4, atol=1e-5)
+    program.close()
+    device.close()
+
+
+@requires_emulator
 def test_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, given = save_attend(tmp_path / "model.onnx"), attend_inputs(3, 5)
     merged = tmp_path / "m.mlir"
