@@ -82,6 +82,26 @@ def save_convolve(path: Path) -> Path:
     return save(path, nodes, {"x": ["batch", 3, "size", "size"]}, ["batch", 8], constants)
 
 
+def save_listen(path: Path) -> Path:
+    """Two padded convolutions over time, as speech models begin: [batch, 16, 38] in."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Conv", ["r", "v"], ["y"], strides=[2], pads=[1, 1]),
+    ]
+    constants = {
+        "w": 0.2 * _rng.normal(size=(48, 16, 3)),
+        "b": _rng.normal(size=48),
+        "v": 0.2 * _rng.normal(size=(48, 48, 3)),
+    }
+    return save(path, nodes, {"x": ["batch", 16, 38]}, ["batch", 48, 19], constants)
+
+
+def listen_inputs(batch: int) -> list[Array]:
+    """Returns `x`."""
+    return [np.random.default_rng(batch).normal(size=(batch, 16, 38)).astype(np.float32)]
+
+
 def convolve_inputs(batch: int, size: int) -> list[Array]:
     """Returns `x`."""
     values = np.random.default_rng(batch * 100 + size)

@@ -13,9 +13,11 @@ from onnx_models import (
     attend_inputs,
     convolve_inputs,
     heads_inputs,
+    listen_inputs,
     save_attend,
     save_convolve,
     save_heads,
+    save_listen,
 )
 
 import hipgraft
@@ -44,6 +46,7 @@ def reference(model: Path, given: list[Array]) -> Array:
 MODELS = {
     "attend": (save_attend, attend_inputs, [(2, 3), (1, 70), (3, 1)]),
     "heads": (save_heads, heads_inputs, [(2, 5), (1, 1), (3, 17)]),
+    "listen": (save_listen, listen_inputs, [(2,), (1,)]),
     "convolve": (save_convolve, convolve_inputs, [(1, 9), (3, 16), (2, 33)]),
 }
 

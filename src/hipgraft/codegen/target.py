@@ -32,7 +32,9 @@ FUSE_PADDING = (
     "--iree-flow-enable-pad-handling",
     "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
 )
-"""Make padding part of its consumer's dispatch; see `provider` for when they must be off."""
+"""Make padding part of its consumer's dispatch; see `provider` for when they must be off.
+
+They also are where shapes are dynamic."""
 
 FUSE_MULTI_USE = "--iree-dispatch-creation-fuse-multi-use"
 """On by default. A dispatch with several results may not compile, if shapes are dynamic."""
