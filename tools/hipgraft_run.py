@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hipgraft.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
+from hipgraft.tools.device_failures import tell_failures
 from hipgraft.tools.progress import progress
 from hipgraft.tools.runtimes import RUNTIMES, open_runtime
 
@@ -76,6 +77,7 @@ def _run(flags: argparse.Namespace) -> int:
     _check_runtime(flags)
     flags.device = flags.device or default_device_name()
     device = open_device(flags.device)
+    tell_failures(device)
     try:
         outputs = _execute(flags, device, given)
     finally:

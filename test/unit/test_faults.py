@@ -18,6 +18,7 @@ from hipgraft.runtime.interpreter import Executor
 from hipgraft.runtime.jit import Jit
 from hipgraft.runtime.protocols import Device
 from hipgraft.runtime.session import Session
+from hipgraft.tools import hipgraft_run
 
 MODEL = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
 KINDS = (
@@ -86,6 +87,32 @@ def test_every_call_may_fail(
         assert not device._allocations, f"call {nth} of {calls}"
         run(device, tmp_path)
         assert not device._allocations
+
+
+FAILING_DEVICE = """
+from recordings import FailingDevice
+
+def open_failing():
+    return FailingDevice({kind!r}, 1)
+
+def open_none():
+    raise OSError("no driver")
+"""
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "free", "close"])
+def test_the_tool_tells_what_a_device_of_others_raises(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program().save_bundle(tmp_path / "model.hgb")
+    (tmp_path / "device.py").write_text(FAILING_DEVICE.format(kind=kind))
+    for factory, message in (
+        ("open_failing", f"error: the device failed in '{kind}': OSError: bus error\n"),
+        ("open_none", ":open_none' cannot be opened: OSError: no driver\n"),
+    ):
+        device = f"--device={tmp_path / 'device.py'}:{factory}"
+        assert hipgraft_run.main([str(tmp_path / "model.hgb"), device]) == 1
+        assert capsys.readouterr().err.endswith(message)
 
 
 def test_device_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

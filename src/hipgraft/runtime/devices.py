@@ -46,7 +46,14 @@ def open_device(spec: str) -> Any:
     Raises:
         HipgraftError: there is no such device, or it cannot be opened.
     """
-    device = _factory(spec)()
+    factory = _factory(spec)
+    try:
+        device = factory()
+    except HipgraftError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise HipgraftError(f"device '{spec}' cannot be opened: {reason}") from error
     if not isinstance(device, Device):
         missing = sorted(name for name in _protocol_names() if not hasattr(device, name))
         raise HipgraftError(f"device '{spec}' is no device: it lacks {', '.join(missing)}")

@@ -1,0 +1,32 @@
+"""What a plugged-in device raises, told as any other error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from hipgraft.diagnostics import HipgraftError
+
+
+def tell_failures(device: Any) -> None:
+    """Makes errors of what the calls of a device raise, which need not know hipgraft's."""
+    for name in dir(device):
+        call = None if name.startswith("_") else getattr(device, name)
+        if callable(call):
+            # One that cannot be changed is told as it comes.
+            with suppress(AttributeError):
+                setattr(device, name, _told(name, call))
+
+
+def _told(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except HipgraftError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise HipgraftError(f"the device failed in '{name}': {reason}") from error
+
+    return guarded
