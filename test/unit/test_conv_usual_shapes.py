@@ -37,6 +37,10 @@ GRADIENTS = [
         "3x3", (1, 16, 20, 20), (16, 16, 3, 3), "f32", pre=ONE, stride=ONE, dilation=ONE
     ),
 ]
+FEW_POSITIONS = [
+    conv_case("groups_of_3", (1, 8, 1, 5), (4, 4, 1, 1), "f32", stride=TWO),
+    conv_case("groups_of_12", (1, 48, 3, 4), (12, 12, 1, 1), "f32"),
+]
 FEW = [
     conv_case("shallow", (1, 16, 9, 9), (3, 16, 3, 3), "f16", pre=ONE),
     conv_case("deep", (1, 128, 9, 9), (8, 128, 3, 3), "f16", pre=ONE),
@@ -60,7 +64,9 @@ APART = [
     conv_case("dilated", (1, 1, 36, 36), (16, 1, 8, 8), "f16", pre=ONE, dilation=[1, 4]),
     conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
 ]
-CASES = [replace(case, name=f"usual_{case.name}") for case in (*GRADIENTS, *APART, *FEW)]
+CASES = [
+    replace(case, name=f"usual_{case.name}") for case in (*GRADIENTS, *APART, *FEW_POSITIONS, *FEW)
+]
 
 
 @requires_emulator

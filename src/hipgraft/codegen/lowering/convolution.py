@@ -58,6 +58,9 @@ _DEPTHWISE_LAST = {
     3: ("linalg.depthwise_conv_3d_ndhwc_dhwc", (1, 2, 3, 0)),
 }
 
+# Of so many positions groups of 1x1 windows are compiled well.
+_MANY_POSITIONS = 16
+
 
 @dataclass(frozen=True)
 class Sliding:
@@ -160,10 +163,13 @@ def _convolved(
     groups = x.shape[1] // w.shape[1]
     depthwise = is_depthwise(x, w)
     is_last = x.lies_in(last) and not x.lies_in(first)
-    is_product = has_unit_window(w.shape) and math.prod(result.shape[2:]) > 1 and not depthwise
-    if is_product and not is_last and on_cuda_matrix_units(lowering.target, x):
-        # IREE 3.13.0 makes products of them whose first factor has the result's later dim, and
-        # then confuses rows and columns.
+    positions = math.prod(result.shape[2:])
+    is_product = has_unit_window(w.shape) and positions > 1 and not depthwise
+    # IREE 3.13.0 makes products of them whose first factor has the result's later dim. For CUDA it
+    # then confuses rows and columns; for gfx9 it crashes on groups with few positions.
+    is_badly_made = on_cuda_matrix_units(lowering.target, x)
+    is_badly_made |= lowering.target.is_gfx9 and groups > 1 and positions < _MANY_POSITIONS
+    if is_product and not is_last and is_badly_made:
         return multiplied(lowering, sliding, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     x = padded(emitter, emitter.in_order(x, order), sliding.before, sliding.after)
