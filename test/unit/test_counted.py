@@ -124,7 +124,7 @@ def test_a_sample_of_workgroups_stands_for_all(monkeypatch: pytest.MonkeyPatch) 
         assert few.loaded == pytest.approx(each.loaded, rel=0.05)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(13, 88), (32, 200), (128, 100)])
+@pytest.mark.parametrize(("rows", "columns"), [(13, 88), (32, 200), (128, 100), (40, 40)])
 def test_columns_that_fill_no_tiles_cost_little_more(
     rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

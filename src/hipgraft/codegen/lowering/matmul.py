@@ -157,10 +157,10 @@ def _squeeze(emitter: Emitter, value: Tensor, batch: Sequence[int]) -> Tensor:
 
 def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
     """Emits the product as linalg's named op where there is one for these forms."""
-    batches, (rows, columns) = init.rank - 2, init.shape[-2:]
+    batches = init.rank - 2
     outer = [f"b{batch}" for batch in range(batches)]
     left, right, product = [*outer, "m", "k"], [*outer, "k", "n"], [*outer, "m", "n"]
-    swaps = columns_first(emitter.target, a.element, rows, columns)
+    swaps = columns_first(emitter.target, a, b)
     names = [*outer, *("nm" if swaps else "mn"), "k"]
     pairs = ((left, a), (right, b), (product, init))
     results = [[loops[dim] for dim in value.dims] for loops, value in pairs]

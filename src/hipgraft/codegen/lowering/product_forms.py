@@ -30,6 +30,11 @@ _SMALL_TILES = (8, 32)
 # Products of fewer rows are tiled in another way.
 _FEWEST_ROWS = 5
 
+# What lanes that each load a piece of a right matrix's row cost, beside those that load it together
+# (counted), where there is enough to load.
+_APART = 0.15
+_DEEP = 32
+
 
 def missing_rows(target: Target, b: Tensor, shape: Sequence[int]) -> int:
     """Returns how many rows more the left matrices of a batched product must have to compile.
@@ -68,7 +73,7 @@ def whole_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
     return emitter.barrier(emitter.in_order(a, [*others, rows, depth]))
 
 
-def columns_first(target: Target, element: str, rows: int, columns: int) -> bool:
+def columns_first(target: Target, a: Tensor, b: Tensor) -> bool:
     """Returns whether a product is tiled better with its rows as the last parallel loop.
 
     RDNA multiplies elements of 32 bits without matrix instructions. Where the extent of the last
@@ -77,13 +82,16 @@ def columns_first(target: Target, element: str, rows: int, columns: int) -> bool
 
     Args:
         target: what is compiled for.
-        element: of the left matrices.
-        rows: of the left matrices.
-        columns: of the right matrices.
+        a: left matrices [batch..., M, K].
+        b: right matrices [batch..., K, N].
     """
-    if not target.is_rdna or bit_width(element) < 32 or rows < _FEWEST_ROWS:
+    (rows, depth), columns = a.shape[-2:], b.shape[-1]
+    if not target.is_rdna or bit_width(a.element) < 32 or rows < _FEWEST_ROWS:
         return False
-    return _raggedness(columns, rows) < _raggedness(rows, columns)
+    as_is = _raggedness(rows, columns)
+    by_row = b.dims[-1:] == (b.rank - 1,)
+    apart = _APART if as_is and by_row and depth >= _DEEP else 0
+    return _raggedness(columns, rows) < as_is + apart
 
 
 def _raggedness(outer: int, inner: int) -> float:
