@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
+from hipgraft.host_ops import defining_op
 from hipgraft.recognition.polynomials import is_close, polynomial
 from hipgraft.recognition.values import (
     NearMiss,
     Rules,
     check_interior,
-    defining_op,
     element_of,
     mode_of,
     only_reader,

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from hipgraft.bindings import arith_d, ir
 from hipgraft.dialects import hipdnn
+from hipgraft.host_ops import defining_op
 from hipgraft.recognition.values import (
     NearMiss,
     Rules,
     check_interior,
-    defining_op,
     element_of,
     is_narrow,
     made_by,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from hipgraft.bindings import arith_d, ir
 from hipgraft.dialects import hipdnn
+from hipgraft.host_ops import defining_op
 from hipgraft.recognition.values import (
     NearMiss,
     Rules,
     check_interior,
-    defining_op,
     element_of,
     interior,
     is_narrow,

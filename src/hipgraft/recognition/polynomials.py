@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from hipgraft.bindings import ir
-from hipgraft.recognition.values import defining_op, mode_of, splat_value, through_widenings
+from hipgraft.host_ops import defining_op
+from hipgraft.recognition.values import mode_of, splat_value, through_widenings
 
 Polynomial = dict[tuple[int, ...], float]
 """Coefficients by the exponent of each unknown."""

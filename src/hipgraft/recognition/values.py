@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
+from hipgraft.host_ops import defining_op
 from hipgraft.views import StridedView
 
 
@@ -27,12 +28,6 @@ class Rules:
     """
 
     drop_roundings: bool
-
-
-def defining_op(value: ir.Value) -> ir.Operation | None:
-    """The op that makes `value`, None for a block argument."""
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:
