@@ -21,6 +21,8 @@ _WORKGROUPS = 80
 _MANY_WORKGROUPS = 2 * 132
 
 _MATRIX = 16  # K of one matrix instruction
+_FEWEST_STEPS = 8  # of K at once, for tiles to be better than IREE's own
+_MOST_STEPS = 32
 _FEWEST_ROWS = 8  # fewer are vectors, for which IREE has other ways
 
 _MATRIX_KINDS = {"f16": "NV_MMA_SYNC_F32_16x8x16_F16", "bf16": "NV_MMA_SYNC_F32_16x8x16_BF16"}
@@ -56,12 +58,21 @@ class _Product:
         """A list with a number for each loop; 0 where none is given."""
         return f"[{', '.join(str(sizes.get(loop, 0)) for loop in self.loops)}]"
 
+    @property
+    def step(self) -> int:
+        """The most steps of K at once that divide it.
+
+        Where K is padded, IREE 3.13.0 reads a row behind it instead of zeros, and 0 times what lies
+        there may be NaN.
+        """
+        depth = self.extent("k")
+        return max(step for step in range(1, _MOST_STEPS + 1) if depth % step == 0)
+
     def padding(self, m: int, n: int, k: int) -> str:
-        """What whole tiles need; empty if the product has only such."""
-        sizes = {"m": m, "n": n, "k": k}
-        if all(self.extent(loop) % size == 0 for loop, size in sizes.items()):
+        """What whole tiles need; empty if the product has only such. `k` must divide K."""
+        if self.extent("m") % m == 0 and self.extent("n") % n == 0:
             return ""
-        return f"padding = {self.sizes(b=1, **sizes)}, "
+        return f"padding = {self.sizes(b=1, m=m, n=n, k=k)}, "
 
 
 def set_tiles(module: ir.Module) -> bool:
@@ -95,7 +106,9 @@ def _tiles(product: _Product) -> str:
         return _plain_info(product)
     if min(product.extent("m"), product.extent("n")) < _FEWEST_ROWS:
         return ""
-    return _matrix_info(product) if is_narrow else _plain_info(product)
+    if is_narrow:
+        return _matrix_info(product)
+    return _plain_info(product) if product.step >= _FEWEST_STEPS else ""
 
 
 def _product(op: ir.Operation) -> _Product | None:
@@ -152,9 +165,9 @@ def _plain_info(product: _Product) -> str:
     m, n, rows, columns = (64, 64, 4, 4) if is_large else (32, 32, 2, 2)
     if product.extent("m") <= 16:
         m = 16
-    k = 32 if product.extent("k") >= 32 else 16
     config = (
-        f"{product.padding(m, n, k)}promote_operands = [0, 1], reduction = {product.sizes(k=k)}, "
+        f"{product.padding(m, n, product.step)}promote_operands = [0, 1], "
+        f"reduction = {product.sizes(k=product.step)}, "
         f"thread = {product.sizes(b=1, m=rows, n=columns)}, "
         f"workgroup = {product.sizes(b=1, m=m, n=n)}"
     )
