@@ -8,6 +8,7 @@ from typing import Any
 import iree.runtime as iree_runtime
 import numpy as np
 import pytest
+from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Case, lower_case, splat, tensor_type
 
 from hipgraft.bindings import asm, ir, make_context
@@ -155,6 +156,35 @@ def lowered(name: str, target: str) -> str:
 def test_one_dispatch(name: str, target: str) -> None:
     kernel = compile_text(lowered(name, target), Target.parse(target))
     assert [type(step) for step in kernel.steps] == [Dispatch]
+
+
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_norms_of_many_rows_across_memory_are_copied_first(target: str) -> None:
+    """In one dispatch they take minutes to compile."""
+    rows, channels = 1024, 512
+    memory = np.random.default_rng(0).standard_normal((channels, rows)).astype(np.float16)
+    scale, bias = (memory[:channels, row].reshape(1, 1, channels) for row in (0, 1))
+    graph = Case(
+        "norm",
+        [memory, scale, bias],
+        layernorm,
+        [np.zeros((1, rows, channels))],
+        ["f16"],
+        0,
+        0,
+        shapes=[[1, rows, channels], [1, 1, channels], [1, 1, channels]],
+        layouts={"arg_strides": [[0, 1, rows], None, None]},
+        target=target,
+    )
+    kernel = compile_text(lower_case(graph), Target.parse(target))
+    assert [type(step) for step in kernel.steps] == [Dispatch, Dispatch]
+    operands = [np.ascontiguousarray(value) for value in (memory, scale, bias)]
+    (y,) = run_kernel(kernel, operands, [((rows, channels), np.float16)])
+    x = memory.T.astype(np.float64)
+    deviation = np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
+    expected = (x - x.mean(axis=1, keepdims=True)) / deviation * scale[0] + bias[0]
+    np.testing.assert_allclose(y, expected, atol=1e-2)
 
 
 def test_strided_1x1_convolution_uses_matrix_instructions() -> None:

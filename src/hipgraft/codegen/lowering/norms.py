@@ -31,6 +31,9 @@ from hipgraft.dialects.hipdnn import (
 # Elements that one workgroup gets through before several, and what they take to meet, are faster.
 _LONGEST_ROW = 32768
 
+# Elements of rows that lie across memory, from which on they are copied.
+_MANY_ACROSS = 1 << 19
+
 
 @lowers(LayernormOp)
 def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
@@ -76,15 +79,17 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
 
 
 def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
-    """Returns the input, on CUDA with its rows in one piece.
+    """Returns the input, with rows in one piece on CUDA, and wherever many lie across memory.
 
-    IREE gives each row that lies across memory to one thread there, of which few run.
+    On CUDA IREE gives each row that lies across memory to one thread, of which few run. For other
+    GPUs its code for such rows is better than a copy, but takes minutes to compile for many.
     """
     x = lowering.tensor(op.x)
     ordered = [dim for dim in x.dims if dim not in op.dims] + [
         dim for dim in x.dims if dim in op.dims
     ]
-    if lowering.target.kind is not TargetKind.CUDA or list(x.dims) == ordered:
+    is_slow = lowering.target.kind is TargetKind.CUDA or math.prod(x.shape) >= _MANY_ACROSS
+    if list(x.dims) == ordered or not is_slow:
         return x
     return lowering.emitter.apart(lowering.emitter.in_order(x, ordered))
 
