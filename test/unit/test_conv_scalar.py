@@ -11,7 +11,7 @@ from lowering_cases import Case, lower_case
 from test_lowering_contractions import conv_case, gradient_cases
 from test_variants import check_on_gpu_code
 
-from hipgraft.codegen.lowering.scalar_tiles import Loop, compilation_info, unrolled, width
+from hipgraft.codegen.lowering.scalar_tiles import Loop, tile_info, unrolled, width
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.tuning.counted import CountedJudge
@@ -85,6 +85,6 @@ def test_a_workgroup_has_at_most_a_wavefront() -> None:
         Loop("p", 28, tile=4),
         Loop("c", 64, "reduction"),
     ]
-    info = compilation_info(GFX1100, loops)
+    info = tile_info(GFX1100, loops)
     assert "reduction = [0, 0, 0, 1], thread = [2, 1, 4, 0], workgroup = [2, 4, 28, 0]" in info
     assert "workgroup_size = [28, 1, 1] subgroup_size = 32" in info

@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.bindings import ir
-from hipgraft.codegen.linalg_loops import WARP, compilation_info, extents_of, iterators, loops_of
+from hipgraft.codegen.compilation_info import compilation_info
+from hipgraft.codegen.linalg_loops import extents_of, iterators, loops_of
+
+WARP = 32
+PIPELINE_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
 
 _LONGEST_OF_WARP = 512
 _LONGEST = 4096  # longer ones need more registers than there are
@@ -60,7 +64,8 @@ def _set_row(op: ir.Operation, rank: int, length: int, *, is_last: bool) -> None
         f"{kind} = {sizes(0, -(-length // threads) * threads)}, thread = {sizes(0, 1)}"
     )
     if is_last:
-        info = compilation_info(f"{config}, workgroup = {sizes(1, 0)}", "VectorDistribute", threads)
+        config = f"{config}, workgroup = {sizes(1, 0)}"
+        info = compilation_info(config, "VectorDistribute", threads, WARP, PIPELINE_OPTIONS)
         op.attributes["compilation_info"] = ir.Attribute.parse(info)
     else:
         text = f"#iree_gpu.lowering_config<{{{config}}}>"

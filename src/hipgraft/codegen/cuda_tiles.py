@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft.bindings import ir
-from hipgraft.codegen.cuda_rows import set_rows
-from hipgraft.codegen.linalg_loops import compilation_info, extents_of, iterators, loops_of, tensor
+from hipgraft.codegen.compilation_info import compilation_info, largest_divisor
+from hipgraft.codegen.cuda_rows import PIPELINE_OPTIONS, WARP, set_rows
+from hipgraft.codegen.linalg_loops import extents_of, iterators, loops_of, tensor
 from hipgraft.ir_io import walk
 
 # What a GPU has multiprocessors for: 108 of an A100, 132 of an H100 or H200.
@@ -65,8 +66,7 @@ class _Product:
         Where K is padded, IREE 3.13.0 reads a row behind it instead of zeros, and 0 times what lies
         there may be NaN.
         """
-        depth = self.extent("k")
-        return max(step for step in range(1, _MOST_STEPS + 1) if depth % step == 0)
+        return largest_divisor(self.extent("k"), _MOST_STEPS)
 
     def padding(self, m: int, n: int, k: int) -> str:
         """What whole tiles need; empty if the product has only such. `k` must divide K."""
@@ -156,7 +156,8 @@ def _matrix_info(product: _Product) -> str:
         f"reduction = {product.sizes(k=step)}, subgroup = {product.sizes(m=1, n=columns)}, "
         f"workgroup = {product.sizes(b=1, m=m, n=n)}"
     )
-    return compilation_info(config, "TileAndFuse", 128, "prefetch_num_stages = 2, ")
+    options = f"prefetch_num_stages = 2, {PIPELINE_OPTIONS}"
+    return compilation_info(config, "TileAndFuse", 128, WARP, options)
 
 
 def _plain_info(product: _Product) -> str:
@@ -171,4 +172,5 @@ def _plain_info(product: _Product) -> str:
         f"thread = {product.sizes(b=1, m=rows, n=columns)}, "
         f"workgroup = {product.sizes(b=1, m=m, n=n)}"
     )
-    return compilation_info(config, "TileAndFuse", (m // rows) * (n // columns))
+    threads = (m // rows) * (n // columns)
+    return compilation_info(config, "TileAndFuse", threads, WARP, PIPELINE_OPTIONS)

@@ -1,32 +1,10 @@
-"""The loops of linalg's generic ops, and how IREE is told to compile them for CUDA."""
+"""The loops of linalg's generic ops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from hipgraft.bindings import ir
-
-WARP = 32
-
-
-def compilation_info(config: str, pipeline: str, threads: int, options: str = "") -> str:
-    """Returns IREE's attribute of that name.
-
-    Args:
-        config: the fields of its lowering config.
-        pipeline: a pipeline of IREE's for GPUs.
-        threads: of a workgroup.
-        options: of the pipeline; each ends in a comma.
-    """
-    return (
-        "#iree_codegen.compilation_info<"
-        f"lowering_config = #iree_gpu.lowering_config<{{{config}}}>, "
-        "translation_info = #iree_codegen.translation_info<"
-        f"pipeline = #iree_gpu.pipeline<{pipeline}> "
-        f"workgroup_size = [{threads}, 1, 1] subgroup_size = {WARP}, "
-        f"{{gpu_pipeline_options = #iree_gpu.pipeline_options<{options}"
-        "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false>}>>"
-    )
 
 
 def iterators(op: ir.Operation) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hipgraft.codegen.lowering.conv_product import has_unit_window
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.scalar_tiles import Loop, compilation_info, unrolled, width
+from hipgraft.codegen.lowering.scalar_tiles import Loop, tile_info, unrolled, width
 from hipgraft.codegen.lowering.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def convolve_in_tiles(
     terms = _terms(stride, dilation)
     maps = [_map(names, value.shape, each) for value, each in zip(values, terms, strict=True)]
     a, b, start = (emitter.reshape(value, _long(value.shape)) for value in values)
-    info = compilation_info(emitter.target, loops)
+    info = tile_info(emitter.target, loops)
     sums = emitter.contraction("conv", a, b, start, maps, [loop.kind for loop in loops], info)
     return emitter.reshape(emitter.reshape(sums, values[2].shape), init.shape)
 

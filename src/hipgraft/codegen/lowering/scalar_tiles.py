@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from hipgraft.codegen.compilation_info import compilation_info, largest_divisor
 from hipgraft.codegen.target import Target
 
 # Results of a work item along one loop; more along two take more registers than there are.
@@ -52,12 +53,12 @@ def unrolled(extents: Sequence[int]) -> list[int]:
     """Returns how many products along each of these loops are unrolled, innermost ones first."""
     left, tiles = _UNROLLED, list[int]()
     for extent in reversed(extents):
-        tiles.append(_largest_divisor(extent, left))
+        tiles.append(largest_divisor(extent, left))
         left //= tiles[-1]
     return tiles[::-1]
 
 
-def compilation_info(target: Target, loops: Sequence[Loop]) -> str:
+def tile_info(target: Target, loops: Sequence[Loop]) -> str:
     """Returns the attribute of a `linalg.generic` that says its tiles to IREE.
 
     Args:
@@ -70,13 +71,8 @@ def compilation_info(target: Target, loops: Sequence[Loop]) -> str:
     products = [loop.tile if loop.kind == "reduction" else 0 for loop in loops]
     count = prod(items.values())
     tiles = f"reduction = {products}, thread = {results}, workgroup = {groups}"
-    return (
-        "compilation_info = #iree_codegen.compilation_info<"
-        f"lowering_config = #iree_gpu.lowering_config<{{{tiles}}}>, "
-        "translation_info = #iree_codegen.translation_info<"
-        f"pipeline = #iree_gpu.pipeline<TileAndFuse> workgroup_size = [{count}, 1, 1] "
-        f"subgroup_size = {target.wavefront_size}>>"
-    )
+    info = compilation_info(tiles, "TileAndFuse", count, target.wavefront_size)
+    return f"compilation_info = {info}"
 
 
 def _items(most: int, loops: Sequence[Loop]) -> dict[str, int]:
@@ -85,10 +81,6 @@ def _items(most: int, loops: Sequence[Loop]) -> dict[str, int]:
     inner = [loop for loop in reversed(loops) if loop.kind == "parallel"]
     for loop in sorted(inner, key=lambda loop: loop.rank):
         tiles = loop.extent // loop.tile
-        items[loop.name] = _largest_divisor(tiles, most)
+        items[loop.name] = largest_divisor(tiles, most)
         most //= items[loop.name]
     return items
-
-
-def _largest_divisor(extent: int, most: int) -> int:
-    return max(each for each in range(1, most + 1) if extent % each == 0)
