@@ -27,7 +27,7 @@ def to_bytecode(op: ir.Operation | ir.OpView | ir.Module) -> bytes:
     return buffer.getvalue()
 
 
-def parse_bytecode(data: bytes, context: ir.Context) -> ir.Module:
+def parse_bytecode(data: bytes | memoryview, context: ir.Context) -> ir.Module:
     """Parses bytecode wherever it lies.
 
     MLIR refuses bytecode at an address that is not aligned as its resources are, to 64 in PyTorch's
