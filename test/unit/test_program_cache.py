@@ -15,6 +15,10 @@ from hipgraft.diagnostics import CodegenError
 from hipgraft.frontends import onnx_import
 from hipgraft.program import Program, compile
 from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, unit
+from hipgraft.tuning.database import Database, Tuned
+from hipgraft.tuning.search import Search
+
+_TUNED = Tuned("0" * 64, "gfx942", "3.13.0", "one", "usual", "static", {})
 
 # As PyTorch exports it: a resource begins with its alignment, here 64.
 _WEIGHTED = """
@@ -38,13 +42,13 @@ class Counting:
         self.stages: list[str] = []
 
     def compile(self, model: Path, **options: object) -> Program:
-        overrides = options.pop("overrides", ())
+        choice = {name: options.pop(name) for name in ("overrides", "search") if name in options}
         self.stages = []
         return compile(
             model,
             **options,
             on_stage=lambda stage, module: self.stages.append(stage),
-            service=CompileService(cache=self.cache, overrides=overrides),
+            service=CompileService(cache=self.cache, **choice),
         )
 
     @property
@@ -123,6 +127,10 @@ def test_each_ingredient_counts(model: Path, counting: Counting) -> None:
         {"extra_flags": ["--iree-opt-level=O2"]},
         {"overrides": [Override("one", "", ("--iree-opt-level=O1",))]},
         {"overrides": [Override("two", "", ("--iree-opt-level=O1",))]},
+        {"search": Search("none")},
+        {"search": Search("full")},
+        {"search": Search("full", budget=60)},
+        {"search": Search("none", database=Database([_TUNED]))},
     ]
     check_each_counts(model, counting, variations)
 

@@ -252,6 +252,17 @@ def test_databases_merge_by_trust_and_are_their_text(tmp_path: Path) -> None:
     assert read_database(path).entries == database.entries
 
 
+def test_plans_decide_what_a_database_is() -> None:
+    entry = tuned("usual", "counted")
+    same = replace(entry, name="other", figures={"usual": 2.0})
+    assert Database([entry]).identity == Database([same]).identity
+    others = [
+        *(replace(entry, **{field: "x"}) for field in ("graph", "target", "compiler")),
+        replace(entry, plan="flags=padding-apart"),
+    ]
+    assert len({Database([each]).identity for each in [entry, *others]}) == 5
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "entries": []}', '{"format": 1}'])
 def test_a_malformed_database_is_an_error(text: str, tmp_path: Path) -> None:
     path = tmp_path / "db.json"

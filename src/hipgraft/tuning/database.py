@@ -79,6 +79,11 @@ class Database:
         """All entries, in the order of their keys."""
         return [self._entries[key] for key in sorted(self._entries)]
 
+    @property
+    def identity(self) -> str:
+        """What decides its plans, as text."""
+        return "\n".join(f"{' '.join(entry.key)} {entry.plan}" for entry in self.entries)
+
     def merge(self, entries: Iterable[Tuned]) -> None:
         """Adds entries; of two for one key, the later, unless the earlier's judge knew more."""
         for entry in entries:

@@ -47,7 +47,7 @@ class Search:
     def identity(self) -> str:
         """What decides the decisions, as text."""
         judges = ",".join(judge.name for judge in self.judges)
-        return f"{self.mode} {judges} {self.budget}\n{self.database.to_json()}"
+        return f"{self.mode} {judges} {self.budget}\n{self.database.identity}"
 
     def compile(self, requests: Sequence[Request], compile_all: Compile) -> list[Outcome]:
         """Returns the best outcome of each request, in order, with its `decision`.
