@@ -16,7 +16,7 @@ from recordings import FailingDevice
 
 from hipgraft.bindings import ir, make_context
 from hipgraft.diagnostics import HipgraftError
-from hipgraft.host_lowering import lower_host, write_object
+from hipgraft.host_lowering import LoweredHost, lower_host, write_object
 from hipgraft.object_header import object_header
 from hipgraft.passes.hipgraft_externalize_constants import HipgraftExternalizeConstantsPass
 from hipgraft.runtime.host_memory import NullDevice
@@ -189,16 +189,20 @@ int main(void) {
 """
 
 
+def printed_by(main: str, lowered: LoweredHost, folder: Path) -> str:
+    """What a C program prints that calls a host program."""
+    write_object(lowered, folder / "program.o")
+    (folder / "program.h").write_text(object_header(lowered, "program.h"))
+    (folder / "main.c").write_text(main)
+    subprocess.run(["cc", "main.c", "program.o", "-o", "main"], check=True, cwd=folder)
+    done = subprocess.run([folder / "main"], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_object_and_header_in_a_c_program(tmp_path: Path) -> None:
     lowered = lower_host(parse(HOST), "gfx942", entry="copies")
-    write_object(lowered, tmp_path / "program.o")
-    (tmp_path / "program.h").write_text(object_header(lowered, "program.h"))
-    (tmp_path / "main.c").write_text(MAIN)
-    build = ["cc", "main.c", "program.o", "-o", "main"]
-    subprocess.run(build, check=True, cwd=tmp_path)
-    done = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True)
-    assert done.stdout == "1 -7 2 -7 3 -7 4 -7 5 -7 6 -7 9 8 7 6 "
+    assert printed_by(MAIN, lowered, tmp_path) == "1 -7 2 -7 3 -7 4 -7 5 -7 6 -7 9 8 7 6 "
 
 
 DYNAMIC = """
@@ -247,12 +251,7 @@ int main(void) {
 def test_object_of_dynamic_shapes_in_a_c_program(tmp_path: Path) -> None:
     """Its caller learns the results' extents before it allocates them."""
     lowered = lower_host(parse(DYNAMIC), "gfx942", entry="hipgraft_any")
-    write_object(lowered, tmp_path / "program.o")
-    (tmp_path / "program.h").write_text(object_header(lowered, "program.h"))
-    (tmp_path / "main.c").write_text(DYNAMIC_MAIN)
-    subprocess.run(["cc", "main.c", "program.o", "-o", "main"], check=True, cwd=tmp_path)
-    done = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True)
-    assert done.stdout == "2 3 4: 1 2 3 4 5 6 7 7 7 7"
+    assert printed_by(DYNAMIC_MAIN, lowered, tmp_path) == "2 3 4: 1 2 3 4 5 6 7 7 7 7"
 
 
 @requires_emulator
