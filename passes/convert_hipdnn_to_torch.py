@@ -8,6 +8,7 @@ from typing import ClassVar
 from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
 from hipgraft.hipdnn_to_torch import FORMS, NoForm, Torch
+from hipgraft.ir_io import function_blocks
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.rewriting import collect
 
@@ -117,9 +118,8 @@ class ConvertHipdnnToTorchPass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Converts ops of functions, then those of each graph."""
-        for op in list(module.body.operations):
-            if op.operation.name == "func.func" and op.operation.regions[0].blocks:
-                _convert_block(op.operation.regions[0].blocks[0], state)
+        for block in function_blocks(module):
+            _convert_block(block, state)
         for graph in collect(module, [hipdnn.GraphOp.OP_NAME]):
             if hipdnn.GraphOp(graph).is_ragged:
                 state.missed(graph, "kept", "a fallback has no ragged tensors")

@@ -9,12 +9,12 @@ from typing import ClassVar
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
 from hipgraft.dialects import hipdnn
+from hipgraft.ir_io import function_blocks
 from hipgraft.outlining import (
     COPIED_OPS,
     BodyBuilder,
     Group,
     Grouping,
-    function_blocks,
     operand_layouts,
     outline,
 )

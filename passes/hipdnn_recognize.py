@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.bindings import ir
+from hipgraft.ir_io import function_blocks
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.recognition import PATTERNS, NearMiss, Rules
 from hipgraft.recognition.values import mode_of
@@ -83,9 +84,7 @@ class HipdnnRecognizePass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Recognises nodes in every function."""
         rules = Rules(self.drop_roundings)
-        for function in [op.operation for op in module.body.operations]:
-            if function.name == "func.func" and function.regions[0].blocks:
-                block = function.regions[0].blocks[0]
-                for op in [op.operation for op in block.operations]:
-                    _recognize(op, rules, state)
-                _erase_unused(block)
+        for block in function_blocks(module):
+            for op in [op.operation for op in block.operations]:
+                _recognize(op, rules, state)
+            _erase_unused(block)

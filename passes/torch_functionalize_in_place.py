@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
+from hipgraft.ir_io import function_blocks
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_builder import aten_name, torch_op
 
@@ -93,10 +94,8 @@ class TorchFunctionalizeInPlacePass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """See the class."""
-        for function in list(module.body.operations):
-            for region in function.operation.regions:
-                for block in region.blocks:
-                    _functionalize_block(block, state)
+        for block in function_blocks(module):
+            _functionalize_block(block, state)
 
 
 def _functionalize_block(block: ir.Block, state: PassState) -> None:

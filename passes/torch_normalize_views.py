@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import PassFailure
+from hipgraft.ir_io import function_blocks
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_builder import (
     constant_int,
@@ -156,10 +157,8 @@ class TorchNormalizeViewsPass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """See the class."""
-        for function in [op.operation for op in module.body.operations]:
-            for region in function.regions:
-                for block in region.blocks:
-                    _normalize_block(block, state)
+        for block in function_blocks(module):
+            _normalize_block(block, state)
 
 
 def _normalize_block(block: ir.Block, state: PassState) -> None:

@@ -155,6 +155,16 @@ def walk(op: ir.Operation) -> Iterator[ir.Operation]:
                 yield from walk(nested.operation)
 
 
+def function_blocks(module: ir.Module) -> list[ir.Block]:
+    """Returns the blocks of a module's functions, in order."""
+    return [
+        block
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+        for block in op.operation.regions[0].blocks
+    ]
+
+
 def write_output(path: str, data: bytes) -> None:
     """Writes a file, or standard output for `-`; a file is replaced only as a whole."""
     if path == "-":

@@ -122,13 +122,6 @@ MakeContainer = Callable[[Group, int, Sequence[ir.Value], Sequence[ir.Value]], S
 """Builds the container of a group from its number, inputs and outputs; returns its results."""
 
 
-def function_blocks(module: ir.Module) -> Iterator[ir.Block]:
-    """The body of each function that has one."""
-    for function in [op.operation for op in module.body.operations]:
-        if function.name == "func.func" and function.regions[0].blocks:
-            yield function.regions[0].blocks[0]
-
-
 def outline(block: ir.Block, grouping: Grouping, make: MakeContainer, first: int) -> int:
     """Replaces each outlined group of `block` by a container, in a topological order.
 

@@ -10,6 +10,7 @@ from hipgraft.bindings import ir
 from hipgraft.codegen.figures import KernelFigures, kernel_figures
 from hipgraft.codegen.kernel import variants
 from hipgraft.diagnostics import Remark, RemarkKind
+from hipgraft.ir_io import function_blocks
 from hipgraft.reports import remarks_of
 from hipgraft.runner import PassRecord
 
@@ -124,10 +125,8 @@ def kernel_rows(module: ir.Module) -> list[KernelRow]:
 
 
 def _function_ops(module: ir.Module) -> Iterator[ir.Operation]:
-    for symbol in module.body.operations:
-        if symbol.operation.name == "func.func":
-            for block in symbol.operation.regions[0].blocks:
-                yield from (op.operation for op in block.operations)
+    for block in function_blocks(module):
+        yield from (op.operation for op in block.operations)
 
 
 def _row(container: ir.Operation) -> GraphRow:

@@ -6,6 +6,7 @@ import hashlib
 import re
 
 from hipgraft.bindings import ir
+from hipgraft.ir_io import function_blocks
 from hipgraft.runtime.elements import resource_bytes
 
 _HANDLE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^">]*)>')
@@ -34,9 +35,7 @@ def find_containers(module: ir.Module) -> list[ir.Operation]:
     """Returns every `hipdnn.graph` and `hipdnn.fallback` of the functions of a module, in order."""
     return [
         op.operation
-        for function in module.body.operations
-        for region in function.operation.regions
-        for block in region.blocks
+        for block in function_blocks(module)
         for op in block.operations
         if op.operation.name in _CONTAINERS
     ]
