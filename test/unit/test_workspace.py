@@ -18,12 +18,12 @@ def split(*steps: Step) -> tuple[list[Step], list[int]]:
 
 
 def test_parts_that_no_step_joins_are_apart() -> None:
-    before = (Fill(WORKSPACE, 0, 100, 0, 4), launch((WORKSPACE, 0, 100), (WORKSPACE, 128, 60)))
+    before = (Fill(WORKSPACE, 0, 128, 0, 4), launch((WORKSPACE, 0, 128), (WORKSPACE, 128, 60)))
     steps, sizes = split(*before, Copy(WORKSPACE, 128, 1, 0, 60))
-    assert sizes == [100, 60]
+    assert sizes == [128, 60]
     assert steps == [
-        Fill(WORKSPACE, 0, 100, 0, 4),
-        launch((WORKSPACE, 0, 100), (WORKSPACE + 1, 0, 60)),
+        Fill(WORKSPACE, 0, 128, 0, 4),
+        launch((WORKSPACE, 0, 128), (WORKSPACE + 1, 0, 60)),
         Copy(WORKSPACE + 1, 0, 1, 0, 60),
     ]
 
@@ -32,6 +32,11 @@ def test_what_overlaps_stays_together() -> None:
     steps, sizes = split(launch((WORKSPACE, 64, 100)), launch((WORKSPACE, 128, 200), (0, 0, 8)))
     assert sizes == [264]
     assert steps == [launch((WORKSPACE, 0, 100)), launch((WORKSPACE, 64, 200), (0, 0, 8))]
+
+
+def test_what_holds_another_is_whole() -> None:
+    steps = [launch((WORKSPACE, 0, 200)), launch((WORKSPACE, 64, 8))]
+    assert split(*steps) == (steps, [200])
 
 
 def test_no_part_is_less_aligned_than_it_was() -> None:

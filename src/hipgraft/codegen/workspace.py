@@ -22,8 +22,7 @@ def split_workspace(steps: Sequence[Step], workspace: int) -> tuple[list[Step], 
     """
     used = (one for step in steps for one in ranges(step) if one.buffer == workspace)
     parts = _parts(used)
-    # From the last, as the first part takes the number of the workspace itself.
-    for index, part in reversed(list(enumerate(parts))):
+    for index, part in enumerate(parts):
         move = mover(part, workspace + index, 0)
         steps = [moved(step, move) for step in steps]
     return list(steps), [part.end - part.start for part in parts]
