@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from emulator import emulator_directory, requires_emulator
 from lowering_cases import splat, tensor_type
 
 from hipgraft.bindings import ir, make_context
-from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.figures import KernelFigures
+from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
@@ -19,6 +21,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.tuning.counted import CountedJudge
 from hipgraft.tuning.plans import Choices
 from hipgraft.tuning.static import StaticJudge
+from hipgraft.tuning.work import GraphWork
 
 _ALIVE: list[ir.Module] = []  # an operation does not keep its module
 
@@ -98,6 +101,53 @@ def test_it_takes_what_does_the_least_work(
     costs = {name: counted.judge(kernel, work).cost for name, kernel in kernels.items()}
     assert costs[plan] <= 1.1 * min(costs.values())
     assert costs[plan] < costs["usual"] / 2
+
+
+SIMPLE = GraphWork(0, 1 << 16, 1 << 12, 0, frozenset())
+CONTRACTION = GraphWork(1 << 30, 1 << 16, 1 << 12, 1, frozenset({"f16"}))
+MEDIAN = KernelFigures("", 256, 64, 32, 0, 32, 0, 0, 0, 16, 8)
+
+
+def launch(kernel: str, groups: int, written: int) -> Dispatch:
+    bindings = (Binding(0, 0, 256, "read"), Binding(1, 0, written, "write"))
+    return Dispatch(0, f"main_dispatch_0{kernel}", (groups, 1, 1), (256, 1, 1), 0, bindings, ())
+
+
+@pytest.mark.parametrize(
+    ("kernels", "work", "figures", "workspace", "problem"),
+    [
+        ([launch("_slow_memcpy", 64, 64)], SIMPLE, {"spills": 3}, 0, "spills 3 registers"),
+        ([launch("_slow_memcpy", 4, 64)], SIMPLE, {"spills": 3}, 0, None),
+        ([launch("_slow_memcpy", 64, 64)], SIMPLE, {"scratch": 512}, 0, "uses 512 bytes"),
+        ([launch("_slow_memcpy", 64, 64)], SIMPLE, {"scratch": 16}, 0, None),
+        ([launch("_elementwise_9_f16", 512, 1 << 18)], SIMPLE, {}, 0, "writes 262144 bytes by"),
+        ([launch("_elementwise_9_f16", 512, 1 << 21)], SIMPLE, {}, 0, None),
+        ([launch("_elementwise_9_f16", 4, 1 << 11)], SIMPLE, {}, 0, None),
+        ([launch("_slow_memcpy", 4, 64)], SIMPLE, {}, 1 << 20, "1048576 bytes of transients"),
+        ([launch("_slow_memcpy", 4, 64)], SIMPLE, {}, 1 << 19, None),
+        ([launch("_matmul_9_f16", 4, 64)], CONTRACTION, {}, 0, "without matrix instructions"),
+        ([launch("_reduction_9_f16", 4, 64)], CONTRACTION, {}, 0, "without matrix instructions"),
+        ([launch("_reduction_9_f16", 4, 64)] * 2, CONTRACTION, {}, 0, None),
+        ([launch("_matmul_9_f16", 4, 64)], replace(CONTRACTION, flops=1 << 20), {}, 0, None),
+        ([launch("_matmul_9_f64", 4, 64)], replace(CONTRACTION, elements={"f64"}), {}, 0, None),
+    ],
+)
+def test_each_rule(
+    kernels: list[Dispatch],
+    work: GraphWork,
+    figures: dict[str, int],
+    workspace: int,
+    problem: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of launches as they are, with figures that only some compilers give."""
+    found = [replace(MEDIAN, **figures)] * len(kernels)
+    monkeypatch.setattr("hipgraft.tuning.static.kernel_figures", lambda _: found)
+    problems = (
+        StaticJudge().judge(Kernel("gfx942", "", (b"",), workspace, (*kernels,)), work).problems
+    )
+    assert len(problems) == (problem is not None)
+    assert problem is None or problem in problems[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -130,9 +130,11 @@ class FakeJudge:
 
     name: str
     costs: dict[Plan, float]
+    problems: tuple[str, ...] = ()
 
     def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
-        return Verdict(self.name, self.costs.get(Plan.parse(kernel.target), 1e9))
+        cost = self.costs.get(Plan.parse(kernel.target), 1e9)
+        return Verdict(self.name, cost, problems=self.problems)
 
 
 @dataclass
@@ -141,10 +143,14 @@ class FakeCompiler:
 
     broken: Sequence[Plan] = ()
     permanent: bool = True
-    asked: int = 0
+    requests: list[Request] = field(default_factory=list[Request])
+
+    @property
+    def asked(self) -> int:
+        return len(self.requests)
 
     def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
-        self.asked += len(requests)
+        self.requests += requests
         return [self._outcome(request) for request in requests]
 
     def _outcome(self, request: Request) -> Outcome:
@@ -179,6 +185,54 @@ def test_where_the_usual_lowering_fails_others_are_tried(odd: ir.Operation) -> N
     assert "usual: no" in str(outcome.decision)
 
 
+def test_the_static_judge_says_what_is_searched(
+    odd: ir.Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(judges=[FakeJudge("counted", {FUSED: 1})])
+    for problems, taken in (((), USUAL), (("spills",), FUSED)):
+        judge = FakeJudge("static", {}, problems)
+        monkeypatch.setattr("hipgraft.tuning.search.StaticJudge", lambda judge=judge: judge)
+        (outcome,) = search.compile([request(odd)], FakeCompiler())
+        assert outcome.kernel is not None
+        assert outcome.kernel.target == str(taken)
+
+
+def test_without_search_what_fails_is_not_tried_in_other_ways(odd: ir.Operation) -> None:
+    compiler = FakeCompiler(broken=[USUAL])
+    search = Search("none")
+    search.compile([request(odd)], compiler)
+    assert (compiler.asked, search.found.entries) == (1, [])
+
+
+def test_the_largest_graph_is_searched_first(odd: ir.Operation) -> None:
+    compiler, small = FakeCompiler(), request(attention(16))
+    Search("full", [FakeJudge("counted", {})]).compile([small, request(odd)], compiler)
+    trials = [each.digest for each in compiler.requests[2:]]
+    assert trials[0] == container_key(odd)
+    assert trials[-1] == small.digest
+
+
+def test_of_what_never_compiles_nothing_is_known(odd: ir.Operation) -> None:
+    compiler = FakeCompiler()
+    Search("full", [FakeJudge("counted", {})]).compile([request(odd)], compiler)
+    parts = [each.container.rpartition("\nplan ")[2] for each in compiler.requests[1:]]
+    broken = FakeCompiler(broken=[USUAL, *map(Plan.parse, parts)])
+    search = Search("full", [FakeJudge("counted", {})])
+    search.compile([request(odd)], broken)
+    assert broken.asked == compiler.asked
+    assert search.found.entries == []
+
+
+def test_a_full_search_tries_what_the_database_knows_again(odd: ir.Operation) -> None:
+    entry = Tuned(
+        container_key(odd), "gfx942", compiler_version(), "a", str(DECOMPOSED), "counted", {}
+    )
+    search = Search("full", [FakeJudge("counted", {FUSED: 1})], Database([entry]))
+    (outcome,) = search.compile([request(odd)], FakeCompiler())
+    assert outcome.kernel is not None
+    assert outcome.kernel.target == str(FUSED)
+
+
 def test_a_small_gain_changes_nothing(odd: ir.Operation) -> None:
     for cost, taken in ((85, USUAL), (75, FUSED)):
         search = Search("full", [FakeJudge("counted", {USUAL: 100, FUSED: cost})])
@@ -195,8 +249,16 @@ def test_a_gain_must_be_worth_its_launches() -> None:
     assert decide("search", [usual, split]).chosen is usual
     better = trial(5e4, 3)
     assert decide("search", [trial(1e6, 1), better]).chosen is better
+    assert decide("search", [trial(1e6, 1), trial(1e4, 4), better]).chosen is better
     timed = trial(2.0, 3, "timed")
     assert decide("search", [trial(5.0, 1, "timed"), timed]).chosen is timed
+
+
+def test_what_compiles_is_taken_before_what_does_not() -> None:
+    """An emulator may stop at either; the cost says nothing then."""
+    broken, stopped = Trial(USUAL, error="no"), Trial(FUSED, (Verdict("counted", float("inf")),))
+    decision = decide("search", [broken, stopped])
+    assert (decision.chosen, decision.rejected) == (stopped, (broken,))
 
 
 def test_a_crash_is_not_tried_in_other_ways(odd: ir.Operation) -> None:
@@ -247,6 +309,7 @@ def test_databases_merge_by_trust_and_are_their_text(tmp_path: Path) -> None:
     database.merge([tuned("usual", "counted"), tuned("usual", "static", "h")])
     assert database.find("g", "gfx942", "3") == USUAL
     assert database.find("g", "gfx942", "4") is None
+    assert database.find("g", "gfx950", "3") is None
     path = tmp_path / "db.json"
     path.write_text(database.to_json())
     assert read_database(path).entries == database.entries
