@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases, tensor_type
-from test_lowering_attention import forward_case
+from op_cases import op_case
+from test_lowering_attention import RANDOM, forward_case
 from test_lowering_contractions import conv_case, matmul_case
 from test_lowering_reductions import reduction_case
 
@@ -17,11 +18,15 @@ from hipgraft.codegen.lowering.context import VARIANTS
 from hipgraft.codegen.plan import FLAG_SETS, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostics import CodegenError, HipgraftError
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ReductionMode
 
+_FUSED = "iree_linalg_ext.attention"
+
 random = np.random.default_rng(5)
+
+Shape = tuple[int, ...]
 
 
 def planned(op: str, variant: str, case: Case) -> Case:
@@ -217,6 +222,8 @@ def test_each_variant_is_tested_and_another_text_than_the_usual() -> None:
         ((1, 2, 197, 64), "f32", "decomposed", "gfx942"),
         ((1, 2, 1000, 64), "f32", "padded", "gfx942"),
         ((1, 2, 1024, 40), "f16", "transposed-values", "gfx942"),
+        ((1, 2, 256, 64), "f16", "transposed-values", "gfx942"),
+        ((1, 2, 256, 128), "bf16", "transposed-values", "gfx1100"),
         ((1, 2, 256, 64), "bf16", "transposed-values", "gfx1100"),
         ((1, 2, 40, 40), "f16", "decomposed", "gfx942"),
     ],
@@ -228,11 +235,78 @@ def test_attention_is_usually_lowered_the_best_way(
     assert lower_case(case) == lower_case(replace(case, plan=f"hipdnn.sdpa={best}"))
 
 
+EVEN = (1, 2, 16, 16)
+
+
+def shaped_attention(
+    k: Shape = EVEN, v: Shape = EVEN, q: Shape = EVEN, element: str = "f16", **options: Any
+) -> Case:
+    """One whose numbers nobody asks for; `extra` are more operands."""
+    sizes = {"q": q, "k": k, "v": v}
+    operands = {name: np.zeros(size, DTYPES[element]) for name, size in sizes.items()}
+    operands |= options.pop("extra", {})
+    expected = {"o": np.zeros((*q[:3], v[3]), DTYPES[element])}
+    return op_case(
+        "shaped", hipdnn.SdpaOp, operands, expected, element, 0, target="gfx942", **options
+    )
+
+
+# What the op has besides, or how its operands differ, where the sizes suit the fused form.
+UNFUSED = {
+    "alibi": shaped_attention(alibi_mask=True),
+    "drawn": shaped_attention(extra=RANDOM, dropout_probability=0.5),
+    "dropped": shaped_attention(extra={"dropout_mask": np.zeros((1, 2, 16, 16), np.float16)}),
+    "heads": shaped_attention(k=(1, 1, 16, 16)),
+    "hidden": shaped_attention(q=(1, 2, 32, 16), right_bound=0, causal_mask_bottom_right=True),
+    "in_f64": replace(shaped_attention(element="f32"), compute="f64"),
+}
+
+
+@pytest.mark.parametrize("case", UNFUSED.values(), ids=UNFUSED)
+@pytest.mark.parametrize("plan", ["usual", "hipdnn.sdpa=fused", "hipdnn.sdpa=padded"])
+def test_what_the_fused_op_cannot_say_is_decomposed(case: Case, plan: str) -> None:
+    assert _FUSED in lower_case(shaped_attention())
+    assert _FUSED not in lower_case(replace(case, plan=plan))
+
+
+def test_a_dropout_without_numbers_is_refused() -> None:
+    """Fused, it would drop nothing."""
+    with pytest.raises(CodegenError, match="with dropout but neither"):
+        lower_case(shaped_attention(dropout_probability=0.5))
+
+
+@pytest.mark.parametrize(
+    ("case", "target", "plan"),
+    [
+        (shaped_attention(element="f32"), "gfx1100", "decomposed"),
+        (shaped_attention(k=(1, 2, 24, 16), v=(1, 2, 24, 16)), "gfx942", "decomposed"),
+        (shaped_attention(v=(1, 2, 16, 24)), "gfx942", "decomposed"),
+        (shaped_attention(q=(1, 2, 256, 16)), "gfx942", "transposed-values"),
+        (shaped_attention(q=(1, 2, 24, 16)), "gfx942", "padded"),
+        (
+            shaped_attention(q=(1, 2, 999, 16), k=(1, 2, 24, 16), v=(1, 2, 24, 16)),
+            "gfx942",
+            "decomposed",
+        ),
+    ],
+    ids=["elements", "keys", "columns", "queries", "odd", "few-keys"],
+)
+def test_all_of_attention_suits_the_fused_form(case: Case, target: str, plan: str) -> None:
+    case = replace(case, target=target)
+    assert lower_case(case) == lower_case(replace(case, plan=f"hipdnn.sdpa={plan}"))
+
+
+def test_long_sequences_are_padded_to_longer_tiles() -> None:
+    for length, whole in ((500, 512), (520, 576)):
+        case = shaped_attention(*[(1, 2, length, 16)] * 3)
+        assert f"to tensor<1x2x{whole}x16xf16>" in lower_case(case)
+
+
 def test_attention_of_a_decoder_pads_the_query_only() -> None:
     case = forward_case("decoder", "f16", q=(1, 2, 1, 64), k=(1, 2, 512, 64))
     text = lower_case(replace(case, target="gfx942"))
     assert text.count("tensor.pad ") == 1
-    assert "iree_linalg_ext.attention" in text
+    assert _FUSED in text
 
 
 def test_a_plan_is_its_text() -> None:
