@@ -192,9 +192,10 @@ def test_key_depends_on_each_ingredient(monkeypatch: pytest.MonkeyPatch, tmp_pat
     found.add(keys.cache_key("graph", GFX942, FLAGS))
     monkeypatch.setattr(keys, "generator_version", lambda: "other")
     found.add(keys.cache_key("graph", GFX942, FLAGS))
+    found.add(keys.cache_key("graph", Target.parse("cpu"), FLAGS))
     monkeypatch.setattr(keys, "host_identity", lambda: "other")
     found.add(keys.cache_key("graph", Target.parse("cpu"), FLAGS))
-    assert len(found) == 11
+    assert len(found) == 12
 
 
 def test_key_does_not_depend_on_a_file_s_name(tmp_path: Path) -> None:

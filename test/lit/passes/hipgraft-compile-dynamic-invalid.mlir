@@ -27,6 +27,22 @@ func.func @cut(%x: !torch.vtensor<[?,4],f32>, %n: !torch.vtensor<[],si64>)
 
 // -----
 
+// A list of extents.
+
+func.func @repeat(%x: !torch.vtensor<[?],f32>, %n: !torch.vtensor<[],si64>)
+    -> !torch.vtensor<[?,?],f32> {
+  %int0 = torch.constant.int 0
+  %size = torch.aten.size.int %x, %int0 : !torch.vtensor<[?],f32>, !torch.int -> !torch.int
+  %count = torch.aten.item %n : !torch.vtensor<[],si64> -> !torch.int
+  %extents = torch.prim.ListConstruct %count, %size : (!torch.int, !torch.int) -> !torch.list<int>
+  // expected-error @below {{'torch.aten.broadcast_to' op has a result whose shape depends on values of tensors}}
+  %0 = torch.aten.broadcast_to %x, %extents
+    : !torch.vtensor<[?],f32>, !torch.list<int> -> !torch.vtensor<[?,?],f32>
+  return %0 : !torch.vtensor<[?,?],f32>
+}
+
+// -----
+
 // What the compiler cannot do otherwise is told at the function, with the other way.
 
 // expected-error @below {{'func.func' op '@unknown' has dynamic shapes and does not compile: failed to legalize operation 'torch.operator'}}
