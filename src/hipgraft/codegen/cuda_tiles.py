@@ -13,14 +13,15 @@ from dataclasses import dataclass
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.compilation_info import compilation_info, largest_divisor
-from hipgraft.codegen.cuda_rows import PIPELINE_OPTIONS, WARP, set_rows
-from hipgraft.codegen.linalg_loops import extents_of, iterators, loops_of, tensor
-from hipgraft.ir_io import walk
+from hipgraft.codegen.linalg_loops import extents_of, generics_of, iterators, loops_of, tensor
+from hipgraft.codegen.rows import CUDA_OPTIONS, set_rows_of
+from hipgraft.codegen.target import Target
 
 # What a GPU has multiprocessors for: 108 of an A100, 132 of an H100 or H200.
 _WORKGROUPS = 80
 _MANY_WORKGROUPS = 2 * 132
 
+_WARP = 32
 _MATRIX = 16  # K of one matrix instruction
 _FEWEST_STEPS = 8  # of K at once, for tiles to be better than IREE's own
 _MOST_STEPS = 32
@@ -75,21 +76,16 @@ class _Product:
         return f"padding = {self.sizes(b=1, m=m, n=n, k=k)}, "
 
 
-def set_tiles(module: ir.Module) -> bool:
+def set_tiles(module: ir.Module, target: Target) -> bool:
     """Sets the tiles of dispatches, in a module after the phase `flow`; False if of none."""
     with module.context, ir.Location.unknown():
-        functions = [op for op in walk(module.operation) if op.name == "func.func"]
-        return sum(_set_tiles(_generics(function)) for function in functions) > 0
+        return sum(_set_tiles(ops, target) for ops in generics_of(module)) > 0
 
 
-def _generics(function: ir.Operation) -> list[ir.Operation]:
-    return [op for op in walk(function) if op.name == "linalg.generic"]
-
-
-def _set_tiles(ops: Sequence[ir.Operation]) -> bool:
+def _set_tiles(ops: Sequence[ir.Operation], target: Target) -> bool:
     products = [(op, product) for op in ops if (product := _product(op)) is not None]
     if not products:
-        return set_rows(ops)
+        return set_rows_of(ops, target)
     op, product = products[0]
     info = _tiles(product)
     if not info or len(products) > 1:
@@ -156,8 +152,8 @@ def _matrix_info(product: _Product) -> str:
         f"reduction = {product.sizes(k=step)}, subgroup = {product.sizes(m=1, n=columns)}, "
         f"workgroup = {product.sizes(b=1, m=m, n=n)}"
     )
-    options = f"prefetch_num_stages = 2, {PIPELINE_OPTIONS}"
-    return compilation_info(config, "TileAndFuse", 128, WARP, options)
+    options = f"prefetch_num_stages = 2, {CUDA_OPTIONS}"
+    return compilation_info(config, "TileAndFuse", 128, _WARP, options)
 
 
 def _plain_info(product: _Product) -> str:
@@ -173,4 +169,4 @@ def _plain_info(product: _Product) -> str:
         f"workgroup = {product.sizes(b=1, m=m, n=n)}"
     )
     threads = (m // rows) * (n // columns)
-    return compilation_info(config, "TileAndFuse", threads, WARP, PIPELINE_OPTIONS)
+    return compilation_info(config, "TileAndFuse", threads, _WARP, CUDA_OPTIONS)

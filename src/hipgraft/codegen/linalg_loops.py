@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hipgraft.bindings import ir
+from hipgraft.ir_io import walk
+
+
+def generics_of(module: ir.Module) -> Iterator[list[ir.Operation]]:
+    """Yields the generic ops of each function of a module, also of those inside of executables."""
+    for function in [op for op in walk(module.operation) if op.name == "func.func"]:
+        yield [op for op in walk(function) if op.name == "linalg.generic"]
 
 
 def iterators(op: ir.Operation) -> list[str]:

@@ -27,6 +27,7 @@ from hipgraft.codegen.entry import (
 from hipgraft.codegen.iree_session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
 from hipgraft.codegen.ptx import extract_ptx, parse_ptx
+from hipgraft.codegen.rows import set_rows
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.diagnostics import CodegenError, HipgraftError
@@ -39,6 +40,9 @@ _SCHEDULED = "executable-targets"  # the phase after which it is known what is l
 
 # Weights inside a printed schedule would drown it.
 _PRINTED_ELEMENTS = 16
+
+# What takes the place of IREE's own choice of how a dispatch loops.
+_TILINGS = {TargetKind.AMDGPU: set_rows, TargetKind.CUDA: set_tiles}
 
 _UNNAMED_DISPATCH = re.compile(r".*_dispatch_\d+")
 
@@ -196,7 +200,7 @@ def _translated(
     if _has_lone_padding(module):
         flags = turned_off(flags, FUSE_PADDING)
         session, module, kind = _formed_dispatches(text, flags)
-    is_tiled = target.kind is TargetKind.CUDA and set_tiles(module)
+    is_tiled = _TILINGS[target.kind](module, target)
     try:
         _schedule(session, module)
     except CodegenError:

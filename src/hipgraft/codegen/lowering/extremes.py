@@ -1,7 +1,8 @@
 """Largest and smallest elements, NaN if there is one.
 
 IREE's AMDGPU reductions drop NaN. So floats are compared as integers of the same order, in which
-NaN is the largest: integer reductions are as fast.
+NaN is the largest: integer reductions are as fast. The integers are unsigned ones, as IREE 3.13.0
+masks lanes of signed ones with what would be neutral for those (`codegen/rows.py`).
 """
 
 from __future__ import annotations
@@ -38,22 +39,35 @@ def extreme(
             value = m.absolute(value)
         # NaN may have a sign, which must not count.
         value = m.scalars.select(m.scalars.compare("ne", value, value), m.absolute(value), value)
-        key = _in_order(m.scalars, m.scalars.bitcast(value, integer))
-        return m.scalars.op("arith.maxsi", total, key)
+        key = _key(m.scalars, m.scalars.bitcast(value, integer))
+        return m.scalars.op("arith.maxui", total, key)
 
     def value_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        value = scalars.bitcast(_in_order(scalars, arguments[0]), compute)
+        value = scalars.bitcast(_bits(scalars, arguments[0]), compute)
         return [Arithmetic(scalars, compute).negate(value) if mode is ReductionMode.MIN else value]
 
     # Keys made by an op of their own keep IREE from splitting the reduction.
-    lowest = -(2 ** (bit_width(compute) - 1))
-    largest = accumulate(emitter, mode.value.lower(), [x], dims, integer, lowest, step, compute)
+    largest = accumulate(emitter, mode.value.lower(), [x], dims, integer, 0, step, compute)
     return emitter.pointwise("extreme", [largest], largest.shape, compute, value_of)
 
 
-def _in_order(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
-    """Emits integers in the order of the floats whose bits are given; its own inverse."""
-    width = bit_width(bits.type)
-    sign = scalars.op("arith.shrsi", bits, scalars.constant(width - 1, bits.type))
-    rest = scalars.constant(2 ** (width - 1) - 1, bits.type)
-    return scalars.op("arith.xori", bits, scalars.op("arith.andi", sign, rest))
+def _key(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
+    """Emits unsigned integers in the order of the floats whose bits are given."""
+    return _flipped(scalars, bits, _sign(scalars, bits))
+
+
+def _bits(scalars: ScalarEmitter, key: Scalar) -> Scalar:
+    """Emits the bits of the float that has this key."""
+    every = scalars.constant(-1, key.type)
+    return _flipped(scalars, key, scalars.op("arith.xori", _sign(scalars, key), every))
+
+
+def _sign(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
+    """Emits all bits where the first one is set, else none."""
+    return scalars.op("arith.shrsi", bits, scalars.constant(bit_width(bits.type) - 1, bits.type))
+
+
+def _flipped(scalars: ScalarEmitter, bits: Scalar, which: Scalar) -> Scalar:
+    """Emits bits of which the first and those of `which` are inverted."""
+    first = scalars.constant(-(2 ** (bit_width(bits.type) - 1)), bits.type)
+    return scalars.op("arith.xori", bits, scalars.op("arith.ori", which, first))

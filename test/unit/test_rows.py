@@ -1,0 +1,101 @@
+"""Rows whose length is no multiple of a wavefront, by wavefronts, against double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import requires_emulator, run_kernel
+from lowering_cases import DTYPES, Case, lower_case, tensor_type
+from test_lowering_reductions import layernorm_case, reduction_case, rmsnorm_case
+
+from hipgraft.bindings import ir
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.dialects import hipdnn
+from hipgraft.tuning.static import StaticJudge
+from hipgraft.tuning.work import GraphWork
+
+random = np.random.default_rng(3)
+
+
+def softmax_case(*shape: int, element: str = "f16") -> Case:
+    # Without the largest element, which is negative, no weight would be left.
+    x = random.uniform(-200, -190, shape).astype(DTYPES[element])
+    power = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    expected = power / power.sum(-1, keepdims=True)
+
+    def build(gx: Any) -> ir.Value:
+        row, wide = tensor_type((*shape[:-1], 1), "f32"), tensor_type(shape, "f32")
+        highest = hipdnn.reduction(gx, mode="MAX", result_type=row)
+        power = hipdnn.pointwise(gx, highest, mode="sub", result_type=wide)
+        power = hipdnn.pointwise(power, mode="exp")
+        total = hipdnn.reduction(power, mode="ADD", result_type=row)
+        result = tensor_type(shape, element)
+        return hipdnn.pointwise(power, total, mode="div", result_type=result)
+
+    name = f"softmax_{'x'.join(map(str, shape))}_{element}"
+    return Case(name, [x], build, [expected], [element], 1e-3, 1e-5)
+
+
+# Few rows, long rows, rows of several wavefronts, and rows in a loop.
+CASES = [
+    (softmax_case(1, 1000), 1),
+    (softmax_case(2, 3, 77, element="f32"), 6),
+    (softmax_case(20, 1001), 20),
+    (softmax_case(17, 9000, element="f32"), 17),
+    (layernorm_case("few", (3, 333), (1, 333), "f16"), 3),
+    (layernorm_case("long", (20, 401), (1, 401), "f32", mean=3), 20),
+    (rmsnorm_case("few", (5, 100), (1, 100), "f16"), 5),
+    (rmsnorm_case("long", (18, 1500), (1, 1500), "bf16"), 18),
+    *(
+        (reduction_case(mode, (1,), "f32", (3, 1003)), 3)
+        for mode in ("ADD", "AVG", "MAX", "MIN", "AMAX", "NORM1", "NORM2", "MUL_NO_ZEROS")
+    ),
+    (reduction_case("ADD", (1,), "i32", (7, 333)), 7),
+    (reduction_case("MAX", (1,), "i32", (7, 333)), 1),
+    (reduction_case("MIN", (1,), "i32", (7, 333)), 1),
+    (reduction_case("MIN", (2,), "f16", (1, 2, 30001)), 2),
+]
+
+
+def compiled(case: Case, architecture: str) -> Kernel:
+    target = Target.parse(architecture)
+    return compile_text(lower_case(replace(case, target=architecture)), target)
+
+
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(("case", "rows"), CASES, ids=lambda each: getattr(each, "name", ""))
+def test_each_row_has_a_workgroup(case: Case, rows: int, architecture: str) -> None:
+    kernel = compiled(case, architecture)
+    (launch,) = kernel.dispatches
+    lanes = Target.parse(architecture).wavefront_size
+    assert launch.grid[0] == rows
+    assert launch.block[0] % lanes == 0
+    forms = [
+        (np.shape(value), DTYPES[element])
+        for value, element in zip(case.expected, case.elements, strict=True)
+    ]
+    case.check(run_kernel(kernel, list(case.inputs), forms))
+
+
+# IREE's own code for them takes minutes to compile, or spills thousands of registers.
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx950", "gfx1100"])
+def test_long_rows_compile_and_do_not_spill(architecture: str) -> None:
+    for case in (
+        softmax_case(64, 20001),
+        layernorm_case("wide", (64, 5001), (1, 5001), "f16"),
+    ):
+        verdict = StaticJudge().judge(
+            compiled(case, architecture), GraphWork(0, 1, 1, 0, frozenset())
+        )
+        assert verdict.figures["spills"] == 0
+
+
+def test_many_short_rows_stay_with_work_items() -> None:
+    (launch,) = compiled(softmax_case(256, 197), "gfx942").dispatches
+    assert launch.grid[0] == 256 // 64
