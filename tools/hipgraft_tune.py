@@ -13,7 +13,9 @@ from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
 
 if TYPE_CHECKING:
+    from hipgraft.codegen.target import Target
     from hipgraft.service.tuning import Ranking, Score
+    from hipgraft.tuning.database import Database
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     cli.add_model_arguments(parser)
     service_flags.add_worker_arguments(parser)
     add = parser.add_argument
-    add("--target", default="gfx942", metavar="ARCH", help="one architecture, or cpu")
+    add("--target", default="gfx942", metavar="ARCH,...", help="architectures, or cpu")
     add("--graph", default="*", metavar="GLOB", help="names of the graphs to tune")
     add("--candidates", default="", metavar="FILE.yaml", help="a list of name, flags, tuning_spec")
     service_flags.add_judge_arguments(parser)
@@ -56,17 +58,22 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _default_judges(flags: argparse.Namespace) -> str:
-    """Returns `timed` where a device is found that runs the target's kernels."""
-    from hipgraft.codegen.target import Target
+    """Returns `timed` where a device is found that runs the kernels of all targets."""
     from hipgraft.tuning.timed import can_time
 
-    return "timed" if can_time(Target.parse(flags.target), flags.judge_device) else "static"
+    is_timed = all(can_time(target, flags.judge_device) for target in _targets(flags))
+    return "timed" if is_timed else "static"
+
+
+def _targets(flags: argparse.Namespace) -> list[Target]:
+    from hipgraft.codegen.target import Target
+
+    return [Target.parse(name) for name in flags.target.split(",")]
 
 
 def _write_database(flags: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from hipgraft import ir_io
     from hipgraft.program import compile
     from hipgraft.service import CompileService
     from hipgraft.tuning.database import Database, read_database
@@ -74,64 +81,81 @@ def _write_database(flags: argparse.Namespace) -> int:
     known = read_database(flags.database) if Path(flags.database).exists() else Database()
     search = service_flags.open_search(flags, "full", flags.budget)
     workers = service_flags.open_workers(flags)
-    with progress(flags.quiet), CompileService(workers, search=search) as service:
-        compile(
-            flags.model,
-            flags.target,
-            compile_to="hipdnn-executables",
-            extra_flags=shlex.split(flags.iree_flags),
-            **cli.extents(flags),
-            service=service,
-        )
-    known.merge(search.found.entries)
-    for entry in search.found.entries:
-        costs = ", ".join(f"{plan} {cost:.3g}" for plan, cost in entry.figures.items())
-        print(f"{entry.name} takes {entry.plan} ({entry.judge}: {costs})", file=sys.stderr)
-    ir_io.write_output(flags.database, known.to_json().encode())
+    try:
+        with progress(flags.quiet), CompileService(workers, search=search) as service:
+            compile(
+                flags.model,
+                flags.target,
+                compile_to="hipdnn-executables",
+                extra_flags=shlex.split(flags.iree_flags),
+                **cli.extents(flags),
+                service=service,
+            )
+    except (HipgraftError, KeyboardInterrupt):
+        if search.found.entries:  # which may have taken hours
+            _keep(flags.database, known, search.found)
+        raise
+    _keep(flags.database, known, search.found)
     return 0
+
+
+def _keep(path: str, known: Database, found: Database) -> None:
+    """Writes a database with what was found, and tells it."""
+    from hipgraft import ir_io
+
+    known.merge(found.entries)
+    for entry in found.entries:
+        costs = ", ".join(f"{plan} {cost:.3g}" for plan, cost in entry.figures.items())
+        text = f"{entry.name} takes {entry.plan} on {entry.target} ({entry.judge}: {costs})"
+        print(text, file=sys.stderr)
+    ir_io.write_output(path, known.to_json().encode())
 
 
 def _write_overrides(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
     from hipgraft import ir_io
-    from hipgraft.codegen.target import Target, TargetKind
+    from hipgraft.codegen.target import TargetKind
     from hipgraft.program import compile
     from hipgraft.service import CompileService
     from hipgraft.service.tuning import default_candidates, overrides_yaml, read_candidates, tune
     from hipgraft.tuning.judges import make_judges
 
-    target = Target.parse(flags.target)
+    targets = _targets(flags)
     judge, *_ = make_judges(flags.judges.split(","), flags.judge_device)
-    if judge.name == "static" and target.kind is not TargetKind.AMDGPU:
-        raise HipgraftError(f"target '{target.name}' has no static figures: expected an AMDGPU")
-    given = flags.candidates
-    candidates = read_candidates(given) if given else default_candidates(target)
+    for target in targets:
+        if judge.name == "static" and target.kind is not TargetKind.AMDGPU:
+            raise HipgraftError(f"target '{target.name}' has no static figures: expected an AMDGPU")
+    given = read_candidates(flags.candidates) if flags.candidates else None
     workers = service_flags.open_workers(flags)
     with progress(flags.quiet), CompileService(workers) as service:
         outlined = compile(
             flags.model,
-            target.name,
+            targets[0].name,
             compile_to="hipdnn-graphs",
             **cli.extents(flags),
             service=service,
         )
-        rankings = tune(
-            outlined.module,
-            target,
-            candidates,
-            service,
-            pattern=flags.graph,
-            extra_flags=shlex.split(flags.iree_flags),
-            judge=None if judge.name == "static" else judge,
-        )
+        rankings = [
+            ranking
+            for target in targets
+            for ranking in tune(
+                outlined.module,
+                target,
+                given or default_candidates(target),
+                service,
+                pattern=flags.graph,
+                extra_flags=shlex.split(flags.iree_flags),
+                judge=None if judge.name == "static" else judge,
+            )
+        ]
     for ranking in rankings:
         _print_ranking(ranking)
-    ir_io.write_output(flags.output, overrides_yaml(rankings, target).encode())
+    ir_io.write_output(flags.output, overrides_yaml(rankings).encode())
     return 0
 
 
 def _print_ranking(ranking: Ranking) -> None:
-    print(f"{ranking.name} ({ranking.digest[:12]})", file=sys.stderr)
+    print(f"{ranking.name} on {ranking.target} ({ranking.digest[:12]})", file=sys.stderr)
     for score in ranking.scores:
         print(f"  {score.candidate.name:20} {_describe(score)}", file=sys.stderr)
 

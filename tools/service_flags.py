@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.diagnostics import HipgraftError, HipgraftWarning
 
 if TYPE_CHECKING:
     from hipgraft.service import Cache, CompileService, Workers
+    from hipgraft.tuning.database import Tuned
     from hipgraft.tuning.search import Mode, Search
 
 _SEARCHES = ("none", "default", "full")
@@ -90,9 +91,23 @@ def open_search(flags: argparse.Namespace, mode: Mode, budget: float) -> Search:
 
     database = shipped_database()
     for path in flags.tuning_db:
-        database.merge(read_database(path).entries)
+        entries = read_database(path).entries
+        _warn_if_stale(path, entries)
+        database.merge(entries)
     judges = make_judges(flags.judges.split(","), flags.judge_device)
     return Search(mode, judges, database, budget)
+
+
+def _warn_if_stale(path: str, entries: Sequence[Tuned]) -> None:
+    import warnings
+
+    from hipgraft.service.keys import compiler_version
+
+    versions = {entry.compiler for entry in entries}
+    if versions and compiler_version() not in versions:
+        found = ", ".join(sorted(versions))
+        message = f"nothing here is for compiler {compiler_version()}, only for {found}"
+        warnings.warn(HipgraftWarning(message, path), stacklevel=2)
 
 
 def parse_size(text: str, flag: str) -> int:

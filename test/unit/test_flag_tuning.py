@@ -40,7 +40,7 @@ def test_the_faster_one_is_taken() -> None:
         assert found.best.candidate == expected
         times = [score.verdict.cost for score in found.scores if score.verdict is not None]
         assert times[0] < 5000 <= times[1]
-        written = yaml.safe_load(overrides_yaml([found], GFX942))
+        written = yaml.safe_load(overrides_yaml([found]))
         assert [each["flags"] for each in written] == [list(expected.flags)] * bool(expected.flags)
 
 
@@ -50,10 +50,10 @@ def score(candidate: Candidate, cost: float, spread: float = 0.0, error: str = "
 
 def test_what_may_be_chance_is_no_gain() -> None:
     usual = score(USUAL, 100)
-    assert Ranking("g", "d", (score(NARROW, 98), usual)).best == usual
-    assert Ranking("g", "d", (score(NARROW, 80, spread=30), usual)).best == usual
+    assert Ranking("g", "d", "gfx942", (score(NARROW, 98), usual)).best == usual
+    assert Ranking("g", "d", "gfx942", (score(NARROW, 80, spread=30), usual)).best == usual
     fast = score(NARROW, 80, spread=10)
-    assert Ranking("g", "d", (fast, usual)).best == fast
+    assert Ranking("g", "d", "gfx942", (fast, usual)).best == fast
 
 
 class BrokenJudge:
@@ -66,7 +66,7 @@ class BrokenJudge:
 def test_what_does_not_run_is_no_override() -> None:
     found = ranking(BrokenJudge())
     assert {each.error for each in found.scores} == {"it does not run: out of memory"}
-    assert yaml.safe_load(overrides_yaml([found], GFX942)) == []
+    assert yaml.safe_load(overrides_yaml([found])) == []
 
 
 class HastyJudge:

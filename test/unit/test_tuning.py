@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from emulator import emulator_directory, requires_emulator
@@ -20,11 +23,12 @@ from hipgraft.codegen.matrix_code import count_matrix_instructions
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.diagnostics import CodegenError, HipgraftError, HipgraftWarning
 from hipgraft.dialects import hipdnn
 from hipgraft.service.keys import compiler_version
 from hipgraft.service.service import CompileService, Request
 from hipgraft.service.unit import Outcome
+from hipgraft.tools import hipgraft_tune, service_flags
 from hipgraft.tuning.database import Database, Tuned, read_database
 from hipgraft.tuning.decision import Trial, decide
 from hipgraft.tuning.judges import Verdict, make_judges
@@ -285,16 +289,21 @@ def test_what_was_found_is_known_and_disagreement_is_told(odd: ir.Operation) -> 
     assert (outcome.kernel.target, compiler.asked) == (str(FUSED), 1)
 
 
+def real(graph: ir.Operation) -> Request:
+    """A request that compiles."""
+    fake = request(graph)
+    choices = fake.choices
+    assert choices is not None
+    flags = fake.target.default_flags
+    return replace(fake, flags=flags, lower=lambda: choices.lower(USUAL))
+
+
 def test_the_service_compiles_what_the_database_says(odd: ir.Operation) -> None:
     entry = Tuned(
         container_key(odd), "gfx942", compiler_version(), "a", str(DECOMPOSED), "counted", {}
     )
     with CompileService(search=Search("none", database=Database([entry]))) as service:
-        real = request(odd)
-        lower = real.choices.lower if real.choices else None
-        assert lower is not None
-        real = replace(real, flags=real.target.default_flags, lower=lambda: lower(USUAL))
-        (outcome,) = service.compile([real])
+        (outcome,) = service.compile([real(odd)])
     assert outcome.kernel is not None
     assert len(outcome.kernel.dispatches) == 3
 
@@ -326,12 +335,53 @@ def test_plans_decide_what_a_database_is() -> None:
     assert len({Database([each]).identity for each in [entry, *others]}) == 5
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "entries": []}', '{"format": 1}'])
-def test_a_malformed_database_is_an_error(text: str, tmp_path: Path) -> None:
+ENTRY = {**asdict(tuned("usual", "static")), "figures": {"usual": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": 1,\n "entries": [}', "db.json:2:14: .*expecting value"),
+        ("[]", "expected an object"),
+        ('{"format": 2, "entries": []}', "expected 'format' 1, found 2"),
+        ('{"format": 1}', "expected a list 'entries'"),
+        ('{"format": 1, "entries": [1]}', "entry 0: expected an object"),
+        ({"judge": "wise"}, "entry 1: expected a judge of timed, .* found 'wise'"),
+        ({"plan": "flags=none"}, "entry 1: unknown flag set 'none'"),
+        ({"plan": 3}, "entry 1: expected a text 'plan', found 3"),
+        ({"figures": {"usual": "much"}}, "entry 1: expected costs"),
+        ({"figures": []}, "entry 1: expected costs"),
+        ({"wisdom": 1}, "entry 1: unknown field 'wisdom'"),
+    ],
+)
+def test_a_malformed_database_is_a_located_error(
+    text: str | dict[str, object], message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "db.json"
+    if not isinstance(text, str):
+        text = json.dumps({"format": 1, "entries": [ENTRY, {**ENTRY, **text}]})
     path.write_text(text)
-    with pytest.raises(HipgraftError, match=r"tuning database"):
+    with pytest.raises(HipgraftError, match=message) as caught:
         read_database(path)
+    assert caught.value.location.startswith(str(path))
+
+
+def test_a_field_of_an_entry_may_not_be_absent(tmp_path: Path) -> None:
+    path = tmp_path / "db.json"
+    given = {name: value for name, value in ENTRY.items() if name != "compiler"}
+    path.write_text(json.dumps({"format": 1, "entries": [given]}))
+    with pytest.raises(HipgraftError, match="entry 0: no field 'compiler'"):
+        read_database(path)
+
+
+def test_a_variant_that_there_is_not_is_rejected_with_its_reason(odd: ir.Operation) -> None:
+    entry = replace(tuned("hipdnn.sdpa=wise", "counted"), graph=container_key(odd))
+    entry = replace(entry, compiler=compiler_version())
+    with CompileService(search=Search(database=Database([entry]))) as service:
+        (outcome,) = service.compile([real(odd)])
+    assert outcome.kernel is not None
+    message = "'hipdnn.sdpa' op has no variant 'wise': expected fused"
+    assert any(message in trial.error for trial in outcome.decision.rejected)
 
 
 def test_unknown_and_missing_judges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,3 +389,54 @@ def test_unknown_and_missing_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("wise", "counted"):
         with pytest.raises(HipgraftError):
             make_judges([name])
+
+
+PRODUCTS = """
+func.func @main(%x: !torch.vtensor<[2,1280],f16>, %w: !torch.vtensor<[1280,320],f16>,
+    %v: !torch.vtensor<[320,64],f16>) -> !torch.vtensor<[2,64],f16> {
+  %y = torch.aten.mm %x, %w : !torch.vtensor<[2,1280],f16>, !torch.vtensor<[1280,320],f16>
+      -> !torch.vtensor<[2,320],f16>
+  %z = torch.aten.mm %y, %v : !torch.vtensor<[2,320],f16>, !torch.vtensor<[320,64],f16>
+      -> !torch.vtensor<[2,64],f16>
+  return %z : !torch.vtensor<[2,64],f16>
+}
+"""
+
+
+def interrupt_after(graphs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupts searches once so many graphs are done."""
+    left, search = iter(range(graphs)), Search._search
+
+    def stopped(self: Search, *arguments: Any) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        search(self, *arguments)
+
+    monkeypatch.setattr(Search, "_search", stopped)
+
+
+def test_what_was_found_before_an_interrupt_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, path = tmp_path / "model.mlir", tmp_path / "db.json"
+    model.write_text(PRODUCTS)
+    arguments = [str(model), f"--database={path}", "-q", "--target=gfx942,gfx1100"]
+    interrupt_after(0, monkeypatch)
+    assert hipgraft_tune.main(arguments) == 130
+    assert not path.exists()
+    monkeypatch.undo()
+    interrupt_after(1, monkeypatch)
+    assert hipgraft_tune.main(arguments) == 130
+    assert len(read_database(path).entries) == 1
+    monkeypatch.undo()
+    assert hipgraft_tune.main(arguments) == 0
+    targets = [entry.target for entry in read_database(path).entries]
+    assert sorted(targets) == ["gfx1100", "gfx1100", "gfx942", "gfx942"]
+
+
+def test_a_database_of_another_compiler_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "db.json"
+    path.write_text(Database([tuned("usual", "static")]).to_json())
+    flags = argparse.Namespace(tuning_db=[str(path)], judges="static", judge_device="")
+    with pytest.warns(HipgraftWarning, match="nothing here is for compiler .*, only for 3$"):
+        service_flags.open_search(flags, "default", 1)

@@ -100,11 +100,13 @@ class Ranking:
     Attributes:
         name: of the graph.
         digest: of the graph (`container_key`), under which an override finds it.
+        target: architecture.
         scores: best first.
     """
 
     name: str
     digest: str
+    target: str
     scores: tuple[Score, ...]
 
     @property
@@ -181,12 +183,14 @@ def tune(
     for (key, candidate), outcome in zip(pairs, outcomes, strict=True):
         scores[key].append(_score(candidate, outcome, partial(verdict_of, key)))
     return [
-        Ranking(_name(graphs[key]), key, tuple(sorted(found, key=lambda score: score.rank)))
+        Ranking(
+            _name(graphs[key]), key, target.name, tuple(sorted(found, key=lambda score: score.rank))
+        )
         for key, found in scores.items()
     ]
 
 
-def overrides_yaml(rankings: Sequence[Ranking], target: Target) -> str:
+def overrides_yaml(rankings: Sequence[Ranking]) -> str:
     """Returns the file of overrides that makes each graph's best candidate its way."""
     # Only now: few import this to write a file.
     import yaml
@@ -196,7 +200,7 @@ def overrides_yaml(rankings: Sequence[Ranking], target: Target) -> str:
         best = ranking.best
         if best.candidate.flags and not best.error:
             flags = list(best.candidate.flags)
-            chosen.append({"graph": ranking.digest, "target": target.name, "flags": flags})
+            chosen.append({"graph": ranking.digest, "target": ranking.target, "flags": flags})
     return yaml.safe_dump(chosen, sort_keys=False)
 
 

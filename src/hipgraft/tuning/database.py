@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib import resources
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hipgraft.codegen.plan import Plan
 from hipgraft.diagnostics import HipgraftError
@@ -67,6 +67,9 @@ class Tuned:
         return -AUTHORITY.index(self.judge)
 
 
+_FIELDS = {field.name for field in fields(Tuned)}
+
+
 class Database:
     """Entries by graph, architecture and compiler."""
 
@@ -106,7 +109,7 @@ def read_database(path: str | Path) -> Database:
     """Reads a file.
 
     Raises:
-        HipgraftError: it cannot be read or is malformed.
+        HipgraftError: it cannot be read or is malformed; located.
     """
     try:
         text = Path(path).read_text()
@@ -124,12 +127,54 @@ def shipped_database() -> Database:
 
 def _parse(text: str, path: str) -> Database:
     try:
-        fields: dict[str, Any] = json.loads(text)
-        if fields["format"] != _FORMAT:
-            raise HipgraftError(f"tuning database '{path}' has format {fields['format']}")
-        entries = [Tuned(**entry) for entry in fields["entries"]]
-        for entry in entries:
-            Plan.parse(entry.plan)
-        return Database(entries)
-    except (ValueError, KeyError, TypeError) as error:
-        raise HipgraftError(f"malformed tuning database '{path}': {error}") from None
+        document: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}:{error.colno}"
+        message = f"malformed tuning database: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise HipgraftError(message, location=where) from None
+    try:
+        return Database(_entry(given, at) for at, given in enumerate(_entries(document)))
+    except HipgraftError as error:
+        message = f"malformed tuning database: {error.message}"
+        raise HipgraftError(message, location=path) from None
+
+
+def _entries(document: Any) -> list[Any]:
+    if not isinstance(document, dict):
+        raise HipgraftError("expected an object")
+    values = cast("dict[str, Any]", document)
+    if values.get("format") != _FORMAT:
+        raise HipgraftError(f"expected 'format' {_FORMAT}, found {values.get('format')}")
+    if not isinstance(values.get("entries"), list):
+        raise HipgraftError("expected a list 'entries'")
+    return values["entries"]
+
+
+def _entry(given: Any, at: int) -> Tuned:
+    where = f"entry {at}"
+    if not isinstance(given, dict):
+        raise HipgraftError(f"{where}: expected an object")
+    values = cast("dict[str, Any]", given)
+    for name in sorted(values.keys() ^ _FIELDS):
+        what = "unknown" if name in values else "no"
+        raise HipgraftError(f"{where}: {what} field '{name}'")
+    for name in sorted(_FIELDS - {"figures"}):
+        if not isinstance(values[name], str):
+            raise HipgraftError(f"{where}: expected a text '{name}', found {values[name]}")
+    if values["judge"] not in AUTHORITY:
+        known = ", ".join(AUTHORITY)
+        raise HipgraftError(f"{where}: expected a judge of {known}, found '{values['judge']}'")
+    if not _are_figures(values["figures"]):
+        raise HipgraftError(f"{where}: expected costs by plan as 'figures'")
+    try:
+        Plan.parse(values["plan"])
+    except HipgraftError as error:
+        raise HipgraftError(f"{where}: {error.message}") from None
+    return Tuned(**values)
+
+
+def _are_figures(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    costs = cast("dict[str, Any]", value).values()
+    return all(isinstance(cost, int | float) for cost in costs)

@@ -125,8 +125,17 @@ def variant(
 
 
 def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | None:
-    """Returns the variant that was asked for, or the usual lowering where it does not apply."""
-    chosen = VARIANTS.get(op.OP_NAME, {}).get(lowering.variants.get(op.OP_NAME, ""))
+    """Returns the variant that was asked for, or the usual lowering where it does not apply.
+
+    Raises:
+        CodegenError: there is no such variant.
+    """
+    known, asked = VARIANTS.get(op.OP_NAME, {}), lowering.variants.get(op.OP_NAME, "")
+    if asked and asked not in known:
+        where, names = location_text(op.operation.location), ", ".join(known) or "none"
+        message = f"'{op.OP_NAME}' op has no variant '{asked}': expected {names}"
+        raise CodegenError(message, location=where)
+    chosen = known.get(asked)
     if chosen is not None and chosen.applies(op, lowering.target):
         return chosen.lower
     return LOWERINGS.get(op.OP_NAME)
