@@ -15,9 +15,9 @@ DIRECT = [
     conv_case("last", (1, 8, 9, 6), (8, 1, 3, 3), pre=[1, 1], channels_last=True),
     conv_case("far", (1, 4, 9, 9), (4, 1, 3, 2), pre=[2, 1], post=[1, 0], dilation=[2, 3]),
     conv_case("line", (2, 8, 20), (8, 1, 5), "bf16", pre=[2]),
-    conv_case("space", (1, 4, 3, 4, 5), (4, 1, 2, 3, 3), pre=[1, 1, 1]),
+    conv_case("space", (1, 4, 3, 4, 5), (4, 1, 2, 2, 3), pre=[1, 1, 1]),
     conv_case("turned", (1, 4, 6, 6), (4, 1, 3, 3), pre=[1, 1], flip=True),
-    conv_case("wide", (1, 4, 10, 10), (4, 1, 7, 7), "f16", pre=[3, 3]),
+    conv_case("wide", (1, 4, 10, 11), (4, 1, 7, 7), "f16", pre=[3, 3]),
 ]
 COPIED = [
     conv_case("few", (2, 3, 20, 20), (16, 3, 7, 7), pre=[3, 3], stride=[2, 2]),

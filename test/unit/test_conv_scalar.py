@@ -1,4 +1,4 @@
-"""Convolutions of f32 on RDNA, which has no matrix instructions for them, in tiles."""
+"""Convolutions in tiles: of f32 on RDNA, and depthwise ones, which have no matrix instructions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ ONE, TWO = [1, 1], [2, 2]
 
 # Most instructions that a wave may take for a product of each of its lanes; IREE takes 3.6.
 MOST = 2.2
+# Likewise; 6 and more of one result each.
+MOST_DEPTHWISE = 4.0
 
-CASES = [
+_RDNA = [
     conv_case("padded", (1, 16, 16, 16), (16, 16, 3, 3), pre=ONE),
     conv_case("odd", (1, 4, 9, 9), (3, 4, 3, 3), pre=ONE),
     conv_case("images", (2, 6, 7, 7), (10, 6, 3, 3), pre=ONE),
@@ -36,7 +38,18 @@ CASES = [
     conv_case("wide", (3, 4, 16, 19), (8, 4, 16, 16)),
     *gradient_cases("image", (2, 6, 8, 8), (4, 6, 3, 3), pre=ONE, stride=ONE, dilation=ONE)[:1],
 ]
-CASES = [replace(case, name=f"tiled_{case.name}", target="gfx1100") for case in CASES]
+CASES = [replace(case, name=f"tiled_{case.name}", target="gfx1100") for case in _RDNA]
+
+_DEPTHWISE = [
+    conv_case("padded", (1, 16, 14, 14), (16, 1, 7, 7), "f16", pre=[3, 3]),
+    conv_case("images", (2, 6, 9, 10), (6, 1, 5, 5), pre=[2, 2]),
+    conv_case("last", (2, 8, 8, 12), (8, 1, 5, 5), "bf16", pre=[2, 2], channels_last=True),
+    conv_case("strided", (1, 4, 45, 45), (4, 1, 7, 7), "f16", stride=TWO),
+    conv_case("apart", (1, 4, 18, 18), (4, 1, 5, 5), pre=[4, 4], dilation=TWO, flip=True),
+    conv_case("line", (2, 8, 40), (8, 1, 31), "f16", pre=[15]),
+    conv_case("space", (1, 4, 4, 8, 8), (4, 1, 3, 3, 3), pre=[1, 1, 1]),
+]
+DEPTHWISE = [replace(case, name=f"depthwise_{case.name}") for case in _DEPTHWISE]
 
 
 @requires_emulator
@@ -47,15 +60,24 @@ def test_on_gpu_code(case: Case) -> None:
 
 
 @requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("case", DEPTHWISE, ids=lambda case: case.name)
+def test_depthwise_on_gpu_code(case: Case, architecture: str) -> None:
+    assert "compilation_info" in lower_case(replace(case, target=architecture))
+    check_on_gpu_code(case, architecture)
+
+
+@requires_emulator
+@pytest.mark.parametrize("case", [CASES[0], DEPTHWISE[0]], ids=lambda case: case.name)
 def test_elements_that_are_loaded_are_used_for_several_products(
-    monkeypatch: pytest.MonkeyPatch,
+    case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
-    case = CASES[0]
-    kernel = compile_text(lower_case(case), GFX1100)
+    kernel = compile_text(lower_case(replace(case, target="gfx1100")), GFX1100)
     work = CountedJudge.open().counts(kernel)[-1]
     products = prod(case.inputs[1].shape) * prod(case.expected[0].shape[2:])
-    assert work.instructions <= MOST * products / GFX1100.wavefront_size
+    most = MOST_DEPTHWISE if case in DEPTHWISE else MOST
+    assert work.instructions <= most * products / GFX1100.wavefront_size
     assert work.loaded <= 4 * products
 
 
@@ -63,7 +85,9 @@ def test_other_forms_stay_named() -> None:
     odd = conv_case("odd", (1, 4, 11, 13), (4, 4, 1, 1))
     last = conv_case("last", (1, 4, 8, 8), (4, 4, 3, 3), channels_last=True)
     half = conv_case("half", (1, 4, 8, 8), (4, 4, 3, 3), "f16")
-    for case in (odd, last, half):
+    small = conv_case("small", (1, 4, 8, 8), (4, 1, 3, 3), pre=ONE)
+    prime = conv_case("prime", (1, 4, 11, 11), (4, 1, 7, 7), pre=[3, 3])
+    for case in (odd, last, half, small, prime):
         assert "compilation_info" not in lower_case(replace(case, target="gfx1100"))
     assert "compilation_info" not in lower_case(replace(CASES[0], target="gfx942"))
 

@@ -1,4 +1,8 @@
-"""Convolutions without matrix instructions, in tiles of filters and neighbouring positions."""
+"""Convolutions without matrix instructions, in tiles of filters and neighbouring positions.
+
+Depthwise ones have a product for each element of their window, wherever they run. A work item that
+keeps neighbouring results reads a row of the window once for all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,13 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
+from hipgraft.codegen.compilation_info import largest_divisor
+from hipgraft.codegen.lowering.conv_direct import is_depthwise
 from hipgraft.codegen.lowering.conv_product import has_unit_window
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.scalar_tiles import Loop, tile_info, unrolled, width
 from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
 
 if TYPE_CHECKING:
     from hipgraft.codegen.lowering.convolution import Sliding
@@ -17,17 +24,34 @@ if TYPE_CHECKING:
 # Filters of a work item, beside several positions.
 _FILTERS = 2
 
+# Neighbouring results of one channel that a work item takes, at least and at most. They pay for a
+# copy of the image within its padding, each of whose elements is read more often than this.
+_FEWEST_RESULTS, _RESULTS = 3, 8
+_READS = 9
+
+
+def is_tiled_depthwise(
+    sliding: Sliding, x: Tensor, w: Tensor, result: Tensor, target: Target
+) -> bool:
+    """Returns whether tiles make a depthwise convolution, stored channels first, cheaper."""
+    if target.kind is not TargetKind.AMDGPU or not is_depthwise(x, w):
+        return False
+    results = largest_divisor(result.shape[-1], _RESULTS)
+    reads = prod((*w.shape[2:], *result.shape[2:]))
+    image = prod(map(sum, zip(sliding.before, x.shape[2:], sliding.after, strict=True)))
+    return reads > _READS * image and results >= _FEWEST_RESULTS
+
 
 def convolve_in_tiles(
     emitter: Emitter, sliding: Sliding, x: Tensor, w: Tensor, init: Tensor
 ) -> Tensor:
-    """Emits a convolution in one group.
+    """Emits a convolution in one group, or a depthwise one.
 
     Args:
         emitter: where the ops go.
         sliding: how the window moves.
         x: activations [N, C, spatial...], padded, stored as its logical type says.
-        w: filters [K, C, window...].
+        w: filters [K, C, window...], or [K, 1, window...].
         init: what the result [N, K, spatial...] starts from, stored likewise.
     """
     values = [emitter.logical(value) for value in (x, w, init)]
@@ -36,9 +60,10 @@ def convolve_in_tiles(
         # IREE makes one dim of those that lie together, and forgets the tiles.
         values = [emitter.reshape(value, _in_line(value.shape)) for value in values]
         stride, dilation = [1], [1]
-    loops = _loops(values[1].shape, values[2].shape)
+    depthwise = is_depthwise(x, w)
+    loops = _loops(values[1].shape, values[2].shape, depthwise)
     names = [loop.name for loop in loops]
-    terms = _terms(stride, dilation)
+    terms = _terms(stride, dilation, "k" if depthwise else "c")
     maps = [_map(names, value.shape, each) for value, each in zip(values, terms, strict=True)]
     a, b, start = (emitter.reshape(value, _long(value.shape)) for value in values)
     info = tile_info(emitter.target, loops)
@@ -46,7 +71,7 @@ def convolve_in_tiles(
     return emitter.reshape(emitter.reshape(sums, values[2].shape), init.shape)
 
 
-def _terms(stride: Sequence[int], dilation: Sequence[int]) -> list[list[list[str]]]:
+def _terms(stride: Sequence[int], dilation: Sequence[int], channel: str) -> list[list[list[str]]]:
     """Returns what adds up to the place in each dim of the activations, filters and results."""
     out, window = (_names(letter, stride) for letter in "or")
     places = [
@@ -54,23 +79,24 @@ def _terms(stride: Sequence[int], dilation: Sequence[int]) -> list[list[list[str
         for o, r, step, spread in zip(out, window, stride, dilation, strict=True)
     ]
     return [
-        [["n"], ["c"], *places],
+        [["n"], [channel], *places],
         [["k"], ["c"], *([r] for r in window)],
         [["n"], ["k"], *([o] for o in out)],
     ]
 
 
-def _loops(w: Sequence[int], result: Sequence[int]) -> list[Loop]:
+def _loops(w: Sequence[int], result: Sequence[int], depthwise: bool) -> list[Loop]:
     """Returns the loops over more than one element, outermost first."""
     batch, filters, *places = result
     _, channels, *window = w
     out = [Loop(name, extent) for name, extent in zip(_names("o", places), places, strict=True)]
-    out[-1] = Loop(out[-1].name, places[-1], tile=width(places[-1]))
+    row = largest_divisor(places[-1], _RESULTS) if depthwise else width(places[-1])
+    out[-1] = Loop(out[-1].name, places[-1], tile=row)
     reduced = [channels, *window]
     taps = zip(["c", *_names("r", window)], reduced, unrolled(reduced), strict=True)
     loops = [
         Loop("n", batch, rank=1),
-        Loop("k", filters, tile=gcd(filters, _FILTERS)),
+        Loop("k", filters, tile=1 if depthwise else gcd(filters, _FILTERS)),
         *out,
         *(Loop(name, extent, "reduction", tile) for name, extent, tile in taps),
     ]

@@ -25,7 +25,7 @@ from hipgraft.codegen.lowering.conv_direct import (
     padded_copy,
 )
 from hipgraft.codegen.lowering.conv_product import has_unit_window, multiplied
-from hipgraft.codegen.lowering.conv_scalar import convolve_in_tiles
+from hipgraft.codegen.lowering.conv_scalar import convolve_in_tiles, is_tiled_depthwise
 from hipgraft.codegen.lowering.conv_tiles import is_misread, missing_filters, with_second_channel
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
@@ -119,7 +119,9 @@ def convolve_within(
 ) -> Tensor:
     """Emits what `convolve` does, padded in the way that costs the least."""
     emitter, target = lowering.emitter, lowering.target
-    if is_read_directly(sliding, x, w, target):
+    if is_tiled_depthwise(sliding, x, w, result, target):
+        x = emitter.logical(x)  # copied and transposed at once
+    elif is_read_directly(sliding, x, w, target):
         return convolve_directly(emitter, sliding, x, w, result)
     if is_copied(sliding, x, w, result, target):
         sliding, x = padded_copy(emitter, sliding, x)
@@ -172,9 +174,12 @@ def _convolved(
     if is_product and not is_last and is_badly_made:
         return multiplied(lowering, sliding, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
+    is_tiled = order == first and is_tiled_depthwise(sliding, x, w, result, lowering.target)
     x = padded(emitter, emitter.in_order(x, order), sliding.before, sliding.after)
     x = without_unread(emitter, x, sliding.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
+    if is_tiled:
+        return convolve_in_tiles(emitter, sliding, x, w, init)
     if depthwise:
         return _depthwise(emitter, sliding, x, w, init)
     if groups > 1:
