@@ -200,7 +200,7 @@ def made(random: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     """Small normal numbers, which deep models keep finite; 0 and 1 for integers."""
     if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
         return random.integers(0, 2, shape).astype(dtype)
-    return (0.05 * random.standard_normal(shape)).astype(dtype)
+    return (0.02 * random.standard_normal(shape)).astype(dtype)
 
 
 def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | None, bool]:
