@@ -49,6 +49,8 @@ CASES = [
     (softmax_case(17, 9000, element="f32"), 17),
     (layernorm_case("few", (3, 333), (1, 333), "f16"), 3),
     (layernorm_case("long", (20, 401), (1, 401), "f32", mean=3), 20),
+    (layernorm_case("one", (1, 1001), (1, 1001), "f16"), 1),
+    (rmsnorm_case("one", (1, 1, 5001), (1, 1, 5001), "f32"), 1),
     (rmsnorm_case("few", (5, 100), (1, 100), "f16"), 5),
     (rmsnorm_case("long", (18, 1500), (1, 1500), "bf16"), 18),
     *(
@@ -67,6 +69,15 @@ def compiled(case: Case, architecture: str) -> Kernel:
     return compile_text(lower_case(replace(case, target=architecture)), target)
 
 
+def check(case: Case, kernel: Kernel) -> None:
+    """Fails if a kernel computes something else on the emulator."""
+    forms = [
+        (np.shape(value), DTYPES[element])
+        for value, element in zip(case.expected, case.elements, strict=True)
+    ]
+    case.check(run_kernel(kernel, list(case.inputs), forms))
+
+
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(("case", "rows"), CASES, ids=lambda each: getattr(each, "name", ""))
@@ -76,11 +87,7 @@ def test_each_row_has_a_workgroup(case: Case, rows: int, architecture: str) -> N
     lanes = Target.parse(architecture).wavefront_size
     assert launch.grid[0] == rows
     assert launch.block[0] % lanes == 0
-    forms = [
-        (np.shape(value), DTYPES[element])
-        for value, element in zip(case.expected, case.elements, strict=True)
-    ]
-    case.check(run_kernel(kernel, list(case.inputs), forms))
+    check(case, kernel)
 
 
 # IREE's own code for them takes minutes to compile, or spills thousands of registers.
@@ -94,6 +101,26 @@ def test_long_rows_compile_and_do_not_spill(architecture: str) -> None:
             compiled(case, architecture), GraphWork(0, 1, 1, 0, frozenset())
         )
         assert verdict.figures["spills"] == 0
+
+
+# IREE's own reductions of one row are split, and each part is read by one work item.
+@requires_emulator
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        softmax_case(1, 10),
+        softmax_case(1, 1, 3000),
+        softmax_case(1, 4096, element="f32"),
+        layernorm_case("wide", (1, 40000), (1, 40000), "f16"),
+        rmsnorm_case("wide", (1, 100000), (1, 100000), "f16"),
+    ],
+    ids=lambda case: case.name,
+)
+def test_one_row_is_read_by_one_workgroup(case: Case, architecture: str) -> None:
+    kernel = compiled(case, architecture)
+    assert max(launch.grid[0] for launch in kernel.dispatches if "reduc" in launch.kernel) == 1
+    check(case, kernel)
 
 
 def test_many_short_rows_stay_with_work_items() -> None:

@@ -7,7 +7,7 @@ rows then take minutes to compile and spill, and few rows leave most lanes idle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from hipgraft.bindings import ir
@@ -40,6 +40,10 @@ class _Rows:
     @property
     def count(self) -> int:
         return prod(self.extents[:-1])
+
+    def has(self, op: ir.Operation) -> bool:
+        """Whether an op loops over all elements, maybe with loops of 1 besides."""
+        return _several(_extents(op)) == _several(self.extents)
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,8 @@ def set_rows_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     if spread is None:
         return False
     for op in ops:
-        if _extents(op) == rows.extents:
-            _set_row(op, spread, rows, is_last=op == reductions[-1])
+        if rows.has(op):
+            _set_row(op, spread, is_last=op == reductions[-1])
     return True
 
 
@@ -98,12 +102,17 @@ def _rows(ops: Sequence[ir.Operation], reductions: Sequence[ir.Operation]) -> _R
     is_static = ir.ShapedType.get_dynamic_size() not in extents
     if not is_static or not all(_reduces_rows(op, extents) for op in reductions):
         return None
-    return _Rows(extents, sum(_extents(op) == extents for op in ops) == 1)
+    rows = _Rows(extents, is_lone=False)
+    return replace(rows, is_lone=sum(map(rows.has, ops)) == 1)
 
 
 def _extents(op: ir.Operation) -> tuple[int, ...]:
     """Returns the extents of all loops that index a dim by themselves, outermost first."""
     return tuple(extent for _, extent in sorted(extents_of(op).items()))
+
+
+def _several(extents: Sequence[int]) -> list[int]:
+    return [extent for extent in extents if extent != 1]
 
 
 def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
@@ -162,8 +171,8 @@ def _rounded(length: int, multiple: int) -> int:
     return -(-length // multiple) * multiple
 
 
-def _set_row(op: ir.Operation, spread: _Spread, rows: _Rows, *, is_last: bool) -> None:
-    rank = len(rows.extents)
+def _set_row(op: ir.Operation, spread: _Spread, *, is_last: bool) -> None:
+    rank = len(iterators(op))
 
     def sizes(outer: int, inner: int) -> str:
         return f"[{', '.join(map(str, [*[outer] * (rank - 1), inner]))}]"

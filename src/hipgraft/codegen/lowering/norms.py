@@ -18,7 +18,7 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.reduction import accumulate, reduce_dims
+from hipgraft.codegen.lowering.reduction import LONGEST_ROW, accumulate, reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import TargetKind
@@ -27,9 +27,6 @@ from hipgraft.dialects.hipdnn import (
     ReductionMode,
     RmsnormOp,
 )
-
-# Elements that one workgroup gets through before several, and what they take to meet, are faster.
-_LONGEST_ROW = 32768
 
 # Elements of rows that lie across memory, from which on they are copied.
 _MANY_ACROSS = 1 << 19
@@ -100,7 +97,7 @@ def _together(
     """Emits a norm of one row as one dispatch on a GPU; IREE fuses those of several by itself."""
     x = shape_of(op.x)
     rows = math.prod(extent for dim, extent in enumerate(x) if dim not in op.dims)
-    if lowering.target.kind is TargetKind.CPU or rows > 1 or math.prod(x) > _LONGEST_ROW:
+    if lowering.target.kind is TargetKind.CPU or rows > 1 or math.prod(x) > LONGEST_ROW:
         return build()
     return lowering.emitter.one_dispatch(build)
 

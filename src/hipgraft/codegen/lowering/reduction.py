@@ -12,6 +12,9 @@ from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, bit_width, 
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ReductionMode as Mode
 
+LONGEST_ROW = 1 << 17
+"""Elements that one workgroup gets through sooner than several that have to meet."""
+
 Step = Callable[[Arithmetic, Scalar], Scalar]
 Combine = Callable[[Arithmetic, Scalar, Scalar], Scalar]
 Accumulate = Callable[[Arithmetic, list[Scalar], Scalar], Scalar]

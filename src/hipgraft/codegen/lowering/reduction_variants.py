@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hipgraft.codegen.lowering.context import Lowering, lowers, shape_of, variant
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.padding import padded
-from hipgraft.codegen.lowering.reduction import neutral
+from hipgraft.codegen.lowering.reduction import LONGEST_ROW, neutral
 from hipgraft.codegen.lowering.reduction_op import accumulator_of, finished, reduced, total_of
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
@@ -64,12 +64,25 @@ def _is_long(op: ReductionOp, _: Target) -> bool:
 @lowers(ReductionOp)
 def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces rows as they are, and few elements so that more than one lane reads them."""
+    if _is_read_again(op, lowering.target):
+        lowering.emitter.whole_reductions = True
+        return reduced(op, lowering)
     if not _is_short(op, lowering.target):
         return reduced(op, lowering)
     if 1 < shape_of(op.in_)[-1] < _length(op):
         return _by_rows(op, lowering)
     odd = _length(op) % lowering.target.wavefront_size > 0
     return _padded(op, lowering) if odd else reduced(op, lowering)
+
+
+def _is_read_again(op: ReductionOp, target: Target) -> bool:
+    """Whether a row is read again with what it was reduced to, as by a softmax.
+
+    One workgroup reads it in less time than several take to meet, and IREE's take a lane each.
+    """
+    others = [use.owner.name for use in op.out.uses if use.owner.name != "hipdnn.yield"]
+    is_row = _rows(op) == 1 and 1 < _length(op) <= LONGEST_ROW
+    return target.kind is TargetKind.AMDGPU and is_row and len(others) > 0
 
 
 def _is_short(op: ReductionOp, target: Target) -> bool:
