@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 from emulator import emulator_directory, requires_emulator
-from lowering_cases import tensor_type
+from lowering_cases import Case, build_graph, tensor_type
+from test_lowering_attention import backward_case
+from test_lowering_moe import backward_case as expert_gradient_case
+from test_lowering_moe import forward_case as expert_case
+from test_lowering_moe import offsets
 
 from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import container_key
@@ -126,6 +130,46 @@ def test_work_is_that_of_the_definition(odd: ir.Operation) -> None:
     assert (work.contractions, work.elements) == (2, {"f16"})
     assert work.least_matrix_instructions("gfx942") == -(-work.flops // (2 * 32 * 32 * 8))
     assert work.least_matrix_instructions("gfx1100") == -(-work.flops // (2 * 16 * 16 * 16))
+
+
+def gradients(op: str, groups: int) -> ir.Operation:
+    """Returns a graph of one gradient of a convolution 2x8x9x9 with 6 filters of 3x3 by 2."""
+    shapes = {"x": (2, 8, 9, 9), "w": (6, 8 // groups, 3, 3), "y": (2, 6, 4, 4)}
+    names = {"conv_fprop": "xwy", "conv_dgrad": "ywx", "conv_wgrad": "xyw"}[op]
+    sliding = {"pre_padding": [0, 0], "post_padding": [0, 0], "stride": [2, 2], "dilation": [1, 1]}
+    with make_context(), ir.Location.unknown():
+        *types, result = (tensor_type(shapes[name], "f16") for name in names)
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            source = ir.Operation.create("test.source", results=types)
+            graph = hipdnn.graph(list(source.results), [result], name=op)
+        with ir.InsertionPoint(graph.body):
+            build = getattr(hipdnn, op)
+            hipdnn.yield_([build(*graph.body.arguments, **sliding, result_type=result)])
+        _ALIVE.append(module)
+        return graph.operation
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("op", ["conv_fprop", "conv_dgrad", "conv_wgrad"])
+def test_gradients_take_as_much_as_the_convolution(op: str, groups: int) -> None:
+    assert graph_work(gradients(op, groups)).flops == 2 * (2 * 4 * 4) * 6 * (8 // groups) * 9
+
+
+@pytest.mark.parametrize(
+    ("case", "flops"),
+    [
+        (backward_case("five", q=(1, 2, 4, 5), k=(1, 2, 3, 5)), 5 * 2 * (2 * 4 * 3 * 5)),
+        (expert_case("rows", "f32", offsets(0, 2, 5), tokens=7, weights=(3, 9, 5)), 2 * 7 * 9 * 5),
+        (expert_gradient_case("f32", offsets(0, 2, 5)), 2 * 8 * 6 * 5),
+    ],
+    ids=["attention", "experts", "gradient-of-experts"],
+)
+def test_products_inside_of_other_ops_count(case: Case, flops: int) -> None:
+    with make_context(), ir.Location.unknown():
+        module, graph = build_graph(case)
+        _ALIVE.append(module)
+        assert graph_work(graph.operation).flops == flops
 
 
 @dataclass

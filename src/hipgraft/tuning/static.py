@@ -117,8 +117,8 @@ def _badly_spread(launch: Dispatch, figures: KernelFigures, is_split: bool) -> I
     each = _moved(launch) // groups
     if is_split and groups > 1 and each <= _SMALLEST_PART and _written(launch) <= 8 * groups:
         yield f"{name} reduces {each} bytes in each of {groups} workgroups"
-    if lanes < figures.wavefront and each > _SMALLEST_PART:
-        yield f"{name} reduces {each} bytes by {lanes} work items of a workgroup"
+    if lanes < figures.wavefront and _moved(launch) > _SMALLEST_PART:
+        yield f"{name} reduces {each} bytes by {lanes} work items of each workgroup"
 
 
 def _is_scattered(launch: Dispatch, matrix: int, work: GraphWork) -> bool:

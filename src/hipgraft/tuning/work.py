@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import cast
+from typing import TypeAlias, cast
 
 from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering import operand_layouts, result_layouts
+from hipgraft.codegen.lowering.float_codes import BYTES
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.element_types import byte_size
 from hipgraft.runtime.recording import Tensor
@@ -93,11 +94,14 @@ def _packed(layouts: Sequence[Layout]) -> tuple[Tensor, ...]:
     return tuple(Tensor("", each.physical_shape, each.element_type) for each in layouts)
 
 
+_Extents: TypeAlias = tuple[int, int, int]
+
+
 @dataclass(frozen=True)
 class _Product:
     """Matrix products of extents (M, N, K), `count` of them."""
 
-    extents: tuple[int, int, int]
+    extents: _Extents
     count: int
     element: str
 
@@ -106,25 +110,83 @@ class _Product:
         return 2 * self.count * prod(self.extents)
 
 
+_Products: TypeAlias = Callable[[ir.Operation], list[_Product]]
+
+
 def _products(op: ir.Operation) -> list[_Product]:
-    if op.name == "hipdnn.matmul":
-        a, b, c = _shape(op.operands[0]), _shape(op.operands[1]), _shape(op.results[0])
-        element = _element(op.operands[0])
-        # Batches of the left matrices that share the right one are rows of one product.
-        rows = a[-2] if prod(b[:-2]) > 1 else prod(a[:-1])
-        return [_Product((rows, c[-1], a[-1]), max(prod(c[:-1]) // rows, 1), element)]
-    if op.name == "hipdnn.conv_fprop":
-        w, y = _shape(op.operands[1]), _shape(op.results[0])
-        groups = _shape(op.operands[0])[1] // w[1]
-        places = y[0] * prod(y[2:])
-        extents = (places, w[0] // groups, prod(w[1:]))
-        return [_Product(extents, groups, _element(op.operands[0]))]
-    if op.name == "hipdnn.sdpa":
-        q, k, v = (_shape(op.operands[index]) for index in range(3))
-        heads, element = q[0] * q[1], _element(op.operands[0])
-        scores = _Product((q[2], k[2], q[3]), heads, element)
-        return [scores, _Product((q[2], v[3], k[2]), heads, element)]
-    return []
+    """Returns the products that an op takes; those of gradients are of the op itself, reordered."""
+    products = _PRODUCTS.get(op.name)
+    return [] if products is None else products(op)
+
+
+def _of_matmul(op: ir.Operation) -> list[_Product]:
+    a, b, c = _shape(op.operands[0]), _shape(op.operands[1]), _shape(op.results[0])
+    # Batches of the left matrices that share the right one are rows of one product.
+    rows = a[-2] if prod(b[:-2]) > 1 else prod(a[:-1])
+    return [_Product((rows, c[-1], a[-1]), max(prod(c[:-1]) // rows, 1), _factor(op))]
+
+
+def _of_convolution(x: int, w: int, y: int) -> _Products:
+    """Returns what reads products off a convolution, whose values have these places in the op."""
+
+    def products(op: ir.Operation) -> list[_Product]:
+        values = (*op.operands, *op.results)
+        channels, filters, result = _shape(values[x])[1], _shape(values[w]), _shape(values[y])
+        groups = channels // filters[1]
+        places = result[0] * prod(result[2:])
+        extents = (places, filters[0] // groups, prod(filters[1:]))
+        return [_Product(extents, groups, _factor(op))]
+
+    return products
+
+
+def _of_attention(op: ir.Operation) -> list[_Product]:
+    scores, results = _attention_extents(op)
+    return [_Product(extents, _heads(op), _factor(op)) for extents in (scores, results)]
+
+
+def _of_attention_gradient(op: ir.Operation) -> list[_Product]:
+    """The scores once more, and two gradients of each of the two products."""
+    scores, results = _attention_extents(op)
+    wanted = (scores, scores, scores, results, results)
+    return [_Product(extents, _heads(op), _factor(op)) for extents in wanted]
+
+
+def _attention_extents(op: ir.Operation) -> tuple[_Extents, _Extents]:
+    q, k, v = (_shape(op.operands[index]) for index in range(3))
+    return (q[2], k[2], q[3]), (q[2], v[3], k[2])
+
+
+def _heads(op: ir.Operation) -> int:
+    return prod(_shape(op.operands[0])[:2])
+
+
+def _of_experts(op: ir.Operation) -> list[_Product]:
+    weight, output = _shape(op.operands[1]), _shape(op.results[0])
+    return [_Product((output[1], weight[2], weight[1]), 1, _factor(op))]
+
+
+def _of_experts_gradient(op: ir.Operation) -> list[_Product]:
+    gradient, token = _shape(op.operands[0]), _shape(op.operands[1])
+    return [_Product((token[2], gradient[2], token[1]), 1, _factor(op))]
+
+
+_PRODUCTS: dict[str, _Products] = {
+    "hipdnn.matmul": _of_matmul,
+    "hipdnn.conv_fprop": _of_convolution(x=0, w=1, y=2),
+    "hipdnn.conv_dgrad": _of_convolution(x=2, w=1, y=0),
+    "hipdnn.conv_wgrad": _of_convolution(x=0, w=2, y=1),
+    "hipdnn.sdpa": _of_attention,
+    "hipdnn.sdpa_backward": _of_attention_gradient,
+    "hipdnn.moe_grouped_matmul": _of_experts,
+    "hipdnn.moe_grouped_matmul_bwd": _of_experts_gradient,
+}
+
+
+def _factor(op: ir.Operation) -> str:
+    """Returns the element type that is multiplied; floats of 8 bits are as f16."""
+    element = str(_type(op.operands[0]).element_type)
+    return "f16" if element in BYTES else element
 
 
 def _type(value: ir.Value) -> ir.RankedTensorType:
@@ -133,10 +195,6 @@ def _type(value: ir.Value) -> ir.RankedTensorType:
 
 def _shape(value: ir.Value) -> list[int]:
     return list(_type(value).shape)
-
-
-def _element(value: ir.Value) -> str:
-    return str(_type(value).element_type)
 
 
 def _bytes(value: ir.Value) -> int:
