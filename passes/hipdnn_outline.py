@@ -14,6 +14,7 @@ from hipgraft.outlining import (
     BodyBuilder,
     Group,
     Grouping,
+    is_splat,
     operand_layouts,
     outline,
 )
@@ -126,9 +127,11 @@ class _Policy:
         self._grouping.join(op, group)
         self._remember(op, group)
         for other in others:
-            if len(group.facts["operands"] | other.facts["operands"]) <= MAX_OPERANDS:
+            made = {result for member in other.ops for result in member.results}
+            operands = (group.facts["operands"] | other.facts["operands"]) - made
+            if len(operands) <= MAX_OPERANDS:
                 self._grouping.merge(other, group)
-                group.facts["operands"] |= other.facts["operands"]
+                group.facts["operands"] = operands
 
     def _candidates(self, op: ir.Operation) -> list[Group]:
         """Groups that make the op's operands, latest first."""
@@ -141,11 +144,19 @@ class _Policy:
         reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
         if reason is not None:
             return reason
-        if len(group.facts["operands"] | set(op.operands)) > MAX_OPERANDS:
+        if len(group.facts["operands"] | self._reads(op, group)) > MAX_OPERANDS:
             return f"the graph would read more than {MAX_OPERANDS} tensors"
         if not self._grouping.can_join(op, group):
             return "an operand depends on the graph through another one"
         return None
+
+    def _reads(self, op: ir.Operation, group: Group) -> set[ir.Value]:
+        """Tensors that `op` reads in `group`; splats are copied into it."""
+        return {
+            value
+            for value in op.operands
+            if self._grouping.producer(value) is not group and not is_splat(value)
+        }
 
     def _shape_declines(self, op: ir.Operation, group: Group) -> str | None:
         shapes: set[tuple[int, ...]] = group.facts["shapes"]
@@ -187,7 +198,7 @@ class _Policy:
         """Updates what the policy knows of a group after it got `op`."""
         facts = group.facts
         facts.setdefault("anchor", None)
-        facts.setdefault("operands", set()).update(op.operands)
+        facts.setdefault("operands", set()).update(self._reads(op, group))
         shapes = facts.setdefault("shapes", set())
         shapes.add(_shape(op.results[0]))
         if op.name == "hipdnn.reduction":

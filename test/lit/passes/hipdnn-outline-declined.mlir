@@ -28,3 +28,97 @@ func.func @cycle(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %s = "hipdnn.pointwise"(%p, %q) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %s : tensor<4x4xf32>
 }
+
+// -----
+
+// A kernel takes so many tensors and no more; what the graph makes itself is none of them.
+
+// REMARK: 'hipdnn.pointwise' starts a graph: the graph would read more than 24 tensors
+// CHECK-LABEL: func.func @many_operands
+// CHECK-COUNT-2: "hipdnn.graph"
+func.func @many_operands(%x0: tensor<8xf32>, %x1: tensor<8xf32>, %x2: tensor<8xf32>, %x3: tensor<8xf32>, %x4: tensor<8xf32>,
+    %x5: tensor<8xf32>, %x6: tensor<8xf32>, %x7: tensor<8xf32>, %x8: tensor<8xf32>, %x9: tensor<8xf32>,
+    %x10: tensor<8xf32>, %x11: tensor<8xf32>, %x12: tensor<8xf32>, %x13: tensor<8xf32>, %x14: tensor<8xf32>,
+    %x15: tensor<8xf32>, %x16: tensor<8xf32>, %x17: tensor<8xf32>, %x18: tensor<8xf32>, %x19: tensor<8xf32>,
+    %x20: tensor<8xf32>, %x21: tensor<8xf32>, %x22: tensor<8xf32>, %x23: tensor<8xf32>, %x24: tensor<8xf32>) -> tensor<8xf32> {
+  %s1 = "hipdnn.pointwise"(%x0, %x1) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s2 = "hipdnn.pointwise"(%s1, %x2) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s3 = "hipdnn.pointwise"(%s2, %x3) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s4 = "hipdnn.pointwise"(%s3, %x4) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s5 = "hipdnn.pointwise"(%s4, %x5) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s6 = "hipdnn.pointwise"(%s5, %x6) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s7 = "hipdnn.pointwise"(%s6, %x7) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s8 = "hipdnn.pointwise"(%s7, %x8) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s9 = "hipdnn.pointwise"(%s8, %x9) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s10 = "hipdnn.pointwise"(%s9, %x10) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s11 = "hipdnn.pointwise"(%s10, %x11) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s12 = "hipdnn.pointwise"(%s11, %x12) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s13 = "hipdnn.pointwise"(%s12, %x13) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s14 = "hipdnn.pointwise"(%s13, %x14) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s15 = "hipdnn.pointwise"(%s14, %x15) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s16 = "hipdnn.pointwise"(%s15, %x16) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s17 = "hipdnn.pointwise"(%s16, %x17) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s18 = "hipdnn.pointwise"(%s17, %x18) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s19 = "hipdnn.pointwise"(%s18, %x19) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s20 = "hipdnn.pointwise"(%s19, %x20) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s21 = "hipdnn.pointwise"(%s20, %x21) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s22 = "hipdnn.pointwise"(%s21, %x22) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s23 = "hipdnn.pointwise"(%s22, %x23) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %s24 = "hipdnn.pointwise"(%s23, %x24) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %s24 : tensor<8xf32>
+}
+
+// -----
+
+// Nor do two chains become one that together read more.
+
+// CHECK-LABEL: func.func @many_operands_of_two
+// CHECK:         name = "add_add_add_add_0"
+// CHECK:         name = "add_add_add_add_1"
+func.func @many_operands_of_two(%x0: tensor<8xf32>, %x1: tensor<8xf32>, %x2: tensor<8xf32>, %x3: tensor<8xf32>, %x4: tensor<8xf32>,
+    %x5: tensor<8xf32>, %x6: tensor<8xf32>, %x7: tensor<8xf32>, %x8: tensor<8xf32>, %x9: tensor<8xf32>,
+    %x10: tensor<8xf32>, %x11: tensor<8xf32>, %x12: tensor<8xf32>, %x13: tensor<8xf32>, %x14: tensor<8xf32>,
+    %x15: tensor<8xf32>, %x16: tensor<8xf32>, %x17: tensor<8xf32>, %x18: tensor<8xf32>, %x19: tensor<8xf32>,
+    %x20: tensor<8xf32>, %x21: tensor<8xf32>, %x22: tensor<8xf32>, %x23: tensor<8xf32>, %x24: tensor<8xf32>,
+    %x25: tensor<8xf32>) -> tensor<8xf32> {
+  %a1 = "hipdnn.pointwise"(%x0, %x1) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a2 = "hipdnn.pointwise"(%a1, %x2) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a3 = "hipdnn.pointwise"(%a2, %x3) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a4 = "hipdnn.pointwise"(%a3, %x4) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a5 = "hipdnn.pointwise"(%a4, %x5) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a6 = "hipdnn.pointwise"(%a5, %x6) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a7 = "hipdnn.pointwise"(%a6, %x7) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a8 = "hipdnn.pointwise"(%a7, %x8) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a9 = "hipdnn.pointwise"(%a8, %x9) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a10 = "hipdnn.pointwise"(%a9, %x10) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a11 = "hipdnn.pointwise"(%a10, %x11) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a12 = "hipdnn.pointwise"(%a11, %x12) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b1 = "hipdnn.pointwise"(%x13, %x14) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b2 = "hipdnn.pointwise"(%b1, %x15) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b3 = "hipdnn.pointwise"(%b2, %x16) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b4 = "hipdnn.pointwise"(%b3, %x17) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b5 = "hipdnn.pointwise"(%b4, %x18) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b6 = "hipdnn.pointwise"(%b5, %x19) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b7 = "hipdnn.pointwise"(%b6, %x20) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b8 = "hipdnn.pointwise"(%b7, %x21) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b9 = "hipdnn.pointwise"(%b8, %x22) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b10 = "hipdnn.pointwise"(%b9, %x23) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b11 = "hipdnn.pointwise"(%b10, %x24) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b12 = "hipdnn.pointwise"(%b11, %x25) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %sum = "hipdnn.pointwise"(%a12, %b12) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %sum : tensor<8xf32>
+}
+
+// -----
+
+// Reductions over other dimensions are graphs of their own.
+
+// CHECK-LABEL: func.func @other_dimensions
+// CHECK:         name = "exp_reduction_0"
+// CHECK:         name = "reduction_1"
+func.func @other_dimensions(%x: tensor<4x8xf32>) -> (tensor<4x1xf32>, tensor<1x8xf32>) {
+  %e = "hipdnn.pointwise"(%x) {mode = "exp"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %r = "hipdnn.reduction"(%e) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %c = "hipdnn.reduction"(%e) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<1x8xf32>
+  return %r, %c : tensor<4x1xf32>, tensor<1x8xf32>
+}

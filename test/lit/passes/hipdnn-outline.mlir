@@ -126,3 +126,89 @@ func.func @any_infinite(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8
   %s = "hipdnn.reduction"(%n) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<1x1xf32>
   return %x, %s : tensor<4x8xf32>, tensor<1x1xf32>
 }
+
+// -----
+
+// What feeds a reduction stays with a producer that need not store it otherwise.
+
+// CHECK-LABEL: func.func @single_use
+// CHECK:         name = "matmul_exp_0"
+// CHECK:         name = "reduction_1"
+func.func @single_use(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>) -> tensor<4x1xf32> {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = "hipdnn.pointwise"(%p) {mode = "exp"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %m = "hipdnn.reduction"(%e) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  return %m : tensor<4x1xf32>
+}
+
+// -----
+
+// A widening cast feeds a reduction if one of those that read it does.
+
+// CHECK-LABEL: func.func @widened
+// CHECK:         name = "matmul_neg_exp_0"
+// CHECK:         name = "identity_mul_reduction_sub_1"
+func.func @widened(%a: tensor<4x4xf16>, %b: tensor<4x8xf16>) -> (tensor<4x8xf16>, tensor<4x8xf32>) {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf16>, tensor<4x8xf16>) -> tensor<4x8xf16>
+  %n = "hipdnn.pointwise"(%p) {mode = "neg"} : (tensor<4x8xf16>) -> tensor<4x8xf16>
+  %w = "hipdnn.pointwise"(%n) {mode = "identity"} : (tensor<4x8xf16>) -> tensor<4x8xf32>
+  %q = "hipdnn.pointwise"(%w, %w) {mode = "mul"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %m = "hipdnn.reduction"(%q) {mode = "AVG"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %i = "hipdnn.pointwise"(%n) {mode = "exp"} : (tensor<4x8xf16>) -> tensor<4x8xf16>
+  %y = "hipdnn.pointwise"(%w, %m) {mode = "sub"} : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %i, %y : tensor<4x8xf16>, tensor<4x8xf32>
+}
+
+// -----
+
+// Of two producers the one that is made later takes the sum.
+
+// CHECK-LABEL: func.func @later
+// CHECK:         name = "matmul_0"
+// CHECK:         name = "matmul_neg_1"
+// CHECK:         name = "matmul_add_2"
+func.func @later(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q = "hipdnn.matmul"(%b, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %n = "hipdnn.pointwise"(%q) {mode = "neg"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = "hipdnn.matmul"(%n, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %s = "hipdnn.pointwise"(%p, %r) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+
+// However long a chain, it reads one tensor.
+
+// CHECK-LABEL: func.func @long_chain
+// CHECK-COUNT-1: "hipdnn.graph"
+// CHECK-NOT:     "hipdnn.graph"
+func.func @long_chain(%x0: tensor<8xf32>) -> tensor<8xf32> {
+  %x1 = "hipdnn.pointwise"(%x0) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x2 = "hipdnn.pointwise"(%x1) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x3 = "hipdnn.pointwise"(%x2) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x4 = "hipdnn.pointwise"(%x3) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x5 = "hipdnn.pointwise"(%x4) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x6 = "hipdnn.pointwise"(%x5) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x7 = "hipdnn.pointwise"(%x6) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x8 = "hipdnn.pointwise"(%x7) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x9 = "hipdnn.pointwise"(%x8) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x10 = "hipdnn.pointwise"(%x9) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x11 = "hipdnn.pointwise"(%x10) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x12 = "hipdnn.pointwise"(%x11) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x13 = "hipdnn.pointwise"(%x12) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x14 = "hipdnn.pointwise"(%x13) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x15 = "hipdnn.pointwise"(%x14) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x16 = "hipdnn.pointwise"(%x15) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x17 = "hipdnn.pointwise"(%x16) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x18 = "hipdnn.pointwise"(%x17) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x19 = "hipdnn.pointwise"(%x18) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x20 = "hipdnn.pointwise"(%x19) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x21 = "hipdnn.pointwise"(%x20) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x22 = "hipdnn.pointwise"(%x21) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x23 = "hipdnn.pointwise"(%x22) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x24 = "hipdnn.pointwise"(%x23) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x25 = "hipdnn.pointwise"(%x24) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  %x26 = "hipdnn.pointwise"(%x25) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
+  return %x26 : tensor<8xf32>
+}
