@@ -189,6 +189,29 @@ func.func @main(%y: memref<128xi8>) attributes {{hipgraft.results = 1 : i64}} {{
     assert f"{name} {width}{value}" == expected
 
 
+@pytest.mark.parametrize(("groups", "functions"), [(1, 1), (2, 2)])
+def test_targets_with_equal_schedules_share_a_function(groups: int, functions: int) -> None:
+    steps = """{{op = "dispatch", object = 0 : i64, kernel = "k", block = array<i64: 64, 1, 1>,
+        grid = array<i64: {}, 1, 1>, dynamic_shared_memory = 0 : i64, constants = array<i32>,
+        bindings = [{{buffer = 0 : i64, offset = 0 : i64, length = 8 : i64, access = "write"}}]}}"""
+    kernels = [
+        f"""{{target = "{target}", format = "hsaco", objects = ["x"], workspace_size = 0 : i64,
+            steps = [{steps.format(count)}]}}"""
+        for target, count in (("gfx942", 1), ("gfx950", groups))
+    ]
+    text = f"""
+func.func @main(%y: memref<8xi8>) attributes {{hipgraft.results = 1 : i64}} {{
+  "hipdnn.execute"(%y) {{callee = @f}} : (memref<8xi8>) -> ()
+  return
+}}
+"hipdnn.executable"() {{sym_name = "f", operand_types = [], result_types = [tensor<8xi8>],
+  variants = [{", ".join(kernels)}]}} : () -> ()"""
+    module = build_program(text, {}, [])
+    run_passes(module, "hipdnn-merge")
+    assert len(of_kind(module, "gpu.binary")) == 1
+    assert len(of_kind(module, "func.func")) == functions
+
+
 def test_views_are_made_once() -> None:
     module = build_program("func.func private @f(memref<64xi8>)", {}, [])
     function = of_kind(module, "func.func")[0]

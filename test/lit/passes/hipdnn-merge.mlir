@@ -98,3 +98,33 @@ func.func @inside_arguments(%x: memref<8x6xf16>, %y: memref<4x6xf16>, %z: memref
                  {buffer = 1 : i64, offset = 0 : i64, length = 48 : i64, access = "write"}],
      constants = array<i32>},
     {op = "fill", buffer = 2 : i64, offset = 0 : i64, length = 3 : i64, pattern = 249 : i64, pattern_length = 1 : i64}]}]} : () -> ()
+
+// -----
+
+// A part of an argument is copied from where it begins; a view of a buffer keeps its place.
+
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME:    (%[[X:.*]]: memref<8xf32>, %[[Y:.*]]: memref<4xf32>)
+// CHECK-DAG:     %[[AT16:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[AT64:.*]] = arith.constant 64 : index
+// CHECK:         %[[BUFFER:.*]] = memref.alloc() : memref<128xi8>
+// CHECK:         %[[BASE:.*]] = memref.extract_aligned_pointer_as_index %[[X]]
+// CHECK:         %[[MOVED:.*]] = arith.addi %[[BASE]], %[[AT16]] : index
+// CHECK:         %[[WORD:.*]] = arith.index_cast %[[MOVED]] : index to i64
+// CHECK:         llvm.inttoptr %[[WORD]] : i64 to !llvm.ptr
+// CHECK:         gpu.memcpy async [%{{.*}}] %[[Y]], %{{.*}} : memref<4xf32>, memref<4xf32>
+// CHECK:         %[[PART:.*]] = memref.view %[[BUFFER]][%[[AT64]]][] : memref<128xi8> to memref<64xi8>
+// CHECK:         gpu.launch_func {{.*}} args(%[[PART]] : memref<64xi8>)
+func.func @parts(%x: memref<8xf32>, %y: memref<4xf32>) attributes {hipgraft.results = 1 : i64} {
+  %c64 = arith.constant 64 : index
+  %a = memref.alloc() : memref<128xi8>
+  %v = memref.view %a[%c64][] : memref<128xi8> to memref<8xf32>
+  "hipdnn.execute"(%x, %v, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>, memref<4xf32>) -> ()
+  return
+}
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>, tensor<8xf32>], result_types = [tensor<4xf32>], variants = [{
+  target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = [
+    {op = "copy", source = 0 : i64, source_offset = 16 : i64, target = 2 : i64, target_offset = 0 : i64, length = 16 : i64},
+    {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
+     bindings = [{buffer = 1 : i64, offset = 0 : i64, length = 32 : i64, access = "read"}],
+     constants = array<i32>}]}]} : () -> ()

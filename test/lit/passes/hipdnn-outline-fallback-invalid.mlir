@@ -20,3 +20,19 @@ func.func @not_a_tensor(%x: tensor<1xi64>) -> tensor<4xf32> {
   %7 = torch_c.to_builtin_tensor %6 : !torch.vtensor<[4],f32> -> tensor<4xf32>
   return %7 : tensor<4xf32>
 }
+
+// -----
+
+func.func @branch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = torch_c.from_builtin_tensor %x : tensor<4xf32> -> !torch.vtensor<[4],f32>
+  %true = torch.constant.bool true
+  // expected-error @below {{'torch.prim.If' op has regions: control flow is not supported}}
+  %1 = torch.prim.If %true -> (!torch.vtensor<[4],f32>) {
+    torch.prim.If.yield %0 : !torch.vtensor<[4],f32>
+  } else {
+    %2 = torch.aten.relu %0 : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+    torch.prim.If.yield %2 : !torch.vtensor<[4],f32>
+  }
+  %3 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[4],f32> -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}

@@ -59,3 +59,17 @@ func.func @results(%x: tensor<4x8xf32>) -> (tensor<32xf32>, tensor<4x8xf32>, ten
   %v = "hipdnn.view"(%g) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<32xf32>
   return %v, %g, %x : tensor<32xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @window
+// CHECK:         %[[G:.*]] = "hipdnn.graph"
+// CHECK:         %[[W:.*]] = "hipdnn.view"(%[[G]])
+// CHECK:         %[[C:.*]] = "hipdnn.graph"(%[[W]])
+// CHECK:         name = "copy_result_0"
+// CHECK:         return %[[C]]
+func.func @window(%x: tensor<4x8xf32>) -> tensor<2x8xf32> {
+  %g = "hipdnn.pointwise"(%x) {mode = "neg"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %w = "hipdnn.view"(%g) {offset = 8 : i64, strides = array<i64: 8, 1>} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+  return %w : tensor<2x8xf32>
+}
