@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 from onnx_models import save
@@ -126,6 +127,7 @@ def test_each_ingredient_counts(model: Path, counting: Counting) -> None:
         {"compile_to": "hipdnn-buffers"},
         {"extra_flags": ["--iree-opt-level=O2"]},
         {"overrides": [Override("one", "", ("--iree-opt-level=O1",))]},
+        {"overrides": [Override("one", "", ("--iree-opt-level=O2",))]},
         {"overrides": [Override("two", "", ("--iree-opt-level=O1",))]},
         {"search": Search("none")},
         {"search": Search("full")},
@@ -150,6 +152,39 @@ def test_extents_count(tmp_path: Path, counting: Counting) -> None:
         {"specialize": {"arg0.0": [1, 2]}},
     ]
     check_each_counts(model, counting, [{**one, "compile_to": "hipdnn-ops"} for one in variations])
+
+
+@pytest.mark.parametrize("ingredient", ["package_version", "host_identity"])
+def test_what_compiles_counts(
+    ingredient: str, model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting.compile(model, target="cpu")
+    monkeypatch.setattr(f"hipgraft.program_cache.{ingredient}", lambda: "other")
+    counting.compile(model, target="cpu")
+    assert not counting.was_found
+
+
+def test_the_name_that_messages_say_counts(model: Path, counting: Counting) -> None:
+    counting.compile(model)
+    counting.compile(model.rename(model.with_name("other.mlir")))
+    assert not counting.was_found
+
+
+def test_data_in_other_files_is_read_each_time(weighted: Path, counting: Counting) -> None:
+    content = onnx.load(weighted)
+    onnx.save(content, weighted, save_as_external_data=True, location="weights", size_threshold=0)
+    for _ in range(2):
+        counting.compile(weighted, compile_to="hipdnn-ops")
+        assert not counting.was_found
+
+
+def test_large_programs_are_not_kept(
+    model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hipgraft.program_cache._MOST_BYTES", model.stat().st_size)
+    for _ in range(2):
+        counting.compile(model)
+        assert not counting.was_found
 
 
 def check_each_counts(model: Path, counting: Counting, variations: list[dict[str, object]]) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,11 +24,14 @@ from hipgraft.service import (
     Cache,
     CompileService,
     ExecutorWorkers,
+    Outcome,
     Override,
     ProcessWorkers,
     Request,
+    Unit,
     use_service,
 )
+from hipgraft.service.unit import OnStart
 
 RELU = '"hipdnn.pointwise"(%{x}) {{mode = "relu_fwd", operandSegmentSizes = array<i32: 1, 0, 0>}}'
 TYPE = "tensor<{n}xf32>"
@@ -121,6 +125,33 @@ def test_error_of_the_compiler_is_found_in_the_cache(cache: Cache) -> None:
         assert isinstance(outcome.error, CodegenError)
         assert "has no function 'main'" in outcome.error.message
     assert (service.statistics.hits, service.statistics.failed) == (1, 2)
+
+
+class Losing:
+    """Workers that crash on every unit."""
+
+    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        for index in range(len(units)):
+            yield index, Outcome(error=CodegenError("crashed"), permanent=False)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def test_what_may_work_another_time_is_not_in_the_cache(cache: Cache) -> None:
+    with pytest.raises(HipgraftError, match="crashed"):
+        compiled(graph("one", 8), CompileService(Losing(), cache))
+    service = CompileService(cache=cache)
+    compiled(graph("one", 8), service)
+    assert (service.statistics.hits, service.statistics.compiled) == (0, 1)
+
+
+def test_a_full_cache_is_pruned(cache: Cache) -> None:
+    compiled(graph("one", 8), CompileService(cache=cache))
+    assert len(cache.entries()) == 1
+    cache.max_bytes = 0
+    compiled(graph("two", 16), CompileService(cache=cache))
+    assert cache.entries() == []
 
 
 def test_every_kind_of_worker_makes_the_same_bytes() -> None:
