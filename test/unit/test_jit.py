@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_log import CallLog
 from emulator import open_emulator, requires_emulator
 from programs import build_program, run_passes, uniform
 from recordings import FailingDevice
@@ -157,6 +158,33 @@ def test_ptx_is_loaded() -> None:
     expected = calls_of(Executor, module, NullDevice("sm_90"), [x])
     assert sum(call.startswith("launch ") for call in expected) == 4
     assert calls_of(Jit, module, NullDevice("sm_90"), [x]) == expected
+
+
+MATRIX = "tensor<64x64xf32>"
+PRODUCT = f"""
+func.func @main(%a: {MATRIX}, %b: {MATRIX}) -> {MATRIX} {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : {MATRIX}
+  %init = linalg.fill ins(%zero : f32) outs(%empty : {MATRIX}) -> {MATRIX}
+  %r = linalg.matmul ins(%a, %b : {MATRIX}, {MATRIX}) outs(%init : {MATRIX}) -> {MATRIX}
+  return %r : {MATRIX}
+}}"""
+
+
+def test_shared_memory_is_that_of_the_launch_and_code_is_unloaded() -> None:
+    types = f"operand_types = [{MATRIX}, {MATRIX}], result_types = [{MATRIX}]"
+    call = f'"hipdnn.execute"(%x, %x) {{callee = @product}} : ({MATRIX}, {MATRIX}) -> {MATRIX}'
+    program = f"func.func @main(%x: {MATRIX}) -> {MATRIX} {{\n%y = {call}\nreturn %y : {MATRIX}\n}}"
+    module = build_program(program, {"product": (PRODUCT, types)}, ["sm_80"])
+    run_passes(module, "hipdnn-bufferize", "hipdnn-merge", "hipdnn-plan-memory")
+    for kind in (Executor, Jit):
+        device, unloaded = CallLog("sm_90"), list[bytes]()
+        device.unload_code_object = unloaded.append
+        with kind(module, device) as running:
+            running.run([np.zeros((64, 64), np.float32)])
+        (launch,) = (call for call in device.calls if call[0] == "launch")
+        assert launch[4] > 0
+        assert len(unloaded) == 1
 
 
 MAIN = r"""
