@@ -163,6 +163,53 @@ def chain_case(name: str, shape: tuple[int, ...], element: str) -> Case:
 CASES.append(planned("pointwise", "split", chain_case("chain", (1, 197, 768), "f16")))
 CASES.append(planned("pointwise", "split", chain_case("odd", (7, 97, 101), "f32")))
 
+
+def one_op_case(name: str, shape: Shape, other: Shape, mode: str) -> Case:
+    """A pointwise op on f32, whose numbers nobody asks for."""
+
+    def build(x: Any, y: Any) -> Any:
+        kind = tensor_type(shape, "f32")
+        if mode == "gen_index":
+            return hipdnn.pointwise(x, mode=mode, axis=0, result_type=kind)
+        return hipdnn.pointwise(x, y, mode=mode, result_type=kind)
+
+    zeros = [np.zeros(each, np.float32) for each in (shape, other, shape)]
+    return Case(name, zeros[:2], build, zeros[2:], ["f32"], 0, 0)
+
+
+LARGE = (1, 197, 768)
+
+# Just beside where each variant applies.
+OTHERS = [
+    planned("matmul", "padded-rows", matmul_case("one", (1, 1, 32), (1, 32, 70))),
+    planned("matmul", "padded-rows", matmul_case("whole", (1, 16, 32), (1, 32, 70))),
+    planned("matmul", "padded-rows", matmul_case("shallow", (1, 3, 15), (1, 15, 70))),
+    planned("matmul", "padded-rows", matmul_case("batch", (4, 2, 32), (4, 32, 70))),
+    planned("matmul", "split-k", matmul_case("batch", (2, 4, 4096), (2, 4096, 5))),
+    planned("matmul", "split-k", matmul_case("short", (1, 4, 2048), (1, 2048, 5))),
+    planned("matmul", "split-k", matmul_case("odd", (1, 4, 4100), (1, 4100, 5))),
+    planned("conv_fprop", "matmul", conv_case("window", (1, 8, 5, 5), (6, 8, 3, 3))),
+    planned("conv_fprop", "matmul", conv_case("groups", (1, 8, 5, 5), (6, 4, 1, 1))),
+    planned("conv_fprop", "padded-channels", conv_case("few", (1, 7, 6, 6), (4, 7, 3, 3))),
+    planned("conv_fprop", "padded-channels", conv_case("whole", (1, 16, 6, 6), (4, 16, 3, 3))),
+    planned("conv_fprop", "padded-channels", conv_case("groups", (1, 18, 6, 6), (4, 9, 3, 3))),
+    planned("conv_fprop", "channels-last", conv_case("groups", (1, 16, 6, 6), (4, 8, 3, 3))),
+    planned("reduction", "padded", reduction_case("ADD", (1, 2), "f32", (1, 600, 900))),
+    planned("reduction", "split", reduction_case("ADD", (1, 2), "f32", (1, 600, 800))),
+    planned("reduction", "split", reduction_case("ADD", (0,), "f32", (600 * 900, 3))),
+    planned("pointwise", "split", chain_case("small", (7, 9, 11), "f32")),
+    planned("pointwise", "split", chain_case("whole", (1, 192, 768), "f32")),
+    planned("pointwise", "split", one_op_case("broadcast", LARGE, (1, 1, 768), "add")),
+    planned("pointwise", "split", one_op_case("index", LARGE, LARGE, "gen_index")),
+    replace(planned("pointwise", "split", chain_case("cpu", (7, 97, 101), "f32")), target="cpu"),
+]
+
+
+@pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
+def test_where_a_variant_does_not_apply_the_usual_lowering_does(case: Case) -> None:
+    assert lower_case(case) == lower_case(replace(case, plan="usual"))
+
+
 # Flags are of the GPU's compiler; the text is the usual one.
 FLAGGED = [
     replace(conv_case(name, (1, 16, 9, 9), (16, 16, 3, 3), "f16", pre=[1, 1]), plan=f"flags={name}")
