@@ -162,15 +162,16 @@ def gradient_cases(
     ]
 
 
-def integer_case() -> Case:
-    """i8 operands accumulate in i32."""
-    a, b = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((8, 96), (96, 16)))
+def integer_case(element: str, limit: int, result: str) -> Case:
+    """i8 operands accumulate in i32, i64 in i64."""
+    shapes = ((8, 96), (96, 16))
+    a, b = (random.integers(-limit, limit, shape).astype(DTYPES[element]) for shape in shapes)
     expected = a.astype(np.int64) @ b.astype(np.int64)
 
     def build(ga: Any, gb: Any) -> Any:
-        return hipdnn.matmul(ga, gb, result_type=tensor_type([8, 16], "i32"))
+        return hipdnn.matmul(ga, gb, result_type=tensor_type([8, 16], result))
 
-    return Case("matmul_i8", [a, b], build, [expected], ["i32"], 0, 0)
+    return Case(f"matmul_{element}", [a, b], build, [expected], [result], 0, 0)
 
 
 def accumulation_case() -> Case:
@@ -283,7 +284,8 @@ CASES = [
     matmul_case("matmul_transposed_batches", (3, 6, 9), (3, 9, 6), "f16", transposed="a"),
     matmul_case("matmul_transposed_batches", (2, 2, 3, 5), (2, 2, 5, 12), "bf16", transposed="a"),
     matmul_case("matmul_widened", (17, 24), (24, 19), "f16", result="f32"),
-    integer_case(),
+    integer_case("i8", 128, "i32"),
+    integer_case("i64", 1 << 24, "i64"),
     accumulation_case(),
     *map(for_cuda, CUDA_CASES),
 ]

@@ -96,6 +96,14 @@ def test_container_that_yields_its_operand_stays_whole() -> None:
         assert not can_split(find_containers(module)[0])
 
 
+def test_ragged_graph_stays_whole() -> None:
+    ragged = DIAMOND.replace('{name = "', '{arg_ragged = array<i64: 1, -1>, name = "')
+    for text, is_split in ((DIAMOND, True), (ragged, False)):
+        with make_context() as context:
+            module = ir.Module.parse(text, context)
+            assert can_split(find_containers(module)[0]) == is_split
+
+
 NARROW = f"""
 func.func @main(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {{
   %0 = "hipdnn.graph"(%a) ({{

@@ -212,3 +212,41 @@ func.func @long_chain(%x0: tensor<8xf32>) -> tensor<8xf32> {
   %x26 = "hipdnn.pointwise"(%x25) {mode = "exp"} : (tensor<8xf32>) -> tensor<8xf32>
   return %x26 : tensor<8xf32>
 }
+
+// -----
+
+// Two chains that read as many tensors as a kernel takes become one; the sums are not among them.
+
+// CHECK-LABEL: func.func @most_operands
+// CHECK-COUNT-1: "hipdnn.graph"
+// CHECK-NOT:     "hipdnn.graph"
+func.func @most_operands(%x0: tensor<8xf32>, %x1: tensor<8xf32>, %x2: tensor<8xf32>, %x3: tensor<8xf32>, %x4: tensor<8xf32>,
+    %x5: tensor<8xf32>, %x6: tensor<8xf32>, %x7: tensor<8xf32>, %x8: tensor<8xf32>, %x9: tensor<8xf32>,
+    %x10: tensor<8xf32>, %x11: tensor<8xf32>, %x12: tensor<8xf32>, %x13: tensor<8xf32>, %x14: tensor<8xf32>,
+    %x15: tensor<8xf32>, %x16: tensor<8xf32>, %x17: tensor<8xf32>, %x18: tensor<8xf32>, %x19: tensor<8xf32>,
+    %x20: tensor<8xf32>, %x21: tensor<8xf32>, %x22: tensor<8xf32>, %x23: tensor<8xf32>) -> tensor<8xf32> {
+  %a1 = "hipdnn.pointwise"(%x0, %x1) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a2 = "hipdnn.pointwise"(%a1, %x2) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a3 = "hipdnn.pointwise"(%a2, %x3) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a4 = "hipdnn.pointwise"(%a3, %x4) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a5 = "hipdnn.pointwise"(%a4, %x5) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a6 = "hipdnn.pointwise"(%a5, %x6) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a7 = "hipdnn.pointwise"(%a6, %x7) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a8 = "hipdnn.pointwise"(%a7, %x8) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a9 = "hipdnn.pointwise"(%a8, %x9) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a10 = "hipdnn.pointwise"(%a9, %x10) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %a11 = "hipdnn.pointwise"(%a10, %x11) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b1 = "hipdnn.pointwise"(%x12, %x13) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b2 = "hipdnn.pointwise"(%b1, %x14) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b3 = "hipdnn.pointwise"(%b2, %x15) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b4 = "hipdnn.pointwise"(%b3, %x16) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b5 = "hipdnn.pointwise"(%b4, %x17) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b6 = "hipdnn.pointwise"(%b5, %x18) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b7 = "hipdnn.pointwise"(%b6, %x19) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b8 = "hipdnn.pointwise"(%b7, %x20) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b9 = "hipdnn.pointwise"(%b8, %x21) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b10 = "hipdnn.pointwise"(%b9, %x22) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b11 = "hipdnn.pointwise"(%b10, %x23) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %sum = "hipdnn.pointwise"(%a11, %b11) {mode = "add"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %sum : tensor<8xf32>
+}
