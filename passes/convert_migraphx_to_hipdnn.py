@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from hipgraft.bindings import ir
 from hipgraft.migraphx_to_hipdnn import CONVERSIONS, KEPT, Converter, build_function, is_kernel
-from hipgraft.naming import unique_name
+from hipgraft.naming import symbol_of, unique_name
 from hipgraft.nested_modules import modules_in, symbols_of
 from hipgraft.pass_base import Pass, PassState, option
 
@@ -21,21 +21,17 @@ def _erase_unused(block: ir.Block) -> None:
 
 def _lift_kernels(module: ir.Module) -> None:
     """Moves kernel functions of nested modules to the top; modules that are empty then go."""
-    taken = {_symbol(op) for op in symbols_of(module.operation) if "sym_name" in op.attributes}
+    taken = {symbol_of(op) for op in symbols_of(module.operation) if "sym_name" in op.attributes}
     nested = list(modules_in(module.operation))[1:]
     for inner in nested:
         for function in [op for op in symbols_of(inner) if is_kernel(op)]:
-            name = unique_name(_symbol(function), taken)
+            name = unique_name(symbol_of(function), taken)
             taken.add(name)
             function.attributes["sym_name"] = ir.StringAttr.get(name)
             module.body.append(function)
     for inner in reversed(nested):
         if not list(symbols_of(inner)):
             inner.erase()
-
-
-def _symbol(op: ir.Operation) -> str:
-    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from hipgraft.bindings import func_d, ir
 from hipgraft.diagnostics import PassFailure
 from hipgraft.host_ops import attributes_of
+from hipgraft.naming import symbol_of
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_to_hipdnn import CONVERSIONS, Converter, NoMatch
 from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
@@ -37,7 +38,7 @@ def _convert_function(function: ir.Operation, state: PassState) -> None:
         raise PassFailure(
             "'func.func' op expected one block: control flow is not supported", function
         )
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = symbol_of(function)
     new = func_d.FuncOp(
         name, _signature(function), ip=ir.InsertionPoint(function), loc=function.location
     )

@@ -17,7 +17,7 @@ from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target
 from hipgraft.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.dialects import hipdnn
-from hipgraft.naming import symbol_name
+from hipgraft.naming import symbol_name, symbol_of
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.service.reproducer import leave_input
 from hipgraft.service.service import Request, current_service
@@ -71,7 +71,7 @@ def _write_executable(
 def _symbols(module: ir.Module) -> Iterator[str]:
     for op in module.body.operations:
         if "sym_name" in op.operation.attributes:
-            yield ir.StringAttr(op.operation.attributes["sym_name"]).value
+            yield symbol_of(op)
 
 
 class _Compiler:

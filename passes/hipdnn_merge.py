@@ -15,6 +15,7 @@ from hipgraft.element_types import byte_width
 from hipgraft.global_constants import GlobalConstants
 from hipgraft.grafting import CompiledGraph, GraftedKernel, graft, grouped, suffixes
 from hipgraft.host_builder import HostBuilder, Region
+from hipgraft.naming import symbol_of
 from hipgraft.pass_base import Pass, PassState, option
 
 
@@ -129,7 +130,7 @@ def _merge_function(
     kernels = {target: {name: grafted[name][target] for name in called} for target in targets}
     keys = [tuple(one.schedule for one in kernels[target].values()) for target in targets]
     groups = grouped(targets, keys)
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = symbol_of(function)
     with ir.InsertionPoint(function):
         for group, suffix in zip(groups, suffixes(groups), strict=True):
             _create_function(function, name + suffix, group, kernels[group[0]], constants)

@@ -19,7 +19,7 @@ from hipgraft.outlining import (
     outline,
 )
 from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
+from hipgraft.torch_to_hipdnn.converter import builtin_type, is_tensor
 from hipgraft.views import StridedView
 
 _LEAVING = frozenset({"torch_c.to_builtin_tensor", "migraphx.mlir.as.logical.shape"})
@@ -96,10 +96,6 @@ def _place(op: ir.Operation, grouping: Grouping, fuse: bool) -> None:
     grouping.start(op, outlined=True)
 
 
-def _builtin_type(value: ir.Value) -> ir.Type:
-    return builtin_tensor_type(value.type) if is_tensor(value) else value.type
-
-
 def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location) -> ir.Value:
     name = f"torch_c.{direction}_builtin_tensor"
     return ir.Operation.create(name, results=[kind], operands=[value], loc=location).results[0]
@@ -113,7 +109,7 @@ def _make_fallback(
     strides, offsets = operand_layouts(inputs)
     container = hipdnn.fallback(
         inputs,
-        [_builtin_type(value) for value in outputs],
+        [builtin_type(value) for value in outputs],
         name=name,
         arg_strides=strides,
         arg_offsets=offsets,
@@ -125,7 +121,7 @@ def _make_fallback(
     yielded = [body.value(value) for value in outputs]
     with ir.InsertionPoint(container.body):
         yielded = [
-            _cast("to", new, _builtin_type(old), location) if is_tensor(old) else new
+            _cast("to", new, builtin_type(old), location) if is_tensor(old) else new
             for old, new in zip(outputs, yielded, strict=True)
         ]
     body.finish(yielded, location)

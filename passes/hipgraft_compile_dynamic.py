@@ -14,6 +14,7 @@ from hipgraft.diagnostics import CodegenError, PassFailure
 from hipgraft.dynamic_programs import DynamicProgram
 from hipgraft.global_constants import GlobalConstants
 from hipgraft.grafting import suffixes
+from hipgraft.naming import symbol_of
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.service.keys import digest
 from hipgraft.service.service import Request, current_service
@@ -164,7 +165,7 @@ class HipgraftCompileDynamicPass(Pass):
                 self._compile(function, constants, state)
             except CodegenError as error:
                 _blame_values(function)
-                name = ir.StringAttr(function.attributes["sym_name"]).value
+                name = symbol_of(function)
                 raise PassFailure(
                     f"'func.func' op '@{name}' has dynamic shapes and does not compile: "
                     f"{error.message}",
@@ -180,7 +181,7 @@ class HipgraftCompileDynamicPass(Pass):
         targets = [Target.parse(name) for name in self.target]
         values = _hoist_constants(function)
         names = [constants.name(one, function, function.location) for one in values]
-        name = ir.StringAttr(function.attributes["sym_name"]).value
+        name = symbol_of(function)
         outcomes = self._outcomes(function, name, targets, state)
         endings = suffixes([[one.name] for one in targets])
         for target, suffix, outcome in zip(targets, endings, outcomes, strict=True):

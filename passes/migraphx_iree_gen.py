@@ -9,6 +9,7 @@ from typing import ClassVar
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError, PassFailure
 from hipgraft.migraphx_to_hipdnn import is_kernel
+from hipgraft.naming import symbol_of
 from hipgraft.nested_modules import modules_in, symbols_of
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.rock import export
@@ -24,10 +25,6 @@ def _kernels(module: ir.Operation) -> list[ir.Operation]:
     return [op for op in symbols_of(module) if is_kernel(op)]
 
 
-def _symbol(function: ir.Operation) -> str:
-    return ir.StringAttr(function.attributes["sym_name"]).value
-
-
 def _result(
     function: ir.Operation, architecture: Architecture, settings: Settings, state: PassState
 ) -> Exported | str:
@@ -36,13 +33,13 @@ def _result(
         exported = compile_function(function, architecture, settings, state)
     except HipgraftError as error:
         reason = error.message
-        settings.tell(1, f"Error[iree-gen]: {_symbol(function)}: {reason}")
+        settings.tell(1, f"Error[iree-gen]: {symbol_of(function)}: {reason}")
         state.count("failures")
-        state.missed(function, "not-compiled", f"'@{_symbol(function)}' has no kernel: {reason}")
+        state.missed(function, "not-compiled", f"'@{symbol_of(function)}' has no kernel: {reason}")
         return reason
     state.count("kernels")
     launches = len(exported.kernel.dispatches)
-    state.passed(function, "compiled", f"'@{_symbol(function)}' became {launches} launches")
+    state.passed(function, "compiled", f"'@{symbol_of(function)}' became {launches} launches")
     return exported
 
 
@@ -124,7 +121,7 @@ class MigraphxIreeGenPass(Pass):
         with isolated():
             for inner, functions, architecture in work:
                 results = {
-                    _symbol(function): _result(function, architecture, settings, state)
+                    symbol_of(function): _result(function, architecture, settings, state)
                     for function in functions
                 }
                 inner.attributes[export.NAME] = export.write(results, architecture)

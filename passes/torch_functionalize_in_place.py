@@ -11,6 +11,7 @@ from hipgraft.diagnostics import PassFailure
 from hipgraft.ir_io import function_blocks
 from hipgraft.pass_base import Pass, PassState
 from hipgraft.torch_builder import aten_name, torch_op
+from hipgraft.torch_legalization.operands import owner
 
 _IN_PLACE = re.compile(r"aten\.\w*[a-z0-9]_(\.\w+)?")
 
@@ -38,21 +39,17 @@ def _functional(op: ir.Operation, name: str) -> ir.Value:
 
 def _check_unaliased(op: ir.Operation, target: ir.Value) -> None:
     """Value tensors cannot say that a view of `target` changes with it."""
-    owner = _defining_op(target)
-    if owner is None:
+    maker = owner(target)
+    if maker is None:
         raise PassFailure(f"in-place op '{aten_name(op)}' on a function argument", op)
     users = [use.owner.operation for use in target.uses]
-    if aten_name(owner) in _VIEWS:
-        users += [u.owner.operation for u in owner.operands[0].uses]
-        users = [user for user in users if user != owner and op.is_before_in_block(user)]
+    if aten_name(maker) in _VIEWS:
+        users += [u.owner.operation for u in maker.operands[0].uses]
+        users = [user for user in users if user != maker and op.is_before_in_block(user)]
         if not all(target in list(user.operands) for user in users):
             raise PassFailure(f"in-place op '{aten_name(op)}' on a view of a tensor used later", op)
     elif any(aten_name(user) in _VIEWS and user.is_before_in_block(op) for user in users):
         raise PassFailure(f"in-place op '{aten_name(op)}' on a tensor with views", op)
-
-
-def _defining_op(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 @dataclass(frozen=True)

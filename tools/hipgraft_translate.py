@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.tools import cli
 
 if TYPE_CHECKING:
@@ -67,9 +66,10 @@ def _import_json(flags: argparse.Namespace) -> bytes:
 
 
 def _import_flatbuffer(flags: argparse.Namespace) -> bytes:
-    from hipgraft import hipdnn_io
+    from hipgraft import hipdnn_io, ir_io
 
-    return _module_text(hipdnn_io.read_flatbuffer(_read(flags.input), _name(flags.input)))
+    data = ir_io.read_bytes(flags.input)
+    return _module_text(hipdnn_io.read_flatbuffer(data, _name(flags.input)))
 
 
 def _export_json(flags: argparse.Namespace) -> bytes:
@@ -113,15 +113,6 @@ def _exported(flags: argparse.Namespace) -> GraphDocument:
 
     module = read_mlir(Path(flags.input), make_context())
     return hipdnn_io.export_graph(hipdnn_io.find_graph(module, flags.graph))
-
-
-def _read(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise HipgraftError(f"cannot open input file '{path}': {error.strerror}") from None
 
 
 def _name(path: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.bindings import ir
+from hipgraft.naming import symbol_of
 from hipgraft.pass_base import Pass, PassState, option
 from hipgraft.rewriting import NoMatch, rewrite_each
 
@@ -50,7 +51,7 @@ class TestRenameFunctionsPass(Pass):
         """Renames each function that is to be renamed."""
 
         def rename(op: ir.Operation) -> NoMatch | None:
-            name = ir.StringAttr(op.attributes["sym_name"]).value
+            name = symbol_of(op)
             reason = self._reason_against(op, name)
             if reason is not None:
                 return reason

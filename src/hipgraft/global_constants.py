@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hipgraft import host_ops
 from hipgraft.bindings import ir
+from hipgraft.naming import symbol_of
 from hipgraft.nested_modules import symbols_of
 
 
@@ -32,4 +33,4 @@ class GlobalConstants:
 
 def _symbols(module: ir.Operation) -> set[str]:
     named = [op for op in symbols_of(module) if "sym_name" in op.attributes]
-    return {ir.StringAttr(op.attributes["sym_name"]).value for op in named}
+    return {symbol_of(op) for op in named}

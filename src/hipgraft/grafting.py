@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hipgraft.bindings import gpu_d, ir
 from hipgraft.codegen.kernel import Dispatch, Kernel, variants
 from hipgraft.diagnostics import PassFailure
+from hipgraft.naming import symbol_of
 
 # By a kernel's format: `gpu.object`'s own format (`assembly`, `bin`) and target attribute.
 _OBJECT_FORMATS = {"hsaco": (3, "rocdl"), "ptx": (2, "nvvm")}
@@ -37,7 +38,7 @@ class CompiledGraph:
     @staticmethod
     def read(op: ir.Operation) -> CompiledGraph:
         """Reads a `hipdnn.executable`."""
-        name = ir.StringAttr(op.attributes["sym_name"]).value
+        name = symbol_of(op)
         return CompiledGraph(op, name, {kernel.target: kernel for kernel in variants(op)})
 
     def kernel(self, target: str) -> Kernel:

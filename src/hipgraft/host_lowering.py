@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hipgraft import ir_io
 from hipgraft.bindings import ir
+from hipgraft.naming import symbol_of
 from hipgraft.outputs import replacing
 from hipgraft.runtime.entry import VARIANT_OF, extents_of, variant_name
 from hipgraft.runtime.host_form import (
@@ -81,7 +82,7 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
         taken = [name for name in constants_of(function) if name in constants]
         return LoweredHost(
             text=lower(copy),
-            entry=ir.StringAttr(function.attributes["sym_name"]).value,
+            entry=symbol_of(function),
             variants={
                 variant_name(one): _arguments(one, {name: constants[name] for name in taken})
                 for one in functions
@@ -111,7 +112,7 @@ def _tensor_of_global(op: ir.Operation) -> Tensor:
 
 def _rename(function: ir.Operation, entry: str) -> None:
     """Calls a function, or the program that it is a variant of, `entry`."""
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = symbol_of(function)
     program = name
     if VARIANT_OF in function.attributes:
         program = ir.StringAttr(function.attributes[VARIANT_OF]).value

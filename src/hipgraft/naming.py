@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from hipgraft.bindings import ir
+
 _NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_.$]")
+
+
+def symbol_of(op: ir.Operation | ir.OpView) -> str:
+    """Returns the name of an op that is a symbol."""
+    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
 def unique_name(name: str, taken: Collection[str]) -> str:

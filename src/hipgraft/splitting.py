@@ -9,7 +9,7 @@ from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
 from hipgraft.element_types import byte_size
 from hipgraft.outlining import BodyBuilder, is_splat
-from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
+from hipgraft.torch_to_hipdnn.converter import builtin_type, is_tensor
 
 # In a container's body, but no work of their own: copied into each part that reads them.
 _NO_COMPUTE = (
@@ -134,7 +134,7 @@ class _Splitter:
         with ir.InsertionPoint(self._container.operation):
             return hipdnn.fallback(
                 [self._operand(value) for value in inputs],
-                [_builtin_type(value) for value in outputs],
+                [builtin_type(value) for value in outputs],
                 name="_".join(words),
                 arg_strides=_unless_all([self.strides.get(value) for value in inputs], None),
                 arg_offsets=_unless_all([self.offsets.get(value, 0) for value in inputs], 0),
@@ -182,7 +182,7 @@ def _flow(ops: Sequence[ir.Operation], cut: int) -> int:
 
 
 def _size(value: ir.Value) -> int:
-    kind = ir.RankedTensorType(_builtin_type(value))
+    kind = ir.RankedTensorType(builtin_type(value))
     return byte_size(kind.shape, kind.element_type) or 0
 
 
@@ -198,12 +198,8 @@ def _components(ops: Sequence[ir.Operation]) -> list[list[ir.Operation]]:
     return [sorted(group, key=position.__getitem__) for group in groups]
 
 
-def _builtin_type(value: ir.Value) -> ir.Type:
-    return builtin_tensor_type(value.type) if is_tensor(value) else value.type
-
-
 def _to_builtin(new: ir.Value, old: ir.Value) -> ir.Value:
-    return _cast("to", new, _builtin_type(old)) if is_tensor(old) else new
+    return _cast("to", new, builtin_type(old)) if is_tensor(old) else new
 
 
 def _cast(direction: str, value: ir.Value, kind: ir.Type) -> ir.Value:

@@ -70,12 +70,6 @@ class Layout:
         """Returns the packed layout of `shape` at offset 0."""
         return cls(tuple(shape), row_major_strides(shape), 0, element_type)
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether the physical tensor is the logical one."""
-        in_order = self.order == tuple(range(len(self.shape)))
-        return in_order and self.physical_shape == self.shape
-
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Logical dims in the order of memory, outermost first, without the broadcast ones."""

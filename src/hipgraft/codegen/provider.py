@@ -31,6 +31,7 @@ from hipgraft.codegen.rows import set_rows
 from hipgraft.codegen.schedule import Schedule, read_schedule
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.naming import symbol_of
 
 # Constants are evaluated neither at compile time (which would run another compiler) nor once at
 # load time (which a host program of launches does not have).
@@ -248,7 +249,7 @@ def _dispatch_names(module: ir.Module) -> Iterator[str]:
             continue
         for op in executable.operation.regions[0].blocks[0].operations:
             if op.operation.name == "flow.executable.export":
-                yield ir.StringAttr(op.operation.attributes["sym_name"]).value
+                yield symbol_of(op)
 
 
 def _parse(session: IreeSession, text: str) -> ir.Module:

@@ -20,6 +20,7 @@ from hipgraft.codegen.kernel import Access, Binding, Copy, Dispatch, Fill, Step,
 from hipgraft.codegen.static_values import StaticValues
 from hipgraft.codegen.step_rewrites import aligned, protect_operands, uses, write_results_directly
 from hipgraft.diagnostics import CodegenError
+from hipgraft.naming import symbol_of
 
 _ACCESSES: dict[int, Access] = {1: "read", 2: "write", 3: "read_write"}
 
@@ -322,7 +323,7 @@ def read_exports(module: ir.Module) -> Iterator[tuple[str, Export]]:
             continue
         for variant in _children(executable.operation, "hal.executable.variant"):
             for export in _children(variant, "hal.executable.export"):
-                yield ir.StringAttr(export.attributes["sym_name"]).value, _export(export)
+                yield symbol_of(export), _export(export)
 
 
 def _children(op: ir.Operation, name: str) -> Iterator[ir.Operation]:

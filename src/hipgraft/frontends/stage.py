@@ -13,19 +13,6 @@ from hipgraft.torch_builder import extents_and_element, shape_and_element
 
 _TENSOR = re.compile(r"!torch\.v?tensor|tensor<")
 
-STAGES = (
-    "onnx",
-    "migraphx",
-    "torch",
-    "hipdnn-ops",
-    "hipdnn-graphs",
-    "hipdnn-executables",
-    "hipdnn-buffers",
-    "host",
-)
-"""Stages in order; the first two are before stage 0 or beside it: ONNX's operators in the torch
-dialect, and the migraphx dialect."""
-
 
 def stage_of(module: ir.Module) -> str:
     """Returns the stage of a program by the ops that only that stage or a later one has.

@@ -8,6 +8,7 @@ from itertools import product
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.naming import symbol_of
 from hipgraft.runtime.entry import DIMS, RANGES, SYMBOLS, VARIANT_OF
 
 Extents = Mapping[str, int]
@@ -88,7 +89,7 @@ def _quoted(names: Mapping[str, str] | Sequence[str]) -> str:
 
 def mark_variant(function: ir.Operation, extents: Extents) -> None:
     """Names a function after its extents, and says what it is a variant of."""
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = symbol_of(function)
     suffix = "_".join(f"{symbol}_{extent}" for symbol, extent in extents.items())
     number = ir.IntegerType.get_signless(64, function.context)
     with function.context:

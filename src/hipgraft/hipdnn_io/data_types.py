@@ -52,8 +52,3 @@ def mlir_type(name: str) -> ir.Type | None:
 def data_type_name(type_: ir.Type) -> str | None:
     """Returns hipDNN's name of a type, None if hipDNN does not have it."""
     return _NAMES.get(str(type_))
-
-
-def data_type_names() -> list[str]:
-    """Returns the names of all types."""
-    return list(_MLIR)

@@ -9,6 +9,7 @@ from hipgraft.diagnostics import PassFailure
 from hipgraft.dialects.migraphx import MemoryLayout, ShapedType, ShapedTypeError
 from hipgraft.dialects.migraphx.types import PREFIX
 from hipgraft.migraphx_to_hipdnn.converter import Converter, element_type
+from hipgraft.naming import symbol_of
 from hipgraft.tensor_builder import NoMatch, Tensor
 from hipgraft.views import StridedView
 
@@ -85,7 +86,7 @@ def build_function(function: ir.Operation, converter: Converter, flat: bool) -> 
     if len(blocks) != 1:
         raise PassFailure("'func.func' op expected one block", function)
     border = Border.of(function, flat)
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = symbol_of(function)
     made = func_d.FuncOp(name, border.type(), ip=ir.InsertionPoint(function), loc=function.location)
     entry = made.add_entry_block([argument.location for argument in blocks[0].arguments])
     with ir.InsertionPoint(entry):

@@ -19,6 +19,7 @@ from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.diagnostics import CodegenError, HipgraftError
 from hipgraft.dialects import hipdnn
 from hipgraft.migraphx_to_hipdnn import CONVERSIONS, KEPT, Converter, build_function
+from hipgraft.naming import symbol_of
 from hipgraft.outlining import BodyBuilder
 from hipgraft.pass_base import PassState
 from hipgraft.passes.hipdnn_compile import HipdnnCompilePass
@@ -84,7 +85,7 @@ class _Compilation:
         settings: Settings,
         state: PassState,
     ):
-        self.name = ir.StringAttr(function.attributes["sym_name"]).value
+        self.name = symbol_of(function)
         self._function = function
         self._target = target
         features = architecture.features

@@ -11,7 +11,7 @@ from hipgraft.host_builder import HostBuilder, Region
 from hipgraft.ir_io import walk
 from hipgraft.migraphx_to_hipdnn import is_kernel
 from hipgraft.migraphx_to_hipdnn.function import Border
-from hipgraft.naming import unique_name
+from hipgraft.naming import symbol_of, unique_name
 from hipgraft.nested_modules import symbols_of
 from hipgraft.pass_base import PassState
 from hipgraft.rock.arch import Architecture
@@ -57,14 +57,14 @@ class Merger:
     def run(self) -> None:
         """Replaces everything that has a result; without binaries, the kernel functions."""
         binaries = self._named("gpu.binary")
-        launches = {_symbol(binary): self._launches_of(binary) for binary in binaries}
+        launches = {symbol_of(binary): self._launches_of(binary) for binary in binaries}
         # A result that names no function, as the prototype's, is for the one kernel that there is.
         alone = sum(map(len, launches.values())) == 1
         for binary in binaries:
-            self._merge_binary(binary, launches[_symbol(binary)], alone)
+            self._merge_binary(binary, launches[symbol_of(binary)], alone)
         for function in self._named("func.func"):
-            if is_kernel(function) and not binaries and _symbol(function) in self._results:
-                self._make_host(function, self._results[_symbol(function)])
+            if is_kernel(function) and not binaries and symbol_of(function) in self._results:
+                self._make_host(function, self._results[symbol_of(function)])
         if self._named("gpu.binary"):
             self._module.attributes["gpu.container_module"] = ir.UnitAttr.get()
 
@@ -77,7 +77,7 @@ class Merger:
         for op in walk(self._module):
             if op.name == "gpu.launch_func":
                 path = list(ir.SymbolRefAttr(op.attributes["kernel"]).value)
-                if path[0] == _symbol(binary):
+                if path[0] == symbol_of(binary):
                     launches.setdefault(path[-1], []).append(op)
         return launches
 
@@ -138,7 +138,7 @@ class Merger:
         place: ir.Operation | None = binary if is_whole else None
         for name, exported in merged.items():
             arrays = object_arrays(exported, target, old.signature(name), old.properties)
-            names[name] = self._create_binaries(binary, _symbol(binary), arrays, place)
+            names[name] = self._create_binaries(binary, symbol_of(binary), arrays, place)
             place = None if arrays else place
         if place is not None:
             binary.erase()  # all there is to do are copies and fills
@@ -157,7 +157,7 @@ class Merger:
             if place is not None and not names:
                 place.attributes["objects"] = array
                 place.attributes["offloadingHandler"] = _handler()
-                names.append(_symbol(place))
+                names.append(symbol_of(place))
                 continue
             names.append(unique_name(name, self._taken()))
             attributes = {
@@ -170,7 +170,7 @@ class Merger:
         return names
 
     def _taken(self) -> set[str]:
-        return {_symbol(op) for op in symbols_of(self._module) if "sym_name" in op.attributes}
+        return {symbol_of(op) for op in symbols_of(self._module) if "sym_name" in op.attributes}
 
     def _make_host(self, function: ir.Operation, exported: Exported) -> None:
         """Makes the function one that launches its own kernels, on flat memory."""
@@ -179,7 +179,7 @@ class Merger:
         types = [ir.MemRefType.get(each.shape, each.element_type) for each in tensors]
         target = target_attribute(self._architecture)
         arrays = object_arrays(exported, target, [str(each) for each in types])
-        names = self._create_binaries(function, f"{_symbol(function)}_module", arrays)
+        names = self._create_binaries(function, f"{symbol_of(function)}_module", arrays)
         host = self._host_function(function, types, exported)
         with ir.InsertionPoint(host.add_entry_block()):
             builder = HostBuilder(host.operation, self._constants, function.location)
@@ -195,7 +195,7 @@ class Merger:
         """A function on memory with the attributes of the old one."""
         with ir.InsertionPoint(function):
             host = func_d.FuncOp(
-                _symbol(function), ir.FunctionType.get(list(types), []), loc=function.location
+                symbol_of(function), ir.FunctionType.get(list(types), []), loc=function.location
             )
         for name, attribute in host_ops.attributes_of(function).items():
             if name not in _OF_THE_OLD_FUNCTION:
@@ -206,10 +206,6 @@ class Merger:
             [ir.StringAttr.get(self._architecture.chip)]
         )
         return host
-
-
-def _symbol(op: ir.Operation) -> str:
-    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
 def _handler() -> ir.Attribute:

@@ -10,6 +10,7 @@ from hipgraft.codegen.constant_fills import dense_bytes, fills
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel, Step, variants
 from hipgraft.diagnostics import CodegenError
 from hipgraft.element_types import byte_width
+from hipgraft.naming import symbol_of
 
 _ALIGNMENT = 256  # bytes; as of the memory that devices allocate
 
@@ -31,7 +32,7 @@ def stitch(module: ir.Module, function: str) -> Kernel:
     Raises:
         CodegenError: a constant is too large to be written by fills.
     """
-    symbols = {_symbol(op.operation): op.operation for op in module.body.operations}
+    symbols = {symbol_of(op): op.operation for op in module.body.operations}
     stitcher = _Stitcher(symbols)
     body = symbols[function].regions[0].blocks[0]
     stitcher.workspace = len(body.arguments)
@@ -46,10 +47,6 @@ def stitch(module: ir.Module, function: str) -> Kernel:
         workspace_size=stitcher.size,
         steps=tuple(stitcher.steps),
     )
-
-
-def _symbol(op: ir.Operation) -> str:
-    return ir.StringAttr(op.attributes["sym_name"]).value
 
 
 @dataclass

@@ -24,7 +24,6 @@ CPU, CUDA, ROCM = 1, 2, 10
 """Device types of DLPack."""
 
 _CAPSULE = b"dltensor"
-_USED = b"used_dltensor"
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _BFLOAT = 4
 _CODES = {kind: code for code, kind in _KINDS.items()}

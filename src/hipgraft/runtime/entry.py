@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hipgraft.bindings import ir
 from hipgraft.diagnostics import HipgraftError
+from hipgraft.naming import symbol_of
 from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.selection import select
 
@@ -36,7 +37,7 @@ def symbols(module: ir.Module) -> dict[str, ir.Operation]:
 def _symbols_in(module: ir.Operation | ir.OpView) -> dict[str, ir.Operation]:
     operations = [op.operation for op in module.operation.regions[0].blocks[0].operations]
     named = [op for op in operations if "sym_name" in op.attributes]
-    return {ir.StringAttr(op.attributes["sym_name"]).value: op for op in named}
+    return {symbol_of(op): op for op in named}
 
 
 def noted_symbols(function: ir.Operation, count: int) -> list[list[str]]:

@@ -11,6 +11,7 @@ from hipgraft.codegen.kernel import variants
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.diagnostics import OpError
 from hipgraft.dialects import hipdnn
+from hipgraft.naming import symbol_of
 from hipgraft.runtime.devices import GraphDevice, TypedMemory
 from hipgraft.runtime.memref import MemRef
 
@@ -36,7 +37,7 @@ class Graph:
         """
         modules = [kernel.objects[0] for kernel in variants(op) if kernel.format == "vmfb"]
         if not modules:
-            name = ir.StringAttr(op.attributes["sym_name"]).value
+            name = symbol_of(op)
             raise OpError(f"'hipdnn.executable' op '@{name}' has no variant for 'cpu'", op)
         executable = hipdnn.ExecutableOp(op)
         inputs, outputs = tuple(_inputs(executable)), tuple(_outputs(executable))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from hipgraft.bindings import ir
+from hipgraft.naming import symbol_of
 from hipgraft.runtime.entry import entry_target, extents_of, find_functions
 from hipgraft.runtime.kernels import objects_by_chip
 
@@ -42,7 +43,7 @@ def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
             op.erase()
     used = {name for function in functions for name in _launched(function)}
     for op in [op.operation for op in module.body.operations if op.operation.name == "gpu.binary"]:
-        if ir.StringAttr(op.attributes["sym_name"]).value in used:
+        if symbol_of(op) in used:
             op.attributes["objects"] = ir.ArrayAttr.get([objects_by_chip(op)[target]])
         else:
             op.erase()
@@ -68,11 +69,7 @@ def externalize_constants(function: ir.Operation, names: Container[str]) -> list
 def globals_of(module: ir.Module) -> dict[str, ir.Operation]:
     """Returns the constants of a module by their symbols."""
     operations = [op.operation for op in module.body.operations]
-    return {
-        ir.StringAttr(op.attributes["sym_name"]).value: op
-        for op in operations
-        if op.name == "memref.global"
-    }
+    return {symbol_of(op): op for op in operations if op.name == "memref.global"}
 
 
 def _add_arguments(function: ir.Operation, users: dict[str, list[ir.Operation]]) -> None:

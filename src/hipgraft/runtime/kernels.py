@@ -11,6 +11,7 @@ from hipgraft.bindings import gpu_d, ir
 from hipgraft.codegen.code_object import KernelInfo
 from hipgraft.codegen.objects import read_object
 from hipgraft.diagnostics import OpError
+from hipgraft.naming import symbol_of
 from hipgraft.runtime.architectures import fitting
 from hipgraft.runtime.devices import Device
 
@@ -40,7 +41,7 @@ class Binary:
         Raises:
             OpError: there is none.
         """
-        name = ir.StringAttr(op.attributes["sym_name"]).value
+        name = symbol_of(op)
         objects = objects_by_chip(op)
         chip = fitting(device.architecture, objects)
         if chip is None:

@@ -8,6 +8,7 @@ from functools import partial
 
 from hipgraft.bindings import ir
 from hipgraft.tensor_builder import NoMatch, Tensor
+from hipgraft.tensor_reductions import wide_type
 from hipgraft.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
@@ -41,7 +42,7 @@ def _exp2(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _log_of_base(base: float, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     x = op.float_tensor(0)
-    log = converter.pointwise("log", [x], _wide(x))
+    log = converter.pointwise("log", [x], wide_type(x))
     factor = converter.scalar(1 / math.log(base), x)
     return [converter.pointwise("mul", [log, factor], op.result_element())]
 
@@ -84,16 +85,16 @@ def _rounded_quotient(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 def _mish(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`x · tanh(softplus(x))`."""
     x = op.float_tensor(0)
-    gate = converter.pointwise("softplus_fwd", [x], _wide(x))
-    gate = converter.pointwise("tanh_fwd", [gate], _wide(x))
+    gate = converter.pointwise("softplus_fwd", [x], wide_type(x))
+    gate = converter.pointwise("tanh_fwd", [gate], wide_type(x))
     return [converter.pointwise("mul", [x, gate], op.result_element())]
 
 
 def _log_sigmoid(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`-softplus(-x)`."""
     x = op.float_tensor(0)
-    negated = converter.pointwise("neg", [x], _wide(x))
-    gate = converter.pointwise("softplus_fwd", [negated], _wide(x))
+    negated = converter.pointwise("neg", [x], wide_type(x))
+    gate = converter.pointwise("softplus_fwd", [negated], wide_type(x))
     return [converter.pointwise("neg", [gate], op.result_element())]
 
 
@@ -103,7 +104,7 @@ def _prelu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     channels = slope.view.elements
     slope = slope.reshape((1, channels, *[1] * (len(x.shape) - 2)) if channels > 1 else (1,))
     positive = converter.pointwise("cmp_gt", [x, converter.scalar(0.0, x)], _boolean())
-    below = converter.pointwise("mul", [x, slope], _wide(x))
+    below = converter.pointwise("mul", [x, slope], wide_type(x))
     return [converter.pointwise("binary_select", [positive, x, below], op.result_element())]
 
 
@@ -124,11 +125,6 @@ def _masked_fill(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     given = op.optional_tensor(2)
     value = converter.scalar(float(op.constant(2)), x) if given is None else op.float_tensor(2)
     return [converter.pointwise("binary_select", [mask, value, x], op.result_element())]
-
-
-def _wide(tensor: Tensor) -> ir.Type:
-    f64 = ir.F64Type.get()
-    return f64 if tensor.element_type == f64 else ir.F32Type.get()
 
 
 def _declined(name: str, reason: str) -> Conversion:

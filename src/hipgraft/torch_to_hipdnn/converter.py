@@ -74,6 +74,15 @@ def is_tensor(value: ir.Value) -> bool:
     return str(value.type).startswith("!torch.vtensor")
 
 
+def builtin_type(value: ir.Value) -> ir.Type:
+    """Returns the type of a value outside of the torch dialect.
+
+    Raises:
+        NoMatch: see `builtin_tensor_type`.
+    """
+    return builtin_tensor_type(value.type) if is_tensor(value) else value.type
+
+
 _VALUE_TENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],(?!unk)([^,]+)>")
 _BUILTIN_TYPES: dict[ir.Type, ir.RankedTensorType] = {}
 

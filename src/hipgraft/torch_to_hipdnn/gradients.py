@@ -243,45 +243,40 @@ def _hardtanh_backward(converter: Converter, op: TorchOp) -> _Results:
 def _sigmoid_backward(converter: Converter, op: TorchOp) -> _Results:
     """`dy · (1 - y) · y`."""
     dy, y = op.float_tensor(0), op.float_tensor(1)
-    rest = converter.pointwise("sub", [converter.scalar(1.0, y), y], _wide(y))
-    product = converter.pointwise("mul", [dy, rest], _wide(y))
+    rest = converter.pointwise("sub", [converter.scalar(1.0, y), y], wide_type(y))
+    product = converter.pointwise("mul", [dy, rest], wide_type(y))
     return [converter.pointwise("mul", [product, y], op.result_element())]
 
 
 def _tanh_backward(converter: Converter, op: TorchOp) -> _Results:
     """`dy · (1 - y²)`."""
     dy, y = op.float_tensor(0), op.float_tensor(1)
-    square = converter.pointwise("mul", [y, y], _wide(y))
-    rest = converter.pointwise("sub", [converter.scalar(1.0, y), square], _wide(y))
+    square = converter.pointwise("mul", [y, y], wide_type(y))
+    rest = converter.pointwise("sub", [converter.scalar(1.0, y), square], wide_type(y))
     return [converter.pointwise("mul", [dy, rest], op.result_element())]
 
 
 def _softmax_backward(converter: Converter, op: TorchOp) -> _Results:
     """`_softmax_backward_data(dy, y, dim, dtype)`: `y · (dy - Σ dy · y)`."""
     dy, y = op.float_tensor(0), op.float_tensor(1)
-    product = converter.pointwise("mul", [dy, y], _wide(y))
-    total = reduce(converter, "ADD", product, [_dim(op, y)], _wide(y))
-    rest = converter.pointwise("sub", [dy, total], _wide(y))
+    product = converter.pointwise("mul", [dy, y], wide_type(y))
+    total = reduce(converter, "ADD", product, [_dim(op, y)], wide_type(y))
+    rest = converter.pointwise("sub", [dy, total], wide_type(y))
     return [converter.pointwise("mul", [y, rest], op.result_element())]
 
 
 def _log_softmax_backward(converter: Converter, op: TorchOp) -> _Results:
     """`_log_softmax_backward_data(dy, y, dim, dtype)`: `dy - exp(y) · Σ dy`."""
     dy, y = op.float_tensor(0), op.float_tensor(1)
-    total = reduce(converter, "ADD", dy, [_dim(op, y)], _wide(y))
-    weights = converter.pointwise("exp", [y], _wide(y))
-    product = converter.pointwise("mul", [weights, total], _wide(y))
+    total = reduce(converter, "ADD", dy, [_dim(op, y)], wide_type(y))
+    weights = converter.pointwise("exp", [y], wide_type(y))
+    product = converter.pointwise("mul", [weights, total], wide_type(y))
     return [converter.pointwise("sub", [dy, product], op.result_element())]
 
 
 def _dim(op: TorchOp, y: Tensor) -> int:
     dim = op.constant(2)
     return dim + len(y.shape) if dim < 0 else dim
-
-
-def _wide(tensor: Tensor) -> ir.Type:
-    f64 = ir.F64Type.get()
-    return f64 if tensor.element_type == f64 else ir.F32Type.get()
 
 
 GRADIENTS: dict[str, Conversion] = {

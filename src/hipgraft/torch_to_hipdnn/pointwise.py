@@ -105,12 +105,6 @@ def _addcmul(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     return [converter.pointwise("add", [first, addend], op.result_element())]
 
 
-def _compare(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    first = op.float_tensor(0)
-    second = _operand(converter, op, 1, first)
-    return [converter.pointwise(mode, [first, second], op.result_element())]
-
-
 def _logical(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     inputs = [op.tensor(i) for i in range(len(op))]
     boolean = ir.IntegerType.get_signless(1)
@@ -259,7 +253,7 @@ def _table() -> dict[str, Conversion]:
     add(UNARY, ["", ".default"], _unary)
     add(_BINARY, ["", ".Tensor", ".Scalar"], _binary)
     add({"add": "add", "sub": "sub"}, [".Tensor", ".Scalar"], _add)
-    add(COMPARE, [".Tensor", ".Scalar"], _compare)
+    add(COMPARE, [".Tensor", ".Scalar"], _binary)
     add(_LOGICAL, ["", ".Tensor"], _logical)
     add({"addcmul": "mul", "addcdiv": "div"}, [""], _addcmul)
     return table

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.flat import element_at
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
@@ -115,7 +116,7 @@ def convolve_directly(
             places = [along[dim][tap] for dim, tap in enumerate(taps)]
             value = scalars.cast(_read(scalars, x, [image, channel], places), m.type)
             constants = (scalars.constant(tap, "index") for tap in (0, *taps))
-            weight = _element(scalars, w, [channel, *constants])
+            weight = element_at(scalars, w, [channel, *constants])
             terms.append(m.mul(value, scalars.cast(weight, m.type)))
         return [reduce(m.add, terms)]
 
@@ -137,17 +138,11 @@ def _place(
     return scalars.op("arith.minsi", scalars.op("arith.maxsi", place, zero), last), inside
 
 
-def _element(scalars: ScalarEmitter, tensor: Tensor, places: Sequence[Scalar]) -> Scalar:
-    """Reads an element of a tensor that is stored in any order."""
-    memory = Tensor.logical(tensor.name, tensor.extents, tensor.element)
-    return scalars.element(memory, *(places[dim] for dim in tensor.dims))
-
-
 def _read(
     scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], places: Sequence[_Place]
 ) -> Scalar:
     """Reads an element of `x`, or 0 outside."""
-    value = _element(scalars, x, [*outer, *(place for place, _ in places)])
+    value = element_at(scalars, x, [*outer, *(place for place, _ in places)])
     inside = reduce(lambda a, b: scalars.op("arith.andi", a, b), (inside for _, inside in places))
     return scalars.select(inside, value, scalars.constant(0, x.element))
 

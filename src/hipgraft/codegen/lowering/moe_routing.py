@@ -53,8 +53,11 @@ def routed_rows(op: MoeGroupedMatmulOp, lowering: Lowering, count: int) -> Tenso
 
 def groups_of(lowering: Lowering, offsets: ir.Value, rows: Tensor) -> Tensor:
     """Emits the group of each routed row, or -1 before the first group and for row -1."""
-    emitter = lowering.emitter
-    starts = group_starts(lowering, offsets)
+    return group_at(lowering.emitter, group_starts(lowering, offsets), rows)
+
+
+def group_at(emitter: Emitter, starts: Tensor, rows: Tensor) -> Tensor:
+    """Emits the last group that starts at each row or before, or -1."""
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         start, row, total = arguments

@@ -7,11 +7,11 @@ one expert. The tiles are a batch of matrices; each meets the matrix that it loo
 from __future__ import annotations
 
 from hipgraft.codegen.lowering.context import Lowering, accumulator_type, element_of, shape_of
-from hipgraft.codegen.lowering.elementwise import elementwise
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import multiply
 from hipgraft.codegen.lowering.moe_routing import (
     at_least_0,
+    group_at,
     group_starts,
     groups_of,
     indices,
@@ -49,7 +49,8 @@ def tiled_product(op: MoeGroupedMatmulOp, lowering: Lowering) -> Tensor:
     height = _HIGH if rows // groups >= _ROWS_FOR_HIGH else _LOW
     count = min(rows, rows // height + groups)  # each tile has a row, each group one partial tile
     first = _first_tiles(emitter, starts, rows, height)
-    tile_groups = _groups_of_tiles(emitter, first, count)
+    # The last group for tiles that no group needs.
+    tile_groups = group_at(emitter, first, indices(emitter, count))
     token = emitter.logical(lowering.tensor(op.token))
     slots = _slots(emitter, starts, first, tile_groups, height, rows)
     if op.mode is MoeGroupedMatmulMode.GATHER:
@@ -92,19 +93,6 @@ def _first_tiles(emitter: Emitter, starts: Tensor, rows: int, height: int) -> Te
         return [scalars.op("arith.addi", total, tiles)]
 
     return over_columns(emitter, "first_tiles", [starts], groups, 0, body)
-
-
-def _groups_of_tiles(emitter: Emitter, first: Tensor, count: int) -> Tensor:
-    """Emits the group of each tile; the last one for tiles that no group needs."""
-
-    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        begins, tile, total = arguments
-        begun = scalars.cast(scalars.compare("le", begins, tile), "i32")
-        return [scalars.op("arith.addi", total, begun)]
-
-    operands = [first, indices(emitter, count)]
-    begun = over_columns(emitter, "tile_groups", operands, count, 0, body)
-    return elementwise(emitter, "group", [begun], lambda m, v: m.sub(v[0], m.constant(1)), "i32")
 
 
 def _slots(
