@@ -298,3 +298,11 @@ def test_external_data(tmp_path):
 def test_locations_name_the_nodes(tmp_path):
     module = frontends.load(relu(tmp_path / "m.onnx", [2]))
     assert 'loc("m.onnx:relu")' in module.operation.get_asm(enable_debug_info=True)
+
+
+def test_averages_with_the_dilation_spelled_out(tmp_path):
+    windows = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 0]}
+    node = helper.make_node("AveragePool", ["x"], ["y"], dilations=[1, 1], **windows)
+    shapes = {"x": ([1, 2, 7, 5], F32)}, {"y": ([1, 2, 4, 4], F32)}
+    path = save(tmp_path / "average.onnx", [node], *shapes, opset=19)
+    check_against_onnxruntime(path, {"x": rng.random((1, 2, 7, 5), np.float32)})

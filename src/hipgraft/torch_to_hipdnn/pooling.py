@@ -120,7 +120,10 @@ def check_dilation(dilation: Sequence[int]) -> None:
 
 def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`avg_pool(x, window, stride, padding, ceil_mode, count_include_pad, divisor)`."""
-    window, stride, padding = (per_dim(op.constant(i), rank) for i in range(1, 4))
+    window, steps, padding = (per_dim(op.constant(i), rank) for i in range(1, 4))
+    # torch-mlir's ONNX importer appends the dilation, for which the op has no operand.
+    stride, dilation = steps[:rank], steps[rank:]
+    check_dilation(dilation)
     if len(op) > 6 and op.constant(6) is not None:
         raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
     x = op.float_tensor(0)
