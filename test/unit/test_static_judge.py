@@ -145,6 +145,23 @@ def test_each_rule(
     assert problem is None or problem in problems[0]
 
 
+def test_waves_of_few_products_each_cost_more_than_some_spills(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    work = replace(CONTRACTION, flops=1 << 23)
+    costs: list[float] = []
+    for groups, spills in ((6, 40), (120, 0)):
+        figures = [replace(MEDIAN, spills=spills)]
+        monkeypatch.setattr("hipgraft.tuning.static.kernel_figures", lambda _, found=figures: found)
+        monkeypatch.setattr(
+            "hipgraft.tuning.static.count_matrix_instructions",
+            lambda *_: {"main_dispatch_0_matmul_9": 8},
+        )
+        kernel = Kernel("gfx942", "hsaco", (b"",), 0, (launch("_matmul_9", groups, 1 << 16),))
+        costs.append(StaticJudge().judge(kernel, work).cost)
+    assert costs[0] < costs[1]
+
+
 @pytest.mark.parametrize(
     "make",
     [lambda: product(128, 768, 768), lambda: product(1, 4096, 4096), lambda: row_norm(2048)],

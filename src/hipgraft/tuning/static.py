@@ -52,6 +52,9 @@ _LARGE_TRANSIENTS = 8
 _LAUNCH = 1 << 12
 _WAVE = 24
 
+# What a wave of a contraction does before and after its matrix instructions.
+_TILE = 400
+
 # Wave instructions that an operation of a contraction takes, of a lane or of a matrix instruction:
 # loads and addresses besides.
 _PER_SCALAR = 1.5
@@ -191,6 +194,7 @@ def _cost(
             total += 8 * work.least_instructions(each.wavefront)
         elif _is_contraction(launch):
             total += _product_cost(kernel, each, count, work) / products
+            total += _TILE * _waves(launch, each) if count else 0
         # Other scratch memory than that of spills is an array of each work item.
         total += _spill_cost(launch, each) + _scratch_cost(launch, each)
     return total
