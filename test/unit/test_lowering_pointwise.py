@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import DTYPES, Array, Case, run_cases, tensor_type
+from emulator import emulator_directory, requires_emulator, run_kernel
+from lowering_cases import DTYPES, Array, Case, lower_case, run_cases, tensor_type
 from oracle.pointwise import MODES
 
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
+from hipgraft.tuning.counted import CountedJudge
 
 # Absolute and relative, of the compute type's rounding and of the result's.
 TOLERANCE = {"f64": 1e-7, "f32": 1e-5, "f16": 1e-3, "bf16": 1e-2, "i32": 0, "i64": 0, "i8": 0}
@@ -218,3 +222,23 @@ def test_pointwise(case: Case, results: dict[str, list[Array]]) -> None:
 
 def test_every_mode_is_tested() -> None:
     assert set(MODES) == {mode.value for mode in hipdnn.PointwiseMode}
+
+
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("mode", ["sigmoid_fwd", "swish_fwd", "gelu_approx_tanh_fwd"])
+def test_functions_are_computed_by_the_gpus_own(
+    mode: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exponentials and quotients with steps of correction would take 35 instructions."""
+    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+    # The last ones end in an infinity, and in a quotient that is no normal number.
+    x = np.append(np.linspace(-30, 30, 4092), [0, -87.5, -100, 100]).astype(np.float32)
+    case = Case(mode, [x], lambda v: hipdnn.pointwise(v, mode=mode), [x], ["f32"], 0, 0,
+                target=target)  # fmt: skip
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    (y,) = run_kernel(kernel, [x], [(x.shape, np.float32)])
+    expected = MODES[mode](x.astype(np.float64))
+    np.testing.assert_allclose(y, expected, rtol=TOLERANCE["f32"], atol=1e-15)
+    (count,) = CountedJudge.open().counts(kernel)
+    assert count.instructions * Target.parse(target).wavefront_size <= 25 * x.size

@@ -42,6 +42,14 @@ class Arithmetic:
         """Emits a / b; of integers towards zero."""
         return self._either("arith.divf", "arith.divsi", a, b)
 
+    def quotient(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a / b, at most two units of the last place off, for b that is not near 0."""
+        return self.scalars.op("arith.divf", a, b, flags=self._hardware)
+
+    def over(self, x: Scalar, count: int) -> Scalar:
+        """Emits x / count as a product, at most one unit of the last place off."""
+        return self.mul(x, self.constant(1 / count))
+
     def mod(self, a: Scalar, b: Scalar) -> Scalar:
         """Emits the remainder of a / b with the sign of a, as C does."""
         return self._either("arith.remf", "arith.remsi", a, b)
@@ -79,6 +87,10 @@ class Arithmetic:
         """Emits the op `math.<name>`, which exists for floats only."""
         return self.scalars.op(f"math.{name}", x)
 
+    def exponential(self, x: Scalar) -> Scalar:
+        """Emits exp(x), at most |x| + 2 units of the last place off."""
+        return self.scalars.op("math.exp", x, flags=self._hardware)
+
     def reciprocal(self, x: Scalar) -> Scalar:
         """Emits 1 / x."""
         return self.div(self.constant(1), x)
@@ -89,13 +101,18 @@ class Arithmetic:
 
     def sigmoid(self, x: Scalar) -> Scalar:
         """Emits 1 / (1 + exp(-x))."""
-        decay = self.math("exp", self.negate(x))
-        return self.reciprocal(self.add(self.constant(1), decay))
+        decay = self.exponential(self.negate(x))
+        return self.quotient(self.constant(1), self.add(self.constant(1), decay))
 
     def select(self, predicate: str, x: Scalar, bound: float, yes: Scalar, no: Scalar) -> Scalar:
         """Emits `x <predicate> bound ? yes : no`."""
         condition = self.scalars.compare(predicate, x, self.constant(bound))
         return self.scalars.select(condition, yes, no)
+
+    @property
+    def _hardware(self) -> str:
+        """Lets a GPU's own instruction compute in single precision, without steps of correction."""
+        return "fastmath<afn,arcp>" if self.type == "f32" else ""
 
     def _either(self, float_op: str, integer_op: str, *operands: Scalar) -> Scalar:
         return self.scalars.op(float_op if is_float(self.type) else integer_op, *operands)

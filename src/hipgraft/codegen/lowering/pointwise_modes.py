@@ -47,24 +47,25 @@ def _gelu(m: Arithmetic, op: PointwiseOp, x: Scalar) -> Scalar:
 
 def _gelu_bwd(m: Arithmetic, op: PointwiseOp, dy: Scalar, x: Scalar) -> Scalar:
     exponent = m.mul(m.constant(-0.5), x, x)
-    density = m.mul(m.constant(1 / math.sqrt(2 * math.pi)), m.math("exp", exponent))
+    density = m.mul(m.constant(1 / math.sqrt(2 * math.pi)), m.exponential(exponent))
     return m.mul(dy, m.add(_normal_cdf(m, x), m.mul(x, density)))
 
 
-def _approximate_tanh(m: Arithmetic, x: Scalar) -> Scalar:
-    cubic = m.affine(_TANH_CUBIC, m.mul(x, x), 1)
-    return m.math("tanh", m.mul(m.constant(_TANH_SCALE), x, cubic))
+def _approximate_cdf(m: Arithmetic, x: Scalar) -> Scalar:
+    # (1 + tanh(z)) / 2, which is the sigmoid of 2z and cheaper so.
+    cubic = m.affine(2 * _TANH_SCALE * _TANH_CUBIC, m.mul(x, x), 2 * _TANH_SCALE)
+    return m.sigmoid(m.mul(x, cubic))
 
 
 def _gelu_tanh(m: Arithmetic, op: PointwiseOp, x: Scalar) -> Scalar:
-    return m.mul(x, m.affine(0.5, _approximate_tanh(m, x), 0.5))
+    return m.mul(x, _approximate_cdf(m, x))
 
 
 def _gelu_tanh_bwd(m: Arithmetic, op: PointwiseOp, dy: Scalar, x: Scalar) -> Scalar:
-    t = _approximate_tanh(m, x)
-    inner = m.affine(3 * _TANH_CUBIC * _TANH_SCALE, m.mul(x, x), _TANH_SCALE)
-    slope = m.mul(m.constant(0.5), x, _one_minus_square(m, t), inner)
-    return m.mul(dy, m.add(m.affine(0.5, t, 0.5), slope))
+    s = _approximate_cdf(m, x)
+    inner = m.affine(6 * _TANH_CUBIC * _TANH_SCALE, m.mul(x, x), 2 * _TANH_SCALE)
+    slope = m.mul(x, s, m.sub(m.constant(1), s), inner)
+    return m.mul(dy, m.add(s, slope))
 
 
 def _relu(m: Arithmetic, op: PointwiseOp, x: Scalar) -> Scalar:

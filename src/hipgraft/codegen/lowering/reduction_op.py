@@ -55,7 +55,7 @@ def finished(op: ReductionOp, emitter: Emitter, x: Tensor, total: Tensor) -> Ten
         arithmetic = Arithmetic(scalars, total.element)
         result = arguments[0]
         if op.mode is Mode.AVG:
-            result = arithmetic.div(result, arithmetic.constant(count))
+            result = arithmetic.over(result, count)
         if op.mode is Mode.NORM2:
             result = arithmetic.math("sqrt", result)
         return [scalars.cast(result, element)]

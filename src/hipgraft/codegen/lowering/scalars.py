@@ -66,15 +66,18 @@ class ScalarEmitter:
     make_constant: Callable[[float | int, str], Scalar]
     lines: list[str] = field(default_factory=list[str])
 
-    def op(self, name: str, *operands: Scalar, result: str | None = None) -> Scalar:
+    def op(
+        self, name: str, *operands: Scalar, result: str | None = None, flags: str = ""
+    ) -> Scalar:
         """Emits an op whose type list is the type of its operands.
 
         Args:
             name: such as `arith.addf`, with any attributes after it.
             operands: all of one type.
             result: the result's type where it differs.
+            flags: such as `fastmath<afn>`.
         """
-        names = ", ".join(operand.name for operand in operands)
+        names = " ".join([", ".join(operand.name for operand in operands), *flags.split()])
         return self.line(f"{name} {names} : {operands[0].type}", result or operands[0].type)
 
     def line(self, text: str, result: str) -> Scalar:

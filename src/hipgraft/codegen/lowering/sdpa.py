@@ -192,7 +192,7 @@ class _Softmax:
 
         def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
             power, total = values
-            return m.div(power, m.select("eq", total, 0, m.constant(1), total))
+            return m.quotient(power, m.select("eq", total, 0, m.constant(1), total))
 
         operands = [self.powers, self.total]
         return elementwise(self.emitter, "weights", operands, formula, self.powers.element)
@@ -218,7 +218,7 @@ class _Softmax:
 
 
 def _power(m: Arithmetic, values: list[Scalar]) -> Scalar:
-    return m.math("exp", m.sub(*values))
+    return m.exponential(m.sub(*values))
 
 
 def _with_power(m: Arithmetic, values: list[Scalar]) -> Scalar:

@@ -51,7 +51,7 @@ def lower_sdpa_backward(op: SdpaBackwardOp, lowering: Lowering) -> Sequence[Tens
 def _weights(op: SdpaBackwardOp, lowering: Lowering, scores: Tensor) -> Tensor:
     def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
         score, stats = values
-        power = m.math("exp", m.sub(score, stats))
+        power = m.exponential(m.sub(score, stats))
         # In a row without any visible key the difference is NaN.
         return m.select("eq", score, -math.inf, m.constant(0), power)
 
