@@ -187,6 +187,36 @@ def test_norms_of_many_rows_across_memory_are_copied_first(target: str) -> None:
     np.testing.assert_allclose(y, expected, atol=1e-2)
 
 
+def group_norm(x: Any, ones: Any, zeros: Any, scale: Any) -> Any:
+    f32, f16 = (tensor_type([2, 8, 5, 12, 12], element) for element in ("f32", "f16"))
+    y = hipdnn.layernorm(
+        x,
+        ones,
+        zeros,
+        splat(1e-5),
+        forward_phase="INFERENCE",
+        normalized_dim_count=3,
+        result_type=f32,
+    )
+    return hipdnn.pointwise(y, scale, mode="mul", result_type=f16)
+
+
+@requires_emulator
+@pytest.mark.parametrize(("target", "launches"), [("gfx942", 2), ("gfx1100", 1)])
+def test_groups_of_odd_lengths_are_scaled_apart(target: str, launches: int) -> None:
+    """In one dispatch they take minutes to compile for gfx942."""
+    x = np.random.default_rng(0).standard_normal((2, 8, 5, 12, 12)).astype(np.float16)
+    scale, ones = x[:1, :, :, :1, :1].copy(), np.ones((1, 1, 5, 12, 12), np.float16)
+    operands, results = [x, ones, 0 * ones, scale], [np.zeros(x.shape)]
+    case = Case("norm", operands, group_norm, results, ["f16"], 0, 0, target=target)
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    assert [type(step) for step in kernel.steps] == [Dispatch] * launches
+    (y,) = run_kernel(kernel, operands, [(x.shape, np.float16)])
+    wide, over = x.astype(np.float64), {"axis": (2, 3, 4), "keepdims": True}
+    expected = (wide - wide.mean(**over)) / np.sqrt(wide.var(**over) + 1e-5) * scale
+    np.testing.assert_allclose(y, expected, rtol=1e-2, atol=1e-2)
+
+
 def test_strided_1x1_convolution_uses_matrix_instructions() -> None:
     # Compiled as a reduction it took one workgroup per output element: 401,408 of them.
     session = get_session(Target.parse("gfx942").iree_flags)

@@ -21,12 +21,15 @@ from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.reduction import LONGEST_ROW, accumulate, reduce_dims
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.codegen.target import TargetKind
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import (
     LayernormOp,
     ReductionMode,
     RmsnormOp,
 )
+
+# Elements of a row in wavefronts and a part of one, of which a work item gets many.
+_LONGEST_ODD_ROW = 512
 
 # Elements of rows that lie across memory, from which on they are copied.
 _MANY_ACROSS = 1 << 19
@@ -42,6 +45,8 @@ def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
     emitter, x = lowering.emitter, _in_rows(lowering, op)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
+    if _is_odd(lowering.target, x, op.dims):
+        inverse = emitter.apart(inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
@@ -91,6 +96,18 @@ def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
     return lowering.emitter.apart(lowering.emitter.in_order(x, ordered))
 
 
+def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
+    """Whether what reads the rows again takes minutes to compile in the dispatch of their sums.
+
+    That is so where it keeps dims apart that a row consists of, as do scales of channels.
+    """
+    extents = [x.shape[dim] for dim in dims if x.shape[dim] > 1]
+    length = math.prod(extents)
+    is_long = length > _LONGEST_ODD_ROW and length % target.wavefront_size > 0
+    are_several = len(extents) > 1 and math.prod(x.shape) > length
+    return target.is_gfx9 and is_long and are_several
+
+
 def _together(
     lowering: Lowering, op: LayernormOp | RmsnormOp, build: Callable[[], list[Tensor]]
 ) -> list[Tensor]:
@@ -127,7 +144,7 @@ def inverse_root(emitter: Emitter, squares: Tensor, count: int, epsilon: Tensor)
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, squares.element)
-        mean = arguments[0] if count == 1 else m.div(arguments[0], m.constant(count))
+        mean = arguments[0] if count == 1 else m.over(arguments[0], count)
         return [m.math("rsqrt", m.add(mean, scalars.cast(arguments[1], squares.element)))]
 
     operands = [squares, epsilon]
@@ -154,7 +171,7 @@ def _divided(emitter: Emitter, total: Tensor, count: int) -> Tensor:
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         m = Arithmetic(scalars, total.element)
-        return [m.div(arguments[0], m.constant(count))]
+        return [m.over(arguments[0], count)]
 
     return emitter.pointwise("mean", [total], total.shape, total.element, body)
 
