@@ -32,6 +32,19 @@ def convolution(c: int, size: int, k: int, window: int, stride: int = 1, groups:
     return Case(name, "f16", operands, result, build)
 
 
+def gradient(images: int, c: int, size: int, k: int, stride: int) -> Case:
+    """Gradient of filters of 3x3."""
+    sliding = {"stride": [stride] * 2, "dilation": [1, 1]}
+    padding = {"pre_padding": [1, 1], "post_padding": [1, 1]}
+    out, result = (size - 1) // stride + 1, (k, c, 3, 3)
+
+    def build(x: Any, dy: Any) -> ir.Value:
+        return hipdnn.conv_wgrad(x, dy, **sliding, **padding, result_type=tensor(result, "f16"))
+
+    name = f"gradient of {images}x{c}x{size}x{size} to {k} by {stride}"
+    return Case(name, "f16", [(images, c, size, size), (images, k, out, out)], result, build)
+
+
 def reduction(mode: str, length: int) -> Case:
     def build(x: Any) -> ir.Value:
         return hipdnn.reduction(x, mode=mode, result_type=tensor((1, 1), "f16"))
@@ -52,6 +65,7 @@ CASES = {
     "hipdnn.conv_fprop=channels-last-apart": convolution(64, 56, 64, 3),
     "hipdnn.conv_fprop=padded-channels": convolution(24, 56, 144, 1),
     "hipdnn.conv_fprop=merged-groups": convolution(256, 28, 256, 3, groups=32),
+    "hipdnn.conv_wgrad=batch-last": gradient(4, 64, 28, 128, 2),
     "hipdnn.matmul=padded-rows": product(2, 1280, 320, "f16"),
     "hipdnn.matmul=split-k": product(64, 8192, 64, "f16"),
     "hipdnn.matmul=swapped": product(128, 3072, 768, "f16"),

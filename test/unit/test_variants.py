@@ -11,7 +11,7 @@ from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases, tensor_type
 from op_cases import op_case
 from test_lowering_attention import RANDOM, forward_case
-from test_lowering_contractions import conv_case, matmul_case
+from test_lowering_contractions import conv_case, gradient_cases, matmul_case
 from test_lowering_reductions import reduction_case
 
 from hipgraft.codegen.lowering.context import VARIANTS
@@ -56,7 +56,36 @@ MASK = bias((1, 1, 19, 19))
 ROW = bias((1, 1, 1, 19))
 LOWER = np.tril(np.ones((19, 19), np.bool_))
 
+
+def wgrad_case(name: str, *arguments: Any, **window: Any) -> Case:
+    return gradient_cases(name, *arguments, **{"dilation": [1, 1], **window})[1]
+
+
 CASES = [
+    planned(
+        "conv_wgrad",
+        "batch-last",
+        wgrad_case("pad", (8, 3, 9, 7), (5, 3, 3, 3), "f16", pre=[1, 1], stride=[1, 1]),
+    ),
+    planned(
+        "conv_wgrad",
+        "batch-last",
+        wgrad_case("strided", (3, 4, 8, 8), (6, 4, 1, 1), pre=[0, 0], stride=[2, 3]),
+    ),
+    planned(
+        "conv_wgrad",
+        "batch-last",
+        wgrad_case(
+            "dilated",
+            (16, 4, 12, 11),
+            (16, 4, 2, 3),
+            "bf16",
+            pre=[1, 0],
+            post=[0, 2],
+            stride=[2, 1],
+            dilation=[2, 2],
+        ),
+    ),
     planned("sdpa", "fused", forward_case("even", q=(1, 2, 16, 16), k=(1, 2, 16, 16))),
     planned("sdpa", "fused", forward_case("odd", q=ODD, k=ODD)),
     planned("sdpa", "decomposed", forward_case("even", q=(1, 2, 16, 16), k=(1, 2, 16, 16))),
@@ -347,6 +376,38 @@ def test_long_sequences_are_padded_to_longer_tiles() -> None:
     for length, whole in ((500, 512), (520, 576)):
         case = shaped_attention(*[(1, 2, length, 16)] * 3)
         assert f"to tensor<1x2x{whole}x16xf16>" in lower_case(case)
+
+
+@pytest.mark.parametrize(
+    ("images", "size", "element", "target", "is_copied"),
+    [
+        (8, 32, "f16", "gfx942", True),
+        (8, 32, "f32", "gfx942", True),
+        (8, 32, "f32", "gfx1100", False),
+        (8, 8, "f16", "gfx942", False),
+        (9, 32, "f16", "gfx942", False),
+        (8, 32, "f16", "cpu", False),
+    ],
+)
+def test_large_gradients_of_filters_usually_sum_images_that_lie_together(
+    images: int, size: int, element: str, target: str, is_copied: bool
+) -> None:
+    dtype, shape = DTYPES[element], (64, 64, 3, 3)
+    x, dy = (
+        np.zeros((images, 64, size, size), dtype),
+        np.zeros((images, 64, *[size - 2] * 2), dtype),
+    )
+
+    def build(gx: Any, gdy: Any) -> Any:
+        none, one = [0, 0], [1, 1]
+        sliding = {"pre_padding": none, "post_padding": none, "stride": one, "dilation": one}
+        return hipdnn.conv_wgrad(gx, gdy, result_type=tensor_type(shape, element), **sliding)
+
+    case = Case("large", [x, dy], build, [np.zeros(shape)], [element], 0, 0, target=target)
+    text = lower_case(case)
+    assert ("util.optimization_barrier" in text) == is_copied
+    if is_copied:
+        assert text == lower_case(replace(case, plan="hipdnn.conv_wgrad=batch-last"))
 
 
 def test_attention_of_a_decoder_pads_the_query_only() -> None:

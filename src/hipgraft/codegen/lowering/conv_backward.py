@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from hipgraft.codegen.lowering.context import (
@@ -11,16 +12,23 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     lowers,
     shape_of,
+    variant,
 )
 from hipgraft.codegen.lowering.conv_direct import is_copied, padded_copy
 from hipgraft.codegen.lowering.conv_tiles import is_misread
-from hipgraft.codegen.lowering.convolution import Sliding, convolve_within, flipped
+from hipgraft.codegen.lowering.convolution import Sliding, convolve, convolve_within, flipped
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
 from hipgraft.codegen.lowering.padding import cropped, padded, positive, resized, without_unread
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.windows import spread
+from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
+
+# Images that a lane loads at once where they lie together, and the multiplications that are worth
+# copying for.
+_BATCH = 8
+_LARGE = 1 << 26
 
 
 @lowers(ConvDgradOp)
@@ -51,6 +59,8 @@ def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
 @lowers(ConvWgradOp)
 def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     """Slides `dy` over `x`: a convolution whose channels are the batch."""
+    if _is_large(op) and _fills_vectors(op) and _can_be_copied(op, lowering.target):
+        return lower_wgrad_batch_last(op, lowering)
     emitter = lowering.emitter
     x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
     shape = shape_of(op.dw)
@@ -70,10 +80,48 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     else:
         # Split, it costs more; a whole one of many small groups takes minutes to compile.
         emitter.whole_reductions = True
-    dw = emitter.reshape(_correlated(lowering, sliding, x, dy, init), shape)
+    return _finished(
+        op, lowering, emitter.reshape(_correlated(lowering, sliding, x, dy, init), shape)
+    )
+
+
+def _finished(op: ConvWgradOp, lowering: Lowering, dw: Tensor) -> list[Tensor]:
     if op.conv_mode is ConvMode.CONVOLUTION:
-        dw = flipped(emitter, dw)
-    return [emitter.cast(dw, element_of(op.dw))]
+        dw = flipped(lowering.emitter, dw)
+    return [lowering.emitter.cast(dw, element_of(op.dw))]
+
+
+def _is_large(op: ConvWgradOp) -> bool:
+    """Whether the work is worth two copies."""
+    return prod(shape_of(op.dy)) * prod(shape_of(op.dw)[1:]) >= _LARGE
+
+
+def _fills_vectors(op: ConvWgradOp) -> bool:
+    return shape_of(op.x)[0] % _BATCH == 0
+
+
+def _can_be_copied(op: ConvWgradOp, target: Target) -> bool:
+    batch, channels, *_ = shape_of(op.x)
+    is_single = channels == shape_of(op.dw)[1] and batch > 1
+    return is_single and element_of(op.x) in target.matrix_elements
+
+
+@variant(ConvWgradOp, "batch-last", _can_be_copied)
+def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Copies both operands so that the images of an element, which are summed, lie together."""
+    emitter, shape = lowering.emitter, shape_of(op.dw)
+    x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
+    swapped = (1, 0, *range(2, x.rank))
+    last = (0, *range(2, x.rank), 1)
+    result = Tensor.logical(
+        "",
+        tuple(shape[dim] for dim in swapped),
+        accumulator_type(op, x.element, dy.element),
+    )
+    x, dy = (emitter.apart(emitter.in_order(value.permuted(swapped), last)) for value in (x, dy))
+    moves = Sliding.of(op)
+    moves = replace(moves, stride=moves.dilation, dilation=moves.stride)
+    return _finished(op, lowering, convolve(lowering, moves, x, dy, result).permuted(swapped))
 
 
 def _correlated(
