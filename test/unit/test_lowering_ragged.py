@@ -282,6 +282,15 @@ def broken(change: Callable[[dict[str, Any]], None]) -> Case:
     return case
 
 
+def test_ragged_attention_is_not_fused() -> None:
+    """Whatever its sizes: the fused op knows no lengths."""
+    values = {name: np.zeros((1, 2, 16, 16), np.float16) for name in ("q", "k", "v")}
+    plain = op_case("sizes", hipdnn.SdpaOp, values, {"o": values["q"]}, "f16", 0, target="gfx942")
+    ragged = as_ragged(plain, list(values), ["o"], packed(Ragged([16]), Ragged([16])))
+    assert "iree_linalg_ext.attention" in lower_case(plain)
+    assert "iree_linalg_ext.attention" not in lower_case(ragged)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
