@@ -69,6 +69,7 @@ CASES = {
     "hipdnn.matmul=padded-rows": product(2, 1280, 320, "f16"),
     "hipdnn.matmul=split-k": product(64, 8192, 64, "f16"),
     "hipdnn.matmul=swapped": product(128, 3072, 768, "f16"),
+    "hipdnn.matmul=widened-apart": product(128, 3072, 768, "f8E4M3FN"),
     "hipdnn.reduction=padded": reduction("MAX", 50257),
     "hipdnn.reduction=split": reduction("ADD", 1000000),
     "hipdnn.pointwise=split": addition(1, 197, 768),

@@ -16,7 +16,13 @@ from hipgraft.dialects import hipdnn
 # rtol, atol of hipDNN's tests.
 CONV = {"f32": (1e-5, 1e-5), "f16": (1e-2, 1e-2), "bf16": (2e-2, 1e-1)}
 GRADIENT = {"f32": (1e-5, 1e-5), "f16": (2e-2, 2e-2), "bf16": (2e-2, 2e-2)}
-MATMUL = {"f32": (1e-5, 1e-5), "f16": (1e-2, 1e-2), "bf16": (1e-2, 1e-2)}
+MATMUL = {
+    "f32": (1e-5, 1e-5),
+    "f16": (1e-2, 1e-2),
+    "bf16": (1e-2, 1e-2),
+    "f8E4M3FN": (1e-5, 1e-5),  # into f32, products of bytes are exact
+    "f8E5M2": (1e-5, 1e-5),
+}
 
 random = np.random.default_rng(7)
 

@@ -150,6 +150,14 @@ CASES = [
         "merged-groups",
         conv_case("8", (1, 32, 8, 7), (16, 8, 3, 3), pre=[1, 1], stride=[2, 1]),
     ),
+    *(
+        planned(
+            "matmul",
+            "widened-apart",
+            matmul_case("bytes", (2, 17, 33), (2, 33, 20), element, result="f32"),
+        )
+        for element in ("f8E4M3FN", "f8E5M2")
+    ),
     planned("matmul", "padded-rows", matmul_case("few", (1, 3, 32), (1, 32, 70), "f16")),
     planned("matmul", "padded-rows", matmul_case("folded", (5, 1, 48), (1, 48, 33))),
     planned("matmul", "swapped", matmul_case("batch", (2, 17, 33), (2, 33, 70), "f16")),
@@ -408,6 +416,20 @@ def test_large_gradients_of_filters_usually_sum_images_that_lie_together(
     assert ("util.optimization_barrier" in text) == is_copied
     if is_copied:
         assert text == lower_case(replace(case, plan="hipdnn.conv_wgrad=batch-last"))
+
+
+@pytest.mark.parametrize(
+    ("size", "target", "is_apart"),
+    [(256, "gfx1100", True), (255, "gfx942", False), (256, "cpu", False)],
+)
+def test_bytes_that_many_tiles_read_are_usually_widened_once(
+    size: int, target: str, is_apart: bool
+) -> None:
+    case = matmul_case("large", (1, size, 32), (1, 32, 256), "f8E4M3FN", result="f32")
+    case = replace(case, target=target)
+    is_same = lower_case(case) == lower_case(replace(case, plan="hipdnn.matmul=widened-apart"))
+    assert is_same == (is_apart or target == "cpu")
+    assert ("util.optimization_barrier" in lower_case(case)) == is_apart
 
 
 def test_attention_of_a_decoder_pads_the_query_only() -> None:

@@ -12,8 +12,10 @@ from hipgraft.codegen.lowering.context import (
     element_of,
     lowers,
     shape_of,
+    variant,
 )
 from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.float_codes import BYTES
 from hipgraft.codegen.lowering.padding import cropped, padded
 from hipgraft.codegen.lowering.product_forms import columns_first, missing_rows, whole_in_depth
 from hipgraft.codegen.lowering.scalars import bit_width, is_float
@@ -23,11 +25,32 @@ from hipgraft.dialects.hipdnn import MatmulOp
 
 _CUDA_DEPTH = 16
 
+# Rows and columns of results from which on so many tiles read each element that it is widened once.
+_MANY_TILES = 256
+
 
 @lowers(MatmulOp)
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies into an accumulator and rounds once."""
-    a, b = operands_of(op, lowering)
+    if is_widened(op, lowering.target) and min(shape_of(op.c)[-2:]) >= _MANY_TILES:
+        return lower_widened_apart(op, lowering)
+    return _multiplied(op, lowering, *operands_of(op, lowering))
+
+
+def is_widened(op: MatmulOp, target: Target) -> bool:
+    """Whether a factor is of floats of 8 bits, which an AMDGPU multiplies as f16."""
+    has_bytes = any(element_of(value) in BYTES for value in (op.a, op.b))
+    return has_bytes and target.kind is TargetKind.AMDGPU
+
+
+@variant(MatmulOp, "widened-apart", is_widened)
+def lower_widened_apart(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Widens each element once, not in every tile that reads it."""
+    a, b = (lowering.emitter.apart(value) for value in operands_of(op, lowering))
+    return _multiplied(op, lowering, a, b)
+
+
+def _multiplied(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor) -> list[Tensor]:
     accumulator = accumulator_type(op, a.element, b.element)
     product = multiply_whole(lowering, a, b, shape_of(op.c), accumulator)
     return [lowering.emitter.cast(product, element_of(op.c))]
