@@ -118,7 +118,8 @@ class TensorBuilder:
         """A pass-by-value scalar for an op on `like`: `tensor<1xf32>`, f64 beside f64."""
         f64 = ir.F64Type.get()
         element = f64 if like.element_type == f64 else ir.F32Type.get()
-        return self._whole(self.splat(value, (1,), element))
+        one = self._whole(self.splat(value, (1,), element))
+        return one if like.shape else one.reshape(())
 
     def whole(self, value: ir.Value) -> Tensor:
         """A freshly computed value as a tensor."""

@@ -217,6 +217,44 @@ def test_groups_of_odd_lengths_are_scaled_apart(target: str, launches: int) -> N
     np.testing.assert_allclose(y, expected, rtol=1e-2, atol=1e-2)
 
 
+def sum_of_channels(_: Any, dy: Any) -> Any:
+    return hipdnn.reduction(dy, mode="ADD", result_type=tensor_type([1, 40, 1, 1], "f32"))
+
+
+def filter_gradient(x: Any, dy: Any) -> Any:
+    moves = {"pre_padding": [0, 0], "post_padding": [0, 0], "stride": [1, 1], "dilation": [1, 1]}
+    return hipdnn.conv_wgrad(x, dy, **moves, result_type=tensor_type([40, 24, 1, 1], "f32"))
+
+
+@requires_emulator
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(
+    ("build", "formula"), [(sum_of_channels, "nchw,nk->k"), (filter_gradient, "nchw,nk->kc")]
+)
+def test_gradient_of_a_mean_over_positions(build: Build, formula: str, target: str) -> None:
+    """It lies in memory without them; its consumers reduce along them."""
+    random = np.random.default_rng(0)
+    x, dy = (random.standard_normal(s).astype(np.float32) for s in ((2, 24, 20, 20), (2, 40)))
+    ones = np.ones_like(x[:, :1]) if build is sum_of_channels else x
+    expected = np.einsum(formula, ones.astype(np.float64), dy)
+    shape = (1, 40, 1, 1) if build is sum_of_channels else (40, 24, 1, 1)
+    case = Case(
+        "gradient",
+        [x, dy],
+        build,
+        [np.zeros(shape)],
+        ["f32"],
+        0,
+        0,
+        shapes=[x.shape, (2, 40, 20, 20)],
+        layouts={"arg_strides": [None, [40, 1, 0, 0]]},
+        target=target,
+    )
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    (result,) = run_kernel(kernel, [x, dy], [(shape, np.float32)])
+    np.testing.assert_allclose(result, expected.reshape(shape), rtol=1e-4, atol=1e-3)
+
+
 def test_strided_1x1_convolution_uses_matrix_instructions() -> None:
     # Compiled as a reduction it took one workgroup per output element: 401,408 of them.
     session = get_session(Target.parse("gfx942").iree_flags)

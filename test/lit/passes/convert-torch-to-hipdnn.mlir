@@ -171,3 +171,20 @@ func.func @average_of_one_element(%x: !torch.vtensor<[1,4,1,1],f32>) -> !torch.v
   %y = torch.aten.avg_pool2d %x, %one, %one, %zero, %false, %true, %none : !torch.vtensor<[1,4,1,1],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[1,4,1,1],f32>
   return %y : !torch.vtensor<[1,4,1,1],f32>
 }
+
+// -----
+
+// A scalar beside a tensor of no dimensions is one, too.
+
+// CHECK-LABEL: func.func @mean_of_all
+// CHECK:         %[[SUM:.*]] = "hipdnn.reduction"(%{{.*}}) {mode = "ADD"} : {{.*}} -> tensor<1x1xf32>
+// CHECK:         %[[MEAN:.*]] = "hipdnn.pointwise"(%[[SUM]], %{{.*}}) {mode = "div"}
+// CHECK-NEXT:    %[[Y:.*]] = "hipdnn.view"(%[[MEAN]]) {{.*}} -> tensor<f32>
+// CHECK-NEXT:    return %[[Y]]
+func.func @mean_of_all(%x: !torch.vtensor<[24,40],f32>) -> !torch.vtensor<[],f32> {
+  %none = torch.constant.none
+  %count = torch.constant.int 960
+  %sum = torch.aten.sum %x, %none : !torch.vtensor<[24,40],f32>, !torch.none -> !torch.vtensor<[],f32>
+  %y = torch.aten.div.Scalar %sum, %count : !torch.vtensor<[],f32>, !torch.int -> !torch.vtensor<[],f32>
+  return %y : !torch.vtensor<[],f32>
+}

@@ -23,6 +23,9 @@ from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 
+# Of a dim along which these reduce, IREE 3.13.0 finds the extent in this operand alone.
+_ALONG_DIMS = ("hipdnn.conv_dgrad", "hipdnn.conv_fprop", "hipdnn.conv_wgrad", "hipdnn.reduction")
+
 _ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
 
 
@@ -105,6 +108,8 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
+            if operand.broadcast_dims and _is_reduced_along(argument):
+                operand = emitter.apart(emitter.logical(operand))
             lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue
         form = _ragged_form(lowering, container, layout, *ragged[position])
@@ -112,6 +117,10 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         lowering.ragged[argument] = form
         lowering.tensors[argument] = form.read(emitter, memory)
     return [f"{name}: {one.physical_type}" for name, one in zip(names, layouts, strict=True)]
+
+
+def _is_reduced_along(value: ir.Value) -> bool:
+    return any(use.owner.name in _ALONG_DIMS for use in value.uses)
 
 
 def _best_read(
