@@ -217,6 +217,19 @@ def test_groups_of_odd_lengths_are_scaled_apart(target: str, launches: int) -> N
     np.testing.assert_allclose(y, expected, rtol=1e-2, atol=1e-2)
 
 
+def classes(a: Any, b: Any) -> Any:
+    return hipdnn.matmul(a, b, result_type=tensor_type([2, 24], "f32"))
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_deep_product_of_few_results_is_one_dispatch(target: str) -> None:
+    """IREE would make a dispatch of single products and one of their sums."""
+    operands = [np.zeros((2, 1280), np.float32), np.zeros((1280, 24), np.float32)]
+    case = Case("classes", operands, classes, [np.zeros((2, 24))], ["f32"], 0, 0, target=target)
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    assert [type(step) for step in kernel.steps] == [Dispatch]
+
+
 def sum_of_channels(_: Any, dy: Any) -> Any:
     return hipdnn.reduction(dy, mode="ADD", result_type=tensor_type([1, 40, 1, 1], "f32"))
 

@@ -17,7 +17,18 @@ from hipgraft.codegen.lowering.context import (
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.float_codes import BYTES
 from hipgraft.codegen.lowering.padding import cropped, padded
-from hipgraft.codegen.lowering.product_forms import columns_first, missing_rows, whole_in_depth
+from hipgraft.codegen.lowering.product_forms import (
+    columns_first,
+    is_ragged,
+    missing_rows,
+    whole_in_depth,
+)
+from hipgraft.codegen.lowering.scalar_tiles import (
+    Loop,
+    lacks_matrix_instructions,
+    product_loops,
+    tile_info,
+)
 from hipgraft.codegen.lowering.scalars import bit_width, is_float
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
@@ -27,6 +38,11 @@ _CUDA_DEPTH = 16
 
 # Rows and columns of results from which on so many tiles read each element that it is widened once.
 _MANY_TILES = 256
+
+# For so few results IREE 3.13.0 splits the depth down to single products, whose sums cost up to a
+# hundred times the product. Whole, so few rows of 16 bits get instructions for sparse matrices.
+_FEW_RESULTS = 1 << 11
+_SPARSE_ROWS = range(2, 9)
 
 
 @lowers(MatmulOp)
@@ -52,8 +68,16 @@ def lower_widened_apart(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
 
 def _multiplied(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor) -> list[Tensor]:
     accumulator = accumulator_type(op, a.element, b.element)
+    if _is_split_badly(lowering.target, a, shape_of(op.c)):
+        lowering.emitter.whole_reductions = True
     product = multiply_whole(lowering, a, b, shape_of(op.c), accumulator)
     return [lowering.emitter.cast(product, element_of(op.c))]
+
+
+def _is_split_badly(target: Target, a: Tensor, result: Sequence[int]) -> bool:
+    is_sparse = target.is_gfx9 and bit_width(a.element) == 16
+    is_sparse &= math.prod(a.shape[:-1]) in _SPARSE_ROWS
+    return math.prod(result) <= _FEW_RESULTS and not is_sparse
 
 
 def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
@@ -181,20 +205,40 @@ def _squeeze(emitter: Emitter, value: Tensor, batch: Sequence[int]) -> Tensor:
 def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
     """Emits the product as linalg's named op where there is one for these forms."""
     batches = init.rank - 2
+    if batches > 1 and all(value.dims == tuple(range(value.rank)) for value in (a, b, init)):
+        # IREE makes one dim of those that lie together, and forgets the tiles.
+        flat = [emitter.reshape(value, _in_line(value.shape)) for value in (a, b, init)]
+        if _scalar_tiles(emitter.target, *flat):
+            return emitter.reshape(_contract(emitter, *flat), init.shape)
     outer = [f"b{batch}" for batch in range(batches)]
     left, right, product = [*outer, "m", "k"], [*outer, "k", "n"], [*outer, "m", "n"]
-    swaps = columns_first(emitter.target, a, b)
+    tiles = _scalar_tiles(emitter.target, a, b, init)
+    swaps = not tiles and columns_first(emitter.target, a, b)
     names = [*outer, *("nm" if swaps else "mn"), "k"]
     pairs = ((left, a), (right, b), (product, init))
     results = [[loops[dim] for dim in value.dims] for loops, value in pairs]
     maps = [f"affine_map<({', '.join(names)}) -> ({', '.join(dims)})>" for dims in results]
-    named = None if swaps else _named_op(batches, results)
+    named = None if swaps or tiles else _named_op(batches, results)
     if named is None:
         kinds = ["parallel"] * (batches + 2) + ["reduction"]
-        return emitter.contraction("product", a, b, init, maps, kinds)
+        info = tile_info(emitter.target, tiles) if tiles else ""
+        return emitter.contraction("product", a, b, init, maps, kinds, info)
     plain = results == [left, right, product]
     attributes = "" if plain else f"indexing_maps = [\n      {', '.join(maps)}]"
     return emitter.named("product", named, [a, b], init, attributes)
+
+
+def _in_line(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[:-2]), *shape[-2:]]
+
+
+def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Loop]:
+    """Returns the loops of a product without matrix instructions that IREE tiles badly."""
+    (rows, depth), columns = a.shape[-2:], b.shape[-1]
+    if not lacks_matrix_instructions(target, a.element) or not is_ragged(rows, columns):
+        return []
+    batch = [Loop(f"b{dim}", extent, rank=1) for dim, extent in enumerate(init.shape[:-2])]
+    return product_loops(target, batch, (rows, columns, depth))
 
 
 def _named_op(batches: int, results: Sequence[Sequence[str]]) -> str | None:

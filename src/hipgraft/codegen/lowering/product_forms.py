@@ -94,6 +94,12 @@ def columns_first(target: Target, a: Tensor, b: Tensor) -> bool:
     return _raggedness(columns, rows) < as_is + apart
 
 
+def is_ragged(rows: int, columns: int) -> bool:
+    """Returns whether matrices are no whole number of RDNA's tiles in either order."""
+    both = _raggedness(rows, columns), _raggedness(columns, rows)
+    return rows >= _FEWEST_ROWS and min(both) > 0
+
+
 def _raggedness(outer: int, inner: int) -> float:
     """How badly the extents of the last two parallel loops fit the tiles; 0 if they do."""
     small = outer % _SMALL_TILES[0] == 0 and inner % _SMALL_TILES[1] == 0

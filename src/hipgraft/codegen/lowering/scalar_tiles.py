@@ -19,6 +19,13 @@ _WIDTHS = (4, 7, 6, 5, 3, 2)
 # Products of a result that are unrolled, at most.
 _UNROLLED = 9
 
+# Results of a work item of a product, along a loop and in all, and elements of the depth at once.
+_WIDEST, _MOST_RESULTS, _DEEPEST = 8, 32, 8
+
+# Instructions for an element that is loaded, and those that IREE takes for a product at least where
+# extents are no multiples of its tiles (counted).
+_OF_ELEMENT, _LEAST_OF_IREE = 0.7, 3
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -47,6 +54,40 @@ def lacks_matrix_instructions(target: Target, element: str) -> bool:
 def width(extent: int) -> int:
     """Returns how many results along a loop of this extent a work item takes."""
     return next((each for each in _WIDTHS if extent % each == 0), 1)
+
+
+def product_loops(target: Target, batch: Sequence[Loop], shape: Sequence[int]) -> list[Loop]:
+    """Returns the loops `batch`, `m`, `n` and `k` of a product, in the tiles of least work.
+
+    Args:
+        target: what the kernel is for.
+        batch: the loops over matrices.
+        shape: rows, columns and depth.
+
+    Returns:
+        None of them, if all tiles leave so many lanes idle that IREE's own do less.
+    """
+    rows, columns, depth = shape
+    k = Loop("k", depth, "reduction", largest_divisor(depth, _DEEPEST))
+    forms = [
+        [*batch, Loop("m", rows, tile=m), Loop("n", columns, tile=n), k]
+        for m in _divisors(rows)
+        for n in _divisors(columns)
+        if m * n <= _MOST_RESULTS
+    ]
+    best = min(forms, key=lambda loops: _work(target, loops))
+    return best if _work(target, best) < _LEAST_OF_IREE else []
+
+
+def _work(target: Target, loops: Sequence[Loop]) -> float:
+    """Estimates wave instructions, beside as many products in full waves."""
+    *_, m, n, _ = loops
+    idle = target.wavefront_size / prod(_items(target.wavefront_size, loops).values())
+    return idle * (1 + _OF_ELEMENT * (m.tile + n.tile) / (m.tile * n.tile))
+
+
+def _divisors(extent: int) -> list[int]:
+    return [each for each in range(1, _WIDEST + 1) if extent % each == 0]
 
 
 def unrolled(extents: Sequence[int]) -> list[int]:
