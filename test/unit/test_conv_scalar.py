@@ -27,15 +27,15 @@ MOST_DEPTHWISE = 4.0
 _RDNA = [
     conv_case("padded", (1, 16, 16, 16), (16, 16, 3, 3), pre=ONE),
     conv_case("odd", (1, 4, 9, 9), (3, 4, 3, 3), pre=ONE),
-    conv_case("images", (2, 6, 7, 7), (10, 6, 3, 3), pre=ONE),
+    conv_case("images", (2, 6, 7, 7), (16, 6, 3, 3), pre=ONE),
     conv_case("first", (1, 3, 32, 32), (8, 3, 7, 7), pre=[3, 3], stride=TWO),
     conv_case("plane", (2, 1, 9, 12), (4, 1, 3, 4), dilation=[1, 3], flip=True),
-    conv_case("strided", (1, 12, 9, 8), (6, 12, 1, 1), stride=TWO),
-    conv_case("product", (3, 10, 4, 6), (8, 10, 1, 1)),
+    conv_case("strided", (1, 12, 9, 8), (8, 12, 1, 1), stride=TWO),
+    conv_case("product", (3, 10, 4, 8), (8, 10, 1, 1)),
     conv_case("line", (2, 5, 20), (6, 5, 3), pre=[1]),
     conv_case("space", (1, 4, 3, 4, 6), (4, 4, 2, 3, 3), pre=[1, 1, 1]),
-    conv_case("row", (1, 4, 2, 8), (2, 4, 2, 3)),
-    conv_case("wide", (3, 4, 16, 19), (8, 4, 16, 16)),
+    conv_case("row", (1, 4, 2, 8), (64, 4, 2, 3)),
+    conv_case("wide", (3, 4, 16, 19), (64, 4, 16, 16)),
     *gradient_cases("image", (2, 6, 8, 8), (4, 6, 3, 3), pre=ONE, stride=ONE, dilation=ONE)[:1],
 ]
 CASES = [replace(case, name=f"tiled_{case.name}", target="gfx1100") for case in _RDNA]
@@ -87,7 +87,8 @@ def test_other_forms_stay_named() -> None:
     half = conv_case("half", (1, 4, 8, 8), (4, 4, 3, 3), "f16")
     small = conv_case("small", (1, 4, 8, 8), (4, 1, 3, 3), pre=ONE)
     prime = conv_case("prime", (1, 4, 11, 11), (4, 1, 7, 7), pre=[3, 3])
-    for case in (odd, last, half, small, prime):
+    idle = conv_case("idle", (1, 4, 1, 404), (1, 4, 1, 3), pre=[0, 1])
+    for case in (odd, last, half, small, prime, idle):
         assert "compilation_info" not in lower_case(replace(case, target="gfx1100"))
     assert "compilation_info" not in lower_case(replace(CASES[0], target="gfx942"))
 

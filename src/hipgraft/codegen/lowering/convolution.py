@@ -25,12 +25,11 @@ from hipgraft.codegen.lowering.conv_direct import (
     padded_copy,
 )
 from hipgraft.codegen.lowering.conv_product import has_unit_window, multiplied
-from hipgraft.codegen.lowering.conv_scalar import convolve_in_tiles, is_tiled_depthwise
+from hipgraft.codegen.lowering.conv_scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
 from hipgraft.codegen.lowering.conv_tiles import is_misread, missing_filters, with_second_channel
 from hipgraft.codegen.lowering.emitter import Emitter
 from hipgraft.codegen.lowering.matmul import on_cuda_matrix_units
 from hipgraft.codegen.lowering.padding import padded, resized, without_unread
-from hipgraft.codegen.lowering.scalar_tiles import lacks_matrix_instructions, width
 from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
 from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode, ConvolutionOp
@@ -174,18 +173,17 @@ def _convolved(
     if is_product and not is_last and is_badly_made:
         return multiplied(lowering, sliding, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
-    is_tiled = order == first and is_tiled_depthwise(sliding, x, w, result, lowering.target)
+    in_tiles = order == first and is_tiled_depthwise(sliding, x, w, result, lowering.target)
     x = padded(emitter, emitter.in_order(x, order), sliding.before, sliding.after)
     x = without_unread(emitter, x, sliding.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
-    if is_tiled:
+    if in_tiles:
         return convolve_in_tiles(emitter, sliding, x, w, init)
     if depthwise:
         return _depthwise(emitter, sliding, x, w, init)
     if groups > 1:
         return _grouped(emitter, sliding, x, w, init)
-    has_scalars = lacks_matrix_instructions(lowering.target, x.element)
-    if has_scalars and order == first and width(result.shape[-1]) > 1:
+    if order == first and is_tiled(x, w, result, lowering.target):
         return convolve_in_tiles(emitter, sliding, x, w, init)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
     operands = [x, emitter.in_order(w, filter_order)]

@@ -82,8 +82,13 @@ def product_loops(target: Target, batch: Sequence[Loop], shape: Sequence[int]) -
 def _work(target: Target, loops: Sequence[Loop]) -> float:
     """Estimates wave instructions, beside as many products in full waves."""
     *_, m, n, _ = loops
-    idle = target.wavefront_size / prod(_items(target.wavefront_size, loops).values())
-    return idle * (1 + _OF_ELEMENT * (m.tile + n.tile) / (m.tile * n.tile))
+    return (1 + _OF_ELEMENT * (m.tile + n.tile) / (m.tile * n.tile)) / lanes_in_use(target, loops)
+
+
+def lanes_in_use(target: Target, loops: Sequence[Loop]) -> float:
+    """Returns which part of a wavefront's lanes have tiles of their own."""
+    items = _items(target.wavefront_size, loops)
+    return prod(items.values()) / target.wavefront_size
 
 
 def _divisors(extent: int) -> list[int]:
