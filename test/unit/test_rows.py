@@ -96,6 +96,7 @@ def test_long_rows_compile_and_do_not_spill(architecture: str) -> None:
     for case in (
         softmax_case(64, 20001),
         layernorm_case("wide", (64, 5001), (1, 5001), "f16"),
+        layernorm_case("split", (1, 4, 1030), (1, 4, 1030), "f16"),
     ):
         verdict = StaticJudge().judge(
             compiled(case, architecture), GraphWork(0, 1, 1, 0, frozenset())

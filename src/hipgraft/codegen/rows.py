@@ -45,6 +45,10 @@ class _Rows:
         """Whether an op loops over all elements, maybe with loops of 1 besides."""
         return _several(_extents(op)) == _several(self.extents)
 
+    def splits(self, op: ir.Operation) -> bool:
+        """Whether an op loops over all elements in other loops, which no tiles fit."""
+        return prod(_extents(op)) == prod(self.extents) and not self.has(op)
+
 
 @dataclass(frozen=True)
 class _Spread:
@@ -83,7 +87,7 @@ def set_rows_of(ops: Sequence[ir.Operation], target: Target) -> bool:
     """
     reductions = [op for op in ops if "reduction" in iterators(op)]
     rows = _rows(ops, reductions)
-    if rows is None or rows.length % target.wavefront_size == 0:
+    if rows is None or rows.length % target.wavefront_size == 0 or any(map(rows.splits, ops)):
         return False
     spread = _SPREADS[target.kind](rows, target.wavefront_size)
     if spread is None:
