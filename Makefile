@@ -10,11 +10,14 @@ MODEL := examples/resnet50_bn_tiny
 # Tests and tools start each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+ROUNDS := 200
+SEED := 0
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types lit unit cases format docs stubs lock clean
+.PHONY: help venv demo check test lint types lit fast unit cases differential format docs stubs lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## set up .venv: Python packages at the versions of requirements.lock
 
@@ -29,6 +32,8 @@ demo: venv ## compile a ResNet-50 for gfx942, run it on the CPU, compare with on
 	$(BIN)/hipgraft-compile $(MODEL).onnx --target=gfx942 --report -o $(DEMO)/resnet50_gfx942.mlir
 	$(BIN)/hipgraft-run $(MODEL).onnx --device=cpu --input=@$(MODEL).npz --expected=@$(MODEL).npz
 
+check: lint types lit fast ## run all checks and the fast tests: before each commit
+
 test: lint types lit unit ## run all checks and tests
 
 lint: venv ## check format and style
@@ -41,23 +46,29 @@ types: venv ## check types
 lit: venv ## run the tests of IR
 	$(BIN)/lit -sv test/lit
 
+fast: venv ## run the tests in Python without those marked slow
+	$(BIN)/pytest -n 2 -m "not slow"
+
 unit: venv ## run the tests in Python
 	$(BIN)/pytest -n 2
 
 cases: venv ## count the (op, mode, element type) that compute what their oracles say
 	$(BIN)/pytest -n 2 $(wildcard test/unit/test_lowering_*.py)
 
+differential: venv ## compare ROUNDS random ONNX models with onnxruntime and ONNX's reference
+	$(BIN)/python benchmarks/differential.py --rounds=$(ROUNDS) --seed=$(SEED)
+
 format: venv ## format the code and sort imports
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
 
 docs: venv ## regenerate what comes from docstrings and definitions: pages, op builders
-	$(BIN)/python tools/gen_dialect_builders.py
-	$(BIN)/python tools/gen_dialect_docs.py
-	$(BIN)/python tools/gen_docs.py
+	$(BIN)/python tools/dev/gen_dialect_builders.py
+	$(BIN)/python tools/dev/gen_dialect_docs.py
+	$(BIN)/python tools/dev/gen_docs.py
 
 stubs: venv ## regenerate the type stubs of the bindings, after a change of the compiler pin
-	$(BIN)/python tools/gen_stubs.py
+	$(BIN)/python tools/dev/gen_stubs.py
 
 lock: ## resolve the newest versions that pyproject.toml allows and write requirements.lock
 	rm -rf build/lock

@@ -28,12 +28,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.progress import PROGRESS, Progress, Started
 from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.service import Cache, CompileService, Outcome, ProcessWorkers, Request
 
 _TARGET = Target.parse("gfx942")

@@ -23,7 +23,7 @@ from pathlib import Path
 from hipgraft.codegen.canonical import find_containers
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.target import Target
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
 from hipgraft.service import Cache, CompileService, use_service
 
 _BIN = Path(sys.executable).parent

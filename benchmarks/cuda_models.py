@@ -34,7 +34,6 @@ import iree_stream
 import numpy as np
 
 TARGET = "sm_80"
-RELATIVE_TOLERANCE = {"float16": 2e-2, "bfloat16": 2e-2}
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Row:
     model: str
     calls: int
     error: float | None
+    bound: float
     is_right: bool
     launches: float
     replay: float
@@ -150,12 +150,13 @@ def measure(path: Path, device: Any, iterations: int) -> Row:
     is_replayed = all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(results, again, strict=True)
     )
-    error, is_right = compare(results, expected)
+    error, bound, is_right = compare(results, expected)
     eager, compiled = time_torch(path.with_suffix(".pt2"), iterations)
     return Row(
         model=path.stem,
         calls=len(recording.commands),
         error=error,
+        bound=bound,
         is_right=is_right and is_replayed and is_same,
         launches=launches,
         replay=replay,
@@ -168,7 +169,7 @@ def measure(path: Path, device: Any, iterations: int) -> Row:
 
 def read_arrays(path: Path, recording: Any) -> tuple[list[Any], list[Any]]:
     """Inputs and expected results; without a `.npz`, inputs are made and onnxruntime is asked."""
-    from hipgraft.runtime.dtypes import numpy_dtype
+    from hipgraft.ir.dtypes import numpy_dtype
 
     file = path.with_suffix(".npz")
     arrays: dict[str, Any] = dict(np.load(file)) if file.exists() else {}
@@ -203,25 +204,26 @@ def made(random: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     return (0.02 * random.standard_normal(shape)).astype(dtype)
 
 
-def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | None, bool]:
-    """The largest error relative to the largest expected magnitude, and whether it is allowed."""
+def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | None, float, bool]:
+    """The largest error relative to the largest magnitude, its bound, and whether it is allowed."""
+    from hipgraft.tools import arrays
+
     if not expected:
-        return None, True
-    errors: list[float] = []
-    is_right = len(results) == len(expected)
-    for found, wanted in zip(results, expected, strict=False):
-        x, y = found.astype(np.float64), wanted.astype(np.float64)
-        scale = float(np.abs(y).max(initial=0)) or 1.0
-        errors.append(float(np.abs(x - y).max(initial=0)) / scale)
-        is_right &= errors[-1] <= RELATIVE_TOLERANCE.get(found.dtype.name, 1e-4)
-    return max(errors), bool(is_right)
+        return None, 0.0, True
+    compared = [
+        arrays.compare(found, wanted, arrays.tolerance(wanted.dtype), 0.0)
+        for found, wanted in zip(results, expected, strict=False)
+    ]
+    is_right = len(results) == len(expected) and all(one.ok for one in compared)
+    bound = max(arrays.tolerance(wanted.dtype) for wanted in expected)
+    return max(one.max_relative for one in compared), bound, is_right
 
 
 def time_same(
     path: Path, recording: Any, inputs: Sequence[Any], results: Sequence[Any]
 ) -> tuple[float | None, bool]:
     """IREE's runtime with the same launches, and whether its results are the same bytes."""
-    from hipgraft.runtime.borders import raw
+    from hipgraft.runtime.boundary import raw
 
     module = path.with_suffix(".same.vmfb")
     pairs = zip(inputs, recording.inputs, strict=True)
@@ -281,10 +283,10 @@ def time_calls(call: Callable[[], Any], wait: Callable[[], Any], iterations: int
 def print_head(architecture: str) -> None:
     print(f"Compiled for {TARGET}, run on {architecture}; median µs a run.\n")
     print(
-        "| model | calls | max rel error | launches | replay | IREE, same | same / replay "
+        "| model | calls | max rel error | bound | launches | replay | IREE, same | same / replay "
         "| IREE, whole | whole / replay | eager | compiled |"
     )
-    print("| --- " * 11 + "|")
+    print("| --- " * 12 + "|")
 
 
 def print_row(row: Row) -> None:
@@ -293,6 +295,7 @@ def print_row(row: Row) -> None:
         row.model,
         str(row.calls),
         error if row.is_right else f"**{error}**",
+        "–" if row.error is None else f"{row.bound:.1e}",
         *(number(value) for value in (row.launches, row.replay)),
         *(cell for time in (row.same, row.whole) for cell in (number(time), ratio(time, row))),
         *(number(value) for value in (row.eager, row.compiled)),

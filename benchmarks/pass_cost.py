@@ -12,10 +12,10 @@ import argparse
 import time
 
 from hipgraft import frontends
-from hipgraft.bindings import ir, make_context
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.registry import pass_class
-from hipgraft.runner import Runner
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.passmanager.registry import pass_class
+from hipgraft.passmanager.runner import Runner
 
 _TYPE = "!torch.vtensor<[8,16],f32>"
 _BLOCK = """

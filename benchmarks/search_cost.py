@@ -14,10 +14,10 @@ import sys
 
 from compile_service import cost
 
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
 from hipgraft.service import CompileService, ProcessWorkers
-from hipgraft.tuning.database import Database, shipped_database
-from hipgraft.tuning.search import Search
+from hipgraft.service.tuning.database import Database, shipped_database
+from hipgraft.service.tuning.search import Search
 
 SEARCHES = {
     "none": lambda: Search("none"),

@@ -12,10 +12,10 @@ from typing import Any
 
 from variants import Case, measure, product, tensor
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.tuning.judges import make_judges
+from hipgraft.ir.bindings import ir
+from hipgraft.service.tuning.judges import make_judges
 
 
 def convolution(c: int, size: int, k: int, window: int, stride: int = 1, groups: int = 1) -> Case:

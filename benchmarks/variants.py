@@ -18,17 +18,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import container_key, container_text
 from hipgraft.codegen.plan import USUAL
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.dialects import hipdnn
-from hipgraft.service.service import CompileService, Request
-from hipgraft.tuning.judges import Judge, make_judges
-from hipgraft.tuning.plans import Choices
-from hipgraft.tuning.search import Search
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.request import Request
+from hipgraft.service.service import CompileService
+from hipgraft.service.tuning.judges import make_judges
+from hipgraft.service.tuning.plans import Choices
+from hipgraft.service.tuning.search import Search
+from hipgraft.service.tuning.verdict import Judge
 
 Shape = Sequence[int]
 

@@ -25,17 +25,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hipgraft
-from hipgraft.bindings import ir, passmanager
-from hipgraft.codegen.code_object import extract_code_objects
-from hipgraft.codegen.elf_note import without_access_qualifiers
-from hipgraft.codegen.entry import ENTRY, add_result_buffers, lower_torch, signature
-from hipgraft.codegen.iree_session import IreeSession
+from hipgraft.codegen.iree.entry import ENTRY, add_result_buffers, lower_torch, signature
+from hipgraft.codegen.iree.schedule import read_schedule
+from hipgraft.codegen.iree.session import IreeSession
 from hipgraft.codegen.kernel import Kernel, variants
+from hipgraft.codegen.objects.code_object import extract_code_objects
+from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.provider import executable_binaries, make_kernel
-from hipgraft.codegen.schedule import read_schedule
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.tuning.counted import Count, CountedJudge
+from hipgraft.ir.bindings import ir, passmanager
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.tuning.counted import Count, CountedJudge
 
 _FROM_ONNX = "builtin.module(torch-onnx-to-torch-backend-pipeline)"
 _MEGABYTE = 1e6

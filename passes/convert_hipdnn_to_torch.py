@@ -1,16 +1,16 @@
-"""Converts hipDNN ops back to torch ops, which takes graphs apart again."""
+"""Converts hipDNN ops back to torch ops, which dissolves graphs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.hipdnn_to_torch import FORMS, NoForm, Torch
-from hipgraft.ir_io import function_blocks
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.rewriting import collect
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.io import function_blocks
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.passmanager.rewriting import collect
+from hipgraft.transforms.hipdnn_to_torch import FORMS, NoForm, Torch
 
 
 def _convert(op: ir.Operation, state: PassState) -> None:
@@ -76,8 +76,8 @@ def _as_fallback(op: ir.Operation) -> None:
 class ConvertHipdnnToTorchPass(Pass):
     """Converts hipDNN ops to torch ops between casts; graphs of torch ops become fallbacks.
 
-    Arithmetic is done in f32 (f64 for f64), as hipDNN does it, and rounded to the type of the
-    op's result.
+    Like hipDNN, the torch ops compute in f32 (f64 for f64) and round to the type of the op's
+    result.
 
     Before:
         ```mlir
@@ -103,9 +103,9 @@ class ConvertHipdnnToTorchPass(Pass):
         Stage `hipdnn-ops` or `hipdnn-graphs`.
 
     Ensures:
-        The stage that it was. Each op that stays is a missed remark that names the reason; in a
-        graph it then stands beside torch ops in the fallback, and a graph of which nothing is
-        converted stays a graph.
+        The stage does not change. Each op that does not convert gets a missed remark that names
+        the reason. If other ops of its graph convert, the graph becomes a fallback that contains
+        both kinds; otherwise it stays a graph.
 
     Errors:
         None.

@@ -5,22 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.migraphx_to_hipdnn import CONVERSIONS, KEPT, Converter, build_function, is_kernel
-from hipgraft.naming import symbol_of, unique_name
-from hipgraft.nested_modules import modules_in, symbols_of
-from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.nested_modules import modules_in, symbols_of
+from hipgraft.ir.symbols import symbol_of, unique_name
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.migraphx_to_hipdnn import (
+    CONVERSIONS,
+    KEPT,
+    Converter,
+    build_function,
+    is_kernel,
+)
 
 
 def _erase_unused(block: ir.Block) -> None:
-    """Erases, last first, what nothing reads: constants and casts of declined conversions."""
+    """Erases unused constants and casts of declined conversions, last first."""
     for operation in reversed([op.operation for op in block.operations]):
         if operation.results and all(next(iter(r.uses), None) is None for r in operation.results):
             operation.erase()
 
 
 def _lift_kernels(module: ir.Module) -> None:
-    """Moves kernel functions of nested modules to the top; modules that are empty then go."""
+    """Moves kernel functions of nested modules to the top and erases modules left empty."""
     taken = {symbol_of(op) for op in symbols_of(module.operation) if "sym_name" in op.attributes}
     nested = list(modules_in(module.operation))[1:]
     for inner in nested:
@@ -36,14 +42,15 @@ def _lift_kernels(module: ir.Module) -> None:
 
 @dataclass(frozen=True)
 class ConvertMigraphxToHipdnnPass(Pass):
-    """Converts migraphx functions to hipDNN ops; what hipDNN has no op for stays, with its reason.
+    """Converts migraphx functions to hipDNN ops; ops without a counterpart stay, with a remark.
 
-    The function's border becomes memory: packed tensors whose dimensions are in the order of the
-    strides, longer where strides leave room, of extent 1 where they are 0 (a broadcast), and of
-    bytes where two elements share one. Inside, strides are hints and are not looked at; operands
-    of elementwise ops broadcast. Transposes, slices, broadcasts and most reshapes become
-    `hipdnn.view`. Products accumulate in f32 or i32 and are rounded once. What stays has shaped
-    types still, between `migraphx.mlir.as.underlying.shape` and `.as.logical.shape`.
+    The function's signature becomes physical: packed tensors whose dimensions are in the order of
+    the strides. A dimension is longer if strides leave gaps, has extent 1 if its stride is 0 (a
+    broadcast), and counts bytes if two elements share one. Inside the function, strides are hints
+    and are ignored; operands of elementwise ops broadcast. Transposes, slices, broadcasts and most
+    reshapes become `hipdnn.view`. Products accumulate in f32 or i32 and are rounded once. Ops that
+    stay keep their shaped types, between `migraphx.mlir.as.underlying.shape` and
+    `.as.logical.shape`.
 
     Before:
         ```mlir
@@ -68,15 +75,15 @@ class ConvertMigraphxToHipdnnPass(Pass):
 
     Requires:
         Functions of one block with static types, from MIGraphX or rocMLIR, of any generation.
-        Those of nested modules, as several modules of a file are, move to the top, with a number
-        behind a name that is taken.
+        Functions of nested modules (several modules in one file) move to the top; a number is
+        appended to names that are taken.
 
     Ensures:
-        Stage `hipdnn-ops`. Each op that stays is a missed remark that names the reason.
+        Stage `hipdnn-ops`. Each op that stays gets a missed remark that names the reason.
 
     Errors:
-        A type that no packed tensor has the strides of, a result that is a broadcast, an op or
-        feature that has neither a conversion nor a lowering; at the function or op.
+        A type whose strides no packed tensor has, a result that is a broadcast, an op or feature
+        that has neither a conversion nor a lowering; at the function or op.
 
     Source:
         own; meanings as in rocMLIR's MIGraphXToTosa.cpp and MIGraphX's operators.

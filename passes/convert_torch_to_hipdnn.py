@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import func_d, ir
-from hipgraft.diagnostics import PassFailure
-from hipgraft.host_ops import attributes_of
-from hipgraft.naming import symbol_of
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.torch_to_hipdnn import CONVERSIONS, Converter, NoMatch
-from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
+from hipgraft.ir.bindings import func_d, ir
+from hipgraft.ir.builders import attributes_of
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS, Converter, NoMatch
+from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
 
 
 def _is_torch_function(operation: ir.Operation) -> bool:
@@ -56,7 +56,7 @@ def _convert_function(function: ir.Operation, state: PassState) -> None:
 
 
 def _erase_unused(block: ir.Block) -> None:
-    """Erases, last first, what nothing reads: constants and casts made for declined matches."""
+    """Erases unused constants and casts that declined matches made, last first."""
     for operation in reversed([op.operation for op in block.operations]):
         if operation.name == "func.return":
             continue
@@ -70,11 +70,12 @@ def _is_used(value: ir.Value) -> bool:
 
 @dataclass(frozen=True)
 class ConvertTorchToHipdnnPass(Pass):
-    """Converts torch ops to hipDNN ops, op by op; what does not convert stays, with its reason.
+    """Converts torch ops to hipDNN ops, op by op; ops that do not convert stay, with a remark.
 
-    The function's border becomes builtin tensors. Reshapes, transposes, slices and expands that
-    strides can say become `hipdnn.view`; a pointwise op on a reshaped result is computed in the
-    shape of the op that made it. Ops that stay keep their torch form between `torch_c` casts.
+    The function's signature becomes builtin tensors. Reshapes, transposes, slices and expands
+    become `hipdnn.view` if strides can express them. A pointwise op on a reshaped result is
+    computed in the shape of the op that made the result. Ops that stay keep their torch form
+    between `torch_c` casts.
 
     Before:
         ```mlir
@@ -96,12 +97,12 @@ class ConvertTorchToHipdnnPass(Pass):
         Stage `torch`: functions of one block on value tensors with static shapes.
 
     Ensures:
-        Stage `hipdnn-ops`. Each op that stays is a missed remark that names the reason. Of the
-        function's attributes, those of `hipgraft` stay.
+        Stage `hipdnn-ops`. Each op that stays gets a missed remark that names the reason. The
+        function keeps its `hipgraft` attributes and loses others.
 
     Errors:
         A function with a dynamic shape, with several blocks, or with anything but value tensors of
-        known rank and element type at its border, at the function.
+        known rank and element type in its signature, at the function.
 
     Source:
         own; the operands of each hipDNN op follow the schemas of ROCm/rocm-libraries.

@@ -1,4 +1,4 @@
-"""hipdnn-bufferize: the tensor program between kernels becomes memrefs and views."""
+"""hipdnn-bufferize: turns the tensors between kernels into memrefs and views."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hipgraft import host_ops
-from hipgraft.bindings import ir
-from hipgraft.buffers import (
+from hipgraft.dialects import hipdnn
+from hipgraft.ir import builders
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.buffers import (
     Storage,
     compiled_layouts,
     memref_type,
@@ -19,20 +24,17 @@ from hipgraft.buffers import (
     window_memref,
     window_of,
 )
-from hipgraft.diagnostics import PassFailure
-from hipgraft.dialects import hipdnn
-from hipgraft.element_types import byte_size
-from hipgraft.global_constants import GlobalConstants
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.views import StridedView
+from hipgraft.transforms.global_constants import GlobalConstants
 
 
 def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
     """Maps each execute result that is returned, perhaps reshaped, to its position."""
     positions: dict[ir.Value, int] = {}
     for position, value in enumerate(terminator.operands):
+        if 0 in ir.RankedTensorType(value.type).shape:  # nothing is written
+            continue
         result = _whole(value)
-        owner = host_ops.defining_op(result)
+        owner = builders.defining_op(result)
         if owner is None or owner.name != "hipdnn.execute" or result in positions:
             raise PassFailure(
                 f"'func.return' op operand #{position} is not a distinct result of a "
@@ -94,7 +96,7 @@ class _Function:
                 self._convert(op.operation)
 
     def _find_layouts(self, op: ir.Operation) -> None:
-        """Notes how arguments lie that a kernel reads as they are, and what it writes."""
+        """Notes the layouts of arguments that a kernel reads unchanged, and of what it writes."""
         executable = self._executable(op)
         for value, layout in zip(op.operands, compiled_layouts(op, executable), strict=True):
             if isinstance(value.owner, ir.Block) and layout.offset == 0:
@@ -102,7 +104,7 @@ class _Function:
         self.layouts.update(zip(op.results, result_layouts(op, executable), strict=True))
 
     def _declare(self, arguments: list[ir.MemRefType], results: int) -> ir.Operation:
-        attributes = host_ops.attributes_of(self.old)
+        attributes = builders.attributes_of(self.old)
         merged = _merge_dictionaries(self.old, len(arguments) - results, results)
         for key in ("arg_attrs", "res_attrs"):
             attributes.pop(key, None)
@@ -129,7 +131,7 @@ class _Function:
         elif op.name == "hipdnn.execute":
             self._convert_execute(op)
         elif op.name == "func.return":
-            host_ops.return_(op.location)
+            builders.return_(op.location)
         elif op.name != "hipdnn.view":  # a view is made where it is used
             raise PassFailure(
                 f"'{op.name}' op cannot be bufferized; expected only 'hipdnn.execute', "
@@ -139,8 +141,10 @@ class _Function:
 
     def _convert_constant(self, op: ir.Operation) -> None:
         tensor = ranked(op.results[0], op)
+        if 0 in tensor.shape:
+            return
         name = self.constants.name(op.attributes["value"], self.old, op.location)
-        memref = host_ops.get_global(name, memref_type(tensor), op.location)
+        memref = builders.get_global(name, memref_type(tensor), op.location)
         self.storage[op.results[0]] = Storage(memref, tensor.element_type)
 
     def _convert_execute(self, op: ir.Operation) -> None:
@@ -148,7 +152,7 @@ class _Function:
         operands = [self._operand(position, layout, op) for position, layout in enumerate(layouts)]
         operands += [self._result(value, op) for value in op.results]
         ir.Operation.create(
-            op.name, operands=operands, attributes=host_ops.attributes_of(op), loc=op.location
+            op.name, operands=operands, attributes=builders.attributes_of(op), loc=op.location
         )
 
     def _executable(self, op: ir.Operation) -> hipdnn.ExecutableOp:
@@ -190,7 +194,7 @@ class _Function:
             storage = Storage(self.outputs[self.returned[value]], tensor.element_type)
         else:
             nbytes = byte_size([self._layout(value).span], tensor.element_type) or 0
-            memref = host_ops.alloc(nbytes, op.location)
+            memref = builders.alloc(nbytes, op.location)
             storage = Storage(memref, tensor.element_type, is_bytes=True)
         self.storage[value] = storage
         if storage.memref.type == memref_type(tensor, self._layout(value)):
@@ -254,17 +258,17 @@ class HipdnnBufferizePass(Pass):
     Ensures:
         Results are trailing arguments, counted by the function's attribute `hipgraft.results`;
         nothing is copied. An operand whose executable adds the offset itself (`arg_offsets`) is
-        passed as its whole buffer. Any other points at its first element: in a byte buffer by
-        `memref.view` at the byte offset, then `memref.reinterpret_cast` with offset 0 where it
-        is not row-major. An argument that kernels read as it is, and a result, have the layout
-        that they were compiled for (`strided<...>`). An intermediate that is also returned lives
-        in the result's argument; only a view of such a one carries an offset in its type. Equal
-        constants share one `memref.global`.
+        passed as its whole buffer. Any other operand points at its first element: `memref.view`
+        at the byte offset into a byte buffer, then `memref.reinterpret_cast` with offset 0 if it
+        is not row-major. Results, and arguments that kernels read unchanged, have the layout that
+        the kernels were compiled for (`strided<...>`). An intermediate that is also returned is
+        stored in the result's argument; only views of such an intermediate have an offset in their
+        type. Equal constants share one `memref.global`.
 
     Errors:
         An op other than executes, views and constants; dynamic shapes or packed elements (i4);
-        a returned value of another origin; a callee that is no executable; an operand that lies
-        in memory otherwise than its executable was compiled for; a view of a tensor with gaps.
+        a returned value of another origin; a callee that is no executable; an operand whose layout
+        differs from the one that its executable was compiled for; a view of a tensor with gaps.
 
     Source:
         own

@@ -8,24 +8,27 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, cast
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
-from hipgraft.codegen.figures import kernel_figures, largest_figures
 from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.lowered import INPUTS, input_for, inputs_in
 from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.objects.resource_stats import kernel_figures, largest_figures
 from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.dialects import hipdnn
-from hipgraft.naming import symbol_name, symbol_of
-from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError, PassFailure
+from hipgraft.ir.symbols import symbol_name, symbol_of
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.service.job import Outcome
+from hipgraft.service.keys import digest
 from hipgraft.service.reproducer import leave_input
-from hipgraft.service.service import Request, current_service
-from hipgraft.service.unit import Outcome
-from hipgraft.splitting import can_split, compute_ops, split
-from hipgraft.tuning.decision import Decision, Trial
-from hipgraft.tuning.plans import Choices
-from hipgraft.tuning.traffic import excess
+from hipgraft.service.request import Request
+from hipgraft.service.service import current_service
+from hipgraft.service.tuning.decision import Decision, Trial
+from hipgraft.service.tuning.plans import Choices
+from hipgraft.service.tuning.traffic import excess
+from hipgraft.transforms.splitting import can_split, compute_ops, split
 
 
 def _inline(container: ir.Operation) -> None:
@@ -74,6 +77,13 @@ def _symbols(module: ir.Module) -> Iterator[str]:
             yield symbol_of(op)
 
 
+def _key(container: ir.Operation) -> str:
+    """Returns what is equal for containers that one kernel serves."""
+    if INPUTS not in container.attributes:
+        return container_key(container)
+    return digest(f"{container_text(container)}\n{container.attributes[INPUTS]}")
+
+
 class _Compiler:
     """One run of the pass: what was compiled, by the key of the container."""
 
@@ -88,10 +98,17 @@ class _Compiler:
         self._taken = set(_symbols(module))
         self._symbols: dict[str, str] = {}
         self._failures: dict[str, CodegenError] = {}
+        self._inputs = inputs_in(module)
+
+    def finish(self) -> None:
+        """Erases the inputs that `convert-hipdnn-to-linalg` left, which are compiled now."""
+        for nested in self._inputs.values():
+            nested.erase()
+        self._inputs.clear()
 
     def compile_all(self, containers: Sequence[ir.Operation]) -> None:
         """Replaces each container by a call, or by containers of its parts."""
-        keys = [container_key(op) for op in containers]
+        keys = [_key(op) for op in containers]
         first: dict[str, ir.Operation] = {}
         for op, key in zip(containers, keys, strict=True):
             if key not in self._symbols and key not in self._failures:
@@ -105,7 +122,7 @@ class _Compiler:
                 _replace_by_execute(op, self._symbols[key])
 
     def _compile(self, containers: Mapping[str, ir.Operation]) -> None:
-        """Compiles unlike containers for all targets, together."""
+        """Compiles distinct containers for all targets, together."""
         symbols: dict[str, str] = {}
         for key, op in containers.items():
             container = cast(hipdnn.ContainerOp, hipdnn.wrap(op))
@@ -122,13 +139,18 @@ class _Compiler:
             self._keep(containers[key], key, symbol, made)
 
     def _request(self, op: ir.Operation, key: str, symbol: str, target: Target) -> Request:
+        given = input_for(op, self._inputs, target)
+
         def lower() -> str:
-            text = lower_container(op, target)
+            text = lower_container(op, target) if given is None else given
             self._save_temps(symbol, target, {"input.mlir": text.encode()})
             return text
 
-        flags, choices = self._flags(target), Choices(op, target)
-        return Request(symbol, container_text(op), key, target, flags, lower, choices)
+        identity = container_text(op) + ("" if given is None else f"\nlowered to\n{given}")
+        # An input that was lowered before is compiled as it is.
+        choices = Choices(op, target) if given is None else None
+        buffers = len(op.operands) + len(op.results)
+        return Request(symbol, identity, key, target, self._flags(target), lower, choices, buffers)
 
     def _keep(self, op: ir.Operation, key: str, symbol: str, outcomes: Sequence[Outcome]) -> None:
         """Writes the executable of a container, or remembers why there is none."""
@@ -155,7 +177,7 @@ class _Compiler:
         error = outcome.error or CodegenError("the compiler said nothing")
         notes = list(error.notes)
         text = outcome.artifacts.get("input.mlir")
-        # What is taken apart further is no reproducer yet.
+        # A container that will be split further needs no reproducer.
         if text is not None and not can_split(op):
             flags = (*target.device_flags, *self._flags(target))
             notes.append(leave_input(f"{symbol}.{target.name}", text, flags))
@@ -184,7 +206,7 @@ class _Compiler:
     def _report_decision(
         self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome
     ) -> None:
-        """Says what was tried, and what is still pathological."""
+        """Reports what was tried, and what is still pathological."""
         decision = outcome.decision
         if decision is None or outcome.kernel is None:
             return
@@ -200,7 +222,7 @@ class _Compiler:
     def _report_problems(
         self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome, decision: Decision
     ) -> None:
-        """Leaves what a maintainer of the compiler needs to see them again."""
+        """Writes files with which a maintainer of the compiler can reproduce the problems."""
         self._state.count("pathological")
         problems = decision.chosen.problems
         flags = (*target.device_flags, *self._flags(target), *decision.chosen.plan.flags)
@@ -217,7 +239,7 @@ class _Compiler:
     def _report_work(
         self, op: ir.Operation, symbol: str, kernel: Kernel, target: Target, trial: Trial
     ) -> None:
-        """Says what the graph needs at least, beside what its kernel does and why it is more."""
+        """Reports the graph's minimal work beside its kernel's, and why the latter is more."""
         figures = {name: value for each in trial.verdicts for name, value in each.figures.items()}
         if not figures:
             return
@@ -259,9 +281,11 @@ class _Compiler:
 class HipdnnCompilePass(Pass):
     """Compiles containers with IREE, each unique one once per target.
 
-    A container that does not compile is cut in two where the fewest bytes flow, again and again,
-    until its parts compile or a single op is left; the reasons are remarks. Kernels come from the
-    current `hipgraft.service`: its cache, or its workers.
+    A container that does not compile is split in two where the fewest bytes flow. Splitting repeats
+    until the parts compile or have a single op; the reasons are remarks. A container that
+    `convert-hipdnn-to-linalg` has lowered is compiled from that input, as it is, and its other
+    lowerings are not tried. Kernels come from the cache or the workers of the current
+    `hipgraft.service`.
 
     Before:
         ```mlir
@@ -277,7 +301,7 @@ class HipdnnCompilePass(Pass):
         ```
 
     Requires:
-        Stage `hipdnn-graphs`.
+        Stage `hipdnn-graphs` or `hipdnn-linalg`.
 
     Ensures:
         Stage `hipdnn-executables`: each container is a `hipdnn.execute`; the module ends with
@@ -285,14 +309,14 @@ class HipdnnCompilePass(Pass):
 
     Errors:
         An unknown target or compiler flag. Without `keep-failed`, an op that does not compile even
-        alone, at the op, with the compiler's message and a file that shows it again.
+        alone, at the op, with the compiler's message and the path of a reproducer.
 
     Source:
         own.
     """
 
     name: ClassVar[str] = "hipdnn-compile"
-    requires: ClassVar[str | None] = "hipdnn-graphs"
+    requires: ClassVar[str | None] = "hipdnn-linalg"
     ensures: ClassVar[str | None] = "hipdnn-executables"
 
     target: tuple[str, ...] = option(MISSING, "architectures to compile for: gfx942, cpu, ...")
@@ -303,7 +327,8 @@ class HipdnnCompilePass(Pass):
     keep_failed: bool = option(False, "leave ops that do not compile where they were")
 
     def run(self, module: ir.Module, state: PassState) -> None:
-        """Compiles until no container is left; what does not compile is split first."""
+        """Compiles until no container is left, and splits those that do not compile."""
         compiler = _Compiler(self, module, state)
         while containers := find_containers(module):
             compiler.compile_all(containers)
+        compiler.finish()

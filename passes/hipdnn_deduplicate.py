@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.canonical import container_key, find_containers
-from hipgraft.naming import unique_name
-from hipgraft.pass_base import Pass, PassState
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.symbols import unique_name
+from hipgraft.passmanager.base import Pass, PassState
 
 
 @dataclass(frozen=True)
 class HipdnnDeduplicatePass(Pass):
     """Gives containers the same name exactly if one kernel can serve them.
 
-    Containers are the same if their bodies, types, strides and offsets are; their names, which
-    values they read and their locations do not count.
+    Containers are the same if they have the same bodies, types, strides and offsets. Their names,
+    locations and operands do not matter.
 
     Before:
         ```mlir
@@ -34,7 +34,8 @@ class HipdnnDeduplicatePass(Pass):
         Stage `hipdnn-graphs`.
 
     Ensures:
-        Equal names and equal containers are the same thing. Which ops run does not change.
+        Two containers have the same name if and only if they are the same. The ops that run do
+        not change.
 
     Errors:
         None.

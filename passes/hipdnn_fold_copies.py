@@ -1,16 +1,16 @@
-"""Lets graphs write the order that their results are read in, instead of copying them."""
+"""Lets graphs write their results in the order in which they are read, to avoid copies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from hipgraft.bindings import ir
-from hipgraft.buffers import view_of, window_of
 from hipgraft.dialects import hipdnn
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.rewriting import NoMatch, collect
-from hipgraft.views import StridedView, joined_run, row_major_strides
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.strided_view import StridedView, joined_run, row_major_strides
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.passmanager.rewriting import NoMatch, collect
+from hipgraft.transforms.buffers import view_of, window_of
 
 
 def _is_copy(graph: hipdnn.GraphOp) -> bool:
@@ -28,7 +28,7 @@ def _shape(value: ir.Value) -> tuple[int, ...]:
 
 
 def written_strides(shape: tuple[int, ...], window: StridedView) -> list[int] | None:
-    """Strides at which a tensor of `shape` lies so that `window` on it would be row-major.
+    """The strides of a tensor of `shape` that make `window` on it row-major.
 
     Args:
         shape: of the tensor, row-major so far.
@@ -90,7 +90,7 @@ def _write_in_order(producer: hipdnn.GraphOp, result: ir.Value, strides: list[in
 
 
 def _read_storage(copied: ir.Value, base: ir.Value, copy: ir.Operation) -> None:
-    """Lets readers of the copy look at the storage of `base`, and erases copy and window."""
+    """Lets readers of the copy read the storage of `base`, and erases copy and window."""
     old_view = cast(ir.OpView, copy.operands[0].owner).operation
     for reader in _readers(copied):
         if reader.name == hipdnn.ViewOp.OP_NAME:
@@ -105,10 +105,10 @@ def _read_storage(copied: ir.Value, base: ir.Value, copy: ir.Operation) -> None:
 
 @dataclass(frozen=True)
 class HipdnnFoldCopiesPass(Pass):
-    """Folds copies into another order into the graphs that make what they copy.
+    """Folds copies that only reorder dimensions into the graphs that make the copied tensors.
 
-    A graph that only copies a permuted window of another graph's result goes; the other graph
-    writes the result in that order (`result_strides`), and readers look at its storage.
+    A graph that only copies a permuted window of another graph's result is erased. The other graph
+    writes its result in the copy's order (`result_strides`), and readers read that storage.
 
     Before:
         ```mlir
@@ -134,7 +134,7 @@ class HipdnnFoldCopiesPass(Pass):
         Stage `hipdnn-graphs`.
 
     Ensures:
-        Stage `hipdnn-graphs`. A copy that stays is a missed remark that names the reason.
+        Stage `hipdnn-graphs`. A copy that stays gets a missed remark that names the reason.
 
     Errors:
         None.

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hipgraft import host_ops
-from hipgraft.bindings import ir
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill
 from hipgraft.codegen.workspace import split_workspace
-from hipgraft.diagnostics import PassFailure
-from hipgraft.element_types import byte_width
-from hipgraft.global_constants import GlobalConstants
-from hipgraft.grafting import CompiledGraph, GraftedKernel, graft, grouped, suffixes
-from hipgraft.host_builder import HostBuilder, Region
-from hipgraft.naming import symbol_of
-from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.ir import builders
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.element_types import byte_width
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.global_constants import GlobalConstants
+from hipgraft.transforms.grafting import CompiledGraph, GraftedKernel, graft, grouped, suffixes
+from hipgraft.transforms.host_builder import HostBuilder, Region
 
 
 @dataclass
@@ -41,10 +41,10 @@ class _HostFunction:
                 self._execute(op)
             case "memref.alloc":
                 nbytes = ir.MemRefType(op.results[0].type).shape[0]
-                self.regions[op.results[0]] = Region(host_ops.alloc(nbytes, op.location))
+                self.regions[op.results[0]] = Region(builders.alloc(nbytes, op.location))
             case "memref.get_global":
                 name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
-                memref = host_ops.get_global(name, op.results[0].type, op.location)
+                memref = builders.get_global(name, op.results[0].type, op.location)
                 self.regions[op.results[0]] = Region(memref)
             case "memref.view":
                 shift = self.shifts[op.operands[1]]
@@ -67,7 +67,7 @@ class _HostFunction:
         grafted = self.kernels[_callee(op)]
         buffers = [self.regions[operand] for operand in op.operands]
         steps, sizes = split_workspace(grafted.kernel.steps, len(buffers))
-        buffers += [Region(host_ops.alloc(size, op.location)) for size in sizes]
+        buffers += [Region(builders.alloc(size, op.location)) for size in sizes]
         for step in steps:
             match step:
                 case Fill():
@@ -103,7 +103,7 @@ def _create_function(
     kernels: dict[str, GraftedKernel],
     constants: GlobalConstants,
 ) -> None:
-    attributes = host_ops.attributes_of(old)
+    attributes = builders.attributes_of(old)
     attributes["sym_name"] = ir.StringAttr.get(name)
     attributes["hipgraft.targets"] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in targets])
     new = ir.Operation.create("func.func", attributes=attributes, regions=1, loc=old.location)
@@ -174,19 +174,19 @@ class HipdnnMergePass(Pass):
         they run in program order. Every memref that a kernel gets has offset 0: a range inside
         a byte buffer is a `memref.view`; one inside an argument is rebuilt from its pointer
         (`memref.extract_aligned_pointer_as_index`, `llvm.inttoptr`, a descriptor), because
-        upstream's lowering drops memref offsets. Buffers, and the parts of a workspace that no
-        step uses together, are each a `memref.alloc`, which `hipdnn-plan-memory` turns into
-        device memory. Targets whose kernels agree in name
-        and block size share one `gpu.binary`, which has an object for each; targets with equal
-        schedules share one function, and others get a function with the suffix of their first
-        target. `hipgraft.targets` says which function is for which.
+        upstream's lowering drops memref offsets. Each buffer, and each part of
+        a workspace that no step uses together with another part, is a `memref.alloc`, which
+        `hipdnn-plan-memory` turns into device memory. Targets whose kernels agree in name and
+        block size share one `gpu.binary`, which has an object for each. Targets with equal
+        schedules share one function; each further schedule has a function with the suffix of its
+        first target. `hipgraft.targets` lists the targets of each function.
 
         The result lowers with `lower-affine`, `convert-scf-to-cf`, `expand-strided-metadata`,
         `finalize-memref-to-llvm`, `convert-func-to-llvm`,
         `gpu-to-llvm{use-bare-pointers-for-kernels=1 intersperse-sizes-for-kernels=0}`,
         `convert-cf-to-llvm`, `convert-arith-to-llvm`, `convert-index-to-llvm` and
-        `reconcile-unrealized-casts`, in this order; those of `affine`, `scf` and `cf` are for
-        programs of several or dynamic shapes.
+        `reconcile-unrealized-casts`, in this order. Only programs of several or dynamic shapes
+        need the passes for `affine`, `scf` and `cf`.
 
     Errors:
         An executable without a variant for a target, or with one that is no code object; a

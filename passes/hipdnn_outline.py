@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
 from hipgraft.dialects import hipdnn
-from hipgraft.ir_io import function_blocks
-from hipgraft.outlining import (
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.io import function_blocks
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.outlining import (
     COPIED_OPS,
     BodyBuilder,
     Group,
@@ -18,7 +19,6 @@ from hipgraft.outlining import (
     operand_layouts,
     outline,
 )
-from hipgraft.pass_base import Pass, PassState, option
 
 _CONTRACTIONS = frozenset(
     {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
@@ -176,7 +176,7 @@ class _Policy:
         return self._reduction_declines(op, group)
 
     def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:
-        """Keeps what feeds a reduction with it, where its producer stores its operand anyway."""
+        """Keeps a reduction's inputs with it if its producer stores the operand anyway."""
         if op.name not in _ELEMENTWISE or group.facts["anchor"] is None:
             return None
         own = [value for value in op.operands if self._grouping.producer(value) is group]
@@ -195,7 +195,7 @@ class _Policy:
         return "the producer has another anchor"
 
     def _remember(self, op: ir.Operation, group: Group) -> None:
-        """Updates what the policy knows of a group after it got `op`."""
+        """Updates the policy's attributes of a group after `op` joined it."""
         facts = group.facts
         facts.setdefault("anchor", None)
         facts.setdefault("operands", set()).update(self._reads(op, group))
@@ -241,10 +241,10 @@ def _graph_name(group: Group, index: int) -> str:
 class HipdnnOutlinePass(Pass):
     """Moves groups of hipDNN ops into `hipdnn.graph` containers.
 
-    A graph is one contraction, attention or norm, or reductions over the same dimensions, with
-    the elementwise ops that can share its kernel; what has no anchor is grouped by itself. Values
-    that stay inside a graph are f32 where the program has f16 or bf16, so that a chain is rounded
-    once, at its end.
+    A graph has one anchor (a contraction, an attention, a norm, or reductions over the same
+    dimensions) and the elementwise ops that can share its kernel. Elementwise ops without an anchor
+    form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
+    bf16, so that a chain is rounded once, at its end.
 
     Before:
         ```mlir

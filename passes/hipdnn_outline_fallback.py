@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import PassFailure
 from hipgraft.dialects import hipdnn
-from hipgraft.ir_io import function_blocks
-from hipgraft.outlining import (
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.io import function_blocks
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.outlining import (
     COPIED_OPS,
     BodyBuilder,
     Group,
@@ -18,12 +20,10 @@ from hipgraft.outlining import (
     operand_layouts,
     outline,
 )
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.torch_to_hipdnn.converter import builtin_type, is_tensor
-from hipgraft.views import StridedView
+from hipgraft.transforms.torch_to_hipdnn.converter import builtin_type, is_tensor
 
 _LEAVING = frozenset({"torch_c.to_builtin_tensor", "migraphx.mlir.as.logical.shape"})
-"""Casts that stay with what they cast, which no launch could write."""
+"""Casts that stay with their operands, because no launch could write the results."""
 
 _STAYING = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.execute", "hipdnn.view", "arith.constant"}
@@ -52,7 +52,7 @@ def _is_copied(op: ir.Operation) -> bool:
 
 
 def _check(op: ir.Operation) -> None:
-    """Refuses what no container can hold."""
+    """Refuses ops that no container can hold."""
     if not op.name.startswith(("torch.", "torch_c.", "migraphx.", "hipdnn.")):
         raise PassFailure(
             f"'{op.name}' op cannot be outlined: expected a torch, migraphx or hipdnn op", op
@@ -149,6 +149,9 @@ def _own_results(block: ir.Block, state: PassState) -> None:
     terminator = list(block.operations)[-1].operation
     seen: set[ir.Value] = set()
     for index, value in enumerate(terminator.operands):
+        if 0 in ir.RankedTensorType(value.type).shape:
+            terminator.operands[index] = _nothing(value, terminator)
+            continue
         storage = _owned_storage(value)
         if storage is not None and storage not in seen:
             seen.add(storage)
@@ -156,6 +159,13 @@ def _own_results(block: ir.Block, state: PassState) -> None:
         state.count("copied-results")
         with ir.InsertionPoint(terminator):
             terminator.operands[index] = _copy(value, index, terminator.location)
+
+
+def _nothing(value: ir.Value, terminator: ir.Operation) -> ir.Value:
+    """A constant without elements: a function that returns it writes nothing."""
+    nothing = ir.Attribute.parse(f"dense<> : {value.type}")
+    with ir.InsertionPoint(terminator):
+        return arith_d.ConstantOp(value.type, nothing, loc=terminator.location).result
 
 
 def _owned_storage(value: ir.Value) -> ir.Value | None:
@@ -196,7 +206,7 @@ def _copy(value: ir.Value, index: int, location: ir.Location) -> ir.Value:
 class HipdnnOutlineFallbackPass(Pass):
     """Moves connected ops that hipDNN cannot express into `hipdnn.fallback` containers.
 
-    Such ops are compiled by the same provider as graphs, so that a whole model ends as launches.
+    The provider of graphs compiles these ops too, so that a whole model becomes launches.
     Constants, lists and casts are copied into each container. A returned value that is not a
     container's own result (an argument, a constant, a window, a value returned twice) is copied
     by a graph.

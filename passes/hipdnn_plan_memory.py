@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft import host_ops
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import PassFailure
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.runtime.memory_plan import DEFAULT_ALIGNMENT, Interval, MemoryPlan, plan_memory
+from hipgraft.ir import builders
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.sizes import MOST_BYTES, too_large
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.memory_plan import DEFAULT_ALIGNMENT, Interval, MemoryPlan, plan_memory
 
-# Their result is the same memory, which they do not touch.
+# Their result aliases their operand, which they do not access.
 _ALIASES = ("memref.view", "memref.reinterpret_cast")
 
 
@@ -21,7 +22,7 @@ def _is_buffer(op: ir.Operation) -> bool:
     if op.name != "memref.alloc":
         return False
     memref = ir.MemRefType(op.results[0].type)
-    return memref.has_static_shape and memref == host_ops.bytes_type(_nbytes(op))
+    return memref.has_static_shape and memref == builders.bytes_type(_nbytes(op))
 
 
 def _nbytes(alloc: ir.Operation) -> int:
@@ -32,8 +33,8 @@ def _nbytes(alloc: ir.Operation) -> int:
 def _intervals(operations: Sequence[ir.Operation]) -> list[Interval]:
     """Lifetimes of the buffers, in order of their allocation; a step is an op's position.
 
-    Device ops run in program order, as their tokens form a chain. A buffer that any other op
-    reads may be reached in ways that are not seen here, and lives to the end.
+    Device ops run in program order, because their tokens form a chain. If any other op reads a
+    buffer, it may have aliases that this analysis does not see, so the buffer lives to the end.
     """
     memory: dict[ir.Value, int] = {}  # which buffer a memref lies in
     sizes: list[int] = []
@@ -82,16 +83,16 @@ def _use_arena(
     first, last = _chain_ends(function, operations)
     start = first.results[0]
     with ir.InsertionPoint.after(first):
-        allocation = host_ops.gpu_alloc(plan.size, start, first.location)
+        allocation = builders.gpu_alloc(plan.size, start, first.location)
     arena, token = allocation.results
     start.replace_all_uses_except(token, allocation)
     with ir.InsertionPoint(last):
-        last.operands[0] = host_ops.gpu_dealloc(arena, last.operands[0], last.location)
+        last.operands[0] = builders.gpu_dealloc(arena, last.operands[0], last.location)
     allocs = [op for op in operations if _is_buffer(op)]
     for alloc, offset in zip(allocs, plan.offsets, strict=True):
         with ir.InsertionPoint(alloc):
-            shift = host_ops.index_constant(offset, alloc.location)
-            view = host_ops.view(arena, shift, alloc.results[0].type, alloc.location)
+            shift = builders.index_constant(offset, alloc.location)
+            view = builders.view(arena, shift, alloc.results[0].type, alloc.location)
         alloc.results[0].replace_all_uses_with(view)
         alloc.erase()
 
@@ -123,12 +124,13 @@ class HipdnnPlanMemoryPass(Pass):
 
     Ensures:
         No `memref.alloc` of bytes is left; every buffer starts at a multiple of
-        `alignment`; buffers that are live at once do not overlap. A remark tells the planned
-        size, the lower bound (most bytes live at once) and the sum without sharing; its
-        `buffers` are size, first and last step and offset of each.
+        `alignment`; buffers that are live at once do not overlap. A remark reports the
+        planned size, the lower bound (most bytes live at once) and the sum without sharing; its
+        `buffers` list the size, first and last step and offset of each buffer.
 
     Errors:
-        A function with buffers but without such a chain, or whose buffers precede it.
+        A function with buffers but without such a chain, or whose buffers precede it; an arena
+        of more than 2^48 bytes.
 
     Source:
         Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020
@@ -155,6 +157,8 @@ class HipdnnPlanMemoryPass(Pass):
         if not intervals:
             return
         plan = plan_memory(intervals, self.alignment)
+        if plan.size > MOST_BYTES:
+            raise PassFailure(too_large("the arena"), function)
         _use_arena(function, operations, plan)
         state.count("buffers-planned", len(intervals))
         state.count("planned-bytes", plan.size)

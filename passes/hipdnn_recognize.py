@@ -1,15 +1,15 @@
-"""Recognises hipDNN nodes in the arithmetic that programs spell them with."""
+"""Recognises hipDNN nodes in the arithmetic that programs decompose them to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.ir_io import function_blocks
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.recognition import PATTERNS, NearMiss, Rules
-from hipgraft.recognition.values import mode_of
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.io import function_blocks
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.recognition import PATTERNS, NearMiss, Rules
+from hipgraft.transforms.recognition.values import mode_of
 
 
 def _recognize(op: ir.Operation, rules: Rules, state: PassState) -> None:
@@ -31,7 +31,7 @@ def _is_used(op: ir.Operation) -> bool:
 
 
 def _erase_unused(block: ir.Block) -> None:
-    """Erases, last first, the arithmetic that nothing reads any more."""
+    """Erases unused arithmetic, last first."""
     for op in reversed([op.operation for op in block.operations]):
         pure = op.name.startswith("hipdnn.") or op.name == "arith.constant"
         if pure and op.results and not _is_used(op):
@@ -42,11 +42,11 @@ def _erase_unused(block: ir.Block) -> None:
 class HipdnnRecognizePass(Pass):
     """Replaces the arithmetic of normalisations, attention and activations by their nodes.
 
-    Recognised are RMS and layer normalisation with constant epsilon; attention with a constant
-    scale on the queries, the keys or the scores, with masks that are added or select, and a
-    guard against rows that see no key; GELU by the error function or the hyperbolic tangent in
-    any order of its factors; swish with any beta. Keys and values that are copied for each head
-    of a group are read uncopied.
+    It recognises RMS and layer normalisation with constant epsilon; attention with a constant scale
+    on the queries, the keys or the scores, with additive or selecting masks, and with a guard
+    against rows that see no key; GELU by the error function or the hyperbolic tangent, with its
+    factors in any order; and swish with any beta. If keys and values are copied for each head of a
+    group, the node reads the originals.
 
     Before:
         ```mlir
@@ -66,7 +66,7 @@ class HipdnnRecognizePass(Pass):
     Ensures:
         Stage `hipdnn-ops`. Results are rounded to their types as before; intermediates of f16 and
         bf16 are f32, as they are inside a graph, unless `drop-roundings` is false. Arithmetic
-        that nearly is a node is a missed remark that names the reason.
+        that almost matches a node gets a missed remark that names the reason.
 
     Errors:
         None.

@@ -7,24 +7,25 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from hipgraft.bindings import asm, ir
 from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import FUSE_MULTI_USE, FUSE_PADDING, Target
-from hipgraft.diagnostics import CodegenError, PassFailure
-from hipgraft.dynamic_programs import DynamicProgram
-from hipgraft.global_constants import GlobalConstants
-from hipgraft.grafting import suffixes
-from hipgraft.naming import symbol_of
-from hipgraft.pass_base import Pass, PassState, option
+from hipgraft.ir.bindings import asm, ir
+from hipgraft.ir.diagnostics import CodegenError, PassFailure
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.service.job import Outcome
 from hipgraft.service.keys import digest
-from hipgraft.service.service import Request, current_service
-from hipgraft.service.unit import Outcome
-from hipgraft.torch_legalization.attention import write_out_attention
-from hipgraft.torch_to_hipdnn.constants import literal_attribute
-from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type
+from hipgraft.service.request import Request
+from hipgraft.service.service import current_service
+from hipgraft.transforms.dynamic_programs import DynamicProgram
+from hipgraft.transforms.global_constants import GlobalConstants
+from hipgraft.transforms.grafting import suffixes
+from hipgraft.transforms.torch_legalization.attention import write_out_attention
+from hipgraft.transforms.torch_to_hipdnn.constants import literal_attribute
+from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
 
 _LITERAL = "torch.vtensor.literal"
-# Of dynamic shapes, IREE 3.13.0 makes kernels of fused padding that read what was never written.
+# With dynamic shapes, IREE 3.13.0's kernels of fused padding read uninitialized memory.
 _NO_FUSED_PADDING = tuple(f"{flag}=false" for flag in FUSE_PADDING)
 _LESS_FUSION = (f"{FUSE_MULTI_USE}=false",)
 _NUMBERS = ("!torch.bool", "!torch.int", "!torch.list<int>")
@@ -98,12 +99,12 @@ def _compiler_input(function: ir.Operation) -> str:
 class HipgraftCompileDynamicPass(Pass):
     """Compiles functions that have dynamic shapes, each as a whole, into host programs.
 
-    hipDNN's graphs are of static shapes, so there are none here: IREE forms the kernels. What it
-    leaves to the host, workgroup counts, sizes of memory and the constants that kernels take, is
-    arithmetic on the extents of the arguments. For `cpu` the function calls a module that runs as a
-    whole. Kernels come from the current `hipgraft.service`: its cache, or its workers. What does
-    not compile is compiled again with less fusion, and then with attention written out, with a
-    missed remark.
+    hipDNN's graphs have static shapes, so there are none here: IREE forms the kernels. IREE leaves
+    workgroup counts, memory sizes and the constants that kernels take to the host, which computes
+    them from the extents of the arguments. For `cpu` the function calls a module that runs as a
+    whole. Kernels come from the cache or the workers of the current `hipgraft.service`. A function
+    that does not compile is compiled again with less fusion, and then with attention decomposed; a
+    missed remark says so.
 
     Before:
         ```mlir
@@ -136,7 +137,7 @@ class HipgraftCompileDynamicPass(Pass):
         Torch functions in torch-mlir's backend form.
 
     Ensures:
-        Functions of static shapes are left as they are. A dynamic one becomes a function of stage
+        Functions of static shapes do not change. A dynamic one becomes a function of stage
         `host` for each target, or of `hipdnn-buffers` for `cpu`; `hipgraft.extents` names the
         function that returns the extents of its results. Intermediates are in one allocation,
         laid out by IREE.

@@ -1,4 +1,4 @@
-"""hipgraft-externalize-constants: constants become arguments, their values a file."""
+"""hipgraft-externalize-constants: turns constants into arguments, with values in a file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, PassFailure
-from hipgraft.element_types import byte_size
-from hipgraft.parameters import constant_buffers, write_parameters
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.runtime.elements import is_resource
-from hipgraft.runtime.entry import functions_of
-from hipgraft.runtime.host_form import PARAMETERS, externalize_constants, globals_of
-from hipgraft.variant_dispatch import add_dispatchers
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, PassFailure
+from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.entry_points import functions_of
+from hipgraft.ir.resources import is_resource
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.runtime.host_program.form import (
+    PARAMETERS,
+    PARAMETERS_DIGEST,
+    externalize_constants,
+    globals_of,
+)
+from hipgraft.runtime.parameter_files import constant_buffers, write_parameters
+from hipgraft.transforms.variant_dispatch import add_dispatchers
 
 _INLINE_BYTES = 256  # more than scalars and small vectors take
 
@@ -43,7 +48,8 @@ class HipgraftExternalizeConstantsPass(Pass):
 
     After:
         ```mlir
-        module attributes {hipgraft.parameters = "model.safetensors"} {
+        module attributes {hipgraft.parameters = "model.safetensors",
+                           hipgraft.parameters_digest = "9f86d0…"} {
         func.func @main(%x: memref<64xf16>, %w: memref<64xf16>, %y: memref<64xf16>)
             attributes {hipgraft.constants = ["w"], hipgraft.results = 1 : i64} {
           ...
@@ -53,11 +59,11 @@ class HipgraftExternalizeConstantsPass(Pass):
         Stage `host`.
 
     Ensures:
-        No function reads a `memref.global` of a resource or of more than 256 bytes, and those
-        are gone. In front of its
-        results, a function takes what `hipgraft.constants` names. With a file,
-        `hipgraft.parameters` tells where they are, and whoever runs the program maps and uploads
-        them once; without, the caller passes them.
+        No `memref.global` of a resource, or of more than 256 bytes, is left. A function takes
+        these constants as arguments before its results, in the order of `hipgraft.constants`. If
+        the values are in a file, `hipgraft.parameters` names this file, which is beside the
+        program, and `hipgraft.parameters_digest` is the digest of its content; the runtime maps
+        and uploads it once. Without a file, the caller passes the values.
 
     Errors:
         The file cannot be written, its name tells no format, or the format has no type for a
@@ -80,11 +86,12 @@ class HipgraftExternalizeConstantsPass(Pass):
             return
         if self.file:
             try:
-                write_parameters(self.file, constant_buffers(module, list(constants)))
+                digest = write_parameters(self.file, constant_buffers(module, list(constants)))
             except HipgraftError as error:
                 raise PassFailure(error.message, module.operation) from None
-            name = ir.StringAttr.get(Path(self.file).name)
-            module.operation.attributes[PARAMETERS] = name
+            attributes = module.operation.attributes
+            attributes[PARAMETERS] = ir.StringAttr.get(Path(self.file).name)
+            attributes[PARAMETERS_DIGEST] = ir.StringAttr.get(digest)
         for function in functions_of(module):
             externalize_constants(function, constants)
         for op in constants.values():

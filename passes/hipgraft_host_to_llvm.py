@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, OpError, PassFailure
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.runtime.entry import entry_targets
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, OpError, PassFailure
+from hipgraft.ir.entry_points import entry_targets
+from hipgraft.passmanager.base import Pass, PassState, option
 
 
 def _only_target(module: ir.Module) -> str:
@@ -22,7 +22,7 @@ def _only_target(module: ir.Module) -> str:
 
 
 def _replace_body(module: ir.Module, lowered: str) -> None:
-    """Puts the ops of a module that is read into `module`."""
+    """Parses a module and moves its ops into `module`."""
     for op in [op.operation for op in module.body.operations]:
         op.erase()
     parsed = ir.Module.parse(lowered, module.context)
@@ -45,8 +45,7 @@ class HipgraftHostToLlvmPass(Pass):
           %t0 = gpu.wait async
           %t1 = gpu.launch_func async [%t0] @f::@kernel ... args(%x, %w, %y : ...)
           gpu.wait [%t1]
-
-    Return:
+          func.return
         }
         ```
 
@@ -68,14 +67,14 @@ class HipgraftHostToLlvmPass(Pass):
 
     Ensures:
         Functions and objects of other architectures are gone. Each constant is an argument in
-        front of the results, in the order of `hipgraft.constants`: upstream's lowering would
-        leave it in host memory. The rest is what upstream's passes make of it (those of
-        torch-mlir's wheel, as IREE's has no `gpu-to-llvm`); `gpu.binary` and `gpu.launch_func`
-        become LLVM when the module is translated.
+        front of the results, in the order of `hipgraft.constants`, because upstream's lowering
+        would leave it in host memory. Upstream's passes lower all other ops (those of torch-mlir's
+        wheel, because IREE's has no `gpu-to-llvm`). `gpu.binary` and `gpu.launch_func` become LLVM
+        when the module is translated.
 
     Errors:
-        No target is given and the program has several, or none for the one given; upstream's
-        passes fail.
+        No target is given and the program has several; the program has no function for the given
+        target; upstream's passes fail.
 
     Source:
         own
@@ -91,7 +90,7 @@ class HipgraftHostToLlvmPass(Pass):
         if not any(op.operation.name == "func.func" for op in module.body.operations):
             return  # it is lowered
         # Only now: lowering needs torch-mlir's wheel, which takes a while to load.
-        from hipgraft.host_lowering import lower_host
+        from hipgraft.host.lowering import lower_host
 
         try:
             lowered = lower_host(module, self.target or _only_target(module))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.variant_dispatch import add_dispatchers
+from hipgraft.ir.bindings import ir
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.variant_dispatch import add_dispatchers
 
 
 @dataclass(frozen=True)
 class HipgraftSelectVariantsPass(Pass):
-    """Adds a function that calls the variant that the shapes of its arguments fit.
+    """Adds a function that calls the variant whose shapes fit its arguments.
 
     Before:
         ```mlir
@@ -44,8 +44,8 @@ class HipgraftSelectVariantsPass(Pass):
         Stage `host`.
 
     Ensures:
-        One such function for each program and set of targets, renewed if it was there. The caller
-        passes results of the shapes that the variant has. Constants that any variant takes as
+        There is one such function per program and set of targets; an existing one is replaced. The
+        caller passes results in the shapes of the variant. Constants that any variant takes as
         arguments are passed in front of the results, as `hipgraft.constants` names them.
 
     Errors:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, PassFailure
-from hipgraft.migraphx_to_hipdnn import is_kernel
-from hipgraft.naming import symbol_of
-from hipgraft.nested_modules import modules_in, symbols_of
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.rock import export
-from hipgraft.rock.arch import Architecture, architecture_of
-from hipgraft.rock.compilation import compile_function, isolated
-from hipgraft.rock.export import Exported
-from hipgraft.rock.settings import Settings
+from hipgraft.integrations.rocmlir import export
+from hipgraft.integrations.rocmlir.arch import Architecture, architecture_of
+from hipgraft.integrations.rocmlir.compilation import compile_function, isolated
+from hipgraft.integrations.rocmlir.export import Exported
+from hipgraft.integrations.rocmlir.settings import Settings
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, PassFailure
+from hipgraft.ir.nested_modules import modules_in, symbols_of
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.migraphx_to_hipdnn import is_kernel
 
 
 def _kernels(module: ir.Operation) -> list[ir.Operation]:
@@ -47,11 +47,12 @@ def _result(
 class MigraphxIreeGenPass(Pass):
     """Compiles each migraphx kernel function with IREE into the module attribute `iree.export`.
 
-    A whole function is compiled at once, so that IREE decides where it is cut into kernels; it
-    takes memory as tensors of one dimension, as rocMLIR's kernels do. The functions stay. One
-    kernel function with one launch has the form of the iree-rocMLIR prototype; several functions
-    make a dictionary by name, and several launches add `steps` and `workspace_size` (see the
-    recipe for MIGraphX). A function that does not compile has the text `[iree-error]: <reason>`.
+    Each function is compiled as a whole, so IREE decides how to divide it into kernels. Like
+    rocMLIR's kernels, it takes its memory as one-dimensional tensors. The functions stay. The
+    attribute for one kernel function with one launch has the form of the iree-rocMLIR prototype.
+    For several functions it is a dictionary by name, and several launches add `steps` and
+    `workspace_size` (see the recipe for MIGraphX). For a function that does not compile it is the
+    text `[iree-error]: <reason>`.
 
     Before:
         ```mlir
@@ -79,9 +80,9 @@ class MigraphxIreeGenPass(Pass):
         Functions on shaped values.
 
     Ensures:
-        `iree.export` is there if there are kernel functions. Nothing else changes, and nothing
-        at all with `IREE_DISABLE=1` or where the attribute is there already. A function that
-        does not compile is a missed remark that names the reason.
+        The module has `iree.export` if it has kernel functions. Nothing else changes. With
+        `IREE_DISABLE=1`, or if the module already has the attribute, nothing changes at all. A
+        function that does not compile gets a missed remark that names the reason.
 
     Errors:
         A function without an architecture, or functions with several; at the function. A setting

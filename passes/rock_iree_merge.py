@@ -1,16 +1,16 @@
-"""Puts IREE's kernels in the place of rocMLIR's."""
+"""Replaces rocMLIR's kernels by IREE's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.nested_modules import modules_in
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.rock import export
-from hipgraft.rock.merging import Merger
-from hipgraft.rock.settings import Settings
+from hipgraft.integrations.rocmlir import export
+from hipgraft.integrations.rocmlir.merging import Merger
+from hipgraft.integrations.rocmlir.settings import Settings
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.nested_modules import modules_in
+from hipgraft.passmanager.base import Pass, PassState, option
 
 
 def _merge(module: ir.Operation, settings: Settings, state: PassState) -> None:
@@ -36,15 +36,17 @@ def _merge(module: ir.Operation, settings: Settings, state: PassState) -> None:
 class RockIreeMergePass(Pass):
     """Replaces rocMLIR's kernels by those in `iree.export`.
 
-    A `gpu.binary` whose kernels have results gets IREE's code object, with the launch sizes in
-    its metadata; of several kernels each further one gets a binary of its own, and a binary that
-    holds others besides stays, with those for its launches. Each launch gets IREE's grid, block
-    and kernel, and its arguments in the order of IREE's kernel, without those that it does not
-    read. Shared memory is static in IREE's kernels, so none is passed, but to those of older
-    releases where it is not. A result of several launches becomes a chain of them, on the launch's
-    own stream if it has one, with its transients in a `gpu.alloc`. In a module without binaries,
-    each kernel function becomes a host function on memory of one dimension, results last, that
-    launches its kernels. Nested modules, as several of a file are, go by themselves.
+    If `iree.export` has results for the kernels of a `gpu.binary`, the binary gets IREE's code
+    object, with the launch sizes in its metadata. If it has several such kernels, each kernel after
+    the first gets a separate binary. A binary that also has other kernels stays, for the launches
+    of those. Each launch gets IREE's grid, block and kernel, and its arguments in the order of
+    IREE's kernel, without the arguments that this kernel does not read. Shared memory is static in
+    IREE's kernels, so launches pass none; kernels of older releases that need dynamic shared memory
+    still get it. A result with several launches becomes a chain of launches, on the original
+    launch's stream if it has one, with transients in a `gpu.alloc`. In a module without binaries,
+    each kernel function becomes a host function that launches its kernels; it takes
+    one-dimensional memory, results last. Nested modules (several modules in one file) are
+    processed separately.
 
     Before:
         ```mlir
@@ -55,8 +57,7 @@ class RockIreeMergePass(Pass):
             gpu.launch_func @m::@mlir_sub blocks in (%c12, %c1, %c1) threads in (%c256, %c1, %c1)
                 dynamic_shared_memory_size %c1024 args(%a : memref<64xf32>,
                 %unused : memref<64xf32>, %out : memref<64xf32>)
-
-    Return:
+            func.return
           }
         }
         ```
@@ -72,7 +73,7 @@ class RockIreeMergePass(Pass):
           func.func @host(%a: memref<64xf32>, %unused: memref<64xf32>, %out: memref<64xf32>) {
             gpu.launch_func @m::@main_dispatch_0 blocks in (%c1, %c1, %c1)
                 threads in (%c64, %c1, %c1) args(%a : memref<64xf32>, %out : memref<64xf32>)
-            return
+            func.return
           }
         }
         ```
@@ -82,12 +83,12 @@ class RockIreeMergePass(Pass):
         function's arguments, then its results.
 
     Ensures:
-        Of `iree.export` the reasons of failures are left. What has no result stays as it was, as
-        a missed remark that names the reason; so does a binary whose object (the one that its
-        handler selects) is for another processor, a kernel whose launches pass other arguments
-        than its function has, and everything with `IREE_DISABLE=1`.
-        `block_size` and `grid_size` are integers where the launch has one dimension, which is
-        what `mlirGetKernelAttrs` reads, and arrays where it has more.
+        `iree.export` keeps only the reasons of failures. The following stay unchanged, each with a
+        missed remark that names the reason: kernels without a result, binaries whose object (the
+        one that the handler selects) is for another processor, kernels whose launches pass other
+        arguments than the function has, and, with `IREE_DISABLE=1`, everything.
+        `block_size` and `grid_size` are integers for launches with one dimension, as
+        `mlirGetKernelAttrs` requires, and arrays for launches with more.
 
     Errors:
         None.

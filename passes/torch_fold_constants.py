@@ -1,4 +1,4 @@
-"""Evaluates what does not depend on the program's inputs."""
+"""Evaluates ops that do not depend on the program's inputs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import CodegenError
-from hipgraft.element_types import byte_size
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.tensor_builder import NoMatch
-from hipgraft.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
-from hipgraft.torch_to_hipdnn.views import VIEWS
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError
+from hipgraft.ir.element_types import byte_size
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.tensor_builder import NoMatch
+from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
+from hipgraft.transforms.torch_to_hipdnn.views import VIEWS
 
 _LITERAL = "torch.vtensor.literal"
 
 
 class _Constants:
-    """What of a block is constant, and which of it is worth evaluating."""
+    """The constant values of a block, and those that are worth evaluating."""
 
     def __init__(self, block: ir.Block, limit: int):
         self._limit = limit
@@ -37,7 +37,7 @@ class _Constants:
             return
         self._known.update(op.results)
         self.computed.append(op)
-        # Weights behind views stay what they are: a window costs nothing.
+        # Views of weights are not evaluated: a window costs nothing.
         plain = op.name in VIEWS or op.name == _LITERAL or not any(map(is_tensor, op.results))
         if plain and all(o in self._views or not is_tensor(o) for o in op.operands):
             self._views.update(op.results)
@@ -53,7 +53,7 @@ class _Constants:
         return size is not None and 0 < size <= self._limit
 
     def wanted(self) -> list[ir.Value]:
-        """Computed tensors that something reads which is not constant itself."""
+        """Computed tensors with a user that is not constant itself."""
         members = set(self.computed)
         return [
             result
@@ -99,8 +99,8 @@ def _erase_unread(ops: Sequence[ir.Operation]) -> None:
 class TorchFoldConstantsPass(Pass):
     """Evaluates ops that do not depend on the program's inputs, with IREE on this machine's CPU.
 
-    Attention masks made from `arange`, position indices, tables of sines: as literals they cost
-    no launch, and conversions see their values. Views of weights are left as they are.
+    Examples are attention masks made from `arange`, position indices and tables of sines. As
+    literals they need no launch, and conversions see their values. Views of weights do not change.
 
     Before:
         ```mlir
@@ -117,7 +117,7 @@ class TorchFoldConstantsPass(Pass):
         Stage `torch`.
 
     Ensures:
-        Stage `torch`. What does not compile for the CPU stays, with a missed remark.
+        Stage `torch`. Ops that do not compile for the CPU stay, with a missed remark.
 
     Errors:
         None.
@@ -146,7 +146,7 @@ class TorchFoldConstantsPass(Pass):
         needed = set(_needed(values))
         ops = [op for op in constants.computed if op in needed]
         # Only here: it loads the code generator and the runtime.
-        from hipgraft.constant_folding import evaluate
+        from hipgraft.transforms.constant_folding import evaluate
 
         try:
             attributes = evaluate(ops, values)

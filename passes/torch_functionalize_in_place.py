@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import PassFailure
-from hipgraft.ir_io import function_blocks
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.torch_builder import aten_name, torch_op
-from hipgraft.torch_legalization.operands import owner
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.io import function_blocks
+from hipgraft.ir.torch_dialect import aten_name, torch_op
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.torch_legalization.operands import owner
 
 _IN_PLACE = re.compile(r"aten\.\w*[a-z0-9]_(\.\w+)?")
 
@@ -23,7 +23,7 @@ _VIEWS = frozenset(
 
 
 def _functional(op: ir.Operation, name: str) -> ir.Value:
-    """The value form of an in-place op; what reads its operand later reads the result."""
+    """The value form of an in-place op; later readers of its operand read the result."""
     target = op.operands[0]
     functional = f"torch.{name.replace('_.', '.', 1).removesuffix('_')}"
     if not op.context.is_registered_operation(functional):
@@ -56,8 +56,8 @@ def _check_unaliased(op: ir.Operation, target: ir.Value) -> None:
 class TorchFunctionalizeInPlacePass(Pass):
     """Replaces in-place ops on value tensors by their value forms.
 
-    A plain import of `torch.export` keeps `x.add_(y)` although its tensors are values. What reads
-    `x` later reads the sum.
+    A plain import of `torch.export` keeps `x.add_(y)` although its tensors are values. Later
+    readers of `x` read the sum.
 
     Before:
         ```mlir

@@ -1,4 +1,4 @@
-"""Rewrites ATen ops that torch-mlir does not know, or decomposes badly, into ones that it knows."""
+"""Rewrites ATen ops that torch-mlir does not know, or decomposes badly, to ops that it knows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import PassFailure
-from hipgraft.ir_io import function_blocks
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.torch_builder import (
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.io import function_blocks
+from hipgraft.ir.torch_dialect import (
     aten_name,
     cast,
     constant_bool,
@@ -21,8 +20,13 @@ from hipgraft.torch_builder import (
     torch_op,
     vtensor_type,
 )
-from hipgraft.torch_legalization.group_norms import group_norm, instance_norm, native_group_norm
-from hipgraft.torch_legalization.operands import (
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.torch_legalization.group_norms import (
+    group_norm,
+    instance_norm,
+    native_group_norm,
+)
+from hipgraft.transforms.torch_legalization.operands import (
     constant,
     extent_of,
     int_operand,
@@ -174,8 +178,8 @@ def _fmod(op: ir.Operation) -> ir.Value | None:
 def _attention(op: ir.Operation) -> ir.Value | None:
     """A mask that selects becomes one that is added, which is what hipDNN's attention takes.
 
-    The masked scores are the lowest finite ones: with infinities a row in which everything is
-    masked is not a number, and so is a tile of it in kernels that keep a running maximum.
+    Masked scores get the lowest finite number. With infinities, a row whose scores are all masked
+    would be NaN, and so would a tile of it in kernels that keep a running maximum.
     """
     operands = list(op.operands)
     mask, element = operands[3], tensor(operands[0])[1]
@@ -251,9 +255,8 @@ def _replacement(op: ir.Operation) -> ir.Value | None:
 class TorchLegalizeOperatorsPass(Pass):
     """Rewrites ATen ops that torch-mlir does not know or decomposes badly.
 
-    Drops assertions and ops that do nothing at inference, expresses group and instance norm as
-    layer norm, and gives ops without a registered form (`aten.diff`, `aten.squeeze.dims`, ...)
-    one.
+    Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
+    norm, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`, ...).
 
     Before:
         ```mlir

@@ -1,4 +1,4 @@
-"""Spells views of dynamic shapes out as what they flatten and what they split."""
+"""Rewrites views of dynamic shapes as a flatten and a split."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import PassFailure
-from hipgraft.ir_io import function_blocks
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.torch_builder import (
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.io import function_blocks
+from hipgraft.ir.torch_dialect import (
     constant_int,
     extents_and_element,
     list_of_ints,
@@ -20,7 +19,8 @@ from hipgraft.torch_builder import (
     torch_op,
     vtensor_type,
 )
-from hipgraft.torch_to_hipdnn.constants import constant_value, is_constant
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _VIEWS = ("torch.aten.reshape", "torch.aten.view")
 _INTEGER_OPS = tuple(f"torch.aten.{name}.int" for name in ("add", "floordiv", "mul", "sub"))
@@ -90,7 +90,7 @@ def _flatten(x: ir.Value, first: int, last: int) -> ir.Value:
 
 
 def _settled(x: ir.Value, dim: int, extents: Sequence[_Extent]) -> list[ir.Value]:
-    """The extents into which dimension `dim` of `x` splits, what is left computed."""
+    """The extents into which dimension `dim` of `x` splits; the extent for -1 is computed."""
     values = [constant_int(one) if isinstance(one, int) else one for one in extents]
     if _REST in extents:
         rest = list(extents).index(_REST)
@@ -116,11 +116,11 @@ def _rewritten(view: ir.Operation, before: Sequence[int | None]) -> ir.Value:
 
 @dataclass(frozen=True)
 class TorchNormalizeViewsPass(Pass):
-    """Spells views of dynamic shapes out as what they flatten and what they split.
+    """Rewrites views of dynamic shapes as a flatten and a split.
 
-    torch-mlir guesses which dimensions a view joins, and guesses wrongly beside a -1. Dimensions
-    that are kept are those of which the ops say so; what is between them becomes one, and is
-    split into extents that are all given.
+    torch-mlir guesses which dimensions a view joins, and guesses wrongly beside a -1. This pass
+    keeps the leading and trailing dimensions that the ops show to be unchanged. It flattens the
+    dimensions between them and splits the result into extents that are all given.
 
     Before:
         ```mlir
@@ -143,7 +143,7 @@ class TorchNormalizeViewsPass(Pass):
         (`torch-scalarize-shapes`).
 
     Ensures:
-        Views of static shapes are left as they are; there are no others.
+        Only views of static shapes are left, and those do not change.
 
     Errors:
         The extents are no `torch.prim.ListConstruct`, or one depends on values of tensors, at the

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from hipgraft.pipelines.hipgraft_torch import HipgraftTorchConfig, build_hipgraft_torch_pipeline
-from hipgraft.registry import PipelineElement
+from hipgraft.passmanager.registry import PipelineElement
+from hipgraft.pipelines import HipgraftConfig, elements
 
 PIPELINE_NAME = "hipgraft-onnx"
 
-# ONNX operators become ATen ops. Their shape operands become constants only after simplification,
-# and legalisation needs static shapes; so nothing is decomposed yet.
-PHASE_ONNX_TO_TORCH: tuple[PipelineElement, ...] = (
-    "func.func(convert-torch-onnx-to-torch)",
-    "torch-function-to-torch-backend-pipeline{decompose-complex-ops=false}",
-)
 
-
-@dataclass(frozen=True)
-class HipgraftOnnxConfig(HipgraftTorchConfig):
-    """Options of `hipgraft-onnx`."""
-
-
-def build_hipgraft_onnx_pipeline(config: HipgraftOnnxConfig) -> Sequence[PipelineElement]:
+def build_hipgraft_onnx_pipeline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     """Compiles an import of ONNX, as `iree-import-onnx` makes it, into a host program.
 
     `hipgraft-compile` also folds shape computations in the ONNX model before it is imported;
     this pipeline takes imports whose shapes are static without that.
     """
-    return [*PHASE_ONNX_TO_TORCH, *build_hipgraft_torch_pipeline(config)]
+    return elements("onnx", config)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipgraft.pass_base import option
-from hipgraft.registry import PipelineElement
+from hipgraft.passmanager.base import option
+from hipgraft.passmanager.registry import PipelineElement
 
 PIPELINE_NAME = "rocmlir-drop-in"
 

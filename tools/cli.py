@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
+import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
@@ -11,24 +12,21 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hipgraft.diagnostic_printer import DiagnosticPrinter
-from hipgraft.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
+from hipgraft.tools import running
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 def run_tool(body: Callable[[], int]) -> int:
     """Runs a tool's body; returns its exit status. Errors and warnings are printed as MLIR's."""
-    try:
+
+    def run() -> int:
         with _warnings_as_diagnostics():
             return body()
-    except HipgraftError as error:
-        DiagnosticPrinter(sys.stderr).print_error(error)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # The reader has gone; Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+
+    return running.run_tool(run)
 
 
 @contextmanager
@@ -118,6 +116,23 @@ def _extents_by_name(flag: str, texts: Sequence[str], separator: str) -> dict[st
 
 
 def _extent(text: str, flag: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise HipgraftError(f"expected a positive number in '{flag}', found '{text}'")
+    if not is_number(text) or int(text) == 0:
+        raise HipgraftError(f"expected a positive number in '{flag}', found '{text[:40]}'")
     return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Returns whether a text is a number of few plain digits: `²` is a digit to Python, too."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def split_flags(text: str, flag: str) -> list[str]:
+    """Returns the words of a flag's value, as a shell splits them.
+
+    Raises:
+        HipgraftError: a quote is not closed.
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise HipgraftError(f"cannot read '{flag}': {str(error).lower()}") from None

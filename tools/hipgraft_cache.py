@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def _list(cache: Cache, flags: argparse.Namespace) -> int:
     for stored in reversed(entries):
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(stored.used))
         facts = _facts(cache, stored)
-        name = f"{facts['name']} for {facts['target']}" if facts else "damaged"
-        print(f"{stored.key[:_SHOWN_DIGITS]}  {stored.size:>9}  {used}  {name}")
+        name = f"{facts.get('name')} for {facts.get('target')}" if facts else "damaged"
+        print(f"{stored.key[:_SHOWN_DIGITS]}  {stored.size:>9}  {used}  {_printable(name)}")
     total = sum(stored.size for stored in entries)
     print(f"{len(entries)} entries, {total} bytes in '{cache.directory}'")
     return 0
@@ -82,11 +82,18 @@ def _show(cache: Cache, flags: argparse.Namespace) -> int:
         entry = cache.load(stored)
     except DamagedEntryError as error:
         raise HipgraftError(f"entry '{stored.key}' is damaged: {error}") from None
+    except OSError as error:
+        raise HipgraftError(f"cannot read '{stored.path}': {error.strerror}") from None
     files = {name: len(data) for name, data in sorted(entry.outcome.artifacts.items())}
     print(json.dumps({**entry.facts, "path": str(stored.path), "files": files}, indent=1))
     if flags.extract:
         _extract(entry.outcome.artifacts, Path(flags.extract))
     return 0
+
+
+def _printable(text: str) -> str:
+    """Escapes what a terminal would take for a command."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _find(cache: Cache, text: str) -> StoredEntry:
@@ -95,7 +102,7 @@ def _find(cache: Cache, text: str) -> StoredEntry:
 
 
 def _extract(files: dict[str, bytes], directory: Path) -> None:
-    from hipgraft import ir_io
+    from hipgraft.ir import io as ir_io
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -115,8 +122,13 @@ def _verify(cache: Cache, flags: argparse.Namespace) -> int:
             cache.load(stored)
         except DamagedEntryError as error:
             damaged += 1
-            print(f"removed {stored.key}: {error}")
-            stored.path.unlink(missing_ok=True)
+            done = "removed" if cache.remove(stored) else "cannot remove"
+            print(f"{done} {stored.key}: {error}")
+        except FileNotFoundError:
+            continue  # another process evicted it
+        except OSError as error:
+            damaged += 1
+            print(f"cannot read {stored.key}: {error.strerror}")
     print(f"{len(entries)} entries, {damaged} damaged")
     return 1 if damaged else 0
 
@@ -124,11 +136,13 @@ def _verify(cache: Cache, flags: argparse.Namespace) -> int:
 def _prune(cache: Cache, flags: argparse.Namespace) -> int:
     evicted = cache.prune(service_flags.parse_size(flags.max_size, "--max-size"))
     print(f"evicted {len(evicted)} entries, {sum(stored.size for stored in evicted)} bytes")
+    if cache.problems:
+        raise HipgraftError(cache.problems[0])
     return 0
 
 
 def _export(cache: Cache, flags: argparse.Namespace) -> int:
-    from hipgraft import ir_io
+    from hipgraft.ir import io as ir_io
 
     chosen = [cache.find(key) for key in flags.key] or cache.entries()
     buffer = io.BytesIO()
@@ -144,12 +158,11 @@ def _import(cache: Cache, flags: argparse.Namespace) -> int:
     from hipgraft.service.entry import DamagedEntryError, Entry
 
     count = 0
-    for name, data in _members(flags.archive):
-        key = Path(name).stem
+    for key, data in _members(flags.archive):
         try:
             cache.put(Entry.from_bytes(data, key))
         except DamagedEntryError as error:
-            reason = f"entry '{name}' is damaged: {error}"
+            reason = f"entry '{key}' is damaged: {error}"
             raise HipgraftError(reason, location=flags.archive) from None
         count += 1
     if cache.problems:
@@ -159,16 +172,37 @@ def _import(cache: Cache, flags: argparse.Namespace) -> int:
 
 
 def _members(path: str) -> Iterator[tuple[str, bytes]]:
+    """Yields keys and entries of what `export` wrote: plain files called after their keys."""
+    from hipgraft.ir.foreign_data import malformed, os_reason
+
     try:
-        with tarfile.open(path) as archive:
+        # Only what is not compressed: its size bounds what is read from it.
+        with (
+            Path(path).open("rb") as file,
+            malformed("archive", path),
+            tarfile.open(fileobj=file, mode="r:") as archive,
+        ):
             for member in archive:
-                file = archive.extractfile(member)
-                if file is not None:
-                    yield member.name, file.read()
-    except OSError as error:
-        raise HipgraftError(f"cannot open archive '{path}': {error.strerror}") from None
-    except tarfile.TarError as error:
-        raise HipgraftError(f"malformed archive: {error}", location=path) from None
+                yield _key(member, path), _contents(archive, member)
+    except (OSError, ValueError) as error:
+        raise HipgraftError(f"cannot open archive '{path}': {os_reason(error)}") from None
+
+
+def _key(member: tarfile.TarInfo, path: str) -> str:
+    from hipgraft.service.entry import MOST_BYTES, is_key
+
+    key = member.name.removesuffix(".zip")
+    if not member.isfile() or member.issparse() or member.name != f"{key}.zip" or not is_key(key):
+        message = f"expected files called KEY.zip, found {member.name[:200]!r}"
+        raise HipgraftError(message, location=path)
+    if member.size > MOST_BYTES:
+        raise HipgraftError(f"entry '{key}' has {member.size} bytes", location=path)
+    return key
+
+
+def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    return b"" if file is None else file.read()
 
 
 def _facts(cache: Cache, stored: StoredEntry) -> dict[str, str]:
@@ -176,7 +210,7 @@ def _facts(cache: Cache, stored: StoredEntry) -> dict[str, str]:
 
     try:
         return cache.load(stored).facts
-    except (DamagedEntryError, FileNotFoundError):
+    except (DamagedEntryError, OSError):
         return {}
 
 

@@ -8,19 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostic_printer import DiagnosticPrinter
-from hipgraft.diagnostics import Diagnostic, HipgraftError, Severity
+from hipgraft.ir.diagnostics import Diagnostic, HipgraftError, Severity
+from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
 from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
 
 if TYPE_CHECKING:
-    from hipgraft.bindings import ir
-    from hipgraft.program import Program
+    from hipgraft.compiler.program import Program
+    from hipgraft.ir.bindings import ir
 
 _FORMS = ("mlir", "bytecode", "bundle", "object")
 _FILES = ("bundle", "object")  # what is written beside others, or has no use on a terminal
 _FEW_DIGITS = 64
-_STAGES = "torch, hipdnn-ops, hipdnn-graphs, hipdnn-executables, hipdnn-buffers, host"
+_STAGES = (
+    "torch, hipdnn-ops, hipdnn-graphs, hipdnn-linalg, hipdnn-executables, hipdnn-buffers, host"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--compile-to", default="", metavar="STAGE", help=f"last stage: {_STAGES}")
     add("--save-temps", default="", metavar="DIR", help="keep each stage and compiler inputs")
+    add("--dump-pass-pipeline", action="store_true", help="print all passes, to stderr")
+    add("--mlir-timing", action="store_true", help="print the time of each pass, to stderr")
     add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
     add("--report", action="store_true", help="print the graphs and what was declined, to stderr")
     add("--stats-json", default="", metavar="FILE", help="write times, counts and figures")
@@ -70,8 +74,9 @@ def _run(flags: argparse.Namespace) -> int:
     if flags.stats_json:
         _check_output(flags.stats_json)
     # Only now: `--help` and wrong flags need no compiler.
-    from hipgraft import ir_io
-    from hipgraft.program import compile
+    from hipgraft.compiler.program import compile
+    from hipgraft.ir import io as ir_io
+    from hipgraft.ir.outputs import together
 
     temps = _Temps(flags)
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
@@ -91,18 +96,19 @@ def _run(flags: argparse.Namespace) -> int:
             service=service,
         )
         statistics = service.statistics
-    _write(compiled, flags)
-    _warn_of_spills(compiled, flags.model)
-    if flags.stats_json:
-        from hipgraft.tools.stats_json import stats_bytes
+    with together():
+        _write(compiled, flags)
+        if flags.stats_json:
+            from hipgraft.tools.stats_json import stats_bytes
 
-        ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
+            ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
+    _warn_of_spills(compiled, flags.model)
     return 0
 
 
 def _check_form(flags: argparse.Namespace) -> None:
     # Only now: `--help` needs no compiler.
-    from hipgraft.parameters import check_format
+    from hipgraft.runtime.parameter_files import check_format
 
     if flags.constants not in ("", "globals", "arguments"):
         check_format(flags.constants)
@@ -127,6 +133,13 @@ def _check_output(path: str) -> None:
         raise HipgraftError(f"cannot open output file '{path}': it is a directory")
 
 
+def _beside(flags: argparse.Namespace) -> bool:
+    """Whether large constants go beside the output: text takes twice their size, and time."""
+    path = Path(flags.output)
+    is_file = flags.output != "-" and (path.is_file() or not path.exists())
+    return flags.emit == "mlir" and not (flags.constants or flags.elide_resources) and is_file
+
+
 class _Temps:
     """Keeps the module of each stage, numbered in order."""
 
@@ -141,7 +154,7 @@ class _Temps:
         return "" if self.directory is None else str(self.directory / "kernels")
 
     def save(self, stage: str, module: ir.Module) -> None:
-        from hipgraft import ir_io
+        from hipgraft.ir import io as ir_io
 
         if self.directory is None:
             return
@@ -166,6 +179,13 @@ def _write(compiled: Program, flags: argparse.Namespace) -> None:
         _write_module(compiled, flags)
     if flags.remarks:
         _print_remarks(compiled)
+    if flags.dump_pass_pipeline:
+        for stage, text in compiled.report.pipelines.items():
+            sys.stderr.write(f"// to stage '{stage}'\n{text}\n")
+    if flags.mlir_timing:
+        from hipgraft.passmanager.statistics import timing_report
+
+        sys.stderr.write(timing_report(compiled.report.passes))
     if flags.report:
         # rich costs a tenth of a second to import.
         from hipgraft.tools.report_table import print_report
@@ -185,21 +205,21 @@ def _warn_of_spills(compiled: Program, model: str) -> None:
 
 
 def _default_constants(compiled: Program, flags: argparse.Namespace) -> str:
-    """Large constants take twice their size in text, and a reader's time."""
     if flags.emit != "mlir" or not compiled.is_host or flags.elide_resources:
         return "globals"
-    if flags.output in ("-", "/dev/null"):
-        return "arguments"
-    return str(Path(flags.output).with_suffix(".safetensors"))
+    return str(Path(flags.output).with_suffix(".safetensors")) if _beside(flags) else "arguments"
 
 
 def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
-    from hipgraft import ir_io
+    from hipgraft.ir import io as ir_io
+    from hipgraft.runtime.parameter_files import check_replaceable
 
     where = flags.constants or _default_constants(compiled, flags)
     moved = 0
     if where != "globals":
         moved = compiled.externalize_constants("" if where == "arguments" else where)
+    if moved and not flags.constants and where != "arguments":
+        check_replaceable(where)
     is_text = flags.emit == "mlir"
     if is_text and not flags.constants and not flags.elide_resources:
         _warn_of_constants(compiled, moved if where == "arguments" else 0, flags.model)
@@ -212,7 +232,7 @@ def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
 
 
 def _elided_digits(flags: argparse.Namespace) -> int | None:
-    from hipgraft.ir_io import MOST_DIGITS
+    from hipgraft.ir.io import MOST_DIGITS
 
     if flags.elide_resources:
         return _FEW_DIGITS
@@ -221,7 +241,7 @@ def _elided_digits(flags: argparse.Namespace) -> int | None:
 
 def _warn_of_constants(compiled: Program, moved: int, model: str) -> None:
     """Tells what the text lacks because nobody said where constants are to be."""
-    from hipgraft import ir_io
+    from hipgraft.ir import io as ir_io
 
     message = ""
     if moved:
@@ -236,7 +256,7 @@ def _warn_of_constants(compiled: Program, moved: int, model: str) -> None:
 
 
 def _print_remarks(compiled: Program) -> None:
-    from hipgraft.reports import remark_diagnostic
+    from hipgraft.passmanager.statistics import remark_diagnostic
 
     printer = DiagnosticPrinter(sys.stderr)
     for remark in compiled.report.remarks:

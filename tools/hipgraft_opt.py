@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
-from hipgraft.bindings import make_context
-from hipgraft.diagnostic_printer import DiagnosticPrinter
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.tools import opt_flags
+from hipgraft.ir.bindings import make_context
+from hipgraft.ir.io import write_output
+from hipgraft.tools import opt_flags, running
 from hipgraft.tools.opt_driver import OptDriver
 from hipgraft.tools.opt_flags import OptFlags
 
@@ -20,20 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: the command line without the program's name; None takes the process's own.
     """
-    try:
-        return _run(opt_flags.parse(sys.argv[1:] if arguments is None else arguments))
-    except HipgraftError as error:
-        DiagnosticPrinter(sys.stderr).print_error(error)
-        return 1
-    except BrokenPipeError:
-        # The reader has gone; Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    given = sys.argv[1:] if arguments is None else arguments
+    return running.run_tool(lambda: _run(opt_flags.parse(given)))
 
 
 def _run(flags: OptFlags) -> int:
     if flags.help is not None or flags.list_passes or flags.version:
-        sys.stdout.write(_about(flags))
+        write_output("-", _about(flags).encode())
         return 0
     return OptDriver(flags, make_context()).run()
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
 from hipgraft.tools.device_failures import tell_failures
 from hipgraft.tools.progress import progress
 from hipgraft.tools.runtimes import RUNTIMES, open_runtime
 
 if TYPE_CHECKING:
-    from hipgraft.bindings import ir
+    from hipgraft.ir.bindings import ir
     from hipgraft.runtime.recording import Tensor
     from hipgraft.runtime.session import Session
     from hipgraft.tools.arrays import Array, Comparison, Given
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
-    from hipgraft.runtime.devices import default_device_name, open_device
+    from hipgraft.runtime.devices.registry import default_device_name, open_device
     from hipgraft.tools import arrays
 
     expected = arrays.read_arrays(flags.expected, "out") if flags.expected else None
@@ -96,8 +96,8 @@ def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> lis
             return _run_session(flags, bundle.load(device), inputs)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
-    from hipgraft.runtime.dynamic import input_tensors
-    from hipgraft.runtime.host_parameters import parameter_arrays
+    from hipgraft.runtime.host_program.dynamic import input_tensors
+    from hipgraft.runtime.host_program.parameters import parameter_arrays
     from hipgraft.runtime.recorder import open_session
 
     directory = Path(flags.model).parent
@@ -138,7 +138,7 @@ def _inputs(
     variants: Mapping[str, Sequence[Tensor]],
     given: Given | None,
 ) -> list[Array]:
-    from hipgraft.runtime.dtypes import numpy_dtype
+    from hipgraft.ir.dtypes import numpy_dtype
     from hipgraft.tools import arrays
 
     signatures = {
@@ -157,7 +157,7 @@ def _inputs(
 def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
     """Returns the program for the device."""
     from hipgraft import frontends
-    from hipgraft.program import compile
+    from hipgraft.compiler.program import compile
 
     module = frontends.read(flags.model, **cli.extents(flags), dynamic=not flags.specialize)
     _check_runnable(frontends.stage_of(module), flags)
@@ -175,7 +175,7 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
 def _default_target(device: Any) -> str:
     """The newest target that the device runs; its own name if there is none, for the error."""
     from hipgraft.codegen.target import known_targets
-    from hipgraft.runtime.architectures import fitting
+    from hipgraft.ir.architectures import fitting
 
     return fitting(device.architecture, known_targets()) or device.architecture
 

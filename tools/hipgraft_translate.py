@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
-    from hipgraft import ir_io
+    from hipgraft.ir import io as ir_io
 
     translate, _ = _TRANSLATIONS[flags.translation]
     ir_io.write_output(flags.output, translate(flags))
@@ -66,7 +66,8 @@ def _import_json(flags: argparse.Namespace) -> bytes:
 
 
 def _import_flatbuffer(flags: argparse.Namespace) -> bytes:
-    from hipgraft import hipdnn_io, ir_io
+    from hipgraft import hipdnn_io
+    from hipgraft.ir import io as ir_io
 
     data = ir_io.read_bytes(flags.input)
     return _module_text(hipdnn_io.read_flatbuffer(data, _name(flags.input)))
@@ -98,8 +99,8 @@ _TRANSLATIONS: dict[str, tuple[Translation, str]] = {
 
 def _module_text(document: GraphDocument) -> bytes:
     from hipgraft import hipdnn_io
-    from hipgraft.bindings import asm
     from hipgraft.hipdnn_io.files import warn
+    from hipgraft.ir.bindings import asm
 
     module = hipdnn_io.import_document(document)
     warn(document)
@@ -108,8 +109,8 @@ def _module_text(document: GraphDocument) -> bytes:
 
 def _exported(flags: argparse.Namespace) -> GraphDocument:
     from hipgraft import hipdnn_io
-    from hipgraft.bindings import make_context
-    from hipgraft.frontends.torch_text import read_mlir
+    from hipgraft.frontends.torch.text import read_mlir
+    from hipgraft.ir.bindings import make_context
 
     module = read_mlir(Path(flags.input), make_context())
     return hipdnn_io.export_graph(hipdnn_io.find_graph(module, flags.graph))

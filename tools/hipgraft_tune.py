@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
 
 if TYPE_CHECKING:
     from hipgraft.codegen.target import Target
-    from hipgraft.service.tuning import Ranking, Score
-    from hipgraft.tuning.database import Database
+    from hipgraft.service.flag_tuning import Ranking, Score
+    from hipgraft.service.tuning.database import Database
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +58,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 def _default_judges(flags: argparse.Namespace) -> str:
     """Returns `timed` where a device is found that runs the kernels of all targets."""
-    from hipgraft.tuning.timed import can_time
+    from hipgraft.service.tuning.timed import can_time
 
     is_timed = all(can_time(target, flags.judge_device) for target in _targets(flags))
     return "timed" if is_timed else "static"
@@ -74,9 +73,9 @@ def _targets(flags: argparse.Namespace) -> list[Target]:
 def _write_database(flags: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from hipgraft.program import compile
+    from hipgraft.compiler.program import compile
     from hipgraft.service import CompileService
-    from hipgraft.tuning.database import Database, read_database
+    from hipgraft.service.tuning.database import Database, read_database
 
     known = read_database(flags.database) if Path(flags.database).exists() else Database()
     search = service_flags.open_search(flags, "full", flags.budget)
@@ -87,7 +86,7 @@ def _write_database(flags: argparse.Namespace) -> int:
                 flags.model,
                 flags.target,
                 compile_to="hipdnn-executables",
-                extra_flags=shlex.split(flags.iree_flags),
+                extra_flags=cli.split_flags(flags.iree_flags, "--iree-flags"),
                 **cli.extents(flags),
                 service=service,
             )
@@ -101,7 +100,7 @@ def _write_database(flags: argparse.Namespace) -> int:
 
 def _keep(path: str, known: Database, found: Database) -> None:
     """Writes a database with what was found, and tells it."""
-    from hipgraft import ir_io
+    from hipgraft.ir import io as ir_io
 
     known.merge(found.entries)
     for entry in found.entries:
@@ -113,12 +112,17 @@ def _keep(path: str, known: Database, found: Database) -> None:
 
 def _write_overrides(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
-    from hipgraft import ir_io
     from hipgraft.codegen.target import TargetKind
-    from hipgraft.program import compile
+    from hipgraft.compiler.program import compile
+    from hipgraft.ir import io as ir_io
     from hipgraft.service import CompileService
-    from hipgraft.service.tuning import default_candidates, overrides_yaml, read_candidates, tune
-    from hipgraft.tuning.judges import make_judges
+    from hipgraft.service.flag_tuning import (
+        default_candidates,
+        overrides_yaml,
+        read_candidates,
+        tune,
+    )
+    from hipgraft.service.tuning.judges import make_judges
 
     targets = _targets(flags)
     judge, *_ = make_judges(flags.judges.split(","), flags.judge_device)
@@ -144,7 +148,7 @@ def _write_overrides(flags: argparse.Namespace) -> int:
                 given or default_candidates(target),
                 service,
                 pattern=flags.graph,
-                extra_flags=shlex.split(flags.iree_flags),
+                extra_flags=cli.split_flags(flags.iree_flags, "--iree-flags"),
                 judge=None if judge.name == "static" else judge,
             )
         ]

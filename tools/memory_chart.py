@@ -9,7 +9,7 @@ from string import ascii_letters, digits
 from rich.console import Console
 from rich.table import Table
 
-from hipgraft.diagnostics import Remark
+from hipgraft.ir.diagnostics import Remark
 
 _ROWS, _COLUMNS = 16, 96
 _NAMES = ascii_letters + digits

@@ -10,17 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipgraft import ir_io, reports, reproducer
-from hipgraft.bindings import ir, passmanager
-from hipgraft.bytecode import to_bytecode
-from hipgraft.diagnostic_printer import DiagnosticPrinter
-from hipgraft.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, diagnostics_to
-from hipgraft.ir_printing import AsmFlags, IrPrinter, PrintWhen
-from hipgraft.pipeline import check_native, resolve, to_text
-from hipgraft.runner import DiagnosticHandler, Instrument, PassRecord, Runner
+from hipgraft.frontends import source
+from hipgraft.ir import io as ir_io
+from hipgraft.ir.bindings import ir, passmanager
+from hipgraft.ir.bytecode import to_bytecode
+from hipgraft.ir.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, diagnostics_to
+from hipgraft.ir.outputs import together
+from hipgraft.passmanager import reproducer, statistics
+from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
+from hipgraft.passmanager.pipeline import check_native, resolve, to_text
+from hipgraft.passmanager.printing import AsmFlags, IrPrinter, PrintWhen
+from hipgraft.passmanager.runner import DiagnosticHandler, Instrument, PassRecord, Runner
+from hipgraft.passmanager.verify_diagnostics import expectations, mismatches
 from hipgraft.tools.opt_flags import OptFlags, UsageError
 from hipgraft.tools.opt_passes import check_names, pipeline_of_flags
-from hipgraft.verify_diagnostics import expectations, mismatches
 
 _SEPARATOR = b"// -----\n"
 
@@ -63,10 +66,13 @@ class OptDriver:
         self._check_flags()
         self._read()
         self.pipeline = self._pipeline_text()
-        results = [self._process(part) for part in self._parts()]
-        succeeded = all(ok for _, ok in results)
-        with self._timed("Output"):
-            self._write([output for output, _ in results], succeeded)
+        with together() as files:
+            results = [self._process(part) for part in self._parts()]
+            succeeded = all(ok for _, ok in results)
+            if not succeeded:
+                files.abandon()  # of passes
+            with self._timed("Output"):
+                self._write([output for output, _ in results], succeeded)
         self._report()
         return 0 if succeeded else 1
 
@@ -140,17 +146,17 @@ class OptDriver:
         with _reporting(self.context, show):
             op = self._parse_part(part)
         if not self.flags.allow_unregistered_dialect:
-            ir_io.check_registered(op.operation)
+            source.check_registered(op.operation)
         return op
 
     def _parse_part(self, part: _Part) -> ir.Module | ir.OpView:
         if self.flags.no_implicit_module:
-            op = ir_io.parse_op("\n" * (part.line - 1) + part.text, self.name, self.context)
+            op = source.parse_op("\n" * (part.line - 1) + part.text, self.name, self.context)
             if op.operation.name != "builtin.module":
                 return op
         if self.flags.split_input_file is None or not self.text:
-            return ir_io.parse_file(self.flags.input, self.data, self.context)
-        return ir_io.parse_chunk(part.text, part.line, self.name, self.context)
+            return source.parse_file(self.flags.input, self.data, self.context)
+        return source.parse_chunk(part.text, part.line, self.name, self.context)
 
     def _run_passes(self, op: ir.Module | ir.OpView, show: DiagnosticHandler) -> None:
         if isinstance(op, ir.Module):
@@ -166,7 +172,7 @@ class OptDriver:
             self.phases.append((record.name, record.seconds))
             if self.flags.remarks == "":
                 for remark in record.state.remarks:
-                    show(reports.remark_diagnostic(remark))
+                    show(statistics.remark_diagnostic(remark))
 
         crash_file = self.flags.mlir_pass_pipeline_crash_reproducer
         return Runner(
@@ -221,7 +227,7 @@ class OptDriver:
         if self.flags.emit_bytecode:
             return to_bytecode(op)
         if self.flags.migraphx_kernel_info:
-            from hipgraft.rock.kernel_info import kernel_infos
+            from hipgraft.integrations.rocmlir.kernel_info import kernel_infos
 
             return "".join(map(str, kernel_infos(op))).encode()
         text = op.get_asm(**self._asm_flags())
@@ -239,13 +245,13 @@ class OptDriver:
 
     def _report(self) -> None:
         if self.flags.remarks:
-            text = reports.remarks_yaml(reports.remarks_of(self.records))
+            text = statistics.remarks_yaml(statistics.remarks_of(self.records))
             ir_io.write_output(self.flags.remarks, text.encode())
         counted = any(record.state.counters for record in self.records)
         if self.flags.mlir_pass_statistics and counted:
-            sys.stderr.write(reports.statistics_report(self.records))
+            sys.stderr.write(statistics.statistics_report(self.records))
         if self.flags.mlir_timing:
-            sys.stderr.write(reports.timing_report(self.phases))
+            sys.stderr.write(statistics.timing_report(self.phases))
 
     @contextmanager
     def _timed(self, name: str) -> Generator[None, None, None]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 
 
 class UsageError(HipgraftError):
@@ -160,7 +160,7 @@ def _convert(name: str, text: str, kind: Any) -> Any:
             raise UsageError(f"for the --{name} option: '{text}' is no boolean; try 0 or 1")
         return text.lower() in ("true", "1")
     if int in get_args(kind):
-        if not text.isdigit():
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
             raise UsageError(f"for the --{name} option: '{text}' is no number")
         return int(text)
     return text

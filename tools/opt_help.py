@@ -10,9 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from hipgraft import pass_options, registry
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.passmanager import options as pass_options
+from hipgraft.passmanager import registry
 from hipgraft.tools.opt_flags import flag_fields
 
 _OVERVIEW = """\
@@ -52,10 +53,21 @@ def _own_passes() -> str:
     lines: list[str] = []
     for title, kind in (("Passes", "pass"), ("Pass Pipelines", "pipeline")):
         lines.append(f"{title}:\n")
-        for name, entry in registry.entries().items():
+        for entry in registry.entries().values():
             if entry.kind == kind:
-                lines += _entry_lines(name)
+                lines += _lines_of(entry)
     return "".join(lines)
+
+
+def _lines_of(entry: registry.Entry) -> list[str]:
+    """What is told of a pass; of one of others that cannot be imported, why it cannot."""
+    try:
+        return list(_entry_lines(entry.name))
+    except Exception as error:
+        if entry.origin == "hipgraft":
+            raise
+        reason = f"cannot be imported from {entry.origin}: {type(error).__name__}: {error}"
+        return [_line(f"  --{entry.name}", " ".join(reason.split()))]
 
 
 def _entry_lines(name: str) -> Iterator[str]:

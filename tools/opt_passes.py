@@ -6,8 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from hipgraft import registry
-from hipgraft.bindings import ir, passmanager
+from hipgraft.ir.bindings import ir, passmanager
+from hipgraft.passmanager import registry
 from hipgraft.tools.opt_flags import PassFlag, UsageError, flag_fields
 
 _RESTRICTED = re.compile(r"restricted to '([^']+)'")

@@ -9,8 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from hipgraft.diagnostics import Remark
-from hipgraft.report import GraphRow, KernelRow, LaunchRow, Report
+from hipgraft.compiler.report import GraphRow, KernelRow, LaunchRow, Report
+from hipgraft.ir.diagnostics import Remark
 from hipgraft.tools.memory_chart import print_plans
 
 _WIDTH_OFF_TERMINAL = 120

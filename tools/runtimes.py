@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from hipgraft.bindings import ir
+    from hipgraft.ir.bindings import ir
     from hipgraft.tools.arrays import Array
 
 RUNTIMES = ("recorded", "interpreter", "jit")
@@ -31,9 +31,9 @@ def open_runtime(name: str, module: ir.Module, device: Any) -> AbstractContextMa
         device: what to run it on.
     """
     if name == "jit":
-        from hipgraft.runtime.jit import Jit
+        from hipgraft.host.jit import Jit
 
         return Jit(module, device)
-    from hipgraft.runtime.interpreter import Executor
+    from hipgraft.runtime.host_program.interpreter import Executor
 
     return Executor(module, device)

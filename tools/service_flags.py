@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipgraft.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.tools import cli
 
 if TYPE_CHECKING:
     from hipgraft.service import Cache, CompileService, Workers
-    from hipgraft.tuning.database import Tuned
-    from hipgraft.tuning.search import Mode, Search
+    from hipgraft.service.tuning.database import Tuned
+    from hipgraft.service.tuning.search import Mode, Search
 
 _SEARCHES = ("none", "default", "full")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -54,10 +54,10 @@ def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
 
 def extra_flags(flags: argparse.Namespace) -> list[str]:
     """Returns the compiler flags that all graphs get."""
-    from hipgraft.service.overrides import tuning_spec_flag
+    from hipgraft.service.override_fields import tuning_spec_flag
 
     spec = [tuning_spec_flag(flags.tuning_spec)] if flags.tuning_spec else []
-    return [*shlex.split(flags.iree_flags), *spec]
+    return [*cli.split_flags(flags.iree_flags, "--iree-flags"), *spec]
 
 
 @contextmanager
@@ -85,9 +85,9 @@ def open_search(flags: argparse.Namespace, mode: Mode, budget: float) -> Search:
     Raises:
         HipgraftError: a database cannot be read, or a judge is not there.
     """
-    from hipgraft.tuning.database import read_database, shipped_database
-    from hipgraft.tuning.judges import make_judges
-    from hipgraft.tuning.search import Search
+    from hipgraft.service.tuning.database import read_database, shipped_database
+    from hipgraft.service.tuning.judges import make_judges
+    from hipgraft.service.tuning.search import Search
 
     database = shipped_database()
     for path in flags.tuning_db:
@@ -117,7 +117,7 @@ def parse_size(text: str, flag: str) -> int:
         HipgraftError: the text has another form.
     """
     number, unit = text.rstrip("KMG"), text[len(text.rstrip("KMG")) :]
-    if not number.isdigit() or unit not in _UNITS:
+    if not cli.is_number(number) or unit not in _UNITS:
         raise HipgraftError(f"expected a size such as 512M or 2G in '{flag}', found '{text}'")
     return int(number) * _UNITS[unit]
 
@@ -154,8 +154,8 @@ def _warn(cache: Cache | None) -> None:
         return
     import sys
 
-    from hipgraft.diagnostic_printer import DiagnosticPrinter
-    from hipgraft.diagnostics import Diagnostic, Severity
+    from hipgraft.ir.diagnostics import Diagnostic, Severity
+    from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
 
     printer = DiagnosticPrinter(sys.stderr)
     for problem in cache.problems:

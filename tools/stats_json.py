@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from hipgraft.report import Report
+from hipgraft.compiler.report import Report
 from hipgraft.service.service import Statistics
 
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024

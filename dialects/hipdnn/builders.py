@@ -1,4 +1,4 @@
-"""Builders of the compute ops; written by tools/gen_dialect_builders.py, not by hand.
+"""Builders of the compute ops; written by `make docs`, not by hand.
 
 Each creates its op at the current insertion point and returns the op's required results.
 Result types that are not given are inferred; a class's `build` makes optional results too.
@@ -10,8 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.bindings import ir
-from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn.ops.batchnorm import (
+    BatchnormBackwardOp,
+    BatchnormInferenceOp,
+    BatchnormInferenceVarianceExtOp,
+    BatchnormOp,
+)
+from hipgraft.dialects.hipdnn.ops.block_scale import BlockScaleDequantizeOp, BlockScaleQuantizeOp
+from hipgraft.dialects.hipdnn.ops.convolution import ConvDgradOp, ConvFpropOp, ConvWgradOp
+from hipgraft.dialects.hipdnn.ops.custom import CustomOp
+from hipgraft.dialects.hipdnn.ops.matmul import MatmulOp
+from hipgraft.dialects.hipdnn.ops.moe import MoeGroupedMatmulBwdOp, MoeGroupedMatmulOp
+from hipgraft.dialects.hipdnn.ops.norms import (
+    LayernormBackwardOp,
+    LayernormOp,
+    RmsnormBackwardOp,
+    RmsnormOp,
+)
+from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
+from hipgraft.dialects.hipdnn.ops.reduction import ReductionOp
+from hipgraft.dialects.hipdnn.ops.resample import ResampleBwdOp, ResampleFwdOp
+from hipgraft.dialects.hipdnn.ops.sdpa import SdpaBackwardOp, SdpaOp
+from hipgraft.ir.bindings import ir
 
 __all__ = [
     "batchnorm",
@@ -54,7 +74,7 @@ def batchnorm(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.BatchnormOp.build(
+    op = BatchnormOp.build(
         x,
         scale,
         bias,
@@ -84,7 +104,7 @@ def batchnorm_backward(
     dbias_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    op = hipdnn.BatchnormBackwardOp.build(
+    op = BatchnormBackwardOp.build(
         dy,
         x,
         scale,
@@ -109,7 +129,7 @@ def batchnorm_inference(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.BatchnormInferenceOp.build(
+    op = BatchnormInferenceOp.build(
         x,
         mean,
         inv_variance,
@@ -134,7 +154,7 @@ def batchnorm_inference_variance_ext(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.BatchnormInferenceVarianceExtOp.build(
+    op = BatchnormInferenceVarianceExtOp.build(
         x,
         mean,
         variance,
@@ -158,7 +178,7 @@ def block_scale_dequantize(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.BlockScaleDequantizeOp.build(
+    op = BlockScaleDequantizeOp.build(
         x,
         scale,
         results={"y": result_type},
@@ -181,7 +201,7 @@ def block_scale_quantize(
     scale_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value]:
-    op = hipdnn.BlockScaleQuantizeOp.build(
+    op = BlockScaleQuantizeOp.build(
         x,
         results={"y": y_type, "scale": scale_type},
         compute_type=compute_type,
@@ -206,7 +226,7 @@ def conv_dgrad(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.ConvDgradOp.build(
+    op = ConvDgradOp.build(
         dy,
         w,
         results={"dx": result_type},
@@ -234,7 +254,7 @@ def conv_fprop(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.ConvFpropOp.build(
+    op = ConvFpropOp.build(
         x,
         w,
         results={"y": result_type},
@@ -262,7 +282,7 @@ def conv_wgrad(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.ConvWgradOp.build(
+    op = ConvWgradOp.build(
         x,
         dy,
         results={"dw": result_type},
@@ -286,7 +306,7 @@ def custom_op(
     output_types: Sequence[ir.Type],
     loc: ir.Location | None = None,
 ) -> list[ir.Value]:
-    op = hipdnn.CustomOp.build(
+    op = CustomOp.build(
         inputs,
         results={"outputs": output_types},
         compute_type=compute_type,
@@ -309,7 +329,7 @@ def layernorm(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.LayernormOp.build(
+    op = LayernormOp.build(
         x,
         scale,
         bias,
@@ -338,7 +358,7 @@ def layernorm_backward(
     dbias_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    op = hipdnn.LayernormBackwardOp.build(
+    op = LayernormBackwardOp.build(
         dy,
         x,
         scale,
@@ -361,7 +381,7 @@ def matmul(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.MatmulOp.build(
+    op = MatmulOp.build(
         a,
         b,
         results={"c": result_type},
@@ -384,7 +404,7 @@ def moe_grouped_matmul(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.MoeGroupedMatmulOp.build(
+    op = MoeGroupedMatmulOp.build(
         token,
         weight,
         first_token_offset,
@@ -408,7 +428,7 @@ def moe_grouped_matmul_bwd(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.MoeGroupedMatmulBwdOp.build(
+    op = MoeGroupedMatmulBwdOp.build(
         doutput,
         token,
         first_token_offset,
@@ -436,7 +456,7 @@ def pointwise(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.PointwiseOp.build(
+    op = PointwiseOp.build(
         in_0,
         in_1,
         in_2,
@@ -464,7 +484,7 @@ def reduction(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.ReductionOp.build(
+    op = ReductionOp.build(
         in_,
         results={"out": result_type},
         compute_type=compute_type,
@@ -490,7 +510,7 @@ def resample_bwd(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.ResampleBwdOp.build(
+    op = ResampleBwdOp.build(
         dy,
         index,
         results={"dx": result_type},
@@ -521,7 +541,7 @@ def resample_fwd(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.ResampleFwdOp.build(
+    op = ResampleFwdOp.build(
         x,
         results={"y": result_type},
         compute_type=compute_type,
@@ -548,7 +568,7 @@ def rmsnorm(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.RmsnormOp.build(
+    op = RmsnormOp.build(
         x,
         scale,
         epsilon,
@@ -572,7 +592,7 @@ def rmsnorm_backward(
     dscale_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value]:
-    op = hipdnn.RmsnormBackwardOp.build(
+    op = RmsnormBackwardOp.build(
         dy,
         x,
         scale,
@@ -624,7 +644,7 @@ def sdpa(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = hipdnn.SdpaOp.build(
+    op = SdpaOp.build(
         q,
         k,
         v,
@@ -698,7 +718,7 @@ def sdpa_backward(
     dv_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    op = hipdnn.SdpaBackwardOp.build(
+    op = SdpaBackwardOp.build(
         q,
         k,
         v,

@@ -1,14 +1,14 @@
-"""The base of containers, and the rules about what is in them and how it hangs together."""
+"""The base of containers, and the rules about their ops and the connections between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional
 from hipgraft.dialects.hipdnn.kinds import INTS, LAYOUTS, STRING
 from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp
+from hipgraft.ir.bindings import ir
 
 _YIELD = "hipdnn.yield"
 _CONSTANTS = ("arith.constant", "torch.constant.", "torch.vtensor.literal")
@@ -16,7 +16,7 @@ _CONNECTORS = ("torch_c.", "torch.prim.ListConstruct")
 
 
 class ContainerOp(HipdnnOp):
-    """What `graph` and `fallback` share.
+    """The common base of `graph` and `fallback`.
 
     Isolated from above; the body's arguments are typed like the operands and `hipdnn.yield`
     like the results. The ops inside are one component, connected through values.
@@ -38,7 +38,7 @@ class ContainerOp(HipdnnOp):
 
     @classmethod
     def computes(cls, name: str) -> bool:
-        """Returns whether an op of this name is one that the container is made for."""
+        """Returns whether an op of this name is one of the container's compute ops."""
         return name in OPS and issubclass(OPS[name], ComputeOp)
 
     @classmethod

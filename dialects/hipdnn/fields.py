@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.kinds import Kind
+from hipgraft.ir.bindings import ir
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Field:
 
 
 class Form(Enum):
-    """What shape a value has to have, where hipDNN fixes it."""
+    """The required shape of a value, where hipDNN fixes it."""
 
     TENSOR = "any"
     SCALAR = "one element"
@@ -71,7 +71,7 @@ class ResultField(ValueField):
 
 
 class FieldOwner(Protocol):
-    """What a field needs of the op that has it; `HipdnnOp` is the one class that is so."""
+    """The interface that a field needs of its op; only `HipdnnOp` has it."""
 
     operation: ir.Operation
 

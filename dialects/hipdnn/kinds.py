@@ -1,4 +1,4 @@
-"""Kinds of attribute: how an attribute of the IR and a Python value stand for each other."""
+"""Kinds of attributes: the conversions between IR attributes and Python values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from hipgraft.bindings import ir
+from hipgraft.ir.bindings import ir
 
 T = TypeVar("T")
 EnumT = TypeVar("EnumT", bound=StrEnum)

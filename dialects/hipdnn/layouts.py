@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.kinds import Layout
 from hipgraft.dialects.hipdnn.op import HipdnnOp
+from hipgraft.ir.bindings import ir
 
 
 def types_text(types: Sequence[ir.Type]) -> str:
@@ -29,7 +29,7 @@ def check_layouts(
         name: name of the attribute.
         layouts: its value.
         types: tensors that the layouts are for.
-        written: whether the tensors are written, so that no two elements may share a place.
+        written: whether the tensors are written, so that no two elements may share an address.
 
     Raises:
         VerifyError: wrong number of layouts, or a layout that does not fit its tensor.

@@ -1,4 +1,4 @@
-"""What each pointwise mode takes and computes."""
+"""The operands and the formula of each pointwise mode."""
 
 from __future__ import annotations
 

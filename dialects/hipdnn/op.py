@@ -18,8 +18,6 @@ from itertools import zip_longest
 from math import prod
 from typing import Any, ClassVar, Self, cast
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import VerifyError, location_text
 from hipgraft.dialects.hipdnn.fields import (
     Arity,
     Attribute,
@@ -32,6 +30,8 @@ from hipgraft.dialects.hipdnn.fields import (
 )
 from hipgraft.dialects.hipdnn.kinds import TYPE
 from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import VerifyError, location_text
 
 OPERAND_SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"

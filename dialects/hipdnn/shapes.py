@@ -7,7 +7,7 @@ from itertools import zip_longest
 from math import prod
 from typing import cast
 
-from hipgraft.bindings import ir
+from hipgraft.ir.bindings import ir
 
 
 def tensor_type(value: ir.Value) -> ir.RankedTensorType:

@@ -1,4 +1,4 @@
-"""Verification: what follows from an op's declaration, then the op's own rules."""
+"""Verification: first the rules from an op's declaration, then the op's own rules."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.hipdnn.fields import Arity, ValueField
 from hipgraft.dialects.hipdnn.kinds import Kind
 from hipgraft.dialects.hipdnn.op import (
@@ -19,6 +17,8 @@ from hipgraft.dialects.hipdnn.op import (
     wrap,
 )
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import VerifyError
 
 _SEGMENTS = (OPERAND_SEGMENTS, RESULT_SEGMENTS)
 
@@ -97,7 +97,7 @@ def _check_declaration(op: HipdnnOp) -> None:
 def _check_values(
     op: HipdnnOp, fields: Sequence[ValueField], counts: Sequence[int], values: Sequence[ir.Value]
 ) -> None:
-    """Checks the values, of which each field holds as many as `counts` says."""
+    """Checks the values of all fields; `counts` has the number of values per field."""
     rest = iter(values)
     for field, count in zip(fields, counts, strict=True):
         for value in islice(rest, count):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.migraphx.operation import AttentionOp, MigraphxOp
 from hipgraft.dialects.migraphx.types import Extent
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import VerifyError
 
 _BODY_OPS = frozenset(
     f"migraphx.{name}"

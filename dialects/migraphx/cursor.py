@@ -1,10 +1,10 @@
-"""Reads MLIR text from left to right, with the place of each error."""
+"""Reads MLIR text from left to right, and locates errors."""
 
 from __future__ import annotations
 
 import re
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)+")
 _OPAQUE = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*')
@@ -53,7 +53,7 @@ class Cursor:
         return self.text[at : at + 1]
 
     def take(self, pattern: re.Pattern[str]) -> str | None:
-        """Consumes what matches next, if anything does."""
+        """Consumes the next text if it matches."""
         start = self.position
         self.skip_blank()
         match = pattern.match(self.text, self.position)

@@ -1,4 +1,4 @@
-"""What lies in memory behind a shaped argument or result: the border of a kernel."""
+"""The physical tensors behind the shaped arguments and results in a kernel's signature."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class MemoryLayout:
 
     Attributes:
         kind: the shaped type.
-        order: logical dimensions as they lie in memory, outermost first.
+        order: logical dimensions in memory order, outermost first.
         shape: extents of the packed tensor, in that order; 1 where a dimension is a broadcast.
     """
 
@@ -25,7 +25,7 @@ class MemoryLayout:
 
     @classmethod
     def of(cls, kind: ShapedType) -> MemoryLayout:
-        """Returns how values of a type lie in memory.
+        """Returns the memory layout of values of a type.
 
         Dimensions are sorted by stride and extent; a stride larger than what lies inside of it
         makes that longer (padding, or a slice of something larger).
@@ -56,7 +56,7 @@ class MemoryLayout:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether some elements share their place in memory."""
+        """Whether some elements share an address."""
         pairs = zip(self.kind.extents, self.kind.steps, strict=True)
         return any(extent > 1 and stride == 0 for extent, stride in pairs)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.migraphx.features import decode_features
 from hipgraft.dialects.migraphx.ops import OPS, OpDef
 from hipgraft.dialects.migraphx.syntax import SEGMENTS
 from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import VerifyError
 
 DIALECT = "migraphx."
 _YIELD = "migraphx.yield"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import diagnostics_to, split_location
 from hipgraft.dialects.migraphx.reader import to_generic
 from hipgraft.dialects.migraphx.verifier import verify
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import diagnostics_to, split_location
 
 
 def parse_module(text: str, line: int, name: str, context: ir.Context) -> ir.Module:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.migraphx.attention_rules import check_attention
 from hipgraft.dialects.migraphx.operation import MigraphxOp
 from hipgraft.dialects.migraphx.types import ShapedType, row_major
+from hipgraft.ir.bindings import ir
 
 _FP4 = "f4E2M1FN"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipgraft.bindings import ir
+from hipgraft.ir.bindings import ir
 
 PREFIX = "!migraphx.shaped"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects.migraphx.operation import MigraphxOp, is_migraphx
 from hipgraft.dialects.migraphx.ops import ANY_FLOAT, ANY_INTEGER, OPS, AttributeKind
 from hipgraft.dialects.migraphx.rules import RULES
 from hipgraft.dialects.migraphx.types import PREFIX, ShapedType, ShapedTypeError
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import VerifyError
 
 _KIND_TEXT: dict[AttributeKind, str] = {
     "int": "64-bit signless integer attribute",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.rewriting import collect
+from hipgraft.ir.bindings import ir
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.passmanager.rewriting import collect
 
 
 @dataclass(frozen=True)

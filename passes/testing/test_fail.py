@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import PassFailure
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.rewriting import collect
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.passmanager.rewriting import collect
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.pass_base import Pass, PassState
+from hipgraft.ir.bindings import ir
+from hipgraft.passmanager.base import Pass, PassState
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.bindings import ir
-from hipgraft.naming import symbol_of
-from hipgraft.pass_base import Pass, PassState, option
-from hipgraft.rewriting import NoMatch, rewrite_each
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.passmanager.rewriting import NoMatch, rewrite_each
 
 
 @dataclass(frozen=True)

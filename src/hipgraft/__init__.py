@@ -12,25 +12,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hipgraft.diagnostics import HipgraftError
-    from hipgraft.program import Program, compile
+    from hipgraft.compiler.program import Program, compile
+    from hipgraft.ir.diagnostics import HipgraftError
     from hipgraft.runtime.bundle import Bundle, load
 
-__all__ = ["Bundle", "HipgraftError", "Program", "compile", "load"]
+    __version__: str
+
+__all__ = ["Bundle", "HipgraftError", "Program", "__version__", "compile", "load"]
 
 _HOMES = {
     "Bundle": "runtime.bundle",
-    "HipgraftError": "diagnostics",
-    "Program": "program",
-    "compile": "program",
+    "HipgraftError": "ir.diagnostics",
+    "Program": "compiler.program",
+    "compile": "compiler.program",
     "load": "runtime.bundle",
 }
 
 
 def __getattr__(name: str) -> Any:
     # The command-line tools import this package too, and start faster without the compiler's API.
+    if name == "__version__":
+        return _version()
     if name not in _HOMES:
         raise AttributeError(f"module 'hipgraft' has no attribute '{name}'")
     from importlib import import_module
 
     return getattr(import_module(f"hipgraft.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hipgraft")
+    except PackageNotFoundError:
+        # A checkout on PYTHONPATH has no metadata.
+        raise AttributeError("hipgraft is not installed, so it has no '__version__'") from None

@@ -6,7 +6,7 @@ import hashlib
 import struct
 from typing import Any
 
-from hipgraft.runtime.host_memory import NullDevice
+from hipgraft.runtime.devices.host_memory import NullDevice
 
 Call = tuple[Any, ...]
 

@@ -9,17 +9,39 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from lowering_cases import Results
 
 os.environ["HIPGRAFT_CACHE_DIR"] = str(Path(__file__).resolve().parents[2] / "build/test-cache")
+
+# The same examples each time, and no limit that a busy machine could exceed.
+settings.register_profile("hipgraft", deadline=None, derandomize=True)
+settings.load_profile("hipgraft")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--random-rounds`."""
     text = "how often the random tests of the lowering draw graphs of each op (default 2)"
     parser.addoption("--random-rounds", type=int, default=2, metavar="N", help=text)
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest) -> Results:
+    """Results of a module's cases, of those alone that are selected."""
+    from lowering_cases import Results
+
+    chosen = [
+        item.callspec.params["case"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+        if "results" in item.fixturenames
+    ]
+    return Results(chosen)
 
 
 @pytest.hookimpl(wrapper=True)

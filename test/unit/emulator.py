@@ -44,7 +44,7 @@ requires_emulator = pytest.mark.skipif(missing_reason() is not None, reason=str(
 
 
 def open_emulator(architecture: str, schedule: str = "seq") -> Any:
-    """Returns an emulated device (the device protocol of `hipgraft.runtime.devices`)."""
+    """Returns an emulated device (the device protocol of `hipgraft.runtime.devices.registry`)."""
     return _emulator_module().EmulatorDevice(architecture, schedule)
 
 

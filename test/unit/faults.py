@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.diagnostics import CodegenError
+from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.service import Outcome, Unit
 
 

@@ -1,9 +1,9 @@
-"""Graphs that are lowered, compiled for the CPU in one module, and run."""
+"""Graphs that are lowered, compiled for the CPU in batches, and run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,14 @@ import iree.runtime as iree_runtime
 import ml_dtypes
 import numpy as np
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.plan import Plan
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir, make_context
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Build = Callable[..., ir.Value | Sequence[ir.Value]]
@@ -53,6 +54,9 @@ _HAL = {
     "f8E8M0FNU": iree_runtime.HalElementType.FLOAT_8_E8M0_FNU,
     "f4E2M1FN": iree_runtime.HalElementType.INT_4,
 }
+
+# Twice as many compile in little less time per case; half as many let `-k` start sooner.
+_BATCH = 16
 
 COVERED: dict[str, list[tuple[str, str, str]]] = {}
 """By the names of the cases that were lowered, each op in it with its mode and element type."""
@@ -184,36 +188,84 @@ def note_fields(op: ir.OpView) -> None:
     names.update(op.operation.attributes)
 
 
-def run_cases(
-    cases: Sequence[Case], lower: Callable[[Case], str] = lower_case
-) -> dict[str, list[Array]]:
-    """Compiles all cases as one module and runs each."""
+class Results(Mapping[str, list[Array]]):
+    """Results by the names of cases, which are compiled and run when they are asked for.
+
+    A batch of cases is compiled as one program, which takes a fraction of the time of a program
+    each. Where a batch does not compile, each of its cases gets a program of its own, so that a
+    case fails alone.
+
+    Args:
+        cases: what may be asked for; neighbours are compiled together.
+        lower: how a case becomes a module with a function `@main`.
+    """
+
+    def __init__(self, cases: Sequence[Case], lower: Callable[[Case], str] = lower_case):
+        self._lower = lower
+        self._cases = {case.name: case for case in cases}
+        batches = [cases[start : start + _BATCH] for start in range(0, len(cases), _BATCH)]
+        self._batches = {case.name: batch for batch in batches for case in batch}
+        self._programs: dict[str, _Program] = {}
+
+    def __getitem__(self, name: str) -> list[Array]:
+        if name not in self._programs:
+            self._compile(name)
+        return self._programs[name].run(self._cases[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def _compile(self, name: str) -> None:
+        batch = self._batches[name]
+        try:
+            program = _Program(batch, self._lower)
+        except Exception:  # whatever it is, one case is to fail by it
+            if len(batch) == 1:
+                raise
+            self._batches.update({case.name: [case] for case in batch})
+            return self._compile(name)
+        self._programs.update(dict.fromkeys((case.name for case in batch), program))
+
+
+class _Program:
+    """Cases compiled as one module and loaded."""
+
+    def __init__(self, cases: Sequence[Case], lower: Callable[[Case], str]):
+        binary = compile_functions({case.name: lower(case) for case in cases})
+        self._config = iree_runtime.Config("local-task")
+        instance = self._config.vm_instance
+        self._module = iree_runtime.VmModule.copy_buffer(instance, binary)
+        modules = [*self._config.default_vm_modules, self._module]
+        self._context = iree_runtime.VmContext(instance, modules=modules)
+
+    def run(self, case: Case) -> list[Array]:
+        arguments = iree_runtime.VmVariantList(len(case.inputs))
+        for value, shape in zip(case.inputs, physical_shapes(case), strict=True):
+            arguments.push_ref(_buffer_view(self._config.device, value.reshape(shape)))
+        results = iree_runtime.VmVariantList(len(case.expected))
+        self._context.invoke(self._module.lookup_function(case.name), arguments, results)
+        views = [
+            results.get_as_object(position, iree_runtime.HalBufferView)
+            for position in range(len(case.expected))
+        ]
+        return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
+
+
+def compile_functions(modules: dict[str, str]) -> bytes:
+    """Compiles modules of one function `@main` each as one, in which they have other names."""
     functions: list[str] = []
-    for case in cases:
-        body = re.fullmatch(r"module \{\n(.*)\}\n", lower(case), re.DOTALL)
+    for name, text in modules.items():
+        body = re.fullmatch(r"module \{\n(.*)\}\n", text, re.DOTALL)
         assert body is not None
-        functions.append(body.group(1).replace("@main", f"@{case.name}", 1))
-    text = "module @cases {\n" + "".join(functions) + "}\n"
+        functions.append(body.group(1).replace("@main", f"@{name}", 1))
     session = get_session(Target.parse("cpu").iree_flags)
-    binary = session.compile_to_vmfb(session.parse(text))
-    config = iree_runtime.Config("local-task")
-    module = iree_runtime.VmModule.copy_buffer(config.vm_instance, binary)
-    modules = [*config.default_vm_modules, module]
-    context = iree_runtime.VmContext(config.vm_instance, modules=modules)
-    return {case.name: _call(config, context, module, case) for case in cases}
-
-
-def _call(config: Any, context: Any, module: Any, case: Case) -> list[Array]:
-    arguments = iree_runtime.VmVariantList(len(case.inputs))
-    for value, shape in zip(case.inputs, physical_shapes(case), strict=True):
-        arguments.push_ref(_buffer_view(config.device, value.reshape(shape)))
-    results = iree_runtime.VmVariantList(len(case.expected))
-    context.invoke(module.lookup_function(case.name), arguments, results)
-    views = [
-        results.get_as_object(position, iree_runtime.HalBufferView)
-        for position in range(len(case.expected))
-    ]
-    return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
+    module = session.parse("module @cases {\n" + "".join(functions) + "}\n")
+    session.run(module, compile_to="executable-targets")
+    expand_conversions(module)
+    return session.compile_to_vmfb(module, compile_from="executable-targets")
 
 
 def physical_shapes(case: Case) -> list[tuple[int, ...]]:

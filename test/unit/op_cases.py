@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from lowering_cases import DTYPES, Array, Case, tensor_type
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn import HipdnnOp
 from hipgraft.dialects.hipdnn.fields import Arity
+from hipgraft.ir.bindings import ir
 
 
 def uniform(

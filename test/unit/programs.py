@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.pass_base import Pass, PassState
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.passmanager.base import Pass, PassState
 
 
 @cache

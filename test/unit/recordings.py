@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hipgraft.runtime.host_memory import NullDevice
+from hipgraft.runtime.devices.host_memory import NullDevice
 from hipgraft.runtime.recording import Buffer, Copy, Fill, Pointer, Recording, Tensor
 
 ARCHITECTURE = "gfx942"

@@ -16,12 +16,14 @@ from recordings import WEIGHTS, copying_program
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.runtime.bundle import write_bundle
-from hipgraft.runtime.kernel_recording import kernel_recording
+from hipgraft.runtime.host_program.kernel_recording import kernel_recording
 from hipgraft.runtime.recording import Buffer, Copy, Fill, Launch, Pointer, Tensor
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "cuda_models.py"
 DEVICE = """
-from hipgraft.runtime.host_memory import NullDevice
+from hipgraft.runtime.devices.host_memory import NullDevice
 
 def open_null():
     return NullDevice("gfx942")

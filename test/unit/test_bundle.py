@@ -14,7 +14,7 @@ from programs import build_program, run_passes, uniform
 from recordings import WEIGHTS, FailingDevice, copying_program, open_null
 
 import hipgraft
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.bundle import Bundle, is_bundle, write_bundle
 from hipgraft.runtime.recorder import record
 
@@ -147,7 +147,7 @@ for each in (device, f"trace:{device}", "trace:gfx942"):
 """
     device = path.with_name("device.py")
     device.write_text(
-        "from hipgraft.runtime.host_memory import NullDevice\n"
+        "from hipgraft.runtime.devices.host_memory import NullDevice\n"
         "def open_null():\n    return NullDevice('gfx942')\n"
     )
     subprocess.run([sys.executable, "-c", code, path, f"{device}:open_null"], check=True)

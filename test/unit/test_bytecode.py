@@ -7,9 +7,9 @@ import mmap
 import numpy as np
 import pytest
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.bytecode import parse_bytecode, to_bytecode
-from hipgraft.runtime.elements import resource_bytes
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.bytecode import parse_bytecode, to_bytecode
+from hipgraft.ir.resources import resource_bytes
 
 # As PyTorch's exports have it: a resource begins with its alignment.
 _MODULE = """

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import container_key, find_containers
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.service import Cache, CompileService
 
 GRAPH = """

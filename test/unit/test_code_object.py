@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from hipgraft.codegen.code_object import (
+from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
+from hipgraft.codegen.objects.code_object import (
     CodeObject,
     KernelArgument,
     KernelInfo,
     check_dispatch,
     extract_code_objects,
 )
-from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError
+from hipgraft.ir.diagnostics import CodegenError
 
 MATMUL = """
 func.func @main(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> {

@@ -8,11 +8,11 @@ import pytest
 from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Array
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import ir, make_context
 
 random = np.random.default_rng(11)
 

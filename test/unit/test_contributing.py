@@ -1,14 +1,19 @@
-"""The pass that docs/contributing.md walks through works, as a plug-in of another package."""
+"""The pass and the lowering alternative that CONTRIBUTING.md walks through work."""
 
 import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lowering_cases import Results, lower_case
+from test_lowering_contractions import matmul_case
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/contributing.md"
+from hipgraft.codegen.lowering.context import VARIANTS
+
+PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 TOOLS = {
     "hipgraft-opt": f"{sys.executable} -m hipgraft.tools.hipgraft_opt",
     "FileCheck": f"{Path(sys.executable).parent / 'filecheck'}",
@@ -59,3 +64,20 @@ def test_example_does_what_its_test_says(plugin: Path, number: int):
 
 def test_all_run_lines_are_run():
     assert len(run_lines()) == 3
+
+
+def test_example_alternative_computes_the_product(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(VARIANTS, "hipdnn.matmul", dict(VARIANTS["hipdnn.matmul"]))
+    exec(block("alternative"), {"__name__": "example"})
+    case = replace(
+        matmul_case("example", (2, 9, 7), (2, 7, 5)), plan="hipdnn.matmul=transposed-product"
+    )
+    assert lower_case(case) != lower_case(replace(case, plan="usual"))
+    case.check(Results([case])[case.name])
+
+
+def test_example_alternative_leaves_wide_products_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(VARIANTS, "hipdnn.matmul", dict(VARIANTS["hipdnn.matmul"]))
+    exec(block("alternative"), {"__name__": "example"})
+    case = replace(matmul_case("wide", (5, 7), (7, 9)), plan="hipdnn.matmul=transposed-product")
+    assert lower_case(case) == lower_case(replace(case, plan="usual"))

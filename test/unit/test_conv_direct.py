@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from emulator import requires_emulator
-from lowering_cases import Array, Case, lower_case, run_cases
+from lowering_cases import Case, Results, lower_case
 from test_lowering_contractions import conv_case
 from test_variants import check_on_gpu_code
 
@@ -27,13 +27,8 @@ COPIED = [
 CASES = [replace(case, name=f"direct_{case.name}", target="gfx942") for case in (*DIRECT, *COPIED)]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_on_the_cpu(case: Case, results: dict[str, list[Array]]) -> None:
+def test_on_the_cpu(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

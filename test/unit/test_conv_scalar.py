@@ -11,10 +11,10 @@ from lowering_cases import Case, lower_case
 from test_lowering_contractions import conv_case, gradient_cases
 from test_variants import check_on_gpu_code
 
-from hipgraft.codegen.lowering.scalar_tiles import Loop, tile_info, unrolled, width
+from hipgraft.codegen.lowering.matmul.scalar_tiles import Loop, tile_info, unrolled, width
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedJudge
 
 GFX1100 = Target.parse("gfx1100")
 ONE, TWO = [1, 1], [2, 2]

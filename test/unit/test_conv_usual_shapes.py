@@ -10,7 +10,7 @@ from lowering_cases import Case, lower_case
 from test_lowering_contractions import conv_case, gradient_cases
 from test_variants import check_on_gpu_code
 
-from hipgraft.codegen.entry import WHOLE_REDUCTIONS
+from hipgraft.codegen.iree.entry import WHOLE_REDUCTIONS
 
 ONE, TWO = [1, 1], [2, 2]
 

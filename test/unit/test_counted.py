@@ -9,23 +9,24 @@ import pytest
 from emulator import emulator_directory, requires_emulator
 from lowering_cases import tensor_type
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import container_key, container_text
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.plan import USUAL
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.service.service import CompileService, Request
-from hipgraft.tuning.counted import Count, CountedJudge
-from hipgraft.tuning.plans import Choices
-from hipgraft.tuning.search import Search
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.service.request import Request
+from hipgraft.service.service import CompileService
+from hipgraft.service.tuning.counted import Count, CountedJudge
+from hipgraft.service.tuning.plans import Choices
+from hipgraft.service.tuning.search import Search
 
 GFX942 = Target.parse("gfx942")
 GFX1100 = Target.parse("gfx1100")
 
 _ALIVE: list[ir.Module] = []  # an operation does not keep its module
 
-pytestmark = requires_emulator
+pytestmark = [pytest.mark.slow, requires_emulator]
 
 
 def graph(

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import find_containers
 from hipgraft.codegen.kernel import Dispatch
 from hipgraft.codegen.provider import compile_container, compile_text
 from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import ir, make_context
 
 SM_80 = Target.parse("sm_80")
 PRODUCT = """
@@ -174,10 +174,10 @@ def test_norms_read_rows_in_one_piece(strides: str, launches: int) -> None:
 def test_own_tiles_stand_in_for_those_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     text = product(128, 768, 768, "f32", "f32")
     tiled = launch(text)
-    monkeypatch.setattr("hipgraft.codegen.cuda_tiles._FEWEST_ROWS", 1000)
+    monkeypatch.setattr("hipgraft.codegen.iree.cuda_tiles._FEWEST_ROWS", 1000)
     own = launch(text)
     monkeypatch.undo()
-    monkeypatch.setattr("hipgraft.codegen.cuda_tiles.compilation_info", broken_info)
+    monkeypatch.setattr("hipgraft.codegen.iree.cuda_tiles.compilation_info", broken_info)
     assert launch(text) == own != tiled
 
 

@@ -1,6 +1,6 @@
 """What is generated from the op classes is current."""
 
-from hipgraft.tools import gen_dialect_builders, gen_dialect_docs
+from hipgraft.tools.dev import gen_dialect_builders, gen_dialect_docs
 
 
 def test_reference_page_is_current():

@@ -7,11 +7,11 @@ import numpy as np
 import onnx
 import pytest
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import VerifyError
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, required
 from hipgraft.dialects.hipdnn.kinds import INT
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import VerifyError
 
 
 @pytest.fixture

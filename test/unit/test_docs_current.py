@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hipgraft import pass_options, registry
-from hipgraft.tools import gen_docs
+from hipgraft.passmanager import options as pass_options
+from hipgraft.passmanager import registry
+from hipgraft.tools.dev import gen_docs
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

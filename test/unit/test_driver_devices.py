@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.borders import DeviceArray
-from hipgraft.runtime.cuda import CudaDevice
-from hipgraft.runtime.driver import DriverDevice
-from hipgraft.runtime.hip import HipDevice
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.boundary import DeviceArray
+from hipgraft.runtime.devices.cuda import CudaDevice
+from hipgraft.runtime.devices.driver import DriverDevice
+from hipgraft.runtime.devices.hip import HipDevice
 from hipgraft.runtime.recording import Buffer, Copy, Fill, Launch, Pointer, Recording, Tensor
 from hipgraft.runtime.session import Session
 

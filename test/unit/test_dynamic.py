@@ -22,17 +22,19 @@ from onnx_models import (
 
 import hipgraft
 from hipgraft import frontends
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.host.jit import Jit
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.devices import open_device
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.recorder import record_variants
 from hipgraft.service import CompileService
 from hipgraft.service.cache import Cache
 from hipgraft.service.processes import ProcessWorkers
 from hipgraft.tools import hipgraft_compile, hipgraft_run
+
+pytestmark = pytest.mark.slow
 
 
 def reference(model: Path, given: list[Array]) -> Array:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 from emulator import open_emulator, requires_emulator
 from programs import build_program, run_passes, uniform
 
-from hipgraft.bindings import ir
+from hipgraft.host.jit import Jit
+from hipgraft.ir.bindings import ir
 from hipgraft.runtime import run_module
 from hipgraft.runtime.devices import open_device
-from hipgraft.runtime.jit import Jit
 
-pytestmark = requires_emulator
+pytestmark = [pytest.mark.slow, requires_emulator]
 
 ARCHITECTURES = ("gfx942", "gfx1100")
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from recordings import FailingDevice
 
-from hipgraft.program import Program, compile
+from hipgraft.compiler.program import Program, compile
+from hipgraft.host.jit import Jit
 from hipgraft.runtime.bundle import Bundle
 from hipgraft.runtime.devices import open_device
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
-from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.devices.protocols import Device
+from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.session import Session
 from hipgraft.tools import hipgraft_run
 
@@ -117,7 +117,7 @@ def test_the_tool_tells_what_a_device_of_others_raises(
 
 def test_device_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_device.py").write_text(
-        "from hipgraft.runtime.host_memory import NullDevice\n\n\n"
+        "from hipgraft.runtime.devices.host_memory import NullDevice\n\n\n"
         "def open_mine(architecture: str = 'gfx942') -> NullDevice:\n"
         "    return NullDevice(architecture)\n"
     )

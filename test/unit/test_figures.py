@@ -12,7 +12,12 @@ import pytest
 from test_code_object import INFO
 from test_provider import CHAIN, MATMUL
 
-from hipgraft.codegen.figures import KernelFigures, kernel_figures, largest_figures, occupancy
+from hipgraft.codegen.objects.resource_stats import (
+    KernelFigures,
+    kernel_figures,
+    largest_figures,
+    occupancy,
+)
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target, known_targets
 

@@ -6,10 +6,10 @@ import yaml
 from test_service import graph
 from test_timed import SlowDevice
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.service import CompileService
-from hipgraft.service.tuning import (
+from hipgraft.service.flag_tuning import (
     Candidate,
     Ranking,
     Score,
@@ -17,8 +17,8 @@ from hipgraft.service.tuning import (
     overrides_yaml,
     tune,
 )
-from hipgraft.tuning.judges import Judge, Verdict
-from hipgraft.tuning.timed import TimedJudge
+from hipgraft.service.tuning.timed import TimedJudge
+from hipgraft.service.tuning.verdict import Judge, Verdict
 
 GFX942 = Target.parse("gfx942")
 NARROW = Candidate("narrow", ("--iree-input-demote-f32-to-f16",))

@@ -5,8 +5,8 @@ import pytest
 
 import hipgraft
 from hipgraft import frontends
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
 
 IN_PLACE = """\
 func.func @main(%x: !torch.vtensor<[4],f32>, %y: !torch.vtensor<[4],f32>)

@@ -11,11 +11,11 @@ import pytest
 from hipdnn_graphs import GRAPHS, graph, node, pointwise, scalar, tensor, uids
 
 from hipgraft import hipdnn_io
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.dialects import hipdnn
 from hipgraft.hipdnn_io.forms import FORMS
 from hipgraft.hipdnn_io.schema import SCHEMA
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
 
 CONTEXT = make_context()
 

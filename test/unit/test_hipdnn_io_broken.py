@@ -10,8 +10,8 @@ import pytest
 from hipdnn_graphs import GRAPHS
 
 from hipgraft import hipdnn_io
-from hipgraft.bindings import make_context
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.bindings import make_context
+from hipgraft.ir.diagnostics import HipgraftError
 
 CONTEXT = make_context()
 MATMUL = "node 'node' (MatmulAttributes)"
@@ -177,7 +177,7 @@ def test_broken_graph_is_refused(name: str, change: Any, message: str):
     ("text", "message"),
     [
         ('{"nodes": [9223372036854775808]}', "integer 9223372036854775808 has more than 64 bits"),
-        ("[" * 100_000, "invalid JSON: nested too deeply"),
+        ("[" * 100_000, "malformed JSON: it is nested too deeply"),
     ],
 )
 def test_what_python_cannot_read_is_refused(text: str, message: str):

@@ -27,7 +27,7 @@ from oracle import tensors as oracle
 from oracle.gradients import gradient
 
 from hipgraft import hipdnn_io
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
 from hipgraft.runtime import run_module
 
 EPSILON = 1e-5

@@ -28,7 +28,7 @@ from oracle import tensors as oracle
 from oracle.attention import attend
 
 from hipgraft import frontends, hipdnn_io
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
 from hipgraft.runtime import run_module
 
 INPUTS = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs"

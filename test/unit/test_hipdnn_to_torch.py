@@ -16,14 +16,14 @@ import test_lowering_moe as moe
 import test_lowering_pointwise as pointwise
 import test_lowering_reductions as reductions
 import test_lowering_resample as resample
-from lowering_cases import Array, Case, build_graph, run_cases
+from lowering_cases import Case, Results, build_graph
 from programs import run_passes
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.hipdnn_to_torch import FORMS
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.transforms.hipdnn_to_torch import FORMS
 
 MODULES = (
     attention, block_scale, contractions, gradients, moe, pointwise, reductions, resample
@@ -85,7 +85,7 @@ def as_torch(case: Case) -> tuple[str, list[str]]:
 
 
 @cache
-def results(module: str) -> dict[str, list[Array]]:
+def results(module: str) -> Results:
     """Compiles all cases of a module at once."""
     cases = [case for name, case in CASES.items() if name.startswith(f"{module}-")]
 
@@ -94,7 +94,7 @@ def results(module: str) -> dict[str, list[Array]]:
         assert not reasons
         return text
 
-    return run_cases(cases, lower)
+    return Results(cases, lower)
 
 
 @pytest.mark.parametrize("name", CASES)

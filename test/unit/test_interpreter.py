@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from programs import build_program, run_passes, uniform
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.codegen.code_object import KernelArgument, KernelInfo
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.codegen.objects.code_object import KernelArgument, KernelInfo
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.resources import global_bytes
 from hipgraft.runtime import run_module
-from hipgraft.runtime.cpu import CpuDevice
-from hipgraft.runtime.devices import Device, TypedMemory, open_device
-from hipgraft.runtime.elements import global_bytes
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.kernels import pack_kernarg
+from hipgraft.runtime.devices.cpu import CpuDevice
+from hipgraft.runtime.devices.registry import Device, TypedMemory, open_device
+from hipgraft.runtime.host_program.interpreter import Executor
+from hipgraft.runtime.host_program.kernels import pack_kernarg
 
 
 class HostMemoryDevice(CpuDevice):
@@ -301,7 +301,7 @@ def test_cpu_reports_the_runtime_s_errors() -> None:
 
 
 FACTORY = """
-from hipgraft.runtime.cpu import CpuDevice
+from hipgraft.runtime.devices.cpu import CpuDevice
 
 def good():
     return CpuDevice()
@@ -315,7 +315,7 @@ def test_devices_are_opened_by_file_and_by_module(tmp_path: Path) -> None:
     path = tmp_path / "device.py"
     path.write_text(FACTORY)
     assert isinstance(open_device(f"{path}:good"), Device)
-    assert isinstance(open_device("hipgraft.runtime.cpu:CpuDevice"), CpuDevice)
+    assert isinstance(open_device("hipgraft.runtime.devices.cpu:CpuDevice"), CpuDevice)
     assert isinstance(open_device("cpu"), CpuDevice)
 
 
@@ -325,7 +325,7 @@ def test_devices_are_opened_by_file_and_by_module(tmp_path: Path) -> None:
         ("gpu", "unknown device 'gpu'; expected cpu"),
         ("missing.py:make", "device file 'missing.py' does not exist"),
         ("no.such.module:make", "device module 'no.such.module' cannot be imported"),
-        ("hipgraft.runtime.cpu:nothing", "has no function 'nothing'"),
+        ("hipgraft.runtime.devices.cpu:nothing", "has no function 'nothing'"),
         ("FILE:bad", "it lacks allocate, architecture, close"),
     ],
 )

@@ -15,19 +15,19 @@ from emulator import open_emulator, requires_emulator
 from programs import build_program, run_passes, uniform
 from recordings import FailingDevice
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.host_lowering import LoweredHost, lower_host, write_object
-from hipgraft.object_header import object_header
+from hipgraft.host.jit import Jit
+from hipgraft.host.lowering import LoweredHost, lower_host, write_object
+from hipgraft.host.object_header import object_header
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passes.hipgraft_externalize_constants import HipgraftExternalizeConstantsPass
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.host_parameters import parameter_arrays
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
-from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.devices.protocols import Device
+from hipgraft.runtime.devices.trace import TraceDevice
+from hipgraft.runtime.host_program.interpreter import Executor
+from hipgraft.runtime.host_program.parameters import parameter_arrays
 from hipgraft.runtime.recorder import record
 from hipgraft.runtime.session import Session
-from hipgraft.runtime.trace import TraceDevice
 
 HOST = """
 memref.global "private" constant @w : memref<4xf32> = dense<[1.0, 2.0, 3.0, 4.0]>

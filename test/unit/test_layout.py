@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lowering_cases import Array, Case, lower_case, run_cases
+from lowering_cases import Array, Case, Results, lower_case
 
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.dialects import hipdnn
@@ -115,13 +115,8 @@ READS = [read_case(name, view) for name, view in VIEWS.items() if view.shape]
 WRITES = [write_case(name, VIEWS[name]) for name in RESULTS]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases([*READS, *WRITES])
-
-
 @pytest.mark.parametrize("case", [*READS, *WRITES], ids=lambda case: case.name)
-def test_kernel(case: Case, results: dict[str, list[Array]]) -> None:
+def test_kernel(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

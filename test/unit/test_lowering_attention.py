@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import DTYPES, Array, Case, run_cases
+from lowering_cases import DTYPES, Array, Case, Results
 from op_cases import op_case, uniform, wide
 from oracle.attention import alibi, attend
 from oracle.gradients import gradient
@@ -408,11 +408,6 @@ def test_known_random_words() -> None:
     assert words == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_attention(case: Case, results: dict[str, list[Array]]) -> None:
+def test_attention(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import DTYPES, Array, Case, run_cases, tensor_type
+from lowering_cases import DTYPES, Array, Case, Results, tensor_type
 from op_cases import op_case, uniform
 from oracle.block_scale import quantize, repeat_blocks
 
@@ -188,11 +188,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_block_scale(case: Case, results: dict[str, list[Array]]) -> None:
+def test_block_scale(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import DTYPES, Array, Case, lower_case, run_cases, tensor_type
+from lowering_cases import DTYPES, Array, Case, Results, lower_case, tensor_type
 from oracle.tensors import conv, conv_gradients
 
 from hipgraft.dialects import hipdnn
@@ -297,13 +297,8 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_contraction(case: Case, results: dict[str, list[Array]]) -> None:
+def test_contraction(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from lowering_cases import Case, lower_case
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError
 from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError
 
 # Negates the first operand and adds the second: extents known, unknown, and on builtin tensors.
 TYPED = """

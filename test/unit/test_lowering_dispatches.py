@@ -11,14 +11,14 @@ import pytest
 from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Case, lower_case, splat, tensor_type
 
-from hipgraft.bindings import asm, ir, make_context
-from hipgraft.codegen.iree_session import get_session
+from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.kernel import Dispatch
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import asm, ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
 
 Build = Callable[..., Any]
 

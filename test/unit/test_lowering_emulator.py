@@ -23,7 +23,7 @@ from lowering_cases import DTYPES, Case, from_memory, lower_case, physical_shape
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 
-pytestmark = requires_emulator
+pytestmark = [pytest.mark.slow, requires_emulator]
 
 _ALL = {
     case.name: case

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import CodegenError
 
 SDPA = """
 "hipdnn.graph"(%q, %q, %q) ({{

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from lowering_cases import Array, Case, run_cases
+from lowering_cases import Array, Case, Results
 from op_cases import op_case, uniform, wide
 from oracle.gradients import gradient
 from oracle.tensors import layernorm, rmsnorm
@@ -125,11 +125,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_gradient(case: Case, results: dict[str, list[Array]]) -> None:
+def test_gradient(case: Case, results: Results) -> None:
     case.check(results[case.name])

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import Array, Case, lower_case, run_cases
+from lowering_cases import Array, Case, Results, lower_case
 from op_cases import op_case, uniform
 from oracle.moe import grouped_matmul, weight_gradient
 
-from hipgraft.codegen.matrix_code import count_matrix_instructions
+from hipgraft.codegen.objects.matrix_code import count_matrix_instructions
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
@@ -154,11 +154,6 @@ def test_tiles_use_matrix_instructions(architecture: str) -> None:
     assert sum(counts.values()) > 0
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_experts(case: Case, results: dict[str, list[Array]]) -> None:
+def test_experts(case: Case, results: Results) -> None:
     case.check(results[case.name])

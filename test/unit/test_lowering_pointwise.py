@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator import emulator_directory, requires_emulator, run_kernel
-from lowering_cases import DTYPES, Array, Case, lower_case, run_cases, tensor_type
+from lowering_cases import DTYPES, Array, Case, Results, lower_case, tensor_type
 from oracle.pointwise import MODES
 
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedJudge
 
 # Absolute and relative, of the compute type's rounding and of the result's.
 TOLERANCE = {"f64": 1e-7, "f32": 1e-5, "f16": 1e-3, "bf16": 1e-2, "i32": 0, "i64": 0, "i8": 0}
@@ -210,13 +210,8 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_pointwise(case: Case, results: dict[str, list[Array]]) -> None:
+def test_pointwise(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

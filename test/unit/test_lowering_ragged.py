@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import DTYPES, Array, Case, lower_case, run_cases
+from lowering_cases import DTYPES, Array, Case, Results, lower_case
 from op_cases import op_case, uniform, wide
 from oracle.attention import attend
 from oracle.gradients import gradient
@@ -266,13 +266,8 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_ragged(case: Case, results: dict[str, list[Array]]) -> None:
+def test_ragged(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

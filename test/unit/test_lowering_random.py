@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import Phase, given, settings
-from lowering_cases import Case, run_cases
+from lowering_cases import Case, Results
 from random_graphs import FAMILIES, graphs
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -21,7 +23,7 @@ def test_random_graphs(family: str, request: pytest.FixtureRequest) -> None:
         phases=[Phase.generate],
     )
     def check(cases: list[Case]) -> None:
-        results = run_cases(cases)
+        results = Results(cases)
         for case in cases:
             case.check(results[case.name])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import DTYPES, Array, Case, lower_case, run_cases, splat, tensor_type
+from lowering_cases import DTYPES, Array, Case, Results, lower_case, splat, tensor_type
 from oracle.tensors import layernorm, pool, reduce, rmsnorm, sdpa, visible
 
 from hipgraft.dialects import hipdnn
@@ -387,13 +387,8 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_reduction(case: Case, results: dict[str, list[Array]]) -> None:
+def test_reduction(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

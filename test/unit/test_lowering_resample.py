@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowering_cases import Array, Case, run_cases
+from lowering_cases import Case, Results
 from op_cases import op_case, uniform
 from oracle.resample import Resampling
 
@@ -133,11 +133,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_resample(case: Case, results: dict[str, list[Array]]) -> None:
+def test_resample(case: Case, results: Results) -> None:
     case.check(results[case.name])

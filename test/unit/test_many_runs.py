@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hipgraft.program import compile
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
+from hipgraft.compiler.program import compile
+from hipgraft.host.jit import Jit
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.session import Session
 
 MODEL = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
@@ -21,7 +21,7 @@ STATM = Path("/proc/self/statm")
 PAGE = 4  # KiB
 ALLOWED = 2048  # KiB: a fifth of a KiB in each of 10,000 runs
 
-pytestmark = pytest.mark.skipif(not STATM.exists(), reason="no /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not STATM.exists(), reason="no /proc")]
 
 
 def resident() -> int:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hipgraft.runtime.memory_plan import Interval, MemoryPlan, plan_memory
+from hipgraft.transforms.memory_plan import Interval, MemoryPlan, plan_memory
 
 
 def overlaps(intervals: list[Interval], plan: MemoryPlan) -> list[tuple[int, int]]:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from programs import build_program, compiled, run_passes
 
-from hipgraft.bindings import gpu_d, ir
-from hipgraft.codegen.code_object import CodeObject
 from hipgraft.codegen.kernel import Dispatch, variants
-from hipgraft.host_builder import HostBuilder, Region
-from hipgraft.host_lowering import lower_host
+from hipgraft.codegen.objects.code_object import CodeObject
+from hipgraft.host.lowering import lower_host
+from hipgraft.ir.bindings import gpu_d, ir
+from hipgraft.ir.upstream import PHASE_HOST_TO_LLVM
 from hipgraft.passes.hipdnn_merge import HipdnnMergePass
-from hipgraft.upstream import PHASE_HOST_TO_LLVM
+from hipgraft.transforms.host_builder import HostBuilder, Region
 
 SUM = """
 func.func @main(%x: tensor<65536xf32>) -> tensor<f32> {

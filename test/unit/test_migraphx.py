@@ -18,13 +18,14 @@ import pytest
 from emulator import open_emulator, requires_emulator
 from oracle import migraphx as oracle
 
-from hipgraft import frontends, program
-from hipgraft.bindings import gpu_d, ir, make_context
-from hipgraft.codegen.code_object import CodeObject
+from hipgraft import frontends
+from hipgraft.codegen.objects.code_object import CodeObject
+from hipgraft.compiler import program
 from hipgraft.dialects import migraphx
+from hipgraft.ir.bindings import gpu_d, ir, make_context
 from hipgraft.passes.migraphx_iree_gen import MigraphxIreeGenPass
 from hipgraft.passes.rock_iree_merge import RockIreeMergePass
-from hipgraft.runner import Runner
+from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime import run_module
 from hipgraft.runtime.devices import open_device
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import iree.runtime as iree_runtime
@@ -13,10 +15,16 @@ import onnx
 import pytest
 from onnx import helper
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.parameters import Parameter, ParameterFile, write_parameters
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
+from hipgraft.frontends import read
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.io import write_output
+from hipgraft.ir.outputs import together
+from hipgraft.runtime.host_program.parameters import parameter_arrays
+from hipgraft.runtime.parameter_files import Parameter, ParameterFile, write_parameters
 from hipgraft.runtime.recording import Tensor
+from hipgraft.tools import hipgraft_compile
 
 FLOAT = onnx.TensorProto.FLOAT
 ARRAYS = {
@@ -40,7 +48,9 @@ def by_definition(path: Path) -> dict[str, np.ndarray]:
     (length,) = struct.unpack_from("<Q", data)
     kinds = {"F32": np.float32, "I8": np.int8, "F16": np.float16}
     found = {}
-    for name, entry in json.loads(data[8 : 8 + length]).items():
+    table = json.loads(data[8 : 8 + length])
+    assert len(table.pop("__metadata__")["hipgraft.digest"]) == 64
+    for name, entry in table.items():
         first, end = entry["data_offsets"]
         raw = data[8 + length + first : 8 + length + end]
         found[name] = np.frombuffer(raw, kinds[entry["dtype"]]).reshape(entry["shape"])
@@ -55,14 +65,15 @@ def by_iree(path: Path) -> dict[str, np.ndarray]:
         .view(ARRAYS[name].dtype)
         .reshape(ARRAYS[name].shape)
         for name, entry in index.items()
+        if name in ARRAYS
     }
 
 
 def test_safetensors_by_two_readers(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     write_parameters(path, parameters())
-    for read in (by_definition, by_iree):
-        found = read(path)
+    for reader in (by_definition, by_iree):
+        found = reader(path)
         assert found.keys() == ARRAYS.keys()
         for name, array in ARRAYS.items():
             np.testing.assert_array_equal(found[name], array)
@@ -97,7 +108,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         ParameterFile(tmp_path / "none.irpa")
     for suffix in (".safetensors", ".irpa"):
         (tmp_path / f"bad{suffix}").write_bytes(b"\xff" * 100)
-        with pytest.raises(HipgraftError, match="damaged"):
+        with pytest.raises(HipgraftError, match="malformed parameter file"):
             ParameterFile(tmp_path / f"bad{suffix}")
     whole = tmp_path / "cut.safetensors"
     write_parameters(whole, parameters())
@@ -205,3 +216,128 @@ def test_external_data_that_is_refused(
     onnx.save(model, path)
     with pytest.raises(HipgraftError, match=f"external data is missing or invalid: .*{message}"):
         compile(path, "gfx942")
+
+
+WEIGHTED = """
+module {{
+  func.func @main(%x: !torch.vtensor<[2,128],f32>) -> !torch.vtensor<[2,128],f32> {{
+    %w = torch.vtensor.literal(dense_resource<w> : tensor<128x128xf32>)
+      : !torch.vtensor<[128,128],f32>
+    %b = torch.vtensor.literal(dense_resource<b> : tensor<128xf32>) : !torch.vtensor<[128],f32>
+    %0 = torch.aten.mm %x, %w
+      : !torch.vtensor<[2,128],f32>, !torch.vtensor<[128,128],f32> -> !torch.vtensor<[2,128],f32>
+    %one = torch.constant.int 1
+    %1 = torch.aten.add.Tensor %0, %b, %one
+      : !torch.vtensor<[2,128],f32>, !torch.vtensor<[128],f32>, !torch.int
+      -> !torch.vtensor<[2,128],f32>
+    return %1 : !torch.vtensor<[2,128],f32>
+  }}
+}}
+{{-# dialect_resources: {{ builtin: {{ b: "0x04000000{digits}",
+                                           w: "0x04000000{more}" }} }} #-}}
+"""
+
+
+def weighted(path: Path, value: float) -> Path:
+    bits = struct.pack("<f", value).hex()
+    path.write_text(WEIGHTED.format(digits=bits * 128, more=bits * 128**2))
+    return path
+
+
+def test_parameters_of_another_program_are_refused(tmp_path: Path) -> None:
+    for name, value in (("one", 1.5), ("two", 2.5)):
+        model = weighted(tmp_path / f"{name}-model.mlir", value)
+        output = str(tmp_path / f"{name}.mlir")
+        assert hipgraft_compile.main([str(model), "--target=gfx942", "-q", f"-o={output}"]) == 0
+    one = read(tmp_path / "one.mlir")
+    assert parameter_arrays(one, "gfx942", tmp_path)[0].ravel()[0] == 1.5
+    (tmp_path / "two.safetensors").replace(tmp_path / "one.safetensors")
+    with pytest.raises(HipgraftError, match="not those that the program was written with"):
+        parameter_arrays(one, "gfx942", tmp_path)
+
+
+@pytest.mark.parametrize("place", ["../w.safetensors", "/elsewhere/w.safetensors", "a/w.irpa"])
+def test_parameters_elsewhere_are_refused(tmp_path: Path, place: str) -> None:
+    model = weighted(tmp_path / "model.mlir", 1.0)
+    assert hipgraft_compile.main([str(model), "-q", "-o", str(tmp_path / "out.mlir")]) == 0
+    module = read(tmp_path / "out.mlir")
+    with module.context:
+        module.operation.attributes["hipgraft.parameters"] = ir.StringAttr.get(place)
+    with pytest.raises(HipgraftError, match="expected the name of a file beside the program"):
+        parameter_arrays(module, "gfx942", tmp_path)
+
+
+@pytest.mark.parametrize("flag", ["--stats-json={folder}/full", "--emit=bytecode"])
+def test_outputs_appear_together_or_not_at_all(
+    tmp_path: Path, flag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "net.mlir"
+    command = ["-q", "--constants", str(tmp_path / "net.safetensors"), "-o", str(output)]
+    assert hipgraft_compile.main([str(weighted(tmp_path / "a.mlir", 1.0)), *command]) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    model = str(weighted(tmp_path / "b.mlir", 2.0))
+    (tmp_path / "b.mlir").rename(tmp_path.parent / "b.mlir")
+    model = str(tmp_path.parent / "b.mlir")
+
+    def fail(*arguments: object) -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    # What is written last fails.
+    monkeypatch.setattr("hipgraft.tools.stats_json.stats_bytes", fail)
+    monkeypatch.setattr("hipgraft.ir.io.ir.Operation.write_bytecode", fail, raising=False)
+    flags = [flag.format(folder=tmp_path)]
+    with suppress(OSError):
+        assert hipgraft_compile.main([model, *flags, *command]) == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("emit", ["mlir", "object"])
+def test_a_parameter_file_of_others_is_not_replaced(
+    tmp_path: Path, emit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = weighted(tmp_path / "model.mlir", 1.0)
+    weights = tmp_path / "net.safetensors"
+    whole = b"\x02\0\0\0\0\0\0\0{}"
+    for content in (whole, b"mine"):
+        weights.write_bytes(content)
+        command = [str(model), "-q", f"--emit={emit}", "-o", str(tmp_path / "net.mlir")]
+        assert hipgraft_compile.main(command) == 1
+        assert "was not written by hipgraft" in capsys.readouterr().err
+        assert weights.read_bytes() == content
+        assert not (tmp_path / "net.mlir").exists()
+    weights.unlink()
+    for _ in range(2):
+        assert hipgraft_compile.main(command) == 0
+    assert ParameterFile(weights).digest
+
+
+def test_a_rename_that_fails_takes_back_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("old")
+    renamed = Path.replace
+
+    def fail(path: Path, target: Path) -> Path:
+        if target.name == "c":
+            raise OSError(errno.EIO, "bus error")
+        return renamed(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+
+    def write_all() -> None:
+        with together():
+            for name in "abc":
+                write_output(str(tmp_path / name), b"new")
+
+    with pytest.raises(HipgraftError, match="cannot open output file"):
+        write_all()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old"}
+
+
+def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
+    for data in (b"one", b"two"):
+        write_output(str(tmp_path / "link"), data)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "folder" / "file").read_bytes() == data

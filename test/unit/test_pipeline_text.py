@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipgraft import pass_options
-from hipgraft.diagnostics import PipelineParseError
+from hipgraft.ir.diagnostics import PipelineParseError
 from hipgraft.passes.testing.test_rename_functions import TestRenameFunctionsPass as RenamePass
-from hipgraft.pipeline import resolve, to_text
-from hipgraft.pipeline_text import (
+from hipgraft.passmanager import options as pass_options
+from hipgraft.passmanager.pipeline import resolve, to_text
+from hipgraft.passmanager.text import (
     NestNode,
     PassNode,
     merge_nests,

@@ -11,13 +11,13 @@ from onnx import helper
 from onnx_models import save
 from test_service import graph
 
-from hipgraft.bindings import asm
-from hipgraft.diagnostics import CodegenError
-from hipgraft.frontends import onnx_import
-from hipgraft.program import Program, compile
-from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, unit
-from hipgraft.tuning.database import Database, Tuned
-from hipgraft.tuning.search import Search
+from hipgraft.compiler.program import Program, compile
+from hipgraft.frontends.onnx import importer
+from hipgraft.ir.bindings import asm
+from hipgraft.ir.diagnostics import CodegenError
+from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, in_process
+from hipgraft.service.tuning.database import Database, Tuned
+from hipgraft.service.tuning.search import Search
 
 _TUNED = Tuned("0" * 64, "gfx942", "3.13.0", "one", "usual", "static", {})
 
@@ -102,7 +102,7 @@ def test_what_cannot_be_read_is_compiled_anew(
     weighted: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No memory is sure to have an alignment as large as this."""
-    monkeypatch.setattr(onnx_import, "RESOURCE_ALIGNMENT", 1 << 20)
+    monkeypatch.setattr(importer, "RESOURCE_ALIGNMENT", 1 << 20)
     cold = counting.compile(weighted)
     again = counting.compile(weighted)
     assert not counting.was_found
@@ -154,12 +154,12 @@ def test_extents_count(tmp_path: Path, counting: Counting) -> None:
     check_each_counts(model, counting, [{**one, "compile_to": "hipdnn-ops"} for one in variations])
 
 
-@pytest.mark.parametrize("ingredient", ["package_version", "host_identity"])
+@pytest.mark.parametrize("ingredient", ["package_version", "cpu_identity"])
 def test_what_compiles_counts(
     ingredient: str, model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting.compile(model, target="cpu")
-    monkeypatch.setattr(f"hipgraft.program_cache.{ingredient}", lambda: "other")
+    monkeypatch.setattr(f"hipgraft.compiler.program_cache.{ingredient}", lambda: "other")
     counting.compile(model, target="cpu")
     assert not counting.was_found
 
@@ -181,7 +181,7 @@ def test_data_in_other_files_is_read_each_time(weighted: Path, counting: Countin
 def test_large_programs_are_not_kept(
     model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hipgraft.program_cache._MOST_BYTES", model.stat().st_size)
+    monkeypatch.setattr("hipgraft.compiler.program_cache._MOST_BYTES", model.stat().st_size)
     for _ in range(2):
         counting.compile(model)
         assert not counting.was_found
@@ -209,14 +209,14 @@ def test_intermediate_files_are_made_each_time(model: Path, counting: Counting) 
 def test_what_a_crash_spoiled_is_not_kept(
     model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = unit.compile_unit
+    real = in_process.compile_unit
 
     def crash(work: Unit) -> Outcome:
         return Outcome(error=CodegenError("crashed"), permanent=False)
 
-    monkeypatch.setattr(unit, "compile_unit", crash)
+    monkeypatch.setattr(in_process, "compile_unit", crash)
     counting.compile(model, compile_to="hipdnn-executables")
-    monkeypatch.setattr(unit, "compile_unit", real)
+    monkeypatch.setattr(in_process, "compile_unit", real)
     program = counting.compile(model, compile_to="hipdnn-executables")
     assert not counting.was_found
     assert len(program.report.executables) == 1

@@ -8,19 +8,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import msgpack
+import msgspec
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 from emulator import requires_emulator, run_kernel
 
-from hipgraft.bindings import make_context
-from hipgraft.codegen.code_object import CodeObject, check_dispatch
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel
+from hipgraft.codegen.objects.code_object import CodeObject, check_dispatch
+from hipgraft.codegen.objects.ptx import parse_ptx
 from hipgraft.codegen.provider import SaveTemps, compile_text
-from hipgraft.codegen.ptx import parse_ptx
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.ir.bindings import make_context
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
 ARCHITECTURES = ("gfx942", "gfx1100")
 
@@ -323,7 +323,7 @@ def test_compiling_unattended_makes_the_same_code() -> None:
     """In a process of its own, because sessions of this one have started with threads."""
     script = (
         "import sys\n"
-        "from hipgraft.codegen.iree_session import compile_unattended\n"
+        "from hipgraft.codegen.iree.session import compile_unattended\n"
         "compile_unattended()\n"
         "from hipgraft.codegen.provider import compile_text\n"
         "from hipgraft.codegen.target import Target\n"
@@ -340,7 +340,7 @@ def test_note_has_no_access_qualifiers_and_is_read_by_others() -> None:
     (data,) = compile_for(MATVEC, "gfx942").objects
     sections = [s for s in ELFFile(io.BytesIO(data)).iter_sections() if s.name == ".note"]
     (note,) = sections[0].iter_notes()
-    (kernel,) = msgpack.unpackb(note["n_desc"])["amdhsa.kernels"]
+    (kernel,) = msgspec.msgpack.decode(note["n_desc"])["amdhsa.kernels"]
     explicit = [arg for arg in kernel[".args"] if not arg[".value_kind"].startswith("hidden_")]
     assert len(explicit) == 3
     assert not [name for arg in kernel[".args"] for name in arg if "access" in name]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hipgraft import registry
-from hipgraft.contracts import CONTRACTS
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.pass_base import Pass
-from hipgraft.registry import Entry
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.passmanager import registry
+from hipgraft.passmanager.base import Pass
+from hipgraft.passmanager.contracts import CONTRACTS
+from hipgraft.passmanager.registry import Entry
 
 
 def test_files_are_passes_and_pipelines():
@@ -44,7 +44,7 @@ def test_stages_of_passes_exist(name: str):
 def test_finding_imports_nothing():
     script = (
         "import sys\n"
-        "from hipgraft import registry\n"
+        "from hipgraft.passmanager import registry\n"
         "registry.entries()\n"
         "loaded = [m for m in sys.modules if m.startswith(('hipgraft.passes.', 'iree'))]\n"
         "sys.exit(str(loaded) if loaded else 0)\n"
@@ -65,7 +65,7 @@ def test_two_of_one_name_are_an_error_that_names_both(monkeypatch: pytest.Monkey
 
 _PLUGIN = """\
 from dataclasses import dataclass
-from hipgraft.pass_base import Pass
+from hipgraft.passmanager.base import Pass
 
 @dataclass(frozen=True)
 class OtherPass(Pass):

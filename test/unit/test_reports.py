@@ -6,8 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipgraft.diagnostics import Remark, RemarkKind, split_location
-from hipgraft.reports import remarks_yaml, timing_report
+from hipgraft.ir.diagnostics import Remark, RemarkKind, split_location
+from hipgraft.passmanager.statistics import remarks_yaml, timing_report
 
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from hipgraft.bindings import ir, make_context, rewrite
-from hipgraft.diagnostics import PassFailure, RemarkKind
-from hipgraft.pass_base import PassState
-from hipgraft.rewriting import NoMatch, collect, rewrite_each, rewrite_greedily
+from hipgraft.ir.bindings import ir, make_context, rewrite
+from hipgraft.ir.diagnostics import PassFailure, RemarkKind
+from hipgraft.passmanager.base import PassState
+from hipgraft.passmanager.rewriting import NoMatch, collect, rewrite_each, rewrite_greedily
 
 _TEXT = """\
 func.func @f(%x: i32, %y: i32) -> (i32, i32) {

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from emulator import open_emulator, requires_emulator
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.dialects import migraphx
-from hipgraft.host_lowering import lower_host
+from hipgraft.host.jit import Jit
+from hipgraft.host.lowering import lower_host
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.passes.migraphx_iree_gen import MigraphxIreeGenPass
 from hipgraft.passes.rock_iree_merge import RockIreeMergePass
-from hipgraft.runner import Runner
+from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime import run_module
-from hipgraft.runtime.jit import Jit
 
 CHIP = "gfx942"
 

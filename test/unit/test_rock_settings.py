@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.rock.arch import Architecture
-from hipgraft.rock.settings import Settings
+from hipgraft.integrations.rocmlir.arch import Architecture
+from hipgraft.integrations.rocmlir.settings import Settings
+from hipgraft.ir.diagnostics import HipgraftError
 
 
 @pytest.mark.parametrize(

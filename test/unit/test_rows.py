@@ -11,13 +11,13 @@ from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Case, lower_case, tensor_type
 from test_lowering_reductions import layernorm_case, reduction_case, rmsnorm_case
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.tuning.static import StaticJudge
-from hipgraft.tuning.work import GraphWork
+from hipgraft.ir.bindings import ir
+from hipgraft.service.tuning.static import StaticJudge
+from hipgraft.service.tuning.work import GraphWork
 
 random = np.random.default_rng(3)
 

@@ -8,18 +8,18 @@ from typing import ClassVar
 
 import pytest
 
-from hipgraft import reproducer
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import (
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import (
     Diagnostic,
     PassFailure,
     PipelineParseError,
     Severity,
     VerifyError,
 )
-from hipgraft.pass_base import Pass, PassState
-from hipgraft.pipeline import Step
-from hipgraft.runner import Instrument, Runner
+from hipgraft.passmanager import reproducer
+from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.passmanager.pipeline import Step
+from hipgraft.passmanager.runner import Instrument, Runner
 
 _TEXT = """\
 func.func @f(%x: i32) -> (i32, i32) {

@@ -11,10 +11,12 @@ from call_log import Call, CallLog
 from onnx_models import attend_inputs, save_attend
 
 import hipgraft
-from hipgraft.bindings import ir
-from hipgraft.runtime import borders
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
+from hipgraft.host.jit import Jit
+from hipgraft.ir.bindings import ir
+from hipgraft.runtime import boundary
+from hipgraft.runtime.host_program.interpreter import Executor
+
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "resnet50_bn_tiny.onnx"
@@ -44,7 +46,7 @@ def check(program: hipgraft.Program, inputs: Sequence[Sequence[np.ndarray]]) -> 
 def zeros(program: hipgraft.Program) -> list[list[np.ndarray]]:
     """Inputs of each variant."""
     variants = [one.inputs for one in program.recordings(TARGET)]
-    return [[np.zeros_like(borders.empty(tensor)) for tensor in tensors] for tensors in variants]
+    return [[np.zeros_like(boundary.empty(tensor)) for tensor in tensors] for tensors in variants]
 
 
 @pytest.mark.parametrize(

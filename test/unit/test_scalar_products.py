@@ -14,7 +14,7 @@ from lowering_cases import DTYPES, Case, lower_case, tensor_type
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedJudge
 
 # Rows, columns and depth, after those of a batch: several tiles and lanes, few rows, prime extents.
 SHAPES = [(100, 120, 40), (44, 40, 56), (18, 56, 40), (197, 120, 24), (2, 3, 50, 40, 50)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.codegen.constant_fills import fills
+from hipgraft.codegen.iree.constant_fills import fills
+from hipgraft.codegen.iree.schedule import Schedule, read_schedule
+from hipgraft.codegen.iree.static_values import StaticValues
+from hipgraft.codegen.iree.step_rewrites import protect_operands, write_results_directly
 from hipgraft.codegen.kernel import Binding, Copy, Dispatch, Fill, Step
-from hipgraft.codegen.schedule import Schedule, read_schedule
-from hipgraft.codegen.static_values import StaticValues
-from hipgraft.codegen.step_rewrites import protect_operands, write_results_directly
-from hipgraft.diagnostics import CodegenError
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import CodegenError
 
 EXECUTABLE = """
 #layout = #hal.pipeline.layout<constants = 2, bindings = [

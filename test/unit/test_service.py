@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.kernel import Kernel, variants
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 from hipgraft.passes.hipdnn_compile import HipdnnCompilePass
-from hipgraft.runner import Runner
+from hipgraft.passmanager.runner import Runner
 from hipgraft.service import (
     Cache,
     CompileService,
@@ -31,7 +31,7 @@ from hipgraft.service import (
     Unit,
     use_service,
 )
-from hipgraft.service.unit import OnStart
+from hipgraft.service.job import OnStart
 
 RELU = '"hipdnn.pointwise"(%{x}) {{mode = "relu_fwd", operandSegmentSizes = array<i32: 1, 0, 0>}}'
 TYPE = "tensor<{n}xf32>"

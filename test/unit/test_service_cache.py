@@ -10,15 +10,23 @@ from pathlib import Path
 import pytest
 
 from hipgraft.codegen.kernel import Binding, Copy, Dispatch, Fill, Kernel
-from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError
+from hipgraft.codegen.target import CPU_VARIABLE, Target
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 from hipgraft.service import Cache, Outcome, keys
 from hipgraft.service.entry import Entry
 
+PTX = b"""
+.target sm_80
+.visible .entry main_dispatch_0(
+  .param .u64 .ptr p0, .param .u64 .ptr p1, .param .u32 p2, .param .u32 p3
+)
+{ ret; }
+"""
+
 KERNEL = Kernel(
-    target="gfx942",
-    format="hsaco",
-    objects=(b"\x7fELF one", b"\x7fELF two"),
+    target="sm_80",
+    format="ptx",
+    objects=(b".target sm_80\n", PTX),
     workspace_size=128,
     steps=(
         Fill(2, 0, 64, 0, 4),
@@ -39,7 +47,7 @@ KERNEL = Kernel(
 def entry(key: str, *, size: int = 10) -> Entry:
     artifacts = {
         "input.mlir": os.urandom(size),
-        **{f"{index}.hsaco": data for index, data in enumerate(KERNEL.objects)},
+        **{f"{index}.ptx": data for index, data in enumerate(KERNEL.objects)},
     }
     outcome = Outcome(kernel=KERNEL, artifacts=artifacts, seconds=0.5)
     return Entry(key, {"name": "g", "seconds": 0.5}, outcome)
@@ -60,7 +68,7 @@ def test_kernel_comes_back_as_it_was(cache: Cache) -> None:
     assert found is not None
     assert found.outcome.kernel == KERNEL
     assert found.outcome.cached
-    assert set(found.outcome.artifacts) == {"input.mlir", "0.hsaco", "1.hsaco"}
+    assert set(found.outcome.artifacts) == {"input.mlir", "0.ptx", "1.ptx"}
     assert cache.get(key(2)) is None
     assert not cache.problems
 
@@ -80,9 +88,9 @@ def test_entry_is_an_archive_that_anybody_reads(cache: Cache) -> None:
     (stored,) = cache.entries()
     with zipfile.ZipFile(stored.path) as archive:
         assert archive.testzip() is None
-        names = {"entry.json", "kernel.json", "input.mlir", "0.hsaco", "1.hsaco"}
+        names = {"entry.json", "kernel.json", "input.mlir", "0.ptx", "1.ptx"}
         assert set(archive.namelist()) == names
-        assert archive.read("0.hsaco") == KERNEL.objects[0]
+        assert archive.read("0.ptx") == KERNEL.objects[0]
 
 
 def test_no_damage_goes_unnoticed(cache: Cache) -> None:
@@ -195,7 +203,11 @@ def test_key_depends_on_each_ingredient(monkeypatch: pytest.MonkeyPatch, tmp_pat
     found.add(keys.cache_key("graph", Target.parse("cpu"), FLAGS))
     monkeypatch.setattr(keys, "host_identity", lambda: "other")
     found.add(keys.cache_key("graph", Target.parse("cpu"), FLAGS))
-    assert len(found) == 12
+    monkeypatch.setenv(CPU_VARIABLE, "x86-64-v3")
+    found.add(keys.cache_key("graph", Target.parse("cpu"), FLAGS))
+    monkeypatch.setattr(keys, "host_identity", lambda: "a third")
+    found.add(keys.cache_key("graph", Target.parse("cpu"), FLAGS))
+    assert len(found) == 13
 
 
 def test_key_does_not_depend_on_a_file_s_name(tmp_path: Path) -> None:

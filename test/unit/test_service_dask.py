@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from test_service import compiled, graph
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service import CompileService, connect_executor
+
+pytestmark = pytest.mark.slow
 
 distributed = pytest.importorskip("distributed")
 

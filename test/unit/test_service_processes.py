@@ -14,7 +14,7 @@ from faults import misbehave
 
 from hipgraft.codegen.target import Target
 from hipgraft.service import Outcome, ProcessWorkers, Unit
-from hipgraft.service.unit import compile_unit
+from hipgraft.service.in_process import compile_unit
 
 MEMORY = 400 << 20
 

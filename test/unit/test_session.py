@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from recordings import WEIGHTS, FailingDevice, copying_program, open_null
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.borders import DeviceArray
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.boundary import DeviceArray
 from hipgraft.runtime.recording import Copy, Pointer, Recording, Tensor
 from hipgraft.runtime.session import Session
 

@@ -10,9 +10,9 @@ from hipgraft.codegen.canonical import container_key, find_containers
 from hipgraft.codegen.lowering.context import VARIANTS
 from hipgraft.codegen.plan import Plan
 from hipgraft.service.keys import compiler_version
-from hipgraft.tools.gen_tuning_database import ARCHITECTURES, model_names, outlined
-from hipgraft.tuning.database import shipped_database
-from hipgraft.tuning.work import graph_work
+from hipgraft.service.tuning.database import shipped_database
+from hipgraft.service.tuning.work import graph_work
+from hipgraft.tools.dev.gen_tuning_database import ARCHITECTURES, model_names, outlined
 
 # The others take many seconds to import.
 MODELS = ("resnet50_f16", "whisper_base_encoder")
@@ -31,13 +31,13 @@ def contractions(model: str) -> dict[str, bool]:
 def test_its_entries_are_hit(model: str) -> None:
     named = {entry.graph for entry in ENTRIES if entry.name.startswith(f"{model}/")}
     assert named
-    assert named - contractions(model).keys() == set(), "run tools/gen_tuning_database.py"
+    assert named - contractions(model).keys() == set(), "run tools/dev/gen_tuning_database.py"
 
 
 def test_it_knows_most_contractions_of_resnet50() -> None:
     known = {entry.graph for entry in ENTRIES if entry.target == "gfx942"}
     wanted = {key for key, contracts in contractions("resnet50_f16").items() if contracts}
-    assert len(wanted & known) >= 0.8 * len(wanted), "run tools/gen_tuning_database.py"
+    assert len(wanted & known) >= 0.8 * len(wanted), "run tools/dev/gen_tuning_database.py"
 
 
 def test_it_is_for_the_models_architectures_and_compiler_of_the_generator() -> None:

@@ -15,15 +15,17 @@ from onnx_models import ATTEND_WEIGHTS, Array, attend_inputs, save_attend
 
 import hipgraft
 from hipgraft import frontends
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.host_lowering import lower_host, write_object
-from hipgraft.object_header import object_header
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
+from hipgraft.host.jit import Jit
+from hipgraft.host.lowering import lower_host, write_object
+from hipgraft.host.object_header import object_header
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.session import Session
 from hipgraft.tools import hipgraft_compile, hipgraft_run
+
+pytestmark = pytest.mark.slow
 
 rng = np.random.default_rng(7)
 BATCHES, LENGTHS = (1, 3), (5, 2)  # the largest is neither the first nor the last
@@ -60,7 +62,7 @@ def test_every_combination_runs_on_the_cpu(model: Path, tmp_path: Path) -> None:
 
 
 def open_cpu() -> Any:
-    from hipgraft.runtime.cpu import CpuDevice
+    from hipgraft.runtime.devices.cpu import CpuDevice
 
     return CpuDevice()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import find_containers
+from hipgraft.compiler.program import compile
 from hipgraft.dialects import hipdnn
-from hipgraft.program import compile
-from hipgraft.splitting import can_split, compute_ops, split
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.transforms.splitting import can_split, compute_ops, split
 
 ADD = 'operandSegmentSizes = array<i32: 1, 1, 0>, compute_type = f32, mode = "add"'
 RELU = 'operandSegmentSizes = array<i32: 1, 0, 0>, compute_type = f32, mode = "relu_fwd"'

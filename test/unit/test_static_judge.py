@@ -10,18 +10,18 @@ import pytest
 from emulator import emulator_directory, requires_emulator
 from lowering_cases import splat, tensor_type
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.codegen.figures import KernelFigures
 from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
+from hipgraft.codegen.objects.resource_stats import KernelFigures
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError
 from hipgraft.dialects import hipdnn
-from hipgraft.tuning.counted import CountedJudge
-from hipgraft.tuning.plans import Choices
-from hipgraft.tuning.static import StaticJudge
-from hipgraft.tuning.work import GraphWork
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import CodegenError
+from hipgraft.service.tuning.counted import CountedJudge
+from hipgraft.service.tuning.plans import Choices
+from hipgraft.service.tuning.static import StaticJudge
+from hipgraft.service.tuning.work import GraphWork
 
 _ALIVE: list[ir.Module] = []  # an operation does not keep its module
 
@@ -137,7 +137,7 @@ def test_each_rule(
 ) -> None:
     """Of launches as they are, with figures that only some compilers give."""
     found = [replace(MEDIAN, **figures)] * len(kernels)
-    monkeypatch.setattr("hipgraft.tuning.static.kernel_figures", lambda _: found)
+    monkeypatch.setattr("hipgraft.service.tuning.static.kernel_figures", lambda _: found)
     problems = (
         StaticJudge().judge(Kernel("gfx942", "", (b"",), workspace, (*kernels,)), work).problems
     )
@@ -152,9 +152,11 @@ def test_waves_of_few_products_each_cost_more_than_some_spills(
     costs: list[float] = []
     for groups, spills in ((6, 40), (120, 0)):
         figures = [replace(MEDIAN, spills=spills)]
-        monkeypatch.setattr("hipgraft.tuning.static.kernel_figures", lambda _, found=figures: found)
         monkeypatch.setattr(
-            "hipgraft.tuning.static.count_matrix_instructions",
+            "hipgraft.service.tuning.static.kernel_figures", lambda _, found=figures: found
+        )
+        monkeypatch.setattr(
+            "hipgraft.service.tuning.static.count_matrix_instructions",
             lambda *_: {"main_dispatch_0_matmul_9": 8},
         )
         kernel = Kernel("gfx942", "hsaco", (b"",), 0, (launch("_matmul_9", groups, 1 << 16),))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import OPS, ComputeOp
-from hipgraft.tools.gen_support_table import ARCHITECTURES, TARGET, compiled, page
-from hipgraft.tools.support_graphs import FORMS, Form
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.tools.dev.gen_support_table import ARCHITECTURES, TARGET, compiled, page
+from hipgraft.tools.dev.support_graphs import FORMS, Form
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.op}-{form.what}")

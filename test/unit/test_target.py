@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hipgraft.codegen.iree_session import IreeSession
-from hipgraft.codegen.target import Target, TargetKind, known_targets
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.codegen.iree.session import IreeSession
+from hipgraft.codegen.target import CPU_VARIABLE, Target, TargetKind, known_targets
+from hipgraft.ir.diagnostics import HipgraftError
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,10 @@ def test_compiler_knows_target_and_flags(name: str) -> None:
         "  return %y : tensor<4xf32>\n}"
     )
     session.run(module, compile_to="executable-configurations")
+
+
+def test_processor_of_the_target_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(CPU_VARIABLE, raising=False)
+    assert "--iree-llvmcpu-target-cpu=host" in Target.parse("cpu").iree_flags
+    monkeypatch.setenv(CPU_VARIABLE, "x86-64-v3")
+    assert "--iree-llvmcpu-target-cpu=x86-64-v3" in Target.parse("cpu").iree_flags

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hipgraft import registry
 from hipgraft.dialects import hipdnn
+from hipgraft.passmanager import registry
 
 LIT = Path(__file__).resolve().parents[1] / "lit"
 PASSES = [
@@ -28,8 +28,9 @@ def run_lines(path: Path) -> list[str]:
 
 
 def lit_files(name: str) -> list[Path]:
-    """The pass's file and those that add a word to its name, as `-invalid`."""
-    files = [LIT / "passes" / f"{name}.mlir", *(LIT / "passes").glob(f"{name}-*.mlir")]
+    """The pass's file, those that add a word to its name (`-invalid`), and those of its folder."""
+    patterns = (f"{name}.mlir", f"{name}-*.mlir", f"{name}/*.mlir")
+    files = [path for pattern in patterns for path in (LIT / "passes").glob(pattern)]
     longer = [other for other in PASSES if other.startswith(f"{name}-")]
     return [
         path

@@ -15,11 +15,11 @@ import pytest
 from recordings import FailingDevice, copying_program
 from test_jit import HOST, X, parse
 
-from hipgraft.program import compile
+from hipgraft.compiler.program import compile
+from hipgraft.host.jit import Jit
 from hipgraft.runtime.bundle import Bundle, write_bundle
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.session import Session
 
 MODEL = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"

@@ -19,18 +19,18 @@ from hipgraft.codegen.kernel import Binding, Copy, Dispatch, Fill, Kernel
 from hipgraft.codegen.plan import USUAL
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.kernel_recording import kernel_recording
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.host_program.kernel_recording import kernel_recording
 from hipgraft.runtime.recording import Tensor
 from hipgraft.runtime.session import Session
 from hipgraft.service.service import CompileService
-from hipgraft.tuning.judges import make_judges
-from hipgraft.tuning.plans import Choices
-from hipgraft.tuning.search import Search
-from hipgraft.tuning.static import StaticJudge
-from hipgraft.tuning.timed import TimedJudge
-from hipgraft.tuning.work import GraphWork, graph_work
+from hipgraft.service.tuning.judges import make_judges
+from hipgraft.service.tuning.plans import Choices
+from hipgraft.service.tuning.search import Search
+from hipgraft.service.tuning.static import StaticJudge
+from hipgraft.service.tuning.timed import TimedJudge
+from hipgraft.service.tuning.work import GraphWork, graph_work
 
 PTX = b""".version 7.0
 .target sm_80

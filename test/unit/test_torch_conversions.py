@@ -17,8 +17,8 @@ from oracle.gradients import gradient
 from programs import run_passes
 
 from hipgraft import runtime
-from hipgraft.bindings import ir, make_context
-from hipgraft.runner import Runner
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime.devices import open_device
 
 Array = np.ndarray[Any, Any]

@@ -10,9 +10,9 @@ import test_hipdnn_to_torch as forms
 from lowering_cases import Case, build_graph
 from programs import run_passes
 
-from hipgraft.bindings import func_d, ir, make_context
 from hipgraft.dialects import hipdnn
-from hipgraft.runner import Runner
+from hipgraft.ir.bindings import func_d, ir, make_context
+from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime import run_module
 from hipgraft.runtime.devices import open_device
 

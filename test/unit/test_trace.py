@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from programs import compiled
 
-from hipgraft.codegen.objects import read_object
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.codegen.objects.formats import read_object
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.devices import open_device
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.trace import TraceDevice
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.devices.trace import TraceDevice
 
 ABS = """
 func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
 from hipgraft.runtime.recording import Tensor
-from hipgraft.tuning.traffic import excess
-from hipgraft.tuning.work import GraphWork
+from hipgraft.service.tuning.traffic import excess
+from hipgraft.service.tuning.work import GraphWork
 
 OPERAND = Tensor("", (64,), "f32")
 WORK = GraphWork(0, 512, 64, 0, frozenset(), (OPERAND,), (OPERAND,))

@@ -20,26 +20,28 @@ from test_lowering_moe import backward_case as expert_gradient_case
 from test_lowering_moe import forward_case as expert_case
 from test_lowering_moe import offsets
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.codegen.canonical import container_key
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.matrix_code import count_matrix_instructions
+from hipgraft.codegen.objects.matrix_code import count_matrix_instructions
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError, HipgraftWarning
 from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError, HipgraftWarning
+from hipgraft.service.job import Outcome
 from hipgraft.service.keys import compiler_version
-from hipgraft.service.service import CompileService, Request
-from hipgraft.service.unit import Outcome
+from hipgraft.service.request import Request
+from hipgraft.service.service import CompileService
+from hipgraft.service.tuning.database import Database, Tuned, read_database
+from hipgraft.service.tuning.decision import Trial, decide
+from hipgraft.service.tuning.judges import make_judges
+from hipgraft.service.tuning.plans import Choices
+from hipgraft.service.tuning.search import Search
+from hipgraft.service.tuning.static import StaticJudge
+from hipgraft.service.tuning.verdict import Verdict
+from hipgraft.service.tuning.work import GraphWork, graph_work
 from hipgraft.tools import hipgraft_tune, service_flags
-from hipgraft.tuning.database import Database, Tuned, read_database
-from hipgraft.tuning.decision import Trial, decide
-from hipgraft.tuning.judges import Verdict, make_judges
-from hipgraft.tuning.plans import Choices
-from hipgraft.tuning.search import Search
-from hipgraft.tuning.static import StaticJudge
-from hipgraft.tuning.work import GraphWork, graph_work
 
 FUSED, PADDED, DECOMPOSED = (
     Plan((("hipdnn.sdpa", name),)) for name in ("fused", "padded", "decomposed")
@@ -239,7 +241,7 @@ def test_the_static_judge_says_what_is_searched(
     search = Search(judges=[FakeJudge("counted", {FUSED: 1})])
     for problems, taken in (((), USUAL), (("spills",), FUSED)):
         judge = FakeJudge("static", {}, problems)
-        monkeypatch.setattr("hipgraft.tuning.search.StaticJudge", lambda judge=judge: judge)
+        monkeypatch.setattr("hipgraft.service.tuning.search.StaticJudge", lambda judge=judge: judge)
         (outcome,) = search.compile([request(odd)], FakeCompiler())
         assert outcome.kernel is not None
         assert outcome.kernel.target == str(taken)
@@ -385,17 +387,17 @@ ENTRY = {**asdict(tuned("usual", "static")), "figures": {"usual": 1}}
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": 1,\n "entries": [}', "db.json:2:14: .*expecting value"),
-        ("[]", "expected an object"),
-        ('{"format": 2, "entries": []}', "expected 'format' 1, found 2"),
-        ('{"format": 1}', "expected a list 'entries'"),
-        ('{"format": 1, "entries": [1]}', "entry 0: expected an object"),
+        ('{"format": 1,\n "entries": [}', "db.json:2:14: .*invalid character"),
+        ("[]", "expected 'object', got 'array'"),
+        ('{"format": 2, "entries": []}', r"invalid enum value 2 - at '\$.format'"),
+        ('{"format": 1}', "missing required field 'entries'"),
+        ('{"format": 1, "entries": [1]}', r"expected 'object', got 'int' - at '\$.entries"),
         ({"judge": "wise"}, "entry 1: expected a judge of timed, .* found 'wise'"),
         ({"plan": "flags=none"}, "entry 1: unknown flag set 'none'"),
-        ({"plan": 3}, "entry 1: expected a text 'plan', found 3"),
-        ({"figures": {"usual": "much"}}, "entry 1: expected costs"),
-        ({"figures": []}, "entry 1: expected costs"),
-        ({"wisdom": 1}, "entry 1: unknown field 'wisdom'"),
+        ({"plan": 3}, r"expected 'str', got 'int' - at '\$.entries.*plan'"),
+        ({"figures": {"usual": "much"}}, "expected 'float', got 'str'"),
+        ({"figures": []}, "expected 'object', got 'array'"),
+        ({"wisdom": 1}, "unknown field 'wisdom'"),
     ],
 )
 def test_a_malformed_database_is_a_located_error(
@@ -414,7 +416,7 @@ def test_a_field_of_an_entry_may_not_be_absent(tmp_path: Path) -> None:
     path = tmp_path / "db.json"
     given = {name: value for name, value in ENTRY.items() if name != "compiler"}
     path.write_text(json.dumps({"format": 1, "entries": [given]}))
-    with pytest.raises(HipgraftError, match="entry 0: no field 'compiler'"):
+    with pytest.raises(HipgraftError, match="missing required field 'compiler'"):
         read_database(path)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator import requires_emulator, run_kernel
-from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes, run_cases, tensor_type
+from lowering_cases import DTYPES, Array, Case, Results, lower_case, physical_shapes, tensor_type
 from op_cases import op_case
 from test_lowering_attention import RANDOM, forward_case
 from test_lowering_contractions import conv_case, gradient_cases, matmul_case
@@ -18,9 +18,9 @@ from hipgraft.codegen.lowering.context import VARIANTS
 from hipgraft.codegen.plan import FLAG_SETS, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, HipgraftError
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ReductionMode
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
 _FUSED = "iree_linalg_ext.attention"
 
@@ -254,13 +254,8 @@ FLAGGED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Array]]:
-    return run_cases(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_on_the_cpu(case: Case, results: dict[str, list[Array]]) -> None:
+def test_on_the_cpu(case: Case, results: Results) -> None:
     case.check(results[case.name])
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from onnx_models import attend_inputs, save_attend
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.program import Program, compile
-from hipgraft.runtime.borders import DeviceArray
+from hipgraft.compiler.program import Program, compile
+from hipgraft.host.jit import Jit
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.boundary import DeviceArray
 from hipgraft.runtime.bundle import Bundle
-from hipgraft.runtime.host_memory import NullDevice
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.jit import Jit
+from hipgraft.runtime.devices.host_memory import NullDevice
+from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.session import Session
 
 MODEL = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"

@@ -1,13 +1,13 @@
-"""What scaled dot-product attention and its gradient share."""
+"""Common base of scaled dot-product attention and its gradient."""
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import DiagonalAlignment
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, defaulted, optional
 from hipgraft.dialects.hipdnn.kinds import BOOL, FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_of, shape_text
+from hipgraft.ir.bindings import ir
 
 
 class AttentionOp(ComputeOp):
@@ -52,7 +52,7 @@ class AttentionOp(ComputeOp):
 
     @property
     def is_paged(self) -> bool:
-        """Whether keys and values lie in pages."""
+        """Whether keys and values are stored in pages."""
         return False
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import (
     Form,
     Operand,
@@ -13,6 +12,7 @@ from hipgraft.dialects.hipdnn.fields import (
 )
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of
+from hipgraft.ir.bindings import ir
 
 
 class BatchnormBaseOp(ComputeOp):

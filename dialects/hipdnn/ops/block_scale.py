@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, optional, required
 from hipgraft.dialects.hipdnn.kinds import BOOL, INT, INTS
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
+from hipgraft.ir.bindings import ir
 
 
 class BlockScaleDequantizeOp(ComputeOp, mnemonic="block_scale_dequantize"):

@@ -1,4 +1,4 @@
-"""Containers of compute ops, and what ends them."""
+"""Containers of compute ops, and their terminator."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeVar
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, optional
 from hipgraft.dialects.hipdnn.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.dialects.hipdnn.shapes import batch_extent, element_type_of, row_major, shape_of
+from hipgraft.ir.bindings import ir
 
 ContainerT = TypeVar("ContainerT", bound=ContainerOp)
 Strides = Sequence[Sequence[int] | None]
@@ -38,7 +38,7 @@ class GraphOp(ContainerOp, mnemonic="graph"):
 
     @property
     def is_ragged(self) -> bool:
-        """Whether the batches of an operand or result lie where offsets say."""
+        """Whether an operand or result is ragged: offsets give the addresses of its batches."""
         operands = (*(self.arg_ragged or ()), *(self.result_ragged or ()))
         return any(operand >= 0 for operand in operands)
 

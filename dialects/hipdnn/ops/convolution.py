@@ -13,7 +13,7 @@ from hipgraft.dialects.hipdnn.shapes import shape_of
 
 
 class ConvolutionOp(WindowOp):
-    """What the three convolutions share."""
+    """Common base of the three convolutions."""
 
     dilation = required(INTS, "step between the filter's elements, per spatial dimension")
     conv_mode = defaulted(

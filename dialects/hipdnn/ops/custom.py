@@ -1,4 +1,4 @@
-"""Operations of a plugin's own."""
+"""Operations that a plugin defines."""
 
 from __future__ import annotations
 

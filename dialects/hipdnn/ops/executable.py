@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
 from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
 from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.dialects.hipdnn.variants import check_variant
+from hipgraft.ir.bindings import ir
 
 
 class ExecutableOp(HipdnnOp, mnemonic="executable"):
@@ -88,7 +88,7 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
 def _signature(
     types: Sequence[ir.Type], offsets: Sequence[int]
 ) -> list[tuple[list[int], ir.Type] | ir.Type]:
-    """Returns what has to agree; of a buffer into which the kernel goes itself, the elements."""
+    """Returns the part of a type that has to agree: only the elements of a whole buffer."""
     signature = [_logical(type_) for type_ in types]
     for position, offset in enumerate(offsets[: len(types)]):
         if offset:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import MoeGroupedMatmulMode
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, defaulted
 from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
+from hipgraft.ir.bindings import ir
 
 
 class MoeOp(ComputeOp):
-    """What the product and its gradient share."""
+    """Common base of the product and its gradient."""
 
     token: Operand
     first_token_offset: Operand

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import NormFwdPhase
 from hipgraft.dialects.hipdnn.fields import (
     Form,
@@ -16,10 +15,11 @@ from hipgraft.dialects.hipdnn.fields import (
 from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
+from hipgraft.ir.bindings import ir
 
 
 class NormBaseOp(ComputeOp):
-    """What layer and RMS normalisation share, forward and backward."""
+    """Common base of layer and RMS normalisation, forward and backward."""
 
     def check_parameter(self, name: str, value: ir.Value, x: list[int]) -> None:
         """Checks that `value`, called `name`, broadcasts to the shape `x`."""
@@ -31,7 +31,7 @@ class NormBaseOp(ComputeOp):
 
 
 class NormOp(NormBaseOp):
-    """What the forward normalisations share."""
+    """Common base of the forward normalisations."""
 
     forward_phase = defaulted(
         enum_kind(NormFwdPhase), NormFwdPhase.INFERENCE, "whether statistics are results too"

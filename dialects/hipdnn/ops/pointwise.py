@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import PointwiseMode
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, optional, required
 from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
+from hipgraft.ir.bindings import ir
 
 
 class PointwiseOp(ComputeOp, mnemonic="pointwise"):
@@ -42,7 +42,7 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
 
     @property
     def info(self) -> ModeInfo:
-        """What the mode takes and computes."""
+        """The operands and the formula of the mode."""
         return MODES[self.mode]
 
     def operand(self, name: str) -> ir.Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import PaddingMode, ResampleMode
 from hipgraft.dialects.hipdnn.fields import (
     Operand,
@@ -16,10 +15,11 @@ from hipgraft.dialects.hipdnn.fields import (
 from hipgraft.dialects.hipdnn.kinds import BOOL, INTS, enum_kind
 from hipgraft.dialects.hipdnn.ops.window import WindowOp
 from hipgraft.dialects.hipdnn.shapes import shape_of
+from hipgraft.ir.bindings import ir
 
 
 class ResampleOp(WindowOp):
-    """What resampling and its gradient share."""
+    """Common base of resampling and its gradient."""
 
     window = required(INTS, "extent of the window, per spatial dimension")
     resample_mode = required(enum_kind(ResampleMode), "what is computed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.enums import AttentionImplementation
 from hipgraft.dialects.hipdnn.fields import (
     Form,
@@ -18,6 +17,7 @@ from hipgraft.dialects.hipdnn.fields import (
 from hipgraft.dialects.hipdnn.kinds import BOOL, INT, TYPE, enum_kind
 from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
 from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
+from hipgraft.ir.bindings import ir
 
 # Side of the blocks that `block_mask` is about.
 BLOCK = 128

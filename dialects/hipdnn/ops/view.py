@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import Operand, Result, required
 from hipgraft.dialects.hipdnn.kinds import INT, INTS
 from hipgraft.dialects.hipdnn.op import HipdnnOp
@@ -16,6 +15,7 @@ from hipgraft.dialects.hipdnn.shapes import (
     shape_of,
     shape_text,
 )
+from hipgraft.ir.bindings import ir
 
 
 class ViewOp(HipdnnOp, mnemonic="view"):

@@ -1,4 +1,4 @@
-"""What ops with a sliding window share."""
+"""Common base of ops with a sliding window."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What makes two containers the same kernel."""
+"""Keys under which two containers share one kernel."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 
-from hipgraft.bindings import ir
-from hipgraft.ir_io import function_blocks
-from hipgraft.runtime.elements import resource_bytes
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.io import function_blocks
+from hipgraft.ir.resources import resource_bytes
 
 _HANDLE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^">]*)>')
 
@@ -15,10 +15,11 @@ _CONTAINERS = ("hipdnn.graph", "hipdnn.fallback")
 
 
 def container_text(op: ir.Operation) -> str:
-    """Returns what a container computes, one line an op, values numbered as they come.
+    """Returns the computation of a container as text, one line per op, values numbered in order.
 
-    Left out is what is no part of its identity: its name, which operands it gets, locations.
-    MLIR's own printer would number values by the whole function, at the cost of walking it.
+    The text leaves out the container's name, its operands and the locations, because containers
+    that differ in those alone compute the same. MLIR's own printer would number the values of the
+    whole function, which takes a walk over it.
     """
     attributes = [text for name, text in _attributes(op) if name != "name"]
     lines = [op.name, *attributes, *(f"-> {result.type}" for result in op.results)]
@@ -32,7 +33,7 @@ def container_key(op: ir.Operation) -> str:
 
 
 def find_containers(module: ir.Module) -> list[ir.Operation]:
-    """Returns every `hipdnn.graph` and `hipdnn.fallback` of the functions of a module, in order."""
+    """Returns all `hipdnn.graph` and `hipdnn.fallback` ops in a module's functions, in order."""
     return [
         op.operation
         for block in function_blocks(module)
@@ -59,7 +60,10 @@ def _append_op(op: ir.Operation, lines: list[str], numbers: dict[ir.Value, int])
 
 
 def _with_content(text: str, op: ir.Operation) -> str:
-    """Says what a resource holds: its handle is that of another constant in another module."""
+    """Replaces a resource's handle by a digest of its content.
+
+    The same handle may name another constant in another module.
+    """
     if "dense_resource<" not in text:
         return text
     digest = hashlib.sha256(resource_bytes(op) or b"").hexdigest()
@@ -71,5 +75,6 @@ def _number(value: ir.Value, numbers: dict[ir.Value, int]) -> int:
 
 
 def _attributes(op: ir.Operation) -> list[tuple[str, str]]:
-    # A name with a prefix (`tool.note`) is a note about the op, no part of what it computes.
+    # A name with a prefix (`tool.note`) is an annotation of the op and does not change what it
+    # computes.
     return [(name, f"{name} = {op.attributes[name]}") for name in op.attributes if "." not in name]

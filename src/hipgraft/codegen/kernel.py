@@ -1,4 +1,4 @@
-"""What a kernel provider returns: code objects and the steps that run them.
+"""The result of a kernel provider: code objects and the steps that run them.
 
 Buffers are numbered: operands first, then results, then the workspace. Offsets and lengths are
 in bytes. The textual form is a variant of `hipdnn.executable` (docs/architecture.md).
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from hipgraft.bindings import ir
+from hipgraft.ir.bindings import ir
 
 Access: TypeAlias = Literal["read", "write", "read_write"]
 Triple: TypeAlias = tuple[int, int, int]
@@ -56,6 +56,11 @@ class Fill:
     pattern: int
     pattern_length: int
 
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """The buffers that it touches."""
+        return (self.buffer,)
+
     def to_attr(self) -> ir.Attribute:
         """Returns the step as a dictionary attribute."""
         return _dict(
@@ -84,6 +89,11 @@ class Copy:
     target_offset: int
     length: int
 
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """The buffers that it touches."""
+        return (self.source, self.target)
+
     def to_attr(self) -> ir.Attribute:
         """Returns the step as a dictionary attribute."""
         return _dict(
@@ -110,7 +120,7 @@ class Dispatch:
         object: index of the code object that holds the kernel.
         kernel: symbol of the kernel.
         grid: workgroups in x, y, z.
-        block: work items of a workgroup in x, y, z.
+        block: work items per workgroup in x, y, z.
         dynamic_shared_memory: bytes of shared memory to pass at launch; static LDS is in the
             code object and not counted here.
         bindings: pointer arguments, in the kernel's order.
@@ -124,6 +134,11 @@ class Dispatch:
     dynamic_shared_memory: int
     bindings: tuple[Binding, ...]
     constants: tuple[int, ...]
+
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """The buffers that it touches."""
+        return tuple(binding.buffer for binding in self.bindings)
 
     def to_attr(self) -> ir.Attribute:
         """Returns the step as a dictionary attribute."""
@@ -171,8 +186,8 @@ class Kernel:
         objects: code objects; a dispatch names one by index.
         workspace_size: bytes of scratch memory, 0 for none.
         steps: what to run, in order; empty for `vmfb`, whose `main` the runtime calls.
-        host: of a kernel of dynamic shapes, the functions that run its steps, or tell its results'
-            extents, as MLIR text (`dynamic_functions`); no part of a `hipdnn.executable`.
+        host: for dynamic shapes, MLIR text of the functions that run the steps and return the
+            results' extents (`dynamic_functions`); not stored in a `hipdnn.executable`.
     """
 
     target: str
@@ -186,6 +201,11 @@ class Kernel:
     def dispatches(self) -> tuple[Dispatch, ...]:
         """The launches among the steps."""
         return tuple(step for step in self.steps if isinstance(step, Dispatch))
+
+    @property
+    def last_buffer(self) -> int:
+        """The highest buffer number in the steps; -1 if they use no buffer."""
+        return max((number for step in self.steps for number in step.buffers), default=-1)
 
     def to_attr(self) -> ir.DictAttr:
         """Returns the kernel as a variant of `hipdnn.executable`, in the current context."""

@@ -1,8 +1,8 @@
-"""How a strided operand lies in memory, as a packed tensor that IREE can bind.
+"""Describes strided operands as windows of packed tensors, which IREE can bind.
 
-IREE binds packed row-major buffers only. A strided view of one is described as a *physical*
-tensor (its dims sorted by stride, its rows as long as the stride between them) and the window
-that the view cuts out of it.
+IREE binds packed row-major buffers only. A strided view is described as a *physical* tensor and the
+window that the view cuts out of it. The physical tensor has its dims sorted by stride, and its rows
+are as long as the stride between them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
 def memory_element(element_type: str) -> str:
     """Returns the type that holds elements of `element_type` in memory.
 
-    IREE packs integers of 4 bits, two to a byte, but has no buffers of 4-bit floats. Unsigned
-    numbers are arithmetic's matter.
+    IREE packs integers of 4 bits, two to a byte, but has no buffers of 4-bit floats. Memory does
+    not distinguish unsigned integers; only arithmetic does.
     """
     return "i4" if element_type == "f4E2M1FN" else element_type.removeprefix("u")
 
@@ -50,12 +50,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Layout:
-    """A tensor by its logical shape and its place in memory.
+    """A tensor's logical shape and its strides and offset in memory.
 
     Attributes:
         shape: logical extents.
-        strides: elements between neighbours, per logical dim; 0 is a broadcast. The stride of
-            an extent of 1 is irrelevant.
+        strides: elements between neighbours, per logical dim; 0 is a broadcast. The stride of a dim
+            of extent 1 has no effect.
         offset: elements from the pointer to the first element.
         element_type: MLIR text of the element type.
     """
@@ -72,21 +72,21 @@ class Layout:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Logical dims in the order of memory, outermost first, without the broadcast ones."""
+        """Logical dims in memory order, outermost first, without broadcast dims."""
         dims = range(len(self.shape))
         kept = [dim for dim in dims if self.shape[dim] == 1 or self.strides[dim] != 0]
         moving = self._moving(kept)
         if moving == sorted(moving, key=self._outermost_first):
-            return tuple(kept)  # extents of 1 may carry any stride: they stay where they are
+            return tuple(kept)  # dims of extent 1 may have any stride: they keep their position
         return tuple(sorted(kept, key=self._outermost_first))
 
     @cached_property
     def window(self) -> Window | None:
-        """The view as a box in a packed tensor, which starts `flat_offset` after the pointer.
+        """The view as a box in a packed tensor, `flat_offset` elements after the pointer.
 
         The tensor's dims are `order`, followed by one for the gap between elements if the
-        innermost stride is not 1. None if the strides do not nest (overlapping windows, every
-        other element of an odd row): such a view is gathered from a flat tensor.
+        innermost stride is not 1. None if the strides do not nest (overlapping windows, or every
+        other element of rows of odd length): such a view is gathered from a flat tensor.
         """
         extents = self._extents()
         if extents is None:
@@ -104,8 +104,13 @@ class Layout:
         return Window(grown, offsets, sizes)
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether elements are missing between neighbours of the window's innermost dim."""
+        return self.window is not None and len(self.window.extents) > len(self.order)
+
+    @property
     def flat_offset(self) -> int:
-        """Elements to skip before the window's tensor: the offset, unless the window has it."""
+        """Elements before the window's tensor: `offset`, unless the window includes it."""
         extents = self._extents()
         if extents is None or self.window is None:
             return self.offset
@@ -125,7 +130,7 @@ class Layout:
     def physical_elements(self) -> int:
         """Elements from the pointer that the kernel's binding spans.
 
-        The last row counts whole, so this may exceed the last element that is read.
+        The span includes the whole last row, so it may exceed the last element that is read.
         """
         return math.prod(self.physical_shape)
 
@@ -143,12 +148,12 @@ class Layout:
 
     @property
     def _outermost(self) -> int:
-        """Position in `order` of the dim whose extent may be enlarged; -1 for the gap's."""
+        """Position in `order` of the dim whose extent may grow; -1 for the gap's dim."""
         moving = self._moving(self.order)
         return self.order.index(moving[0]) if moving else -1
 
     def _extents(self) -> tuple[int, ...] | None:
-        """Row lengths between nested strides, the outermost as short as can be."""
+        """Extents of the physical dims from nested strides; the outermost is as small as can be."""
         moving = self._moving(self.order)
         if not moving:
             return (1,) * len(self.order)
@@ -162,7 +167,7 @@ class Layout:
         return row if gap == 1 else (*row, gap)
 
     def _offsets(self, extents: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The offset as one index per dim, or None if the window would wrap around a row."""
+        """The offset as one index per dim, or None if the window would cross the end of a row."""
         outermost = self._outermost
         rest = self.offset
         offsets: list[int] = []

@@ -1,43 +1,43 @@
-"""How a container is compiled where that is not the usual way."""
+"""Plans: deviations from the default compilation of a container."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 
 
 @dataclass(frozen=True)
 class FlagSet:
-    """Flags of IREE's compiler that follow the target's own.
+    """Flags of IREE's compiler, added after the target's own.
 
     Attributes:
         flags: the flags.
-        needs: the compiler's input must hold one of these for them to matter.
+        needs: texts; the flags have no effect on an input that contains none of them.
     """
 
     flags: tuple[str, ...]
     needs: tuple[str, ...]
 
     def matters(self, text: str) -> bool:
-        """Whether the flags may change how this input of the compiler is compiled."""
+        """Whether the flags may affect the compilation of this input."""
         return any(need in text for need in self.needs)
 
 
 FLAG_SETS = {
-    # IREE splits long reductions over workgroups, which pays off only where few would run.
+    # IREE splits long reductions over workgroups, which pays off only if few workgroups would run.
     "whole-reductions": FlagSet(
         (f"{SPLIT_REDUCTIONS}=false",),
         ('"reduction"', "linalg.matmul"),
     ),
-    # Padding is copied before its consumer reads it instead of masked at each read.
+    # Padded operands are materialized, instead of masked at each read of the consumer.
     "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)),
-    # Reshapes stay where they are, so that a dispatch keeps its named op.
+    # Reshapes do not move, so that a dispatch keeps its named op.
     "reshapes-stay": FlagSet(
         ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), ("_shape ",)
     ),
-    # A transposed operand of a convolution is made, instead of a convolution in another order.
+    # A transposed operand of a convolution is materialized, instead of folded into the convolution.
     "transposes-stay": FlagSet(
         ("--iree-global-opt-propagate-transposes-through-conv=false",), ("linalg.transpose",)
     ),
@@ -48,12 +48,13 @@ _FLAGS = "flags"
 
 @dataclass(frozen=True, order=True)
 class Plan:
-    """What differs from the usual way to compile a container.
+    """The lowering variants and flags that replace the defaults for a container.
 
-    Its text is `hipdnn.sdpa=padded,flags=padding-apart`; that of the usual way is `usual`.
+    Its text is `hipdnn.sdpa=padded,flags=padding-apart`; the default plan's text is `usual`.
 
     Attributes:
-        variants: names of variants by full op name; each lowers those ops that it applies to.
+        variants: names of variants by full op name; ops that a variant does not apply to get the
+            default lowering.
         flag_set: one of `FLAG_SETS`, or empty.
     """
 
@@ -65,7 +66,7 @@ class Plan:
         """Reads a plan's text.
 
         Raises:
-            HipgraftError: it is malformed, or names an unknown flag set.
+            HipgraftError: the text is malformed, or names an unknown flag set.
         """
         if text == "usual":
             return cls()
@@ -82,7 +83,7 @@ class Plan:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The compiler's flags that this adds."""
+        """The compiler flags that the plan adds."""
         return FLAG_SETS[self.flag_set].flags if self.flag_set else ()
 
 

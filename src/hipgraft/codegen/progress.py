@@ -1,4 +1,4 @@
-"""Tells a tool how far compilation has come."""
+"""Reports the progress of compilation to a tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Started:
     """A worker began to compile a container for a target.
 
     Attributes:
-        name: of the executable.
+        name: name of the executable.
         target: architecture.
         worker: number of the worker.
     """
@@ -27,14 +27,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """One container was compiled for one target, or found in the cache, or given up.
+    """The compilation of a container for one target ended: compiled, found in the cache, or failed.
 
     Attributes:
-        name: of the executable.
+        name: name of the executable.
         target: architecture.
-        ending: what became of it.
+        ending: how it ended.
         done: compilations that ended, this one included.
-        total: compilations known of; grows when a container is split.
+        total: compilations known so far; grows when a container is split.
         seconds: wall time of this compilation.
     """
 

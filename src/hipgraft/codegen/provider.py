@@ -8,13 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from hipgraft.bindings import ir
-from hipgraft.codegen.code_object import CodeObject, check_dispatch, extract_code_objects
-from hipgraft.codegen.constant_fills import dense_bytes
-from hipgraft.codegen.cuda_tiles import set_tiles
-from hipgraft.codegen.dynamic_functions import write_empty_host, write_host
-from hipgraft.codegen.elf_note import without_access_qualifiers
-from hipgraft.codegen.entry import (
+from hipgraft.codegen.iree.constant_fills import dense_bytes
+from hipgraft.codegen.iree.cuda_tiles import set_tiles
+from hipgraft.codegen.iree.dynamic_functions import write_empty_host, write_host
+from hipgraft.codegen.iree.entry import (
     add_result_buffers,
     effective_flags,
     import_builtin,
@@ -24,25 +21,35 @@ from hipgraft.codegen.entry import (
     schedule_dispatches,
     signature,
 )
-from hipgraft.codegen.iree_session import IreeSession, get_session
+from hipgraft.codegen.iree.row_tiles import set_rows
+from hipgraft.codegen.iree.schedule import Schedule, read_schedule
+from hipgraft.codegen.iree.session import IreeSession, get_session
 from hipgraft.codegen.kernel import Dispatch, Kernel, Step
-from hipgraft.codegen.ptx import extract_ptx, parse_ptx
-from hipgraft.codegen.rows import set_rows
-from hipgraft.codegen.schedule import Schedule, read_schedule
+from hipgraft.codegen.objects.code_object import (
+    CodeObject,
+    check_dispatch,
+    extract_code_objects,
+)
+from hipgraft.codegen.objects.elf_note import without_access_qualifiers
+from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
-from hipgraft.diagnostics import CodegenError, HipgraftError
-from hipgraft.naming import symbol_of
+from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
+from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
+from hipgraft.ir.symbols import symbol_of
 
-# Constants are evaluated neither at compile time (which would run another compiler) nor once at
-# load time (which a host program of launches does not have).
+# IREE must evaluate constants neither at compile time, which would run another compiler, nor once
+# at load time, because a host program of launches has no load-time code.
 SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
-_SCHEDULED = "executable-targets"  # the phase after which it is known what is launched
+# The phase after which the launches are known, and the CPU's kernels are in LLVM's dialect.
+_SCHEDULED = "executable-targets"
 
-# Weights inside a printed schedule would drown it.
+# Printed weights would make a schedule unreadable.
 _PRINTED_ELEMENTS = 16
 
-# What takes the place of IREE's own choice of how a dispatch loops.
+# Functions that override IREE's choice of tile sizes in dispatches.
 _TILINGS = {TargetKind.AMDGPU: set_rows, TargetKind.CUDA: set_tiles}
 
 _UNNAMED_DISPATCH = re.compile(r".*_dispatch_\d+")
@@ -50,7 +57,7 @@ _UNNAMED_DISPATCH = re.compile(r".*_dispatch_\d+")
 
 @dataclass(frozen=True)
 class _Format:
-    """A form of code object: how it is taken from IREE's container and read."""
+    """A format of code objects, with the functions that extract and read them."""
 
     name: str
     extract: Callable[[bytes], list[bytes]]
@@ -68,27 +75,27 @@ _FORMATS = {
 
 
 class Temps(Protocol):
-    """Takes what a compilation goes through."""
+    """Receives the intermediate files of a compilation."""
 
     def write(self, suffix: str, data: str | bytes) -> None:
-        """Takes one file, by the end of its name."""
+        """Receives one file, by the suffix of its name."""
         ...
 
 
 @dataclass(frozen=True)
 class SaveTemps:
-    """Where to leave what a compilation goes through: `directory/name.<stage>`."""
+    """Writes the intermediate files of a compilation to `directory/name.<stage>`."""
 
     directory: Path
     name: str
 
     def write_all(self, files: Mapping[str, bytes]) -> None:
-        """Writes files by the ends of their names; see `write`."""
+        """Writes files, by the suffixes of their names; see `write`."""
         for suffix, data in files.items():
             self.write(suffix, data)
 
     def write(self, suffix: str, data: str | bytes) -> None:
-        """Writes one file, replacing what is there.
+        """Writes one file, replacing an existing one.
 
         Raises:
             HipgraftError: it cannot be written.
@@ -112,14 +119,14 @@ def compile_container(
 
     Args:
         op: the container.
-        target: what to compile for.
-        flags: compiler flags in place of the target's own, which are the default.
-        save_temps: where to leave intermediate files.
+        target: target of the kernel.
+        flags: compiler flags in place of the target's default flags.
+        save_temps: receives the intermediate files.
 
     Raises:
         CodegenError: the container has no lowering or does not compile.
     """
-    # Only now: worker processes get text, and start without the lowerings.
+    # Imported here because worker processes compile text and start without the lowerings.
     from hipgraft.codegen.lowering import lower_container
 
     return compile_text(lower_container(op, target), target, flags, save_temps)
@@ -135,9 +142,9 @@ def compile_text(
 
     Args:
         text: the module; operands and results of `@main` are the kernel's.
-        target: what to compile for.
-        flags: compiler flags in place of the target's own, which are the default.
-        save_temps: where to leave intermediate files.
+        target: target of the kernel.
+        flags: compiler flags in place of the target's default flags.
+        save_temps: receives the intermediate files.
 
     Raises:
         CodegenError: the module does not compile, or its schedule depends on values.
@@ -157,12 +164,13 @@ def _compile_for_cpu(
     session = get_session(flags)
     module = _parse(session, text)
     kind, host = signature(module), ""
+    session.run(module, compile_to="flow")
+    read_whole_sources(module)
+    session.run(module, compile_from="flow", compile_to=_SCHEDULED)
     if is_dynamic(kind):
-        session.run(module, compile_to=_SCHEDULED)
         host = write_empty_host(module, kind)
-        data = session.compile_to_vmfb(module, compile_from=_SCHEDULED)
-    else:
-        data = session.compile_to_vmfb(module)
+    expand_conversions(module)
+    data = session.compile_to_vmfb(module, compile_from=_SCHEDULED)
     if save_temps is not None:
         save_temps.write("vmfb", data)
     return Kernel(target=target.name, format="vmfb", objects=(data,), host=host)
@@ -187,7 +195,7 @@ def _compile_for_gpu(
 
 
 def _read(module: ir.Module, kind: ir.FunctionType) -> tuple[Schedule, str]:
-    """Reads what a scheduled module launches, and the host functions if shapes are dynamic."""
+    """Reads the schedule of a module, and writes the host functions if shapes are dynamic."""
     if is_dynamic(kind):
         return write_host(module, kind)
     return read_schedule(module, len(kind.inputs), len(kind.results)), ""
@@ -196,7 +204,7 @@ def _read(module: ir.Module, kind: ir.FunctionType) -> tuple[Schedule, str]:
 def _translated(
     text: str, target: Target, flags: tuple[str, ...]
 ) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
-    """Compiles up to where it is known how each dispatch is launched."""
+    """Compiles up to the phase after which the launch of each dispatch is known."""
     session, module, kind = _formed_dispatches(text, flags)
     if _has_lone_padding(module):
         flags = turned_off(flags, FUSE_PADDING)
@@ -207,7 +215,7 @@ def _translated(
     except CodegenError:
         if not is_tiled:
             raise
-        # What IREE does not compile with these tiles, it may with its own.
+        # IREE may fail with these tile sizes and succeed with its own.
         session, module, kind = _formed_dispatches(text, flags)
         _schedule(session, module)
     return session, module, kind
@@ -221,7 +229,7 @@ def _schedule(session: IreeSession, module: ir.Module) -> None:
 def _formed_dispatches(
     text: str, flags: tuple[str, ...]
 ) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
-    """Compiles up to where it is known what each dispatch computes."""
+    """Compiles up to the phase after which the computation of each dispatch is known."""
     session = get_session((*flags, *SCHEDULE_FLAGS))
     module = _parse(session, text)
     kind = signature(module)
@@ -231,14 +239,15 @@ def _formed_dispatches(
     else:
         import_builtin(module)
         session.run(module, compile_from="input", compile_to="flow")
+    read_whole_sources(module)
     return session, module, kind
 
 
 def _has_lone_padding(module: ir.Module) -> bool:
-    """Whether a dispatch does nothing but pad.
+    """Whether a dispatch only pads.
 
     With `FUSE_PADDING` IREE 3.13.0 compiles such a dispatch wrongly: it writes only parts of the
-    padded tensor. IREE names dispatches after what they compute, except these.
+    padded tensor. IREE names all dispatches after their ops, except these.
     """
     return any(_UNNAMED_DISPATCH.fullmatch(name) for name in _dispatch_names(module))
 
@@ -260,7 +269,7 @@ def _parse(session: IreeSession, text: str) -> ir.Module:
 
 
 def _schedule_text(module: ir.Module) -> str:
-    """Prints the host program and what it launches, without the kernels' code."""
+    """Prints the host program and the kernels' declarations, without the kernels' code."""
     bodies = [(op.block, op) for op in _kernel_bodies(module)]
     for _, body in bodies:
         body.detach_from_parent()
@@ -283,9 +292,10 @@ def _kernel_bodies(module: ir.Module) -> list[ir.Operation]:
 
 
 def _keep_executables(module: ir.Module) -> None:
-    """Drops the host's side, whose way on through the compiler costs more than a small kernel's.
+    """Drops the host code, which would take longer to compile than a small kernel.
 
-    The code objects do not depend on it; without a caller only public executables survive.
+    The code objects do not depend on the host code. Executables become public, because the compiler
+    removes private ones without a caller.
     """
     public = ir.StringAttr.get("public", module.context)
     for op in [op.operation for op in module.body.operations]:
@@ -296,7 +306,7 @@ def _keep_executables(module: ir.Module) -> None:
 
 
 def executable_binaries(module: ir.Module) -> list[bytes]:
-    """Returns IREE's containers of code objects, of a module after the `hal` phase."""
+    """Returns IREE's containers of code objects from a module after the `hal` phase."""
     binaries: list[bytes] = []
     for executable in module.body.operations:
         if executable.operation.name != "hal.executable":
@@ -308,10 +318,10 @@ def executable_binaries(module: ir.Module) -> list[bytes]:
 
 
 def make_kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
-    """Returns the kernel that code objects and the program that launches them make.
+    """Returns the kernel made of code objects and the schedule that launches them.
 
     Raises:
-        CodegenError: the two do not fit each other or the target.
+        CodegenError: code objects, schedule and target do not match.
     """
     form = _FORMATS[target.kind]
     parsed = [form.parse(data) for data in objects]

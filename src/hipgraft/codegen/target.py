@@ -1,13 +1,14 @@
-"""What a graph is compiled for: an architecture, its wavefront and IREE's flags for it."""
+"""Targets: an architecture, its wavefront size and IREE's flags for it."""
 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hipgraft.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError
 
 # The processors that IREE 3.13.0's ROCm and CUDA targets accept.
 _GFX9 = ("gfx908", "gfx90a", "gfx942", "gfx950")
@@ -24,7 +25,7 @@ _RDNA = (
 _AMDGPU = _GFX9 + _RDNA
 _CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
 
-# Double precision is what the graph says; IREE narrows it unless told not to.
+# IREE demotes f64 to f32 by default, but graphs with f64 have to compute in f64.
 COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
 """The flags of every target."""
 
@@ -32,19 +33,19 @@ FUSE_PADDING = (
     "--iree-flow-enable-pad-handling",
     "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
 )
-"""Make padding part of its consumer's dispatch; see `provider` for when they must be off.
+"""Fuse padding into its consumer's dispatch; `provider` says when they must be off.
 
-They also are where shapes are dynamic."""
+They must be off for dynamic shapes, too."""
 
 FUSE_MULTI_USE = "--iree-dispatch-creation-fuse-multi-use"
-"""On by default. A dispatch with several results may not compile, if shapes are dynamic."""
+"""On by default. With dynamic shapes, a dispatch with several results may not compile."""
 
 SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
 """Splits long reductions over workgroups."""
 
-# The flags with which Fusilli compiles hipDNN graphs for AMDGPU, less the externalised
-# transients: workspaces are planned by the host program. Padding fused into its consumer turns
-# a padded convolution from a fill and two dispatches into one dispatch.
+# Fusilli's flags for hipDNN graphs on AMDGPU, without externalised transients because the host
+# program plans workspaces. Fusing padding into its consumer turns a padded convolution from a fill
+# and two dispatches into one dispatch.
 _AMDGPU_FLAGS = (
     "--iree-preprocessing-pass-pipeline="
     "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",
@@ -60,15 +61,18 @@ _CPU_DEVICE_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
 )
 
-# At O3 the row buffers of large norms exceed IREE's default limit of 32 KiB a stack frame.
-_CPU_FLAGS = (
-    "--iree-llvmcpu-target-cpu=host",
-    "--iree-llvmcpu-stack-allocation-limit=524288",
-)
+# At O3 the row buffers of large norms exceed IREE's default limit of 32 KiB per stack frame.
+_CPU_FLAGS = ("--iree-llvmcpu-stack-allocation-limit=524288",)
+
+CPU_VARIABLE = "HIPGRAFT_CPU"
+"""The environment variable that names the processor of the target `cpu`."""
+
+HOST = "host"
+"""IREE's name for the processor that it runs on."""
 
 
 class TargetKind(Enum):
-    """The families of devices, which differ in binary format and in how they are launched."""
+    """Families of devices, which differ in binary format and launch mechanism."""
 
     AMDGPU = "amdgpu"
     CPU = "cpu"
@@ -92,7 +96,7 @@ class Target:
         """Returns the target called `text`.
 
         Raises:
-            HipgraftError: no such target; the message names the nearest ones.
+            HipgraftError: there is no such target; the message suggests similar names.
         """
         name = text.strip()
         if name == "cpu":
@@ -122,7 +126,7 @@ class Target:
 
     @property
     def matrix_elements(self) -> frozenset[str]:
-        """Element types of floats that an AMDGPU's matrix instructions multiply."""
+        """Float types that the matrix instructions of an AMDGPU target multiply."""
         if self.kind is not TargetKind.AMDGPU:
             return frozenset()
         return frozenset({"f16", "bf16", "f32"} if self.name in _GFX9 else {"f16", "bf16"})
@@ -138,9 +142,9 @@ class Target:
 
     @property
     def default_flags(self) -> tuple[str, ...]:
-        """IREE's flags of how to compile for this target, the same for every graph."""
+        """IREE's compilation flags for this target, the same for every graph."""
         if self.kind is TargetKind.CPU:
-            return _CPU_FLAGS + COMMON_FLAGS
+            return (f"--iree-llvmcpu-target-cpu={cpu_name()}", *_CPU_FLAGS, *COMMON_FLAGS)
         return COMMON_FLAGS if self.kind is TargetKind.CUDA else _AMDGPU_FLAGS + COMMON_FLAGS
 
     @property
@@ -149,19 +153,30 @@ class Target:
         return self.device_flags + self.default_flags
 
 
+def cpu_name() -> str:
+    """Returns the processor that the target `cpu` stands for: `$HIPGRAFT_CPU`, or this one.
+
+    Names are LLVM's: `x86-64-v3` is any x86-64 with AVX2.
+    """
+    return os.environ.get(CPU_VARIABLE) or HOST
+
+
 def known_targets() -> tuple[str, ...]:
     """Returns the names that `Target.parse` accepts."""
     return (*_AMDGPU, *_CUDA, "cpu")
 
 
 def turned_off(flags: Sequence[str], off: Sequence[str]) -> tuple[str, ...]:
-    """Returns flags with some of them off, spelled out: they are of the process."""
+    """Returns the flags with those in `off` set to false.
+
+    They are set explicitly because the compiler keeps options for the whole process.
+    """
     return tuple(f"{flag}=false" if flag in off else flag for flag in flags)
 
 
 def _unknown_target(name: str) -> str:
     known = known_targets()
-    # gfx94 is nearer to what its writer meant (gfx942) than difflib's ratio alone would say.
+    # For gfx94 the user likely meant gfx942, which difflib's ratio alone does not rank first.
     prefixed = [item for item in known if name and item.startswith(name)]
     nearest = prefixed or difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if nearest:

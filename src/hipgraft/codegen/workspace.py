@@ -1,21 +1,21 @@
-"""A kernel's workspace as buffers of their own, which memory planning places one by one."""
+"""Splits a kernel's workspace into buffers, which memory planning places one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hipgraft.codegen.iree.step_rewrites import KERNEL_ALIGNMENT, Range, moved, mover, ranges
 from hipgraft.codegen.kernel import Step
-from hipgraft.codegen.step_rewrites import KERNEL_ALIGNMENT, Range, moved, mover, ranges
 
 
 def split_workspace(steps: Sequence[Step], workspace: int) -> tuple[list[Step], list[int]]:
-    """Gives each part of the workspace that no step uses together with others its own buffer.
+    """Assigns a separate buffer to each group of overlapping ranges in the workspace.
 
-    What dies within the kernel then leaves its place to other buffers of the program.
+    Memory of parts that die within the kernel is then free for other buffers of the program.
 
     Args:
-        steps: of a kernel.
-        workspace: number of its workspace; the buffers are numbered from here on.
+        steps: steps of a kernel.
+        workspace: buffer number of its workspace; the new buffers are numbered from here on.
 
     Returns:
         The steps on these buffers, and the bytes of each.
@@ -29,7 +29,7 @@ def split_workspace(steps: Sequence[Step], workspace: int) -> tuple[list[Step], 
 
 
 def _parts(used: Iterable[Range]) -> list[Range]:
-    """Joins ranges that overlap; each part begins where the workspace is as aligned as a buffer."""
+    """Merges overlapping ranges into parts that start at the alignment of a buffer."""
     parts: list[Range] = []
     for one in sorted(used, key=lambda one: one.start):
         start, end = one.start - one.start % KERNEL_ALIGNMENT, one.end

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hipgraft.bindings import ir, make_context
-from hipgraft.diagnostics import HipgraftError, PassFailure
-from hipgraft.frontends.stage import argument_names, check_torch_contract, stage_of
+from hipgraft.frontends.argument_names import argument_names
 from hipgraft.frontends.symbols import Extents, combinations
-from hipgraft.frontends.torch_symbols import specialize_functions
-from hipgraft.frontends.torch_text import read_mlir
-from hipgraft.pipelines.hipgraft_onnx import PHASE_ONNX_TO_TORCH
-from hipgraft.pipelines.hipgraft_torch import PHASE_TORCH_BACKEND_FORM
-from hipgraft.runner import Runner
-from hipgraft.runtime.entry import SYMBOLS
-
-_NOT_CONVERTED = re.compile(r"failed to legalize operation 'torch.operator'.*name = \"([^\"]+)\"")
+from hipgraft.frontends.torch.symbols import specialize_functions
+from hipgraft.frontends.torch.text import read_mlir
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.passmanager.runner import Runner
+from hipgraft.pipelines import HipgraftConfig, has_symbols, route, stage_of
 
 __all__ = ["argument_names", "give_extents", "has_symbols", "load", "normalize", "read", "stage_of"]
 
@@ -52,7 +47,7 @@ def read(
     variants = combinations(dims or {}, specialize or {})
     if path.suffix == ".onnx":
         # onnx costs a quarter of a second to import.
-        from hipgraft.frontends.onnx_variants import read_onnx
+        from hipgraft.frontends.onnx.variants import read_onnx
 
         return read_onnx(path, context, shapes or {}, variants, dynamic=dynamic)
     if path.suffix in (".mlir", ".mlirbc"):
@@ -104,33 +99,12 @@ def give_extents(
     specialize_functions(module, shapes or {}, variants, dynamic=dynamic)
 
 
-def has_symbols(module: ir.Module) -> bool:
-    """Returns whether a module has a function of dynamic shapes."""
-    return any(SYMBOLS in op.operation.attributes for op in module.body.operations)
-
-
 def normalize(module: ir.Module) -> None:
-    """Brings a torch module, imported from ONNX or from PyTorch, to stage 0 in place.
+    """Brings a torch module, imported from ONNX or from PyTorch, to stage `torch` in place.
 
     Raises:
         HipgraftError: an op is unknown or has no static shape; located.
     """
-    phases = [PHASE_TORCH_BACKEND_FORM]
-    if stage_of(module) == "onnx":
-        phases.insert(0, PHASE_ONNX_TO_TORCH)
-    for phase in phases:
-        # The model itself reproduces what fails here.
-        try:
-            Runner(keep_reproducer=False).run(module, phase)
-        except PassFailure as error:
-            raise _explained(error) from None
-    check_torch_contract(module)
-
-
-def _explained(error: PassFailure) -> HipgraftError:
-    """torch-mlir tells what it cannot convert by printing the whole op."""
-    operator = _NOT_CONVERTED.search(error.message)
-    if operator is None:
-        return error
-    message = f"operator '{operator[1].removeprefix('torch.')}' is not supported in this form"
-    return HipgraftError(message, location=error.location)
+    config = HipgraftConfig(compile_to="torch")
+    for _, phase in route(stage_of(module), config):
+        Runner().run(module, phase)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.naming import symbol_of
-from hipgraft.runtime.entry import DIMS, RANGES, SYMBOLS, VARIANT_OF
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.entry_points import DIMS, RANGES, SYMBOLS, VARIANT_OF
+from hipgraft.ir.symbols import symbol_of
 
 Extents = Mapping[str, int]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from hipgraft.bindings import ir
 from hipgraft.dialects.hipdnn.fields import Attribute
 from hipgraft.dialects.hipdnn.kinds import BOOL, BYTES, FLOAT, INT, INTS, STRING, TYPE, Kind
 from hipgraft.hipdnn_io.data_types import data_type_name, mlir_type
 from hipgraft.hipdnn_io.document import UNSET, Json
 from hipgraft.hipdnn_io.schema import SCHEMA
+from hipgraft.ir.bindings import ir
 
 _UNSET = ("unset", "not_set")
 _PYTHON: dict[str, tuple[type, ...]] = {

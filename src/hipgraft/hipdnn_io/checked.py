@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.hipdnn_io.document import Json
+from hipgraft.ir.diagnostics import HipgraftError
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipgraft.bindings import ir
+from hipgraft.ir.bindings import ir
 
 _MLIR = {
     "float": "f32",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, OpError
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
 from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
@@ -18,6 +16,8 @@ from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument
 from hipgraft.hipdnn_io.forms import FORMS, POINTWISE_OPERANDS, NodeForm, form_name
 from hipgraft.hipdnn_io.scalars import value_of
 from hipgraft.hipdnn_io.strides import infer_strides, same_places
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, OpError
 
 
 def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from hipgraft.bindings import ir
-from hipgraft.diagnostics import HipgraftError, HipgraftWarning
 from hipgraft.hipdnn_io.document import GraphDocument
 from hipgraft.hipdnn_io.flatbuffer_reader import read_flatbuffer
 from hipgraft.hipdnn_io.importer import import_document
 from hipgraft.hipdnn_io.json_reader import document_of, parse
 from hipgraft.hipdnn_io.templates import expand_template, is_template, sweep_cases
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.ir.foreign_data import read_file as read_bytes
 
 _TEMPLATE = "graph.template.json"
 
@@ -81,7 +82,4 @@ def _text(path: str | Path) -> str:
 
 
 def _bytes(path: str | Path) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise HipgraftError(f"cannot open input file '{path}': {error.strerror}") from None
+    return read_bytes(path, "input file")

@@ -7,11 +7,11 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.hipdnn_io.document import GraphDocument, Json, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.flatbuffer_writer import SCALARS
 from hipgraft.hipdnn_io.forms import FORMS
 from hipgraft.hipdnn_io.schema import SCHEMA, SchemaField
+from hipgraft.ir.diagnostics import HipgraftError
 
 
 def read_flatbuffer(data: bytes, source: str = "<hipdnn graph>") -> GraphDocument:
@@ -27,7 +27,7 @@ def read_flatbuffer(data: bytes, source: str = "<hipdnn graph>") -> GraphDocumen
     try:
         (root,) = struct.unpack_from("<I", data, 0)
         return _document(_Table(data, root, "Graph"), source)
-    except (struct.error, UnicodeDecodeError, RecursionError, KeyError, OverflowError):
+    except (struct.error, ValueError, RecursionError, LookupError, OverflowError, TypeError):
         message = "not a FlatBuffer of a hipDNN graph, or a damaged one"
         raise HipgraftError(message, location=source) from None
 

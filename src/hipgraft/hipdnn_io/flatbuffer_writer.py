@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import flatbuffers  # pyright: ignore[reportMissingTypeStubs]
 
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.hipdnn_io.document import GraphDocument, Json, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.schema import SCHEMA, SchemaField
+from hipgraft.ir.diagnostics import HipgraftError
 
 SCALARS = {
     "bool": ("Bool", "<?"),

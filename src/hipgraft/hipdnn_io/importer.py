@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hipgraft.bindings import ir, make_context
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.fields import Arity
 from hipgraft.dialects.hipdnn.kinds import FLOAT
@@ -19,6 +18,7 @@ from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument
 from hipgraft.hipdnn_io.forms import POINTWISE_OPERANDS
 from hipgraft.hipdnn_io.scalars import constant, value_of
 from hipgraft.hipdnn_io.wiring import WiredNode, Wiring, wire
+from hipgraft.ir.bindings import ir, make_context
 
 
 def import_document(document: GraphDocument, context: ir.Context | None = None) -> ir.Module:

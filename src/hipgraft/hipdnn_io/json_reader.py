@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from typing import cast
 
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.hipdnn_io.checked import Fields
 from hipgraft.hipdnn_io.document import (
     UNSET,
@@ -15,6 +14,8 @@ from hipgraft.hipdnn_io.document import (
     TensorDocument,
 )
 from hipgraft.hipdnn_io.forms import SECTIONS
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.foreign_data import parse_json
 
 # The keys of the first generation, of 2025.
 _OLD_KEYS = {
@@ -43,20 +44,22 @@ def parse(text: str, source: str) -> Json:
     Raises:
         HipgraftError: a located syntax error, or a number that hipDNN's schema cannot hold.
     """
+    value: Json = parse_json(text, "JSON", source)
+    for number in _integers(value):
+        if not -(2**63) <= number < 2**63:
+            raise HipgraftError(f"integer {number} has more than 64 bits", location=source)
+    return value
 
-    def integer(digits: str) -> int:
-        value = int(digits)
-        if not -(2**63) <= value < 2**63:
-            raise HipgraftError(f"integer {digits} has more than 64 bits", location=source)
-        return value
 
-    try:
-        return json.loads(text, parse_int=integer)
-    except RecursionError:
-        raise HipgraftError("invalid JSON: nested too deeply", location=source) from None
-    except json.JSONDecodeError as error:
-        where = f"{source}:{error.lineno}:{error.colno}"
-        raise HipgraftError(f"invalid JSON: {error.msg.lower()}", location=where) from None
+def _integers(value: Json) -> Iterator[int]:
+    if isinstance(value, dict):
+        for one in cast(dict[str, Json], value).values():
+            yield from _integers(one)
+    elif isinstance(value, list):
+        for one in cast(list[Json], value):
+            yield from _integers(one)
+    elif isinstance(value, int):
+        yield value
 
 
 def document_of(value: Json, source: str) -> GraphDocument:

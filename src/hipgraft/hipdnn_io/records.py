@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from hipgraft.bindings import ir
 from hipgraft.hipdnn_io.document import Json
+from hipgraft.ir.bindings import ir
 
 NAME = "hipdnn.record"
 

@@ -7,9 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hipgraft.bindings import ir
 from hipgraft.hipdnn_io.data_types import VALUE_TYPES, data_type_name
 from hipgraft.hipdnn_io.document import TensorDocument
+from hipgraft.ir.bindings import ir
 
 # Types whose values a file holds as bits.
 _BITS: dict[str, Any] = {

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import cast
 
-from hipgraft.diagnostics import HipgraftError
 from hipgraft.hipdnn_io.checked import Fields
 from hipgraft.hipdnn_io.document import Json
+from hipgraft.ir.diagnostics import HipgraftError
 
 _PLACEHOLDER = re.compile(r"\$\{case\.([^}]*)\}")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hipgraft.bindings import ir
-    from hipgraft.runtime.devices import Device
-    from hipgraft.runtime.interpreter import Array
+    from hipgraft.ir.bindings import ir
+    from hipgraft.runtime.devices.registry import Device
+    from hipgraft.runtime.host_program.interpreter import Array
 
 
 def run_module(module: ir.Module, inputs: Sequence[Array], device: Device) -> list[Array]:
@@ -27,7 +27,7 @@ def run_module(module: ir.Module, inputs: Sequence[Array], device: Device) -> li
         HipgraftError: the module has no function for the device, an input does not fit, or an
             op cannot be executed.
     """
-    from hipgraft.runtime.interpreter import Executor
+    from hipgraft.runtime.host_program.interpreter import Executor
 
     with Executor(module, device) as executor:
         return executor.run(inputs)

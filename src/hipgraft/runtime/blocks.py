@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.runtime.protocols import Device
+from hipgraft.runtime.devices.protocols import Device
 
 
 class Blocks:

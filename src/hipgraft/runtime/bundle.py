@@ -20,15 +20,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.outputs import replacing
-from hipgraft.runtime.architectures import fitting
+from hipgraft.ir.architectures import fitting
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.foreign_data import decode_json, malformed
+from hipgraft.ir.outputs import replacing
+from hipgraft.runtime.bundle_header import BufferFields, Header, ProgramFields
 from hipgraft.runtime.recording import Buffer, Recording, Tensor
-from hipgraft.runtime.recording_json import command_from_json, command_to_json
+from hipgraft.runtime.recording_checks import check_recordings
+from hipgraft.runtime.recording_json import command_to_json
 from hipgraft.runtime.runnable import Runnable
 
 if TYPE_CHECKING:
-    from hipgraft.bindings import ir
+    from hipgraft.ir.bindings import ir
     from hipgraft.runtime.session import Session
 
 MAGIC = b"\x93HIPGRFT"
@@ -153,41 +156,45 @@ class Bundle(Runnable):
     @property
     def architectures(self) -> tuple[str, ...]:
         """What the bundle was compiled for."""
-        return tuple(program["architecture"] for program in self._header["programs"])
+        return tuple(program.architecture for program in self._header.programs)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """What its writer tells."""
-        return self._header["metadata"]
+        return self._header.metadata
 
     def recordings(self, architecture: str) -> tuple[Recording, ...]:
         """Returns the program for a device; its constants are read from the open bundle.
 
         Raises:
-            HipgraftError: there is none, or it has dynamic shapes.
+            HipgraftError: there is none, it has dynamic shapes, or it touches other memory than
+                its own.
         """
         program = self._program(architecture)
-        if "host" in program:
+        if program.host is not None:
             raise HipgraftError(
                 "the bundle is of dynamic shapes, so that its calls depend on its inputs",
                 location=self._path,
             )
-        buffers = tuple(map(self._buffer, program["buffers"]))
-        objects = tuple(bytes(self._section(number)) for number in program["objects"])
-        kernels = tuple((index, name) for index, name in program["kernels"])
-        return tuple(
+        buffers = tuple(map(self._buffer, program.buffers))
+        objects = tuple(bytes(self._section(number)) for number in program.objects)
+        kernels = tuple(program.kernels)
+        recordings = tuple(
             Recording(
-                architecture=program["architecture"],
-                inputs=tuple(map(_tensor_from_json, variant["inputs"])),
-                results=tuple(map(_tensor_from_json, variant["results"])),
+                architecture=program.architecture,
+                inputs=tuple(one.tensor() for one in variant.inputs),
+                results=tuple(one.tensor() for one in variant.results),
                 buffers=buffers,
                 objects=objects,
                 kernels=kernels,
-                commands=tuple(map(command_from_json, variant["commands"])),
-                variant=variant["name"],
+                commands=tuple(one.command() for one in variant.commands),
+                variant=variant.name,
             )
-            for variant in program["variants"]
+            for variant in program.variants
         )
+        with malformed("bundle", self._path):
+            check_recordings(recordings)
+        return recordings
 
     def inputs(self, architecture: str) -> dict[str, Sequence[Tensor]]:
         """Returns the inputs of each variant of the program, with `DYNAMIC` extents where any fits.
@@ -196,22 +203,22 @@ class Bundle(Runnable):
             HipgraftError: there is no program for the architecture.
         """
         program = self._program(architecture)
-        if "host" not in program:
+        if program.host is None:
             return {one.variant: one.inputs for one in self.recordings(architecture)}
         # Only for dynamic shapes: other bundles run without MLIR.
-        from hipgraft.runtime.dynamic import input_tensors
+        from hipgraft.runtime.host_program.dynamic import input_tensors
 
-        return dict(input_tensors(self._host(program), architecture))
+        return dict(input_tensors(self._host(program.host), architecture))
 
     def _open_session(self, device: Any) -> Session:
         program = self._program(device.architecture)
-        if "host" not in program:
+        if program.host is None:
             return super()._open_session(device)
         from hipgraft.runtime.recorder import open_session
 
-        return open_session(self._host(program), device)
+        return open_session(self._host(program.host), device)
 
-    def _program(self, architecture: str) -> dict[str, Any]:
+    def _program(self, architecture: str) -> ProgramFields:
         best = fitting(architecture, self.architectures)
         if best is None:
             raise HipgraftError(
@@ -219,14 +226,16 @@ class Bundle(Runnable):
                 f"{', '.join(self.architectures)}",
                 location=self._path,
             )
-        return self._header["programs"][self.architectures.index(best)]
+        return self._header.programs[self.architectures.index(best)]
 
-    def _host(self, program: dict[str, Any]) -> ir.Module:
+    def _host(self, section: int) -> ir.Module:
         """The host program of dynamic shapes, parsed once."""
         if self._module is None:
-            from hipgraft.runtime.host_bytecode import parse_host
+            from hipgraft.runtime.host_program.bytecode import parse_host
 
-            self._module = parse_host(self._section(program["host"]))
+            data = self._section(section)
+            with malformed("bundle", self._path):
+                self._module = parse_host(data)
         return self._module
 
     def close(self) -> None:
@@ -236,7 +245,7 @@ class Bundle(Runnable):
         with suppress(BufferError):  # the frames of an error hold data, which goes with them
             self._map.close()
 
-    def _read_header(self) -> dict[str, Any]:
+    def _read_header(self) -> Header:
         if not self._map[: len(MAGIC)] == MAGIC:
             raise self._broken("the file is no bundle")
         if len(self._map) < _PREFIX.size:
@@ -249,9 +258,14 @@ class Bundle(Runnable):
             raise self._broken("the bundle is truncated")
         if zlib.crc32(text) != checksum:
             raise self._broken("the bundle's header is damaged")
-        header: dict[str, Any] = json.loads(text)
+        try:
+            with malformed("bundle", self._path):
+                header = decode_json(text, Header, "bundle", self._path)
+                header.check()
+        except HipgraftError as error:
+            raise self._broken(error.message) from None
         self._start = _aligned(_PREFIX.size + length)
-        expected = self._checksum_place(header, len(header["sections"]))
+        expected = self._checksum_place(header, len(header.sections))
         if len(self._map) < expected:
             raise self._broken(
                 f"the bundle is truncated: it has {len(self._map)} of {expected} bytes"
@@ -260,8 +274,8 @@ class Bundle(Runnable):
             raise self._broken(f"the bundle has {len(self._map)} bytes; expected {expected}")
         return header
 
-    def _checksum_place(self, header: dict[str, Any], number: int) -> int:
-        return self._start + header["data_size"] + number * _CHECKSUM.size
+    def _checksum_place(self, header: Header, number: int) -> int:
+        return self._start + header.data_size + number * _CHECKSUM.size
 
     def _broken(self, message: str) -> HipgraftError:
         self._map.close()
@@ -269,7 +283,7 @@ class Bundle(Runnable):
 
     def _section(self, number: int) -> memoryview:
         """An object or constant, of which a changed byte would be wrong results or a crash."""
-        offset, nbytes = self._header["sections"][number]
+        offset, nbytes = self._header.sections[number]
         start = self._start + offset
         data = self._data[start : start + nbytes]
         place = self._checksum_place(self._header, number)
@@ -279,11 +293,10 @@ class Bundle(Runnable):
             )
         return data
 
-    def _buffer(self, fields: dict[str, Any]) -> Buffer:
-        if fields["section"] is None:
-            return Buffer(fields["nbytes"])
-        read = partial(self._section, fields["section"])
-        return Buffer(fields["nbytes"], fields["name"], read)
+    def _buffer(self, fields: BufferFields) -> Buffer:
+        if fields.section is None:
+            return Buffer(fields.nbytes)
+        return Buffer(fields.nbytes, fields.name, partial(self._section, fields.section))
 
 
 def load(path: str | Path) -> Bundle:
@@ -326,12 +339,6 @@ def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
 
 def _tensor_to_json(tensor: Tensor) -> list[Any]:
     return [tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset]
-
-
-def _tensor_from_json(fields: list[Any]) -> Tensor:
-    name, shape, element_type, strides, offset = fields
-    steps = None if strides is None else tuple(strides)
-    return Tensor(name, tuple(shape), element_type, steps, offset)
 
 
 def _aligned(size: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hipgraft.runtime.protocols import (
+from hipgraft.runtime.devices.protocols import (
     CapturingDevice,
     PreparingDevice,
     TypedMemory,

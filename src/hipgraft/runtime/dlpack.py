@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 
 from hipgraft.codegen.layout import row_major_strides
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.dtypes import numpy_dtype
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.dtypes import numpy_dtype
 
 if TYPE_CHECKING:
     from hipgraft.runtime.recording import Tensor

@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from hipgraft.runtime.calls import capture
-from hipgraft.runtime.protocols import CapturingDevice, EventDevice
+from hipgraft.runtime.devices.protocols import CapturingDevice, EventDevice
 from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Recording
 
 

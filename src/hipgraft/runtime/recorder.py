@@ -13,17 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from hipgraft.bindings import ir
-from hipgraft.codegen.code_object import KernelInfo
-from hipgraft.codegen.objects import read_object
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.dynamic import Shape, inputs_of, is_dynamic, tensors_of
-from hipgraft.runtime.elements import global_bytes
-from hipgraft.runtime.entry import entry_target, find_function, find_functions, variant_name
-from hipgraft.runtime.host_form import constants_of
-from hipgraft.runtime.host_parameters import parameters_of
-from hipgraft.runtime.interpreter import Executor
-from hipgraft.runtime.memref import tensor_of
+from hipgraft.codegen.objects.code_object import KernelInfo
+from hipgraft.codegen.objects.formats import read_object
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.entry_points import (
+    entry_target,
+    find_function,
+    find_functions,
+    noted_elements,
+    variant_name,
+)
+from hipgraft.ir.resources import global_bytes
+from hipgraft.runtime.host_program.dynamic import Shape, inputs_of, is_dynamic, tensors_of
+from hipgraft.runtime.host_program.form import constants_of
+from hipgraft.runtime.host_program.interpreter import Executor
+from hipgraft.runtime.host_program.memref import tensor_of
+from hipgraft.runtime.host_program.parameters import parameters_of
 from hipgraft.runtime.recording import (
     Buffer,
     Call,
@@ -35,14 +41,15 @@ from hipgraft.runtime.recording import (
     Recording,
     Tensor,
 )
+from hipgraft.runtime.recording_checks import check_recordings
 from hipgraft.runtime.session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer as HostBuffer
 
-    from hipgraft.runtime.devices import Device, TypedMemory
+    from hipgraft.runtime.devices.registry import Device, TypedMemory
 
-_BUFFER_SHIFT = 40  # a buffer may have a terabyte
+_BUFFER_SHIFT = 48  # bits of what a target addresses: `recording_checks.MOST_BYTES`
 _Kernel: TypeAlias = tuple[int, KernelInfo]
 
 
@@ -68,8 +75,8 @@ def record_variants(
         shapes: of the inputs, for a program of dynamic shapes.
 
     Raises:
-        HipgraftError: the program is not for this architecture, an op cannot be executed, or
-            shapes are dynamic and none are given.
+        HipgraftError: the program is not for this architecture, an op cannot be executed, touches
+            memory that is not the program's, or shapes are dynamic and none are given.
     """
     functions = find_functions(module, architecture)
     border = len(functions[0].regions[0].blocks[0].arguments) - len(constants_of(functions[0]))
@@ -81,7 +88,7 @@ def record_variants(
             "compile the model for given extents by --specialize"
         )
     recordings = [recorder.record(function, shapes or ()) for function in functions]
-    return tuple(
+    programs = tuple(
         replace(
             recording,
             buffers=tuple(device.buffers),
@@ -90,6 +97,8 @@ def record_variants(
         )
         for recording in recordings
     )
+    check_recordings(programs)
+    return programs
 
 
 def open_session(module: ir.Module, device: Device, directory: str | Path = "") -> Session:
@@ -113,6 +122,19 @@ def open_session(module: ir.Module, device: Device, directory: str | Path = "") 
     return Session((), device, record=record_for)
 
 
+def _as_noted(
+    function: ir.Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The tensors at the program's boundary, with the element types that the model has."""
+    tensors = [*inputs, *outputs]
+    names = noted_elements(function) or [""] * len(tensors)
+    tensors = [
+        replace(tensor, element_type=name or tensor.element_type)
+        for name, tensor in zip(names, tensors, strict=True)
+    ]
+    return tensors[: len(inputs)], tensors[len(inputs) :]
+
+
 class _Recorder(Executor):
     """Leaves constants where they are."""
 
@@ -127,7 +149,7 @@ class _Recorder(Executor):
         names, file = parameters_of(self._module, function, self._directory)
         tensors = tensors_of(function, shapes)
         count = len(inputs_of(function))
-        inputs, outputs = tensors[:count], tensors[count + len(names) :]
+        inputs, outputs = _as_noted(function, tensors[:count], tensors[count + len(names) :])
         held = [
             self._constant(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
             for name, one in zip(names, tensors[count:], strict=False)

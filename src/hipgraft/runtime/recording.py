@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hipgraft.codegen.layout import Layout, row_major_strides
-from hipgraft.runtime.dtypes import numpy_dtype
+from hipgraft.ir.dtypes import numpy_dtype
 
 Triple: TypeAlias = tuple[int, int, int]
 
@@ -41,7 +41,7 @@ class Tensor:
     @property
     def is_packed(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
-        return self.strides is None and self.offset == 0
+        return 0 in self.shape or (self.strides is None and self.offset == 0)
 
     @property
     def dense_strides(self) -> tuple[int, ...]:
@@ -51,6 +51,8 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes that it spans: whole rows, also the last one."""
+        if 0 in self.shape:
+            return 0
         layout = Layout(self.shape, self.dense_strides, self.offset, self.element_type)
         return numpy_dtype(self.element_type).itemsize * layout.physical_elements
 

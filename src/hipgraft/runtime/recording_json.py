@@ -29,38 +29,9 @@ def command_to_json(command: Command) -> list[Any]:
             return ["call", command.module, _placed(command.inputs), _placed(command.outputs)]
 
 
-def command_from_json(fields: Sequence[Any]) -> Command:
-    """Returns what `command_to_json` wrote."""
-    kind, *rest = fields
-    match kind:
-        case "launch":
-            kernel, grid, block, shared, kernarg, pointers = rest
-            places = tuple((offset, Pointer(*place)) for offset, *place in pointers)
-            segment = bytes.fromhex(kernarg)
-            return Launch(kernel, tuple(grid), tuple(block), shared, segment, places)
-        case "fill":
-            target, pattern, nbytes = rest
-            return Fill(Pointer(*target), bytes.fromhex(pattern), nbytes)
-        case "copy":
-            target, source, nbytes = rest
-            return Copy(Pointer(*target), Pointer(*source), nbytes)
-        case "call":
-            module, inputs, outputs = rest
-            return Call(module, _unplaced(inputs), _unplaced(outputs))
-        case _:
-            raise ValueError(f"unknown command '{kind}'")
-
-
 def _place(pointer: Pointer) -> tuple[int, int]:
     return pointer.buffer, pointer.offset
 
 
 def _placed(tensors: Sequence[tuple[Pointer, Tensor]]) -> list[Any]:
     return [[*_place(pointer), one.shape, one.element_type] for pointer, one in tensors]
-
-
-def _unplaced(fields: Sequence[Sequence[Any]]) -> tuple[tuple[Pointer, Tensor], ...]:
-    return tuple(
-        (Pointer(buffer, offset), Tensor("", tuple(shape), element_type))
-        for buffer, offset, shape, element_type in fields
-    )

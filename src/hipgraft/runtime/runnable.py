@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from hipgraft.closing import Closing
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime.borders import Array, DeviceArray
+from hipgraft.ir.closing import Closing
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.boundary import Array, DeviceArray
 from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.profiling import Profile
 from hipgraft.runtime.recording import Recording

@@ -8,17 +8,17 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeAlias
 
-from hipgraft.closing import Closing
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.runtime import borders
-from hipgraft.runtime.architectures import fitting
+from hipgraft.ir.architectures import fitting
+from hipgraft.ir.closing import Closing
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.selection import select
+from hipgraft.runtime import boundary
 from hipgraft.runtime.blocks import Blocks
-from hipgraft.runtime.borders import Array, DeviceArray
+from hipgraft.runtime.boundary import Array, DeviceArray
 from hipgraft.runtime.calls import PreparedCalls
+from hipgraft.runtime.devices.protocols import Device, GraphDevice, unload
 from hipgraft.runtime.profiling import Profile, profile_calls
-from hipgraft.runtime.protocols import Device, GraphDevice, unload
 from hipgraft.runtime.recording import Recording, Tensor
-from hipgraft.runtime.selection import select
 from hipgraft.runtime.timing import Timing
 
 Record: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Recording]
@@ -131,30 +131,30 @@ class Session(Closing):
     def _run(
         self, inputs: Sequence[Any], outputs: Sequence[Array | DeviceArray] | None
     ) -> list[Any]:
-        given = borders.imported(inputs, self.device, "input")
+        given = boundary.imported(inputs, self.device, "input")
         variant = self._select(given)
         recording = self.variants[variant]
-        given = borders.match(given, recording.inputs, self.device, "input")
+        given = boundary.match(given, recording.inputs, self.device, "input")
         if outputs is None:
-            wanted: list[Array | DeviceArray] = [borders.empty(one) for one in recording.results]
+            wanted: list[Array | DeviceArray] = [boundary.empty(one) for one in recording.results]
         else:
-            wanted = borders.match(outputs, recording.results, self.device, "output")
-            borders.check_writable(wanted)
+            wanted = boundary.match(outputs, recording.results, self.device, "output")
+            boundary.check_writable(wanted)
         addresses = self._addresses([*given, *wanted])
         for array, address, tensor in zip(given, addresses, recording.inputs, strict=False):
             if not isinstance(array, DeviceArray):
-                self.device.copy_to_device(address, borders.raw(array, tensor))
+                self.device.copy_to_device(address, boundary.raw(array, tensor))
         self.enqueue(addresses, variant)
         results = zip(wanted, addresses[len(given) :], recording.results, strict=True)
         for array, address, tensor in results:
             if not isinstance(array, DeviceArray):
-                borders.download(self.device, address, tensor, array)
+                boundary.download(self.device, address, tensor, array)
         self.device.synchronize()
         return wanted if outputs is None else list(outputs)
 
     def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
         """Runs the program and leaves the results, new arrays, on the device."""
-        given = borders.imported(inputs, self.device, "input")
+        given = boundary.imported(inputs, self.device, "input")
         with self._lock:
             results = self.variants[self._select(given)].results
         outputs = [DeviceArray.allocate(self.device, one) for one in results]
@@ -208,10 +208,10 @@ class Session(Closing):
     @contextmanager
     def _resident(self, inputs: Sequence[Any]) -> Generator[tuple[int, list[int]], None, None]:
         """Has the inputs on the device; gives the variant, and addresses of inputs and results."""
-        given = borders.imported(inputs, self.device, "input")
+        given = boundary.imported(inputs, self.device, "input")
         variant = self._select(given)
         tensors = self.variants[variant].inputs
-        given = borders.match(given, tensors, self.device, "input")
+        given = boundary.match(given, tensors, self.device, "input")
         resident = [
             array if isinstance(array, DeviceArray) else self.upload(array, tensor)
             for array, tensor in zip(given, tensors, strict=True)
@@ -236,7 +236,7 @@ class Session(Closing):
             return profile_calls(self.device, self.variants[variant], calls, iterations)
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> int:
-        given = [borders.shape_of(array) for array in inputs]
+        given = [boundary.shape_of(array) for array in inputs]
         shapes = [[tensor.shape for tensor in one.inputs] for one in self.variants]
         if self._record is None:
             names = [one.variant for one in self.variants]

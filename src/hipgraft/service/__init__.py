@@ -1,26 +1,22 @@
-"""The compile service: units of work, the cache of kernels, and the processes that compile."""
+"""The compile scheduler: its jobs (units), the cache of kernels, and the worker processes."""
 
 from __future__ import annotations
 
 from hipgraft.service.cache import Cache, default_cache_directory
 from hipgraft.service.executors import ExecutorWorkers, connect_executor
+from hipgraft.service.in_process import InProcess
+from hipgraft.service.job import Outcome, Unit, Workers
 from hipgraft.service.overrides import Override, read_overrides
 from hipgraft.service.processes import ProcessWorkers
-from hipgraft.service.service import (
-    CompileService,
-    Request,
-    current_service,
-    is_service_used,
-    use_service,
-)
-from hipgraft.service.unit import InProcess, Outcome, Unit, Workers
+from hipgraft.service.request import Request
+from hipgraft.service.service import CompileService, current_service, is_service_used, use_service
 
 
 def default_service() -> CompileService:
-    """Returns a service with a worker process per core and the user's cache, as the tools have."""
-    # Only now: the search is built upon the service.
-    from hipgraft.tuning.database import shipped_database
-    from hipgraft.tuning.search import Search
+    """Returns a service with one worker process per core and the user's cache, as in the tools."""
+    # Imported here because the search imports the service.
+    from hipgraft.service.tuning.database import shipped_database
+    from hipgraft.service.tuning.search import Search
 
     search = Search(database=shipped_database())
     return CompileService(ProcessWorkers(), Cache(default_cache_directory()), search=search)

@@ -1,13 +1,14 @@
-"""The cache on disk: a folder of entries, one file each, found by key.
+"""The cache on disk: a folder with one file per entry, named by its key.
 
-A file appears whole by a rename, so any number of processes can share a folder without locks: the
-worst that can happen is that two of them compile the same graph and write the same entry.
+Files are renamed into place when they are complete, so any number of processes can share a folder
+without locks. At worst, two of them compile the same graph and write the same entry.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -17,16 +18,16 @@ from pathlib import Path
 
 import platformdirs
 
-from hipgraft.diagnostics import HipgraftError
-from hipgraft.service.entry import DamagedEntryError, Entry
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.entry import MOST_BYTES, DamagedEntryError, Entry, is_key
 
 DEFAULT_MAX_BYTES = 4 << 30
-"""Size at which entries are evicted."""
+"""Default size of the cache in bytes above which entries are evicted."""
 
 _SUFFIX = ".zip"
 _TEMPORARY = ".tmp"
 
-# Of a process that was killed while it wrote.
+# The age at which temporary files are removed: a process that was killed left them behind.
 _STALE_SECONDS = 3600.0
 
 
@@ -41,10 +42,10 @@ class StoredEntry:
     """A file of the cache.
 
     Attributes:
-        key: of the entry.
+        key: key of the entry.
         path: the file.
-        size: in bytes.
-        used: when it was last read or written, in seconds of the epoch.
+        size: size in bytes.
+        used: time of the last read or write, in seconds since the epoch.
     """
 
     key: str
@@ -55,13 +56,14 @@ class StoredEntry:
 
 @dataclass
 class Cache:
-    """A folder of entries, and others below it that are only read.
+    """A folder of entries, and read-only folders that are searched after it.
 
     Attributes:
-        directory: where entries are read and written; made at the first write.
-        sources: folders that are searched after it.
-        max_bytes: entries used longest ago are evicted above this size.
-        problems: what went wrong, for the user: the cache itself never fails a compilation.
+        directory: folder that entries are read from and written to; created at the first write.
+        sources: read-only folders that are searched after `directory`.
+        max_bytes: size above which the least recently used entries are evicted.
+        problems: messages for the user about failed reads and writes; these never fail a
+            compilation.
     """
 
     directory: Path
@@ -76,15 +78,15 @@ class Cache:
             path = _path(directory, key)
             entry = self._read(path, key, discard=directory == self.directory)
             if entry is not None:
-                # The file's time is when it was last used, which eviction goes by.
+                # Eviction takes the file's modification time as the time of its last use.
                 with suppress(OSError):
                     os.utime(path)
                 return entry
         return None
 
     def put(self, entry: Entry) -> None:
-        """Writes an entry; a folder that cannot be written is told once and then left alone."""
-        if not self._writable:
+        """Writes an entry; if the folder is not writable, reports that once and writes no more."""
+        if not self._writable or sum(map(len, entry.outcome.artifacts.values())) > MOST_BYTES:
             return
         try:
             _write_whole(_path(self.directory, entry.key), entry.to_bytes())
@@ -94,14 +96,14 @@ class Cache:
             self.problems.append(f"kernels are not cached in '{self.directory}': {reason}")
 
     def entries(self) -> list[StoredEntry]:
-        """Returns the files of the cache's own folder, used longest ago first."""
+        """Returns the files of the cache's own folder, least recently used first."""
         return sorted(_stored(self.directory), key=lambda entry: entry.used)
 
     def find(self, prefix: str) -> StoredEntry:
         """Returns the only entry whose key starts with `prefix`.
 
         Raises:
-            HipgraftError: there is none, or there are several.
+            HipgraftError: there is no such entry, or there are several.
         """
         found = [entry for entry in self.entries() if entry.key.startswith(prefix)]
         if len(found) != 1:
@@ -112,16 +114,22 @@ class Cache:
         """Reads an entry that `entries` listed.
 
         Raises:
-            DamagedEntryError: it is damaged.
-            FileNotFoundError: it is gone.
+            DamagedEntryError: the entry is damaged.
+            OSError: the file no longer exists, or cannot be read.
         """
-        return Entry.from_bytes(stored.path.read_bytes(), stored.key)
+        return Entry.from_bytes(_contents(stored.path), stored.key)
+
+    def drop(self, key: str, reason: str) -> None:
+        """Discards an entry whose contents do not match its key, and reports `reason`."""
+        path = _path(self.directory, key)
+        self.problems.append(f"cache entry '{path}' is damaged: {reason}")
+        _unlink(path)
 
     def prune(self, max_bytes: int | None = None) -> list[StoredEntry]:
-        """Evicts entries used longest ago until the rest fits, and returns them.
+        """Evicts the least recently used entries until the rest fits, and returns them.
 
         Args:
-            max_bytes: the size to keep to; None takes the cache's own limit.
+            max_bytes: size limit in bytes; None for the cache's own limit.
         """
         limit = self.max_bytes if max_bytes is None else max_bytes
         stored = self.entries()
@@ -130,15 +138,26 @@ class Cache:
         for entry in stored:
             if excess <= 0:
                 break
-            _unlink(entry.path)
-            excess -= entry.size
-            evicted.append(entry)
+            if self.remove(entry):
+                excess -= entry.size
+                evicted.append(entry)
         _remove_stale(self.directory)
         return evicted
 
+    def remove(self, stored: StoredEntry) -> bool:
+        """Removes an entry; returns whether that worked. A failure is reported once per folder."""
+        try:
+            stored.path.unlink(missing_ok=True)
+        except OSError as error:
+            problem = f"entries of '{self.directory}' cannot be removed: {error.strerror}"
+            if problem not in self.problems:
+                self.problems.append(problem)
+            return False
+        return True
+
     def _read(self, path: Path, key: str, *, discard: bool) -> Entry | None:
         try:
-            return Entry.from_bytes(path.read_bytes(), key)
+            return Entry.from_bytes(_contents(path), key)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                 self.problems.append(f"cannot read cache entry '{path}': {error.strerror}")
@@ -149,12 +168,22 @@ class Cache:
         return None
 
 
+def _contents(path: Path) -> bytes:
+    status = path.stat()
+    # Reading a pipe would block.
+    if stat.S_ISFIFO(status.st_mode) or status.st_size > MOST_BYTES:
+        raise DamagedEntryError(f"it is no file of at most {MOST_BYTES} bytes")
+    return path.read_bytes()
+
+
 def _path(directory: Path, key: str) -> Path:
+    if not is_key(key):
+        raise ValueError(f"'{key}' is no key")
     return directory / key[:2] / f"{key}{_SUFFIX}"
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Writes a file that others see whole or not at all."""
+    """Writes a file atomically: other processes see all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(suffix=_TEMPORARY, dir=path.parent)
     try:
@@ -168,10 +197,12 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 def _stored(directory: Path) -> Iterator[StoredEntry]:
     for path in directory.glob(f"??/*{_SUFFIX}"):
-        # Another process may evict it meanwhile.
+        # Another process may evict the file in the meantime.
         with suppress(FileNotFoundError):
             status = path.stat()
-            yield StoredEntry(path.stem, path, status.st_size, status.st_mtime)
+            # The cache must not evict files of others.
+            if is_key(path.stem) and stat.S_ISREG(status.st_mode):
+                yield StoredEntry(path.stem, path, status.st_size, status.st_mtime)
 
 
 def _remove_stale(directory: Path) -> None:

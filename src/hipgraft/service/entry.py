@@ -1,8 +1,9 @@
 """One entry of the cache: a zip archive that anybody can open.
 
-It holds what `--save-temps` would write (the compiler's input, the schedule, the code objects),
-`kernel.json` with the launches, and `entry.json` with flags, versions and static figures. Its
-comment is the SHA-256 of all bytes before, so that any damage shows.
+It holds the files that `--save-temps` would write (the compiler's input, the schedule, the code
+objects), `kernel.json` with the launches, and `entry.json` with flags, versions and resource usage.
+The archive's comment is the SHA-256 of all bytes before it, which detects damage. It does not
+authenticate the writer: whoever changes an entry can recompute the hash.
 """
 
 from __future__ import annotations
@@ -10,24 +11,59 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.kernel_json import kernel_from_json, kernel_to_json, object_name
-from hipgraft.diagnostics import CodegenError
-from hipgraft.service.unit import Outcome
+from hipgraft.codegen.kernel_json import kernel_from_json, kernel_to_json
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
+from hipgraft.ir.foreign_data import convert, decode_json, malformed
+from hipgraft.service.job import Outcome
+
+MOST_BYTES = 256 << 20
+"""The most bytes of an entry's files in total; compressed, they may be a thousand times smaller."""
 
 _FORMAT = 1
 _DIGEST_SIZE = 64
+_MOST_FILES = 4096
 
-# Equal content makes equal bytes: a zip archive has no other use for a date.
+# A fixed date, so that equal contents give equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+# File names that `--save-temps` may write; none of them leads out of its folder.
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,200}")
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class DamagedEntryError(Exception):
-    """The bytes are not what was once written."""
+    """The bytes of an entry are damaged, or are not those of an entry."""
+
+
+@dataclass(frozen=True)
+class _Error:
+    message: str
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """The required fields of `entry.json`; other fields are for human readers."""
+
+    format: int
+    key: str
+    seconds: float
+    name: str = ""
+    target: str = ""
+    error: _Error | None = None
+    flags: list[str] = field(default_factory=list[str])
+
+
+def is_key(text: str) -> bool:
+    """Returns whether a text is a key: the hexadecimal digits of a SHA-256."""
+    return _KEY.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -35,9 +71,9 @@ class Entry:
     """A kernel, the compiler's error, or a whole program, under a key.
 
     Attributes:
-        key: what it is found by.
-        facts: for readers: name, target, flags, versions, seconds, static figures.
-        outcome: what compiling gave; of a program, only artifacts.
+        key: key of the entry.
+        facts: metadata for human readers: name, target, flags, versions, seconds, resource usage.
+        outcome: outcome of the compilation; a program has only artifacts.
     """
 
     key: str
@@ -59,19 +95,26 @@ class Entry:
         """Reads what `to_bytes` wrote.
 
         Raises:
-            DamagedEntryError: the bytes are damaged, or the entry is for another key.
+            DamagedEntryError: the bytes are damaged, or the entry has another key.
         """
         if data[-_DIGEST_SIZE:] != _digest(data[:-_DIGEST_SIZE]):
             raise DamagedEntryError("its checksum does not match")
         try:
+            return cls._parse(data, key)
+        except HipgraftError as error:
+            # The checksum is right, so another program wrote this archive.
+            raise DamagedEntryError(error.message) from None
+
+    @classmethod
+    def _parse(cls, data: bytes, key: str) -> Entry:
+        with malformed("archive", ""):
             files = _read_archive(data)
-            facts = json.loads(files.pop("entry.json"))
-            if facts["format"] != _FORMAT or facts["key"] != key:
-                raise DamagedEntryError("it belongs to another key or format")
-            return cls(key=key, facts=facts, outcome=_outcome(facts, files))
-        except (zipfile.BadZipFile, ValueError, KeyError, TypeError) as error:
-            # Its checksum is right: somebody else's archive.
-            raise DamagedEntryError(f"it is malformed: {error}") from None
+            text = files.pop("entry.json")
+        fields = decode_json(text, dict[str, Any], "'entry.json'", "")
+        facts = convert(fields, _Facts, "'entry.json'", "")
+        if facts.format != _FORMAT or facts.key != key:
+            raise HipgraftError("it belongs to another key or format")
+        return cls(key=key, facts=fields, outcome=_outcome(facts, files))
 
     def _files(self) -> dict[str, bytes]:
         files = dict(self.outcome.artifacts)
@@ -84,24 +127,48 @@ class Entry:
         return {"entry.json": _json(facts), **files}
 
 
-def _outcome(facts: dict[str, Any], files: dict[str, bytes]) -> Outcome:
-    outcome = Outcome(seconds=facts["seconds"], artifacts=files, cached=True)
-    if "error" in facts:
-        error = facts["error"]
-        return replace(outcome, error=CodegenError(error["message"], notes=tuple(error["notes"])))
+def _outcome(facts: _Facts, files: dict[str, bytes]) -> Outcome:
+    outcome = Outcome(seconds=facts.seconds, artifacts=files, cached=True)
+    if facts.error is not None:
+        error = CodegenError(facts.error.message, notes=tuple(facts.error.notes))
+        return replace(outcome, error=error)
     return replace(outcome, kernel=_kernel(files)) if "kernel.json" in files else outcome
 
 
 def _kernel(files: dict[str, bytes]) -> Kernel:
-    fields = json.loads(files.pop("kernel.json"))
-    count = fields["objects"]
-    objects = tuple(files[object_name(fields["format"], index)] for index in range(count))
-    return kernel_from_json(fields, objects)
+    fields = decode_json(files.pop("kernel.json"), dict[str, Any], "'kernel.json'", "")
+    with malformed("kernel", ""):
+        return kernel_from_json(fields, files)
 
 
 def _read_archive(data: bytes) -> dict[str, bytes]:
+    """Reads the files of an archive without trusting its table of contents.
+
+    File names are checked, and no more bytes are inflated than an entry may have.
+    """
+    files: dict[str, bytes] = {}
+    left = MOST_BYTES
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+        members = archive.infolist()
+        if len(members) > _MOST_FILES:
+            raise HipgraftError(f"it has {len(members)} files")
+        for member in members:
+            _check_member(member, files)
+            with archive.open(member) as file:
+                # The read is limited because the size in the table may be wrong.
+                files[member.filename] = file.read(left + 1)
+            left -= len(files[member.filename])
+            if left < 0:
+                raise HipgraftError(f"it inflates to more than {MOST_BYTES} bytes")
+    return files
+
+
+def _check_member(member: zipfile.ZipInfo, files: dict[str, bytes]) -> None:
+    name = member.filename
+    if _FILE_NAME.fullmatch(name) is None or name in files:
+        raise HipgraftError(f"it may not hold a file {name[:200]!r}")
+    if member.compress_type not in _COMPRESSIONS:
+        raise HipgraftError(f"file '{name}' is compressed in an unknown way")
 
 
 def _digest(data: bytes) -> bytes:

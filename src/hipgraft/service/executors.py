@@ -1,4 +1,4 @@
-"""Compiling on other people's workers: any executor of `concurrent.futures`, a Dask cluster."""
+"""Compiles on external workers: any executor of `concurrent.futures`, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from typing import Any
 
-from hipgraft.diagnostics import CodegenError, HipgraftError
-from hipgraft.service.unit import OnStart, Outcome, Unit, compile_unit
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
+from hipgraft.service.in_process import compile_unit
+from hipgraft.service.job import OnStart, Outcome, Unit
 
 _DASK = "dask://"
 
 
 class ExecutorWorkers:
-    """Submits units to an executor, the costliest first; isolation is the executor's matter.
+    """Submits units to an executor, the costliest first; the executor must isolate crashes.
 
     Attributes:
-        executor: belongs to the caller, who also ends it.
+        executor: executor of the caller, who also shuts it down.
     """
 
     def __init__(self, executor: Executor, close: Callable[[], None] | None = None):
         """Wraps an executor.
 
         Args:
-            executor: where units run.
-            close: what else is to be ended with these workers.
+            executor: runs the units.
+            close: called when these workers close.
         """
         self.executor = executor
         self._close = close
 
     def prepare(self) -> None:
-        """Does nothing: when its workers start is the executor's matter."""
+        """Does nothing: the executor decides when its workers start."""
 
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        """Yields each unit's index and outcome as soon as it is there."""
+        """Yields each unit's index and outcome as soon as it is done."""
         order = sorted(range(len(units)), key=lambda index: units[index].cost, reverse=True)
         futures: dict[Future[Outcome], int] = {}
         for index in order:
@@ -48,7 +49,7 @@ class ExecutorWorkers:
                 future.cancel()
 
     def close(self) -> None:
-        """Ends what was given to be ended; the executor itself goes on."""
+        """Calls the function given for that; does not shut the executor down."""
         if self._close is not None:
             self._close()
 
@@ -57,11 +58,11 @@ def connect_executor(address: str, *, timeout: float = 10.0) -> ExecutorWorkers:
     """Returns the workers of `dask://HOST:PORT`.
 
     Args:
-        address: of the scheduler.
-        timeout: seconds to wait for it.
+        address: address of the scheduler.
+        timeout: seconds to wait for the scheduler.
 
     Raises:
-        HipgraftError: the address has another form, Dask is not installed, or nobody answers.
+        HipgraftError: the address is malformed, Dask is not installed, or no scheduler answers.
     """
     if not address.startswith(_DASK):
         raise HipgraftError(f"unknown executor '{address}': expected dask://HOST:PORT")
@@ -74,7 +75,8 @@ def connect_executor(address: str, *, timeout: float = 10.0) -> ExecutorWorkers:
         client = distributed.Client(scheduler, timeout=timeout, set_as_default=False)
     except OSError as error:
         raise HipgraftError(f"cannot connect to '{address}': {error}") from None
-    # Compiling is pure, but equal units are never submitted twice: no need to hash their text.
+    # Compiling is pure, but equal units are never submitted twice, so hashing their text would gain
+    # nothing.
     return ExecutorWorkers(client.get_executor(pure=False), client.close)
 
 
@@ -86,6 +88,6 @@ def _outcome(future: Future[Outcome]) -> Outcome:
     except HipgraftError:
         raise
     except Exception as error:
-        # A worker's death, in the executor's own words.
+        # A worker died; the message is the executor's own.
         reason = f"the executor failed: {type(error).__name__}: {error}"
         return Outcome(error=CodegenError(reason), permanent=False)

@@ -1,4 +1,4 @@
-"""The key of a kernel in the cache: a digest of everything that decides what it is."""
+"""Cache keys: digests of all inputs that determine a kernel."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.target import HOST, Target, TargetKind, cpu_name
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
-# What a container's kernel is made by. Their source is their version: an edit makes other keys,
-# and nobody has to remember to raise a number.
-_GENERATORS = ("codegen", "dialects/hipdnn")
+# The packages that generate a container's kernel. A digest of their sources is their version: every
+# edit changes the keys, and nobody has to increment a number.
+_GENERATORS = ("codegen", "dialects/hipdnn", "ir")
 
 
 def cache_key(container: str, target: Target, flags: Sequence[str]) -> str:
     """Returns the key of a container's kernel.
 
     Args:
-        container: its canonical text (`container_text`), in which names are folded.
-        target: what it is compiled for.
-        flags: the compiler's flags besides those that select the target. Of a file that a flag
-            names, the content counts and the path does not.
+        container: the container's canonical text (`container_text`), which is free of names.
+        target: target of the kernel.
+        flags: the compiler's flags besides those that select the target. If a flag names a file,
+            the key depends on the file's content and not on its path.
     """
     parts = [
         container,
@@ -35,13 +35,13 @@ def cache_key(container: str, target: Target, flags: Sequence[str]) -> str:
         "",
         compiler_version(),
         generator_version(),
-        host_identity() if target.kind is TargetKind.CPU else "",
+        cpu_identity() if target.kind is TargetKind.CPU else "",
     ]
     return digest(*parts)
 
 
 def digest(*parts: str) -> str:
-    """Returns the SHA-256 of texts that hold no zero bytes."""
+    """Returns the SHA-256 of texts, which must not contain zero bytes."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -59,14 +59,20 @@ def generator_version() -> str:
 
 @cache
 def package_version() -> str:
-    """Returns a digest of all of hipgraft's sources, and the versions of what lowers models."""
+    """Returns a digest of all of hipgraft's sources and of the versions of the importers."""
     sources = _digest_of_sources((".", "dialects", "passes", "pipelines"))
     return digest(sources, compiler_version(), version("torch-mlir"), version("onnx"))
 
 
+def cpu_identity() -> str:
+    """Returns the processor that the target `cpu` compiles for."""
+    name = cpu_name()
+    return host_identity() if name == HOST else name
+
+
 @cache
 def host_identity() -> str:
-    """Returns what `--iree-llvmcpu-target-cpu=host` stands for on this machine."""
+    """Returns the processor behind `--iree-llvmcpu-target-cpu=host` on this machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,11 +1,10 @@
-"""Worker processes: each compiles one unit at a time and may die of it."""
+"""Worker processes: each compiles one unit at a time, and a crash ends only that process."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
@@ -16,28 +15,31 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any
 
-from hipgraft.codegen.iree_session import PROGRAM
-from hipgraft.diagnostics import CodegenError, HipgraftError
-from hipgraft.service.unit import OnStart, Outcome, Task, Unit, compile_unit
+from hipgraft.codegen.iree.session import PROGRAM
+from hipgraft.ir.diagnostics import CodegenError, HipgraftError
+from hipgraft.service.child_python import child_environment, python_command
+from hipgraft.service.compilation import compile_here
+from hipgraft.service.job import OnStart, Outcome, Task, Unit
 
 DEFAULT_TIMEOUT = 600.0
-"""Seconds after which a graph is given up."""
+"""Seconds after which the compilation of a graph is given up."""
 
 _POLL_SECONDS = 0.05
-# What a process may take to come up, on a busy machine, before its unit's time begins.
+# Seconds that a process may take to start on a busy machine; they do not count for its unit.
 _START_SECONDS = 60.0
 _ATTEMPTS = 2
-# A model has more graphs than this; each process takes a third of a second of a core to start.
+# Processes to start ahead: most models have more graphs than this, and each process takes a third
+# of a second of CPU time to start.
 _PREPARED = 4
 
-# What the compiler and the C++ runtime print when they give up.
+# Beginnings of the messages that the compiler and the C++ runtime print when they abort.
 _REFUSAL = f"{PROGRAM}: "
 _LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
 
 
 @dataclass
 class _Job:
-    """A unit that is not done."""
+    """A unit that waits or is being compiled, with the reasons of failed attempts."""
 
     index: int
     unit: Unit
@@ -45,7 +47,7 @@ class _Job:
 
 
 class _Worker:
-    """One process, and what it is busy with."""
+    """One process and its current job."""
 
     def __init__(self, number: int, task: Task, flags: tuple[str, ...]):
         self.number = number
@@ -54,34 +56,30 @@ class _Worker:
         self.started = 0.0
         self.is_ready = False
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
-        # The compiler leaves its temporary files when it is killed.
+        # The compiler does not remove its temporary files when it is killed.
         self._folder = tempfile.TemporaryDirectory(prefix="hipgraft-worker-")
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
         with theirs:
             handle = theirs.fileno()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hipgraft.service.worker", str(handle)],
+                python_command("-m", "hipgraft.service.worker", str(handle)),
                 pass_fds=(handle,),
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                    "TMPDIR": self._folder.name,
-                },
+                env={**child_environment(task), "TMPDIR": self._folder.name},
             )
         self.connection.send((task, flags))
 
     def begin(self, job: _Job) -> None:
         self.job, self.started = job, time.monotonic()
-        # A worker that died while it was idle shows when its answer is awaited.
+        # If the worker died while idle, waiting for its answer detects that.
         with suppress(OSError):
             self.connection.send(job.unit)
 
     def takes_greeting(self) -> bool:
-        """Takes the first message, which says that the process is ready for its first unit."""
+        """Receives the first message, which says that the process is ready, if it is due."""
         if self.is_ready:
             return False
         try:
@@ -92,7 +90,7 @@ class _Worker:
         return True
 
     def memory(self) -> int:
-        """Resident bytes; 0 where the system does not tell."""
+        """Returns the resident bytes of the process; 0 if the system does not report them."""
         try:
             with open(f"/proc/{self._process.pid}/statm") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -100,19 +98,19 @@ class _Worker:
             return 0
 
     def refused_flags(self) -> str:
-        """Says why a process that ended did not take its flags; empty if it did."""
+        """Returns why an ended process rejected its flags; empty if it accepted them."""
         said = [line for line in self._said() if line.startswith(_REFUSAL)]
         if self.is_ready or not said:
             return ""
         return said[0].removeprefix(_REFUSAL).partition(".  Try")[0]
 
     def cause_of_death(self) -> str:
-        """Says how the process ended, in the compiler's last words if it had any."""
+        """Describes how the process ended, with the compiler's last message if there is one."""
         code = self._process.wait()
         how = f"with status {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
         lines = self._said()
         found = [line.strip() for line in lines if line.strip().startswith(_LAST_WORDS)]
-        # Python says what was raised last.
+        # The last line of a Python traceback names the exception.
         words = found[0] if found else lines[-1].strip() if lines and code > 0 else ""
         return f"the compiler was ended {how}" + (f": {words}" if words else "")
 
@@ -129,16 +127,16 @@ class _Worker:
 
 
 class ProcessWorkers:
-    """Compiles in processes of its own, the costliest units first.
+    """Compiles in worker processes, the costliest units first.
 
-    A worker that crashes, runs too long or takes too much memory is replaced; its unit is tried
-    once more, and then given up.
+    A worker that crashes, takes too long or uses too much memory is replaced; its unit is tried
+    once more and then given up.
 
     Attributes:
         jobs: number of processes.
-        timeout: seconds that one unit may take.
-        memory_limit: resident bytes that one process may take; 0 for any.
-        task: what a worker does with a unit; a function of a module that it can import.
+        timeout: the most seconds for one unit.
+        memory_limit: the most resident bytes of one process; 0 for no limit.
+        task: function that a worker applies to each unit; workers must be able to import it.
     """
 
     def __init__(
@@ -147,7 +145,7 @@ class ProcessWorkers:
         *,
         timeout: float = DEFAULT_TIMEOUT,
         memory_limit: int = 0,
-        task: Task = compile_unit,
+        task: Task = compile_here,
     ):
         self.jobs = jobs or available_cores()
         self.timeout = timeout
@@ -156,14 +154,15 @@ class ProcessWorkers:
         self._workers: list[_Worker] = []
 
     def prepare(self) -> None:
-        """Starts processes while the graphs are still to be found; many wait until they are."""
+        """Starts a few processes early, while the caller still outlines graphs."""
         for _ in range(min(self.jobs, _PREPARED) - len(self._workers)):
             self._start()
 
     def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        """Yields each unit's index and outcome as soon as it is there."""
+        """Yields each unit's index and outcome as soon as it is done."""
         jobs = [_Job(index, unit) for index, unit in enumerate(units)]
-        # Those of one process together: others need others.
+        # Units with equal process-wide flags follow each other, because other flags need a new
+        # process.
         waiting = deque(sorted(jobs, key=lambda job: (job.unit.process_flags, -job.unit.cost)))
         try:
             while waiting or self._busy():
@@ -174,12 +173,12 @@ class ProcessWorkers:
                     else:
                         yield job.index, outcome
         except BaseException:
-            # Of an interrupted batch no answer may be left for the next one.
+            # Answers to an interrupted batch must not reach the next one.
             self.close()
             raise
 
     def close(self) -> None:
-        """Ends all workers, busy or not."""
+        """Kills all workers, including busy ones."""
         for worker in self._workers:
             worker.kill()
         self._workers.clear()
@@ -194,7 +193,7 @@ class ProcessWorkers:
             on_start(job.index, worker.number)
 
     def _worker_for(self, unit: Unit) -> _Worker | None:
-        """Returns a process for a unit, started if there is none; None if all are busy."""
+        """Returns an idle or new process with the unit's flags; None if all are busy."""
         idle = [worker for worker in self._workers if worker.job is None]
         fitting = [worker for worker in idle if worker.flags == unit.process_flags]
         if fitting:
@@ -216,7 +215,7 @@ class ProcessWorkers:
         self._workers.remove(worker)
 
     def _collect(self) -> Iterator[tuple[_Job, Outcome | None]]:
-        """Yields jobs that ended; without an outcome, those to be tried once more."""
+        """Yields jobs that ended; the outcome is None if the job is to be tried again."""
         busy = self._busy()
         ready = wait([worker.connection for worker in busy], timeout=_POLL_SECONDS)
         for worker in busy:
@@ -243,7 +242,7 @@ class ProcessWorkers:
         return self._give_up(worker, job, cause)
 
     def _excess(self, worker: _Worker) -> str:
-        """Says which limit a worker is over."""
+        """Describes the limit that a worker exceeds; empty if none."""
         limit = self.timeout if worker.is_ready else self.timeout + _START_SECONDS
         if time.monotonic() - worker.started > limit:
             return f"the compiler took longer than {self.timeout:g} s"
@@ -252,7 +251,7 @@ class ProcessWorkers:
         return ""
 
     def _give_up(self, worker: _Worker, job: _Job, reason: str) -> Outcome | None:
-        """Ends a worker; returns the outcome of its job, None if it is to be tried again."""
+        """Kills a worker; returns its job's outcome, or None if the job is to be tried again."""
         self._end(worker)
         job.reasons.append(reason)
         if len(job.reasons) < _ATTEMPTS:

@@ -1,4 +1,4 @@
-"""Files that show a failure of the compiler again, without hipgraft."""
+"""Writes files that reproduce a failure of the compiler without hipgraft."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 
-from hipgraft.codegen.entry import effective_flags
+from hipgraft.codegen.iree.entry import effective_flags
 from hipgraft.service.keys import compiler_version
 
-# Leaves each kernel's assembly (`*.rocmasm`), in which figures of kernels are seen.
+# Writes each kernel's assembly (`*.rocmasm`), which shows its resource usage.
 _ASSEMBLY = "--iree-hal-dump-executable-intermediates-to=%t"
 
 
 def leave_input(name: str, text: bytes, flags: Sequence[str], problems: Sequence[str] = ()) -> str:
-    """Writes the compiler's input and the command that shows the problem to a temporary file.
+    """Writes the compiler's input, with the command that reproduces a problem, to a temporary file.
 
     Args:
-        name: goes into the file's name.
+        name: part of the file's name.
         text: the compiler's input.
         flags: all of the compiler's flags.
-        problems: what is wrong with the kernels; the command leaves their assembly then.
+        problems: problems of the kernels; if there are any, the command also writes their assembly.
 
     Returns:
-        A note that says where it is.
+        A note with the file's path.
     """
     more = f" {_ASSEMBLY}" if problems else ""
     options = shlex.join(effective_flags(text.decode(), flags))

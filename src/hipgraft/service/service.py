@@ -1,30 +1,30 @@
-"""The compile service: looks kernels up in the cache and has the others compiled."""
+"""The compile service: looks kernels up in the cache and compiles the missing ones."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from hipgraft.closing import Closing
-from hipgraft.codegen.figures import kernel_figures
+from hipgraft.codegen.objects.resource_stats import kernel_figures
 from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
-from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError
+from hipgraft.ir.closing import Closing
+from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.service.cache import Cache
 from hipgraft.service.entry import Entry
+from hipgraft.service.in_process import InProcess
+from hipgraft.service.job import Outcome, Unit, Workers
 from hipgraft.service.keys import cache_key, compiler_version, generator_version
 from hipgraft.service.overrides import Override, flags_for
-from hipgraft.service.unit import InProcess, Outcome, Unit, Workers
+from hipgraft.service.request import Request
 
 if TYPE_CHECKING:
-    from hipgraft.tuning.plans import Choices
-    from hipgraft.tuning.search import Search
+    from hipgraft.service.tuning.search import Search
 
-# What takes the compiler long, by how often its name is in the input.
+# Weights to estimate compile time: each occurrence of a text in the input adds its weight.
 _COSTS = {
     "linalg.conv": 10,
     "attention": 10,
@@ -35,41 +35,18 @@ _COSTS = {
 }
 
 
-@dataclass(frozen=True)
-class Request:
-    """A graph that is wanted for a target.
-
-    Attributes:
-        name: of the executable.
-        container: the graph's canonical text, which decides what its kernel is.
-        digest: of that text.
-        target: what to compile for.
-        flags: compiler flags besides those that select the target.
-        lower: makes the compiler's input, which a hit in the cache does not need.
-        choices: the other ways to compile it, None for none.
-    """
-
-    name: str
-    container: str
-    digest: str
-    target: Target
-    flags: tuple[str, ...]
-    lower: Callable[[], str]
-    choices: Choices | None = None
-
-
 @dataclass
 class Statistics:
-    """What a service has done so far.
+    """Statistics of a service so far.
 
     Attributes:
         hits: kernels from the cache.
         compiled: kernels that were compiled.
-        failed: compilations that gave none, cached failures included.
-        lost: those of them that may work another time: crashes, timeouts.
-        compile_seconds: of compilations, added up over workers.
-        lookup_seconds: of making keys and reading the cache.
-        peak_memory: most resident bytes of each process that compiled.
+        failed: compilations without a kernel, cached failures included.
+        lost: failures that may succeed another time: crashes and timeouts.
+        compile_seconds: seconds of compilation, summed over workers.
+        lookup_seconds: seconds of computing keys and reading the cache.
+        peak_memory: peak resident bytes of each process that compiled, by process ID.
     """
 
     hits: int = 0
@@ -94,16 +71,16 @@ class Statistics:
 
 
 class CompileService(Closing):
-    """Compiles requests, each once, with a cache or without.
+    """Compiles requests, with or without a cache.
 
-    A context manager: workers end with it.
+    It is a context manager, which ends its workers on exit.
 
     Attributes:
-        workers: where units are compiled.
-        cache: None for none.
-        overrides: flags of single graphs.
-        search: chooses among the ways to compile a graph; None takes the usual one.
-        statistics: of all requests so far.
+        workers: compile the units.
+        cache: the cache of kernels, None for none.
+        overrides: flags for single graphs.
+        search: chooses a plan for each graph; None uses the default plan.
+        statistics: statistics of all requests so far.
     """
 
     def __init__(
@@ -126,10 +103,10 @@ class CompileService(Closing):
         self.workers.close()
 
     def compile(self, requests: Sequence[Request]) -> list[Outcome]:
-        """Returns the outcome of each request, in order; what is done is in the cache at once.
+        """Returns the outcome of each request, in order; each is cached as soon as it is done.
 
         Raises:
-            HipgraftError: an error that is not the graph's, such as an unknown compiler flag.
+            HipgraftError: an error that does not depend on the graph, such as an unknown flag.
         """
         if self.search is None:
             return self._compile(requests)
@@ -143,7 +120,7 @@ class CompileService(Closing):
         return batch.outcomes()
 
     def tell(self, request: Request, outcome: Outcome) -> None:
-        """Counts an outcome and shows it."""
+        """Counts an outcome and reports it as progress."""
         self.statistics.add(outcome)
         self._done += 1
         show = PROGRESS.get()
@@ -170,13 +147,21 @@ class _Batch:
         for index, request in enumerate(self._requests):
             self._keys.append(cache_key(request.container, request.target, self._flags[index]))
             entry = cache.get(self._keys[index])
-            if entry is not None:
+            if entry is not None and self._fits(request, entry):
                 self._end(index, entry.outcome)
         self._service.statistics.lookup_seconds += time.perf_counter() - started
 
+    def _fits(self, request: Request, entry: Entry) -> bool:
+        kernel, error = entry.outcome.kernel, entry.outcome.error
+        reason = "it is a program's" if kernel is None and error is None else ""
+        reason = reason if kernel is None else request.misfit(kernel)
+        if reason and self._service.cache is not None:
+            self._service.cache.drop(entry.key, reason)
+        return not reason
+
     def compile(self) -> None:
         units = {index: self._unit(index) for index in self._missing()}
-        # What cannot even be lowered has ended meanwhile.
+        # `_unit` has ended the requests without a lowering.
         indices = [index for index, unit in units.items() if unit is not None]
         compiled = self._service.workers.run(
             [unit for unit in units.values() if unit is not None],
@@ -243,9 +228,9 @@ _SERVICE: ContextVar[CompileService | None] = ContextVar("SERVICE", default=None
 
 
 def current_service() -> CompileService:
-    """Returns the service that `use_service` set; by default one in this process, uncached.
+    """Returns the service that `use_service` set; by default an uncached one in this process.
 
-    So `hipgraft-opt`, its tests and reproducers show the compiler itself.
+    The default makes `hipgraft-opt`, its tests and reproducers run the compiler itself.
     """
     return _SERVICE.get() or CompileService()
 
@@ -257,7 +242,7 @@ def is_service_used() -> bool:
 
 @contextmanager
 def use_service(service: CompileService) -> Generator[CompileService, None, None]:
-    """Makes passes compile with `service`; does not end it."""
+    """Makes passes compile with `service`, and does not close it."""
     token = _SERVICE.set(service)
     try:
         yield service

@@ -1,8 +1,8 @@
 """A worker process: `python -m hipgraft.service.worker FD`.
 
-It gets a function, flags of the process, and then units over a socket, and answers each unit with
-an outcome. It ends when
-the other side closes the socket, even in the middle of a compilation: then nobody waits for it.
+It receives a function, process-wide flags, and then units over a socket, and answers each unit with
+an outcome. It ends when the parent closes the socket, even during a compilation, because nobody
+waits for the outcome then.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from hipgraft.codegen.iree_session import compile_unattended, set_process_flags
-from hipgraft.service.unit import Task, Unit
+from hipgraft.codegen.iree.session import compile_unattended, set_process_flags
+from hipgraft.service.job import Task, Unit
 
 
 def main() -> None:
-    """Serves until the socket closes."""
-    # Ctrl-C goes to the whole terminal: the parent decides what becomes of the workers.
+    """Serves units until the socket closes."""
+    # Ctrl-C reaches all processes of the terminal, but the parent decides when workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     compile_unattended()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
@@ -33,7 +33,7 @@ def main() -> None:
         set_process_flags(flags)
     units: queue.SimpleQueue[Unit] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, units), daemon=True).start()
-    # The greeting: what follows is time of units.
+    # The greeting says that start-up is over, and the time of units begins.
     connection.send(None)
     while True:
         connection.send(replace(task(units.get()), process=os.getpid()))
@@ -44,7 +44,7 @@ def _receive(connection: Connection[Any, Any], units: queue.SimpleQueue[Unit]) -
         while True:
             units.put(connection.recv())
     except (EOFError, OSError):
-        # Not `sys.exit`: the other thread may be deep in the compiler.
+        # `sys.exit` would not end the main thread, which may be in the compiler.
         os._exit(0)
 
 

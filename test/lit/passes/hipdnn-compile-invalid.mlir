@@ -27,3 +27,15 @@ func.func @one_of_two(%x: tensor<8xf32>) -> tensor<8xf32> {
   }) {name = "relu_my_op"} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @result_that_spans_too_much(%x: tensor<4x1024xf32>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<4x1024xf32>):
+    // expected-error @below {{does not compile for gfx942: an operand or result takes more than 2^48 bytes}}
+    %1 = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    "hipdnn.yield"(%1) : (tensor<4x1024xf32>) -> ()
+  }) {name = "g", result_strides = [array<i64: 1099511627776000, 1>]} : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  return
+}

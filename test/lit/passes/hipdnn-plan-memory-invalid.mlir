@@ -16,3 +16,15 @@ func.func @too_early() {
   gpu.wait [%t0]
   return
 }
+
+// -----
+
+// expected-error @below {{the arena takes more than 2^48 bytes, which no target addresses}}
+func.func @too_large() {
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<281474976710655xi8>
+  %b = memref.alloc() : memref<281474976710655xi8>
+  %t1 = gpu.memcpy async [%t0] %a, %b : memref<281474976710655xi8>, memref<281474976710655xi8>
+  gpu.wait [%t1]
+  return
+}

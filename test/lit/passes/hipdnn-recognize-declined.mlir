@@ -134,3 +134,20 @@ func.func @gate_and_loss(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> tensor<1x1
   %3 = "hipdnn.reduction"(%2) {mode = "AVG"} : (tensor<2x8xf32>) -> tensor<1x1xf32>
   return %3 : tensor<1x1xf32>
 }
+
+// -----
+
+// What reads a sigmoid may be left in torch.
+
+// CHECK-LABEL: func.func @read_by_torch
+// CHECK:         mode = "sigmoid_fwd"
+// CHECK:         torch.aten.cumsum
+func.func @read_by_torch(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "hipdnn.pointwise"(%x) {mode = "sigmoid_fwd"} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = torch_c.from_builtin_tensor %0 : tensor<8xf32> -> !torch.vtensor<[8],f32>
+  %int0 = torch.constant.int 0
+  %none = torch.constant.none
+  %2 = torch.aten.cumsum %1, %int0, %none : !torch.vtensor<[8],f32>, !torch.int, !torch.none -> !torch.vtensor<[8],f32>
+  %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[8],f32> -> tensor<8xf32>
+  return %3 : tensor<8xf32>
+}

@@ -17,7 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hipgraft.bindings import ir
+from hipgraft.ir.bindings import ir
 
 Array = np.ndarray[Any, Any]
 

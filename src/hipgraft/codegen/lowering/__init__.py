@@ -3,34 +3,30 @@
 One file per family of ops; each registers its lowering functions by op class.
 """
 
-from hipgraft.codegen.lowering import (
-    batchnorm,
-    block_scale,
-    conv_backward,
-    conv_grouped,
-    conv_variants,
-    custom,
-    matmul,
-    matmul_variants,
-    moe,
-    norms,
-    norms_backward,
-    pointwise,
-    pointwise_variants,
-    reduction_op,
-    reduction_variants,
-    resample,
-    resample_backward,
-    sdpa,
-    sdpa_backward,
-    view,
-)
+from hipgraft.codegen.lowering import block_scale, custom, view
+from hipgraft.codegen.lowering.attention import backward as attention_backward
+from hipgraft.codegen.lowering.attention import sdpa
 from hipgraft.codegen.lowering.container import lower_container, operand_layouts, result_layouts
+from hipgraft.codegen.lowering.conv import backward as conv_backward
+from hipgraft.codegen.lowering.conv import grouped as conv_grouped
+from hipgraft.codegen.lowering.conv import variants as conv_variants
+from hipgraft.codegen.lowering.matmul import matmul
+from hipgraft.codegen.lowering.matmul import variants as matmul_variants
+from hipgraft.codegen.lowering.moe import moe
+from hipgraft.codegen.lowering.norms import backward as norms_backward
+from hipgraft.codegen.lowering.norms import batchnorm, norms
+from hipgraft.codegen.lowering.pointwise import pointwise
+from hipgraft.codegen.lowering.pointwise import variants as pointwise_variants
+from hipgraft.codegen.lowering.reduction import reduction_op
+from hipgraft.codegen.lowering.reduction import variants as reduction_variants
+from hipgraft.codegen.lowering.resample import backward as resample_backward
+from hipgraft.codegen.lowering.resample import resample
 
 __all__ = ["lower_container", "operand_layouts", "result_layouts"]
 
 # Imported for their registration.
 _ = (
+    attention_backward,
     batchnorm,
     block_scale,
     conv_backward,
@@ -49,6 +45,5 @@ _ = (
     resample,
     resample_backward,
     sdpa,
-    sdpa_backward,
     view,
 )

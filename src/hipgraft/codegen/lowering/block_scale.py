@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.context import (
     Lowering,
     element_of,
@@ -13,13 +12,15 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
     unsupported,
 )
-from hipgraft.codegen.lowering.elementwise import elementwise
-from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.nibbles import packed
-from hipgraft.codegen.lowering.reduction import reduce_dims
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float
-from hipgraft.codegen.lowering.small_floats import rounded as round_to_spacing
-from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.emit.elementwise import elementwise
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.nibbles import packed
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, is_float
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.small_floats import rounded as round_to_spacing
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.dialects.hipdnn import (
     BlockScaleDequantizeOp,
     BlockScaleQuantizeOp,
@@ -67,9 +68,9 @@ def lower_block_scale_dequantize(
 
 
 def _split_dims(x: Sequence[int], scale: Sequence[int], blocks: Sequence[int]) -> list[int] | None:
-    """Returns the dims to split into blocks, counted with those that are split before.
+    """Returns the dims to split into blocks, each numbered as after the splits before it.
 
-    None if the last block of a dim is not whole.
+    Returns None if the last block of a dim is partial.
     """
     dims: list[int] = []
     for dim, block in enumerate(blocks):
@@ -100,7 +101,7 @@ def _repeated(
 
 @lowers(BlockScaleQuantizeOp)
 def lower_block_scale_quantize(op: BlockScaleQuantizeOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Returns the elements over their block's scale, and the scales."""
+    """Returns the quotients of elements and their block's scale, and the scales."""
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     element, kind = element_of(op.y), element_of(op.scale)
     if element not in _LARGEST or kind not in (*_LARGEST, _EXPONENT_ONLY):
@@ -125,7 +126,7 @@ def _quantized(
     lowering: Lowering, operands: Sequence[Tensor], element: str, compute: str
 ) -> Tensor:
     emitter, blocks = lowering.emitter, operands[0]
-    # On RDNA the compiler refuses vectors of 4-bit elements that share a byte with others.
+    # On RDNA the compiler rejects vectors of 4-bit elements that share a byte with others.
     as_bytes = element == "f4E2M1FN" and lowering.target.is_rdna
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
@@ -140,7 +141,7 @@ def _quantized(
 
 
 def _scale(m: Arithmetic, largest: Scalar, element: str, kind: str) -> Scalar:
-    """Emits the scale with which `largest` becomes the largest `element`, rounded up to `kind`."""
+    """Emits the scale that maps `largest` to the largest `element`, rounded up to `kind`."""
     exact = m.div(largest, m.constant(_LARGEST[element]))
     if kind == _EXPONENT_ONLY:
         return _power_of_two(m.scalars, exact)
@@ -154,7 +155,7 @@ def _scale(m: Arithmetic, largest: Scalar, element: str, kind: str) -> Scalar:
 
 
 def _power_of_two(scalars: ScalarEmitter, value: Scalar) -> Scalar:
-    """Emits the exponent of the next power of two, which is what the type holds."""
+    """Emits the next power of two from `value` on, as the exponent that `_EXPONENT_ONLY` stores."""
     bits = scalars.bitcast(scalars.cast(value, "f32"), "i32")
     up = scalars.op("arith.addi", bits, scalars.constant(0x7FFFFF, "i32"))
     exponent = scalars.op("arith.shrui", up, scalars.constant(23, "i32"))

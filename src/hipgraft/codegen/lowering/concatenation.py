@@ -1,41 +1,42 @@
-"""Two halves put together along the last dim, as rotary embeddings do with `cat(-x2, x1)`.
+"""Concatenates two halves along the last dim, as rotary embeddings do with `cat(-x2, x1)`.
 
-IREE copies both halves into another order, puts them together there and copies the whole back.
-Here each element of the whole is chosen from the two at its place, in one dispatch.
+IREE copies both halves to another storage order, concatenates them there and copies the result
+back. This lowering selects each element of the result from the two halves, in one dispatch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.context import Lowering
-from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.flat import by_element, element_at, has_short_rows
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter, is_float
-from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.flat import by_element, element_at, has_short_rows
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, is_float
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
+from hipgraft.ir.bindings import ir
 
 
 @dataclass(frozen=True)
 class _Half:
-    """What is put together.
+    """One operand of the concatenation.
 
     Attributes:
         tensor: the elements.
-        negated: whether their negatives are meant.
+        negated: whether the operand is the negative of `tensor`.
     """
 
     tensor: Tensor
     negated: bool
 
     def signed(self, scalars: ScalarEmitter, value: Scalar) -> Scalar:
-        """Emits an element of the half from one of the tensor."""
+        """Emits an element of the half, given the tensor's element."""
         return scalars.op("arith.negf", value) if self.negated else value
 
 
 def lower_concatenation(op: ir.Operation, lowering: Lowering) -> Tensor | None:
-    """Returns what `torch.aten.cat` makes of two halves, None for all else."""
+    """Returns the result of a `torch.aten.cat` of two equal halves; None for other forms."""
     parts = ir.OpResult(op.operands[0]).owner.operands
     halves = [_half(value, lowering) for value in parts]
     found = [half for half in halves if half is not None]
@@ -60,7 +61,7 @@ def _half(value: ir.Value, lowering: Lowering) -> _Half | None:
 
 
 def _negated(value: ir.Value) -> ir.Value | None:
-    """What `value` is the negative of, in the same type."""
+    """Returns the operand of the NEG op that computes `value`; None if it is another op or type."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != PointwiseOp.OP_NAME:
         return None
@@ -77,7 +78,7 @@ def _is_last_dim(op: ir.Operation, rank: int) -> bool:
 
 
 def _selected(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
-    """Chooses whole rows, in loops over [..., 2, columns]."""
+    """Selects whole rows, in loops over [..., 2, columns]."""
     dim = first.tensor.rank - 1
     operands = [half.tensor.with_unit_dim(dim) for half in (first, second)]
 
@@ -93,7 +94,7 @@ def _selected(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
 
 
 def _gathered(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
-    """Reads each element at its place."""
+    """Reads each element at its own index."""
     *outer, columns = first.tensor.shape
 
     def read(scalars: ScalarEmitter, places: list[Scalar]) -> Scalar:

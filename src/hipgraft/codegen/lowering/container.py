@@ -7,23 +7,26 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import cast
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout, row_major_strides
-from hipgraft.codegen.lowering.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.concatenation import lower_concatenation
 from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
-from hipgraft.codegen.lowering.flat import has_short_rows, in_logical_order
+from hipgraft.codegen.lowering.emit.boundary import read_operand, write_result
+from hipgraft.codegen.lowering.emit.flat import has_short_rows, in_logical_order
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.ragged import Ragged
-from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import USUAL, Plan
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError, location_text
+from hipgraft.ir.sizes import MOST_BYTES, too_large
 
-# Of a dim along which these reduce, IREE 3.13.0 finds the extent in this operand alone.
+# IREE 3.13.0 takes the extent of a reduced dim from the operand of these ops alone, so that the
+# operand must store this dim even if it is broadcast. On gfx1100 it reads the wrong elements of an
+# operand with gaps if a convolution is strided.
 _ALONG_DIMS = ("hipdnn.conv_dgrad", "hipdnn.conv_fprop", "hipdnn.conv_wgrad", "hipdnn.reduction")
 
 _ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
@@ -38,12 +41,13 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = U
     Raises:
         CodegenError: an op has no lowering, or a layout cannot be written.
     """
-    # A clone has no parent, so that it prints by itself, and outlives changes to the program.
+    # A clone without a parent prints by itself and stays valid when the program changes.
     clone = op.operation.clone(ip=False)
     try:
         return _lowered(clone, target, plan)
     finally:
-        # It uses values of the program, which a traceback that holds it might outlive.
+        # The clone uses values of the program, and a traceback could keep it alive longer than
+        # these.
         clone.erase()
 
 
@@ -65,7 +69,7 @@ def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
 
 
 def operand_layouts(container: ContainerOp) -> list[Layout]:
-    """Returns how each operand of a container lies in memory."""
+    """Returns the memory layout of each operand of a container."""
     values = container.inputs
     strides = container.arg_strides or [None] * len(values)
     offsets = container.arg_offsets or [0] * len(values)
@@ -76,7 +80,7 @@ def operand_layouts(container: ContainerOp) -> list[Layout]:
 
 
 def result_layouts(container: ContainerOp) -> list[Layout]:
-    """Returns how each result of a container lies in memory."""
+    """Returns the memory layout of each result of a container."""
     values = container.outputs
     strides = container.result_strides or [None] * len(values)
     return [_layout(value, step, 0) for value, step in zip(values, strides, strict=True)]
@@ -95,7 +99,10 @@ def _layout(value: ir.Value, strides: Sequence[int] | None, offset: int) -> Layo
     shape, element = shape_of(value), element_of(value)
     if strides is None:
         strides = row_major_strides(shape)
-    return Layout(shape, tuple(strides), offset, element)
+    layout = Layout(shape, tuple(strides), offset, element)
+    if layout.physical_elements > MOST_BYTES:
+        raise CodegenError(too_large("an operand or result"))
+    return layout
 
 
 def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
@@ -103,12 +110,12 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
     emitter, arguments = lowering.emitter, list(container.body.arguments)
     layouts, ragged = operand_layouts(container), _ragged_tensors(container, "arg")
     names = [emitter.fresh(f"arg{position}") for position in range(len(arguments))]
-    # Ragged ones last: they are read by offsets that other operands hold.
+    # Ragged operands come last, because other operands hold the offsets by which they are read.
     for position in sorted(range(len(arguments)), key=ragged.__contains__):
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
-            if operand.broadcast_dims and _is_reduced_along(argument):
+            if _is_reduced_along(argument) and (operand.broadcast_dims or layout.has_gaps):
                 operand = emitter.apart(emitter.logical(operand))
             lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue
@@ -126,10 +133,11 @@ def _is_reduced_along(value: ir.Value) -> bool:
 def _best_read(
     lowering: Lowering, container: ContainerOp, operand: Tensor, layout: Layout
 ) -> Tensor:
-    """Returns an operand of elementwise ops in logical order, where RDNA's tiles demand that.
+    """Returns an operand of elementwise ops, in logical order if RDNA's tiles need that.
 
-    Loops over a transposed operand of short rows keep its dims apart: most of a wave's 32 lanes
-    are then beyond the end of a row. IREE 3.13.0 reads wrong elements of a part of a tensor so.
+    IREE does not collapse the loops over a transposed operand. With short rows most of a
+    wavefront's 32 lanes are then beyond the end of a row. Only whole tensors qualify, because IREE
+    3.13.0 reads wrong elements of a tensor's slice in this form.
     """
     is_all = layout.window is not None and layout.window.is_whole
     alone = all(op.operation.name in _ELEMENTWISE for op in container.body.operations)
@@ -141,7 +149,7 @@ def _best_read(
 
 
 def _ragged_tensors(container: ContainerOp, side: str) -> dict[int, tuple[int, int]]:
-    """Returns, by position, the operand with the offsets of a ragged tensor, and its multiplier."""
+    """Returns offsets operand and multiplier of each ragged tensor, by its position."""
     operands: list[int] = getattr(container, f"{side}_ragged", None) or []
     multipliers: list[int] = getattr(container, f"{side}_ragged_multipliers", None) or []
     pairs = zip_longest(operands, multipliers, fillvalue=1)
@@ -183,7 +191,7 @@ def _constant(lowering: Lowering, op: ir.Operation) -> Tensor:
 def _write_results(
     lowering: Lowering, container: ContainerOp, terminator: ir.Operation
 ) -> list[tuple[str, str]]:
-    """Stores what the container yields; returns names and physical types."""
+    """Stores the values that the container yields; returns their names and physical types."""
     layouts, ragged = result_layouts(container), _ragged_tensors(container, "result")
     names: list[str] = []
     for position, (value, layout) in enumerate(zip(terminator.operands, layouts, strict=True)):

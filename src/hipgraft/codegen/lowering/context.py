@@ -1,4 +1,4 @@
-"""What a lowering function works with, and the table of lowering functions."""
+"""The state that lowering functions share, and the table of lowering functions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from hipgraft.bindings import ir
-from hipgraft.codegen.lowering.emitter import Emitter
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.ragged import Ragged
-from hipgraft.codegen.lowering.scalars import bit_width, is_float
-from hipgraft.codegen.lowering.tensor import Tensor
 from hipgraft.codegen.target import Target
-from hipgraft.diagnostics import CodegenError, location_text
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp, HipdnnOp, wrap
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError, location_text
 
 OpT = TypeVar("OpT", bound=HipdnnOp)
 
@@ -23,13 +23,13 @@ class Lowering:
     """The lowering of one container.
 
     Attributes:
-        target: what the kernel is for.
-        emitter: where the text goes.
-        tensors: what has been lowered, by the value in the container.
+        target: target of the kernel.
+        emitter: writes the text of the function.
+        tensors: lowered tensors, by value of the container.
         functions: text of the functions that the lowered ops call.
-        variants: names of the variants to take, by full op name.
-        ragged: how the container's ragged operands lie in memory.
-        orders: the order in which dims of the container's results are stored, by yielded value.
+        variants: names of the variants to use, by full op name.
+        ragged: memory layout of the container's ragged operands.
+        orders: storage order of the dims of the container's results, by yielded value.
     """
 
     target: Target
@@ -51,8 +51,8 @@ class Lowering:
     def in_own_type(self, value: ir.Value) -> Tensor:
         """Returns the lowered form of a value, held in the value's own element type.
 
-        A lowering may leave a result in the wider type that it was computed in, if that has the
-        same value.
+        A lowering may leave a result in the wider type that it was computed in, if no rounding is
+        pending.
         """
         return self.emitter.cast(self.tensors[value], element_of(value))
 
@@ -85,13 +85,13 @@ def lowers(
 
 @dataclass(frozen=True)
 class Variant:
-    """One of several ways to lower an op, with the same meaning and rounding.
+    """One of several lowerings of an op, all with the same semantics and rounding.
 
     Attributes:
         name: unique among the op's variants.
         applies: whether it can lower this op for this target.
         lower: takes the typed op and returns its results.
-        flag_set: compiler flags without which it is not worth while, or empty.
+        flag_set: name of the compiler flags that the variant needs to pay off, or empty.
     """
 
     name: str
@@ -125,7 +125,7 @@ def variant(
 
 
 def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | None:
-    """Returns the variant that was asked for, or the usual lowering where it does not apply.
+    """Returns the requested variant, or the default lowering where the variant does not apply.
 
     Raises:
         CodegenError: there is no such variant.
@@ -142,7 +142,7 @@ def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | No
 
 
 def unsupported(op: HipdnnOp, what: str) -> CodegenError:
-    """Returns the error that `op`, as `what` says ("with a mask"), has no lowering."""
+    """Returns the error for a form of `op` without a lowering; `what` names it ("with a mask")."""
     where = location_text(op.operation.location)
     return CodegenError(f"'{op.OP_NAME}' op {what} has no lowering", location=where)
 
@@ -158,7 +158,7 @@ def shape_of(value: ir.Value) -> tuple[int, ...]:
 
 
 def is_ragged(value: ir.Value) -> bool:
-    """Whether a value is an argument of a graph whose batches lie where offsets say."""
+    """Whether a value is a ragged argument of a graph: offsets say where its batches start."""
     if not isinstance(value, ir.BlockArgument):
         return False
     container = wrap(value.owner.owner)
@@ -170,7 +170,7 @@ def is_ragged(value: ir.Value) -> bool:
 def float_compute_type(op: ComputeOp, *elements: str) -> str:
     """Returns the floating-point type in which `op` computes on `elements`.
 
-    The op's own compute type if that is one; otherwise f64 for f64 data, and f32.
+    This is the op's own compute type if it is a float; otherwise f64 for f64 data, else f32.
     """
     declared = "" if op.compute_type is None else str(op.compute_type)
     if declared and is_float(declared):
@@ -181,7 +181,7 @@ def float_compute_type(op: ComputeOp, *elements: str) -> str:
 def accumulator_type(op: ComputeOp, *elements: str) -> str:
     """Returns the type in which a contraction of `elements` accumulates.
 
-    Integers accumulate in i32, or wider where the operands are wider.
+    Integers accumulate in i32, or in the operands' type if that is wider.
     """
     if any(is_float(element) for element in elements):
         return float_compute_type(op, *elements)

@@ -1,4 +1,4 @@
-"""Custom ops made from a template: the text of an MLIR function with placeholders.
+"""Lowers custom ops from a template: the text of an MLIR function with placeholders.
 
 Fusilli's placeholders: `{FUNC_NAME}`, and for each operand `{IN0_TYPE}` (a torch tensor type),
 `{IN0_DTYPE}`, `{IN0_DIM0}`, ..., likewise `{OUT0_TYPE}`, ... for results.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.context import (
     Lowering,
     element_of,
@@ -17,9 +16,10 @@ from hipgraft.codegen.lowering.context import (
     shape_of,
     unsupported,
 )
-from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.diagnostics import CodegenError, location_text
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import CustomOp
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError, location_text
 
 _PREFIX = "fusilli."
 
@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{((?:IN|OUT)\d+_[A-Z]+\d*|FUNC_NAME)\}")
 
 @lowers(CustomOp)
 def lower_custom_op(op: CustomOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Calls the function that the template becomes."""
+    """Instantiates the template as a function and calls it."""
     if not op.custom_op_id.startswith(_PREFIX) or op.data is None:
         raise unsupported(op, f"'{op.custom_op_id}'")
     name = f"custom_{len(lowering.functions)}_{re.sub(r'[^A-Za-z0-9_]', '_', op.custom_op_id)}"
@@ -54,10 +54,10 @@ def lower_custom_op(op: CustomOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _instantiate(op: CustomOp, name: str) -> ir.Operation:
-    """Returns the function `name` that the template of `op` becomes.
+    """Instantiates the template of `op` as a function `name`.
 
     Raises:
-        CodegenError: a placeholder is unknown, or the text is no function.
+        CodegenError: a placeholder is unknown, or the text defines no such function.
     """
     values = {"FUNC_NAME": name} | _placeholders("IN", op.inputs)
     values |= _placeholders("OUT", op.outputs)
@@ -92,7 +92,7 @@ def _placeholders(side: str, values: Sequence[ir.Value]) -> dict[str, str]:
 
 
 def _torch_element(value: ir.Value) -> str:
-    """Returns the element type as torch spells it, which knows no signless integers."""
+    """Returns the element type in the torch dialect's spelling, which has no signless integers."""
     element = element_of(value)
     return f"s{element}" if element.startswith("i") and element != "i1" else element
 
@@ -114,7 +114,7 @@ def _to_torch(lowering: Lowering, value: ir.Value, declared: str) -> str:
 
 
 def _from_torch(lowering: Lowering, name: str, declared: str, value: ir.Value) -> Tensor:
-    """Emits the tensor that a value of the template's result type is."""
+    """Converts a value of the template's result type to a tensor."""
     result = Tensor.logical(name, shape_of(value), element_of(value))
     if declared.startswith("tensor<"):
         return result
@@ -125,7 +125,7 @@ def _from_torch(lowering: Lowering, name: str, declared: str, value: ir.Value) -
 
 
 def _static_cast(lowering: Lowering, name: str, source: str, target: str) -> str:
-    """Emits the cast between types that know more or less of the extents."""
+    """Emits a cast between types that differ in their static extents."""
     if source == target:
         return name
     cast = f"torch.tensor_static_info_cast {name} : {source} to {target}"

@@ -1,20 +1,21 @@
-"""The migraphx operations that hipDNN has no op for, and those on unsigned numbers."""
+"""Lowers migraphx operations without a hipDNN op, and those on unsigned integers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.layout import Layout
-from hipgraft.codegen.lowering.boundary import read_window
 from hipgraft.codegen.lowering.context import Lowering
-from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.float_codes import FORMATS, decode, encode
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
-from hipgraft.codegen.lowering.tensor import Tensor
-from hipgraft.diagnostics import CodegenError, location_text
+from hipgraft.codegen.lowering.emit.boundary import read_window
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.float_codes import FORMATS, decode, encode
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.migraphx import MigraphxOp, ShapedType
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import CodegenError, location_text
 
 _Lower = Callable[[MigraphxOp, Lowering], Tensor]
 
@@ -23,7 +24,7 @@ def lower_migraphx(operation: ir.Operation, lowering: Lowering) -> Sequence[Tens
     """Lowers one operation.
 
     Raises:
-        CodegenError: it has no lowering.
+        CodegenError: the operation has no lowering.
     """
     op = MigraphxOp(operation)
     if op.mnemonic not in _LOWERINGS:
@@ -38,7 +39,7 @@ def _operands(op: MigraphxOp, lowering: Lowering) -> list[Tensor]:
     return [lowering.tensor(value) for value in op.operation.operands]
 
 
-# Between tensors and shaped values
+# Conversions between tensors and shaped values
 
 
 def _as_shaped(op: MigraphxOp, lowering: Lowering) -> Tensor:
@@ -57,14 +58,14 @@ def _as_tensor(op: MigraphxOp, lowering: Lowering) -> Tensor:
 
 
 def held(kind: ShapedType) -> str:
-    """Element type of the tensors that hold such values; 4 bits are alone in a wider element."""
+    """Element type of the tensors that hold values of a type; 4-bit elements are widened."""
     if kind.bits == 4:
         return "f32" if kind.is_float else "i8"
     return kind.signless
 
 
 def _unpacked(emitter: Emitter, memory: Tensor, kind: ShapedType) -> Tensor:
-    """Returns the elements of 4 bits that lie in the bytes of `memory` by their strides."""
+    """Returns the 4-bit elements that the bytes of `memory` hold at the strides of `kind`."""
     shape = (*memory.shape, 2)
     unpacked = _nibbles(emitter, memory.with_unit_dim(1), shape, 1, kind)
     flat = emitter.reshape(unpacked, [memory.shape[0] * 2])
@@ -73,13 +74,13 @@ def _unpacked(emitter: Emitter, memory: Tensor, kind: ShapedType) -> Tensor:
 
 
 def _packed(emitter: Emitter, value: Tensor, size: int, kind: ShapedType) -> Tensor:
-    """Returns `size` bytes with two elements of a tensor of one dimension each."""
+    """Returns `size` bytes, each of which packs two elements of a 1-D tensor."""
     (count,) = value.shape
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         first = scalars.op("arith.muli", scalars.index(0), scalars.constant(2, "index"))
         second = scalars.op("arith.addi", first, scalars.constant(1, "index"))
-        # Of an odd number of elements the last one is repeated: its half byte is padding.
+        # With an odd number of elements the last one is repeated to fill the padding.
         second = scalars.op("arith.minsi", second, scalars.constant(count - 1, "index"))
         low, high = (_code(scalars, scalars.element(value, at), kind) for at in (first, second))
         high = scalars.op("arith.shli", high, scalars.constant(4, "i32"))
@@ -99,7 +100,7 @@ def _code(scalars: ScalarEmitter, value: Scalar, kind: ShapedType) -> Scalar:
 def _nibbles(
     emitter: Emitter, packed: Tensor, shape: Sequence[int], axis: int, kind: ShapedType
 ) -> Tensor:
-    """Spreads each byte over the two places along `axis`, the low half first."""
+    """Unpacks each byte to two elements along `axis`, the low half first."""
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         byte = scalars.bitcast(arguments[0], "i8")
@@ -115,7 +116,7 @@ def _nibbles(
 
 def _half(scalars: ScalarEmitter, half: Scalar, kind: ShapedType) -> Scalar:
     """The number in the low 4 bits of an i32."""
-    if kind.is_float:  # whatever type holds the result, 4 bits are this one
+    if kind.is_float:  # 4-bit floats are always of this format
         form = FORMATS["f4E2M1FN"]
         return decode(scalars, scalars.op("arith.andi", half, scalars.constant(15, "i32")), form)
     away = scalars.constant(28, "i32")
@@ -152,7 +153,7 @@ def _convert(op: MigraphxOp, lowering: Lowering) -> Tensor:
 def _converted(
     scalars: ScalarEmitter, value: Scalar, source: ShapedType, target: ShapedType
 ) -> Scalar:
-    """Converts with regard to signs; of floats towards zero, as C does."""
+    """Converts with the types' signedness; floats round towards zero, as in C."""
     if source.is_unsigned and source.bits == 4:
         value = scalars.op("arith.andi", value, scalars.constant(15, value.type))
     if target.bits == 4:
@@ -171,7 +172,7 @@ def _converted(
 def _four_bits(
     scalars: ScalarEmitter, value: Scalar, source: ShapedType, target: ShapedType
 ) -> Scalar:
-    """An i32 whose low 4 bits are a number as an element of `target`."""
+    """Returns an i32 with the number, encoded as an element of `target`, in its low 4 bits."""
     if target.is_float:
         wide = ShapedType(source.shape, source.strides, "f32")
         number = _converted(scalars, value, source, wide)
@@ -188,7 +189,7 @@ def _cast(scalars: ScalarEmitter, op: str, value: Scalar, element: str) -> Scala
 
 
 def _unsigned(name: str) -> _Lower:
-    """An operation on integers without signs."""
+    """Returns the lowering of an operation on unsigned integers."""
 
     def lower(op: MigraphxOp, lowering: Lowering) -> Tensor:
         kind = op.output()
@@ -229,7 +230,7 @@ _UNSIGNED: dict[str, Callable[[ScalarEmitter, list[Scalar]], Scalar]] = {
 
 
 def _quantize(op: MigraphxOp, lowering: Lowering) -> Tensor:
-    """`clamp(round(input / scale) + bias)`; of floats without the rounding to integers."""
+    """Emits `clamp(round(input / scale) + bias)`; float results skip the rounding to integers."""
     kind = op.output()
     has_bias = len(op.operation.operands) > 2
     bias = op.input(2) if has_bias else None
@@ -253,7 +254,7 @@ def _quantized_float(
         ratio = scalars.op("arith.addf", ratio, scalars.cast(shift, "f32"))
     form = FORMATS.get(kind.signless)
     if form is not None:
-        # What is too large becomes the largest number, as integers do.
+        # Like integers, numbers out of range become the largest number.
         bound = form.largest_value
         high = scalars.constant(bound, "f32")
         low = scalars.constant(-bound, "f32")
@@ -269,8 +270,8 @@ def _quantized_integer(
     bias: ShapedType | None,
     kind: ShapedType,
 ) -> Scalar:
-    """Adds in 64 bits, which no operand of 32 bits overflows."""
-    # Beyond 2^62 the sum is clamped whatever the bias is.
+    """Adds in 64 bits, which 32-bit operands do not overflow."""
+    # Beyond 2^62 the sum is clamped for any bias, so clamping the ratio changes no result.
     bound = scalars.constant(2.0**62, "f32")
     least = scalars.constant(-(2.0**62), "f32")
     rounded = scalars.op("math.roundeven", ratio)
@@ -295,7 +296,7 @@ def _range(kind: ShapedType) -> tuple[int, int]:
 
 
 _CONSTANT, _REFLECT = 0, 1
-"""Modes of `pad`; the third repeats what is at the edge."""
+"""Modes of `pad`; the third one repeats the element at the edge."""
 
 
 def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
@@ -320,7 +321,7 @@ def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
 def _extended(
     emitter: Emitter, x: Tensor, low: Sequence[int], shape: Sequence[int], mode: int
 ) -> Tensor:
-    """Returns `x` with elements of its own around it: mirrored at its ends, or the last ones."""
+    """Returns `x` padded with its own elements, mirrored at the ends or repeated from the edge."""
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         inside = [_inside(scalars, dim, low[dim], x.shape[dim], mode) for dim in range(x.rank)]
@@ -331,7 +332,7 @@ def _extended(
 
 
 def _inside(scalars: ScalarEmitter, dim: int, low: int, extent: int, mode: int) -> Scalar:
-    """The place in the input that an element of the result comes from."""
+    """Returns the index in the input of the current element of the result."""
     zero, last = scalars.constant(0, "index"), scalars.constant(extent - 1, "index")
     place = scalars.op("arith.subi", scalars.index(dim), scalars.constant(low, "index"))
     if mode != _REFLECT:

@@ -1,23 +1,24 @@
-"""Batches of different lengths, one after the other in memory."""
+"""Ragged tensors: batches of different lengths, one after the other in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hipgraft.codegen.layout import Layout
-from hipgraft.codegen.lowering.emitter import Emitter
-from hipgraft.codegen.lowering.places import chosen, indices_at, written
-from hipgraft.codegen.lowering.scalars import Scalar, ScalarEmitter
-from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.offsets import chosen, indices_at, written
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """How a ragged tensor lies in memory.
+    """The memory layout of a ragged tensor.
 
     Attributes:
-        layout: the layout of its largest form; the stride of the batches does not count.
-        offsets: where each batch starts, and where the last one ends, `[B + 1]` integers.
+        layout: the layout if all batches had full length; the batch stride is not used.
+        offsets: the start of each batch and the end of the last one, `[B + 1]` integers.
         multiplier: elements per unit of the offsets.
     """
 
@@ -31,7 +32,7 @@ class Ragged:
         return cls(layout, emitter.reshape(offsets, [layout.shape[0] + 1]), multiplier)
 
     def read(self, emitter: Emitter, memory: Tensor) -> Tensor:
-        """Emits the logical tensor that lies in the physical tensor `memory`."""
+        """Emits the logical tensor stored in the physical tensor `memory`."""
         flat = emitter.reshape(memory, [self.layout.physical_elements])
 
         def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
@@ -64,7 +65,7 @@ class Ragged:
         return written(emitter, self.layout, element)
 
     def lengths(self, emitter: Emitter, dim: int) -> Tensor:
-        """Emits how many steps of `dim` each batch has room for, `[B]` of i32."""
+        """Emits the extent of `dim` in each batch, `[B]` of i32."""
         step = self.layout.strides[dim]
 
         def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
@@ -79,7 +80,7 @@ class Ragged:
         return emitter.generic("lengths", [], [init], body, shape=shape)[0]
 
     def _start(self, scalars: ScalarEmitter, batch: Scalar, after: int = 0) -> Scalar:
-        """Emits the first element of a batch, or of one after it."""
+        """Emits the offset of the first element of batch `batch + after`."""
         if after:
             batch = scalars.op("arith.addi", batch, scalars.constant(after, "index"))
         offset = scalars.cast(scalars.element(self.offsets, batch), "index")
@@ -87,7 +88,7 @@ class Ragged:
         return scalars.op("arith.addi", start, scalars.constant(self.layout.offset, "index"))
 
     def _batch_at(self, scalars: ScalarEmitter, place: Scalar) -> Scalar:
-        """Emits the last batch that starts at `place` or before, by bisection; else batch 0."""
+        """Emits the last batch that starts at or before `place`, or batch 0, by bisection."""
         batches = self.layout.shape[0]
         batch = scalars.constant(0, "index")
         last = scalars.constant(batches - 1, "index")

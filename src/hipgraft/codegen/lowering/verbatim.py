@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import re
 
-from hipgraft.bindings import ir
 from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
-from hipgraft.codegen.lowering.tensor import Tensor
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.ir.bindings import ir
 
-# Strings are matched so that a `%` inside of one is left alone.
+# Strings are matched, too, so that a `%` inside of one is not renamed.
 _STRING_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w.$-]+(?:#\d+)?')
 _PREFIX = "%torch_"
 
@@ -52,7 +52,7 @@ class VerbatimCopier:
                 )
 
     def replace(self, op: ir.Operation, value: Tensor, lowering: Lowering) -> None:
-        """Lets `value` stand for the result of `op`, which is not copied."""
+        """Uses `value` for the result of `op`, which is not copied."""
         result = op.results[0]
         self._replaced[result] = value
         logical = lowering.emitter.logical(value)
@@ -61,6 +61,6 @@ class VerbatimCopier:
         lowering.emitter.lines.append(f"{name} = {cast}")
 
     def resources(self) -> str:
-        """Returns the text of the constants that ops name as `dense_resource`, or nothing."""
+        """Returns the text of the `dense_resource` constants that ops use; empty without any."""
         _, mark, section = str(self._container).partition("\n{-#")
         return mark + section

@@ -1,0 +1,269 @@
+"""Compiles random ONNX models of one and two operators, and compares what they compute.
+
+    python benchmarks/differential.py [--rounds 200] [--seed 0] [-j 2] [--ops REGEX]
+                                      [--rewrites] [--failures build/differential]
+
+Operators, their inputs, types, optional inputs and attributes are drawn from ONNX's schemas, and
+shapes from those that are empty, of one element, odd and prime. onnxruntime, unoptimised, or ONNX's
+reference implementation says whether a model is valid, and what it computes; where both do and do
+not agree, the round does not count. A model that hipgraft refuses in one line counts as right. One
+that is wrong, aborts or ends in a traceback is made smaller, and written to `--failures` with its
+inputs. `--rewrites` compiles nothing: the reference implementation evaluates the model as the
+frontend has rewritten it, which takes milliseconds. The status is 1 if there is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from contained import OUTCOMES, Case, Outcome, check, difference, run_contained
+from random_onnx import Draft, draft
+
+# isort: split
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper
+
+
+def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
+    """Returns what a model computes; None for one that is not valid, or not clear."""
+    results = [one for one in (_onnxruntime(candidate, model), _reference(candidate, model)) if one]
+    if not results or any(len(one) != len(results[0]) for one in results):
+        return None
+    for one in results[1:]:
+        for left, right in zip(results[0], one, strict=True):
+            if difference(np.asarray(right), np.asarray(left), 1e-3, 1e-4) is not None:
+                return None
+    arrays = [np.asarray(one) for one in results[0]]
+    return None if any(array.dtype.kind in "OUS" for array in arrays) else arrays
+
+
+def _onnxruntime(candidate: Draft, model: onnx.ModelProto) -> list[Any] | None:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, ["CPUExecutionProvider"]
+        )
+        return session.run(None, candidate.feeds())
+    except Exception:  # a model that is not valid, or that has no kernel
+        return None
+
+
+def _reference(candidate: Draft, model: onnx.ModelProto) -> list[Any] | None:
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return ReferenceEvaluator(model).run(None, candidate.feeds())
+    except Exception:  # likewise
+        return None
+
+
+def case_of(candidate: Draft, name: str) -> Case | None:
+    """Returns a valid model with what it computes, or None."""
+    try:
+        model = candidate.model()
+        onnx.checker.check_model(model)
+    except Exception:  # ONNX refuses it
+        return None
+    results = wanted(candidate, model)
+    if results is None:
+        return None
+    half = any(array.dtype == np.float16 for array in [*candidate.feeds().values(), *results])
+    tolerance = 2e-2 if half else 1e-3
+    return Case(name, model, list(candidate.feeds().values()), results, tolerance, tolerance / 10)
+
+
+def check_rewrites(case: Case) -> Outcome:
+    """Evaluates the model as the frontend rewrites it, without compiling it."""
+    from hipgraft.frontends.onnx.model import read_model
+    from hipgraft.ir.diagnostics import HipgraftError
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        path.write_bytes(case.model.SerializeToString())
+        try:
+            model = read_model(path)
+        except HipgraftError as error:
+            return Outcome("refused", error.message)
+    results = evaluate(model, case.inputs)
+    if results is None:
+        return Outcome("refused", "nothing evaluates it")
+    for index, (one, want) in enumerate(zip(results, case.wanted, strict=True)):
+        reason = difference(_of_type(one, want.dtype), want, case.rtol, case.atol)
+        if reason is not None:
+            return Outcome("wrong", f"result {index}: {reason}")
+    return Outcome("pass")
+
+
+def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] | None:
+    """Returns what onnxruntime, or else the reference implementation, makes of a rewritten model.
+
+    Args:
+        model: whose inputs may hold the bits of those of the model as it was.
+        inputs: of the model as it was.
+    """
+    dtypes = [
+        helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        for value in model.graph.input
+    ]
+    arrays = [_of_type(array, dtype) for array, dtype in zip(inputs, dtypes, strict=True)]
+    names = [value.name for value in model.graph.input]
+    feeds = dict(zip(names, arrays, strict=True))
+    for index, node in enumerate(model.graph.node):  # names are locations, which may be equal
+        node.name = str(index)
+    runner = _Feeds(feeds)
+    # The reference implementation divides integers towards the lesser number.
+    return _onnxruntime(runner, model) or _reference(runner, model)
+
+
+@dataclass(frozen=True)
+class _Feeds:
+    named: dict[str, np.ndarray]
+
+    def feeds(self) -> dict[str, np.ndarray]:
+        return self.named
+
+
+def _of_type(array: Any, dtype: np.dtype) -> np.ndarray:
+    """The array with its bits as those of another type of that size."""
+    array = np.asarray(array)
+    if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize:
+        return array
+    return array.view(dtype)
+
+
+def smaller(candidate: Draft) -> Iterator[Draft]:
+    """Yields simpler models: fewer attributes, operators, results and elements."""
+    if candidate.following:
+        yield replace(candidate, following="")
+    for name in candidate.attributes:
+        rest = {key: one for key, one in candidate.attributes.items() if key != name}
+        yield replace(candidate, attributes=rest)
+    if candidate.outputs > 1:
+        yield replace(candidate, outputs=candidate.outputs - 1)
+    for index, array in enumerate(candidate.inputs):
+        if array is None:
+            continue
+        yield _with_input(candidate, index, None)
+        for axis, extent in enumerate(array.shape):
+            if extent > 1:
+                yield _with_input(candidate, index, np.take(array, range(extent - 1), axis))
+    largest = max((array.shape for array in candidate.inputs if array is not None), default=())
+    for axis, extent in enumerate(largest):  # of all inputs at once
+        if extent > 1:
+            cut = [
+                np.take(array, range(extent - 1), axis)
+                if array is not None and array.shape == largest
+                else array
+                for array in candidate.inputs
+            ]
+            yield replace(candidate, inputs=cut)
+
+
+def _with_input(candidate: Draft, index: int, array: np.ndarray | None) -> Draft:
+    inputs = list(candidate.inputs)
+    inputs[index] = array
+    return replace(candidate, inputs=inputs)
+
+
+Check = Callable[[Case], Outcome]
+
+
+def minimised(candidate: Draft, kind: str, job: Check, attempts: int = 60) -> Draft:
+    """Returns a smaller model that ends in the same way."""
+    best, improved = candidate, True
+    while improved and attempts > 0:
+        improved = False
+        for other in smaller(best):
+            attempts -= 1
+            if attempts <= 0:
+                break
+            case = case_of(other, "smaller")
+            if case is not None and outcome_of(case, job).kind == kind:
+                best, improved = other, True
+                break
+    return best
+
+
+def outcome_of(case: Case, job: Check) -> Outcome:
+    """Returns how one case ends, in a process of its own."""
+    ((_, outcome),) = run_contained(iter([("", partial(job, case))]))
+    return outcome
+
+
+def rounds(count: int, seed: int, pattern: str) -> Iterator[tuple[Draft, Case]]:
+    """Yields as many valid models; the same ones for a seed."""
+    rng = random.Random(seed)
+    made = 0
+    while made < count:
+        candidate = draft(rng, pattern)
+        case = case_of(candidate, f"{seed}-{made}-{candidate.op}")
+        if case is not None:
+            made += 1
+            yield candidate, case
+
+
+def run(
+    count: int, seed: int, pattern: str, job: Check, workers: int = 1
+) -> Iterator[tuple[Draft, Case, Outcome]]:
+    """Yields each round's model and how it ended."""
+    running: dict[str, tuple[Draft, Case]] = {}
+
+    def jobs() -> Iterator[tuple[str, Callable[[], Outcome]]]:
+        for candidate, case in rounds(count, seed, pattern):
+            running[case.name] = (candidate, case)
+            yield case.name, partial(job, case)
+
+    for name, outcome in run_contained(jobs(), workers=workers):
+        yield *running.pop(name), outcome
+
+
+def save(candidate: Draft, outcome: Outcome, name: str, folder: Path) -> Path:
+    """Writes a model, its inputs, and how it ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.onnx"
+    onnx.save(candidate.model(), path)
+    np.savez(path.with_suffix(".npz"), **candidate.feeds())
+    path.with_suffix(".txt").write_text(f"{outcome.kind}: {outcome.detail}\n")
+    return path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-j", type=int, default=2, help="models at a time")
+    parser.add_argument("--ops", default="", help="only operators whose name matches")
+    parser.add_argument("--rewrites", action="store_true", help="evaluate what is rewritten only")
+    parser.add_argument("--failures", type=Path, default=Path("build/differential"))
+    options = parser.parse_args()
+    onnxruntime.set_default_logger_severity(4)
+    job = check_rewrites if options.rewrites else check
+    counts: Counter[str] = Counter()
+    for candidate, case, outcome in run(options.rounds, options.seed, options.ops, job, options.j):
+        counts[outcome.kind] += 1
+        if outcome.kind in OUTCOMES[2:]:
+            least = minimised(candidate, outcome.kind, job)
+            path = save(least, outcome, case.name, options.failures)
+            print(f"{outcome.kind}: {path}: {outcome.detail}", flush=True)
+    print(", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES))
+    return int(any(counts[kind] for kind in OUTCOMES[2:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Runs ONNX's node suite on the CPU and says how each case ends.
+
+    python benchmarks/onnx_node_suite.py [-j 2] [--filter REGEX] [--sample N] [--json FILE]
+                                         [--again FILE] [--kinds wrong,abort]
+
+A case passes, is refused in one line, computes something wrong, aborts the process, ends in a
+traceback, or takes too long. `--json` keeps the outcomes, `--again` repeats those of a former run
+that are of `--kinds`. The status is 1 if a case neither passes nor is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import onnx
+from contained import OUTCOMES, Case, Outcome, check, run_contained
+from onnx import numpy_helper
+
+_ANY_VALUE = re.compile(r"test_(bernoulli|random|multinomial|dropout|training_dropout)")
+
+
+def node_cases() -> list[Case]:
+    """Returns all cases of the suite in the installed version of ONNX."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [_case(one) for one in collect_testcases()]
+
+
+def _case(test) -> Case:
+    (data,) = test.data_sets
+    inputs, wanted = ([_array(value) for value in values] for values in data)
+    return Case(test.name, test.model, inputs, wanted, test.rtol, test.atol)
+
+
+def _array(value):
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def main() -> int:
+    options = _options()
+    cases = {case.name: case for case in node_cases()}
+    former = json.loads(Path(options.again).read_text()) if options.again else {}
+    chosen = [case for case in cases.values() if _is_chosen(case.name, options, former)]
+    if options.sample:
+        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
+    _warm_up()
+    outcomes: dict[str, Outcome] = {}
+    jobs = _jobs(chosen, options.stage)
+    for name, outcome in run_contained(jobs, workers=options.j, timeout=options.timeout):
+        outcomes[name] = outcome
+        if options.verbose or outcome.kind != "pass":
+            print(
+                f"{outcome.kind:9} {outcome.seconds:5.1f} s  {name}: {outcome.detail}", flush=True
+            )
+    if options.json:
+        rows = {name: [one.kind, one.detail] for name, one in sorted(outcomes.items())}
+        Path(options.json).write_text(json.dumps(former | rows, indent=0))
+    return _summary(outcomes)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-j", type=int, default=1, help="cases at a time")
+    parser.add_argument("--filter", default="", help="only cases whose name matches")
+    parser.add_argument("--sample", type=int, default=0, help="so many, drawn by --seed")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one case")
+    parser.add_argument("--json", default="", help="where to keep the outcomes")
+    parser.add_argument("--again", default="", help="outcomes of a former run")
+    parser.add_argument("--kinds", default="refused,wrong,abort,traceback,timeout")
+    parser.add_argument("--stage", default="", help="compile as far as this stage only")
+    parser.add_argument("--verbose", action="store_true")
+    return parser.parse_args()
+
+
+def _is_chosen(name: str, options: argparse.Namespace, former: dict[str, list[str]]) -> bool:
+    if former and former.get(name, ["pass"])[0] not in options.kinds.split(","):
+        return False
+    return re.search(options.filter, name) is not None
+
+
+def _jobs(cases: list[Case], stage: str) -> Iterator[tuple[str, partial[Outcome]]]:
+    return ((case.name, partial(check, case, stage)) for case in cases)
+
+
+def _warm_up() -> None:
+    """Loads, before any fork, what each case needs; nothing here starts a thread."""
+    import hipgraft.codegen.provider
+    import hipgraft.compiler.program
+    import hipgraft.frontends.onnx.variants
+    import hipgraft.passes.convert_torch_to_hipdnn
+    import hipgraft.passes.hipdnn_compile
+    import hipgraft.runtime.devices.cpu
+    import hipgraft.runtime.recorder  # noqa: F401
+
+
+def _summary(outcomes: dict[str, Outcome]) -> int:
+    counts = Counter(outcome.kind for outcome in outcomes.values())
+    print(", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES))
+    return int(any(counts[kind] for kind in OUTCOMES[2:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

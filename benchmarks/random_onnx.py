@@ -1,0 +1,233 @@
+"""Draws ONNX models of one and two operators from ONNX's schemas; not all of them are valid."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper, numpy_helper
+
+OPSETS = (17, 21, 22)
+EXTENTS = (1, 2, 3, 4, 5, 7)
+TYPES = ("tensor(float)",) * 6 + (
+    "tensor(float16)", "tensor(double)", "tensor(int32)", "tensor(int64)", "tensor(int8)",
+    "tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)", "tensor(bool)",
+)  # fmt: skip
+SKIPPED = re.compile(
+    "Random|Bernoulli|Multinomial|Dropout|Sequence(?!$)|Optional|String|Regex|Image|Tfidf|TfIdf|"
+    "Loop|Scan|^If$|Gradient|Adagrad|Adam|Momentum|Unique|NonZero|Constant$|NonMax|Label|MaxUnpool"
+)
+STRINGS = {
+    "auto_pad": ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"],
+    "coordinate_transformation_mode": ["half_pixel", "asymmetric", "align_corners",
+                                       "pytorch_half_pixel"],
+    "direction": ["LEFT", "RIGHT", "forward", "reverse", "bidirectional"],
+    "mode": ["constant", "reflect", "edge", "wrap", "DCR", "CRD", "nearest", "linear", "cubic",
+             "bilinear", "avg", "max"],
+    "nearest_mode": ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
+    "padding_mode": ["zeros", "border", "reflection"],
+    "reduction": ["none", "mean", "sum", "add", "mul", "max", "min"],
+    "approximate": ["none", "tanh"],
+    "keep_aspect_ratio_policy": ["stretch"],
+    "equation": ["ij->ji", "ij,jk->ik", "bij,bjk->bik", "ii->i", "ij->"],
+}  # fmt: skip
+FOLLOWING = ("Relu", "Sigmoid", "Abs", "Neg", "Exp", "Softmax", "ReduceMax", "Flatten", "Not")
+OPERANDS = re.compile(
+    "^(axes|axis|shape|k|repeats|pads|starts|ends|steps|split|sizes|depth|output_shape|K)$"
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A model of one operator, before it is known whether it is valid.
+
+    Attributes:
+        op: the operator.
+        opset: version of the default domain.
+        attributes: what is given.
+        inputs: arrays, None for an omitted one.
+        constant: which of the inputs are initialisers.
+        outputs: how many results are asked for.
+        following: an operator on the first result, or an empty text.
+    """
+
+    op: str
+    opset: int
+    attributes: dict[str, Any]
+    inputs: list[np.ndarray | None]
+    constant: list[bool] = field(default_factory=list)
+    outputs: int = 1
+    following: str = ""
+
+    def model(self) -> onnx.ModelProto:
+        """Returns the model; the shapes of its results are those that inference tells."""
+        names = [f"x{i}" if one is not None else "" for i, one in enumerate(self.inputs)]
+        while names and not names[-1]:
+            names.pop()
+        results = [f"y{i}" for i in range(self.outputs)]
+        nodes = [helper.make_node(self.op, names, results, name="node", **self.attributes)]
+        if self.following:
+            nodes.append(helper.make_node(self.following, ["y0"], ["z"], name="following"))
+        infos, tensors = [], []
+        for name, array, is_constant in zip(names, self.inputs, self.constant, strict=False):
+            if array is None:
+                continue
+            if is_constant:
+                tensors.append(numpy_helper.from_array(array, name))
+                continue
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            infos.append(helper.make_tensor_value_info(name, kind, array.shape))
+        ends = ["z", *results[1:]] if self.following else results
+        outputs = [onnx.ValueInfoProto(name=name) for name in ends]
+        graph = helper.make_graph(nodes, "g", infos, outputs, tensors)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        model.ir_version = 10
+        return onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+
+    def feeds(self) -> dict[str, np.ndarray]:
+        """Returns the inputs by name."""
+        pairs = zip(self.inputs, self.constant, strict=True)
+        named = {f"x{i}": one for i, (one, fixed) in enumerate(pairs) if not fixed}
+        return {name: array for name, array in named.items() if array is not None}
+
+
+def draft(rng: random.Random, pattern: str) -> Draft:
+    """Draws a model from the schemas."""
+    opset = rng.choice(OPSETS)
+    names = [name for name in _operators(opset) if re.search(pattern, name)]
+    schema = defs.get_schema(rng.choice(names), opset)
+    kinds = _kinds(rng, schema)
+    if not all(_is_drawn(formal, kinds) for formal in schema.inputs):
+        return draft(rng, pattern)
+    shape = _shape(rng)
+    inputs: list[np.ndarray | None] = []
+    for formal in _formals(rng, schema):
+        omitted = formal.option == defs.OpSchema.FormalParameterOption.Optional
+        omitted = omitted and rng.random() < 0.5
+        inputs.append(None if omitted else _array(rng, formal, kinds, shape))
+    constant = [
+        array is not None and (bool(OPERANDS.match(name)) or rng.random() < 0.15)
+        for array, name in zip(inputs, _names(schema, len(inputs)), strict=True)
+    ]
+    following = rng.choice(FOLLOWING) if rng.random() < 0.25 else ""
+    outputs = rng.randint(max(schema.min_output, 1), max(min(schema.max_output, 3), 1))
+    return Draft(
+        schema.name, opset, _attributes(rng, schema, shape), inputs, constant, outputs, following
+    )
+
+
+def _operators(opset: int) -> list[str]:
+    found = {s.name for s in defs.get_all_schemas_with_history() if s.domain == ""}
+    return sorted(
+        name
+        for name in found
+        if not SKIPPED.search(name)
+        and defs.has(name, opset)
+        and not defs.get_schema(name, opset).deprecated
+    )
+
+
+def _names(schema: Any, count: int) -> list[str]:
+    names = [formal.name for formal in schema.inputs]
+    return (names + names[-1:] * count)[:count] if names else []
+
+
+def _formals(rng: random.Random, schema: Any) -> Iterator[Any]:
+    for formal in schema.inputs:
+        is_variadic = formal.option == defs.OpSchema.FormalParameterOption.Variadic
+        for _ in range(rng.randint(1, 3) if is_variadic else 1):
+            yield formal
+
+
+def _kinds(rng: random.Random, schema: Any) -> dict[str, str]:
+    """A type for each of the schema's type parameters."""
+    kinds = {}
+    for constraint in schema.type_constraints:
+        allowed = [kind for kind in TYPES if kind in constraint.allowed_type_strs]
+        kinds[constraint.type_param_str] = rng.choice(allowed or constraint.allowed_type_strs)
+    return kinds
+
+
+def _is_drawn(formal: Any, kinds: dict[str, str]) -> bool:
+    return kinds.get(formal.type_str, formal.type_str) in TYPES
+
+
+def _shape(rng: random.Random) -> list[int]:
+    rank = rng.choice((0, 1, 2, 2, 3, 3, 4, 4, 5))
+    shape = [rng.choice(EXTENTS) for _ in range(rank)]
+    if rank and rng.random() < 0.04:
+        shape[rng.randrange(rank)] = 0
+    return shape
+
+
+def _array(rng: random.Random, formal: Any, kinds: dict[str, str], shape: list[int]) -> np.ndarray:
+    kind = kinds.get(formal.type_str, formal.type_str)
+    dtype = _dtype(kind)
+    draw = np.random.default_rng(rng.getrandbits(32))
+    if OPERANDS.match(formal.name):
+        count = rng.choice((0, 1, 1, len(shape), 2 * len(shape)))
+        extents = [] if formal.name in ("axis", "depth") else [count]
+        return draw.integers(-2, 4, extents).astype(dtype)
+    if formal.name == "sequence_lens":
+        return np.ones(shape[1:2] or [1], dtype)
+    shape = _variation(rng, shape)
+    if dtype.kind == "b":
+        return draw.random(shape) < 0.5
+    if dtype.kind in "iu":
+        low = 0 if dtype.kind == "u" else -9
+        return draw.integers(low, 12, shape).astype(dtype)
+    return (3 * draw.standard_normal(shape)).astype(dtype)
+
+
+def _dtype(kind: str) -> np.dtype:
+    name = kind.removeprefix("tensor(").removesuffix(")")
+    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
+
+
+def _variation(rng: random.Random, shape: list[int]) -> list[int]:
+    """A shape that broadcasts, is of a vector, or is another."""
+    choice = rng.random()
+    if choice < 0.6:
+        return shape
+    if choice < 0.75:
+        return [extent if rng.random() < 0.5 else 1 for extent in shape[rng.randint(0, 1) :]]
+    if choice < 0.9 and shape:
+        return [rng.choice(shape)]
+    return _shape(rng)
+
+
+def _attributes(rng: random.Random, schema: Any, shape: list[int]) -> dict[str, Any]:
+    chosen = {}
+    for name, attribute in schema.attributes.items():
+        if not attribute.required and rng.random() < 0.5:
+            continue
+        value = _value(rng, name, attribute, len(shape))
+        if value is not None:
+            chosen[name] = value
+    return chosen
+
+
+def _value(rng: random.Random, name: str, attribute: Any, rank: int) -> Any:
+    kind = attribute.type.name
+    spatial = max(rank - 2, 1)
+    if kind == "STRING":
+        return rng.choice(STRINGS[name]) if name in STRINGS else None
+    if name in ("to", "dtype", "output_dtype"):
+        return rng.choice((1, 2, 3, 6, 7, 9, 10, 11, 12))
+    if kind == "INT":
+        return rng.choice((0, 1, 1, 2, -1, -2, 3))
+    if kind == "FLOAT":
+        return rng.choice((0.0, 0.5, 1.0, 2.0, -1.0))
+    if kind == "INTS":
+        if name in ("perm",):
+            return rng.sample(range(rank), rank)
+        if name in ("pads",):
+            return [rng.choice((0, 0, 1, 2)) for _ in range(2 * spatial)]
+        count = spatial if "axes" not in name else rng.randint(1, max(rank, 1))
+        return [rng.choice((1, 1, 2, 3)) for _ in range(count)]
+    return None

@@ -1,0 +1,1 @@
+"""Passes, one per file, found by their file names."""

@@ -1,0 +1,200 @@
+"""Assigns wavefronts to the rows of row reductions such as softmax.
+
+IREE 3.13.0 assigns each row to one work item if the row's length is no multiple of the wavefront
+size. Long rows then take minutes to compile and spill registers, and few rows leave most lanes
+idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from hipgraft.codegen.iree.compilation_info import compilation_info
+from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.ir.bindings import ir
+
+# IREE 3.13.0 fills lanes beyond the row's end with 0 and -1, as if these integers were unsigned.
+_MASKED_WRONGLY = ("arith.maxsi", "arith.minsi")
+
+CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The reductions of a dispatch, all over the innermost loop.
+
+    Attributes:
+        extents: extents of the loops.
+        is_lone: whether only one op reads the rows, so that no element stays in a register.
+    """
+
+    extents: tuple[int, ...]
+    is_lone: bool
+
+    @property
+    def length(self) -> int:
+        return self.extents[-1]
+
+    @property
+    def count(self) -> int:
+        return prod(self.extents[:-1])
+
+    def has(self, op: ir.Operation) -> bool:
+        """Whether an op has the same loops, except for loops of extent 1."""
+        return _several(_extents(op)) == _several(self.extents)
+
+    def splits(self, op: ir.Operation) -> bool:
+        """Whether an op covers the same elements by other loops, which the tiles do not fit."""
+        return prod(_extents(op)) == prod(self.extents) and not self.has(op)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """The distribution of a row over a workgroup.
+
+    Attributes:
+        lanes: lanes in a wavefront.
+        wavefronts: wavefronts in the workgroup.
+        at_once: elements that a lane reads at once.
+        step: elements that the workgroup processes per iteration.
+        options: options of IREE's pipeline.
+    """
+
+    lanes: int
+    wavefronts: int
+    at_once: int
+    step: int
+    options: str = ""
+
+
+def set_rows(module: ir.Module, target: Target) -> bool:
+    """Spreads rows in a module after the phase `flow`; returns whether it spread any."""
+    with module.context, ir.Location.unknown():
+        return sum(set_rows_of(ops, target) for ops in generics_of(module)) > 0
+
+
+def set_rows_of(ops: Sequence[ir.Operation], target: Target) -> bool:
+    """Assigns wavefronts to each row of a dispatch's reductions if one work item is too slow.
+
+    Args:
+        ops: the generic ops of the dispatch.
+        target: the target of the dispatch.
+
+    Returns:
+        Whether the dispatch has such rows.
+    """
+    reductions = [op for op in ops if "reduction" in iterators(op)]
+    rows = _rows(ops, reductions)
+    if rows is None or rows.length % target.wavefront_size == 0 or any(map(rows.splits, ops)):
+        return False
+    spread = _SPREADS[target.kind](rows, target.wavefront_size)
+    if spread is None:
+        return False
+    for op in ops:
+        if rows.has(op):
+            _set_row(op, spread, is_last=op == reductions[-1])
+    return True
+
+
+def _rows(ops: Sequence[ir.Operation], reductions: Sequence[ir.Operation]) -> _Rows | None:
+    """Returns the rows that a dispatch reduces; None if its reductions have another form."""
+    if not reductions:
+        return None
+    extents = _extents(reductions[-1])
+    is_static = ir.ShapedType.get_dynamic_size() not in extents
+    if not is_static or not all(_reduces_rows(op, extents) for op in reductions):
+        return None
+    rows = _Rows(extents, is_lone=False)
+    return replace(rows, is_lone=sum(map(rows.has, ops)) == 1)
+
+
+def _extents(op: ir.Operation) -> tuple[int, ...]:
+    """Returns the extents of all loops that index a dim by themselves, outermost first."""
+    return tuple(extent for _, extent in sorted(extents_of(op).items()))
+
+
+def _several(extents: Sequence[int]) -> list[int]:
+    return [extent for extent in extents if extent != 1]
+
+
+def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
+    """Whether an op reduces contiguous elements in its innermost loop and is masked correctly."""
+    last = len(extents) - 1
+    inner = [dims for dims in loops_of(op)[:-1] if last in dims]
+    is_last = [kind == "reduction" for kind in iterators(op)] == [False] * last + [True]
+    body = [each.operation.name for each in op.regions[0].blocks[0].operations]
+    is_masked = not any(name in _MASKED_WRONGLY for name in body)
+    is_along = all(dims[-1] == last for dims in inner)
+    return is_last and is_masked and is_along and _extents(op) == extents
+
+
+# CUDA: the fastest of the settings timed on an H200. Longer rows need more registers than exist.
+_LONGEST_OF_WARP = 512
+_LONGEST_ON_CUDA = 4096
+
+
+def _on_cuda(rows: _Rows, lanes: int) -> _Spread | None:
+    if not lanes < rows.length <= _LONGEST_ON_CUDA:
+        return None
+    warps = 1 if rows.length <= _LONGEST_OF_WARP else 4
+    return _Spread(lanes, warps, 1, _rounded(rows.length, warps * lanes), CUDA_OPTIONS)
+
+
+# AMDGPU: the settings with the fewest counted instructions. Many rows that are short, or that only
+# one op reads, cost less with one work item per row, because lanes that share a row have to combine
+# their partial results at its end.
+_LONGEST_OF_ITEM = 384
+_AT_ONCE = 4
+_MOST_ITEMS = 1024  # in a workgroup
+
+# Elements per lane: per iteration of a loop, kept in registers, and at most with little spilling.
+_PASSED, _KEPT, _MOST_KEPT = 16, 32, 128
+
+
+def _on_amdgpu(rows: _Rows, lanes: int) -> _Spread | None:
+    is_few = rows.count <= lanes // 4
+    is_long = rows.length > _LONGEST_OF_ITEM and not rows.is_lone
+    if rows.length < lanes or not (is_few or is_long):
+        return None
+    kept, items = _PASSED if rows.is_lone else _KEPT, lanes
+    while items * kept < rows.length and items < _MOST_ITEMS:
+        items *= 2
+    step = _rounded(rows.length, items * _AT_ONCE)
+    if rows.is_lone:
+        step = min(step, items * _PASSED)
+    if step > items * _MOST_KEPT:
+        return None
+    return _Spread(lanes, items // lanes, _AT_ONCE, step)
+
+
+_SPREADS = {TargetKind.CUDA: _on_cuda, TargetKind.AMDGPU: _on_amdgpu}
+
+
+def _rounded(length: int, multiple: int) -> int:
+    return -(-length // multiple) * multiple
+
+
+def _set_row(op: ir.Operation, spread: _Spread, *, is_last: bool) -> None:
+    rank = len(iterators(op))
+
+    def sizes(outer: int, inner: int) -> str:
+        return f"[{', '.join(map(str, [*[outer] * (rank - 1), inner]))}]"
+
+    order = f"[{', '.join(map(str, range(rank)))}]"
+    kind = "partial_reduction" if "reduction" in iterators(op) else "serial"
+    config = (
+        f"lane_basis = [{sizes(1, spread.lanes)}, {order}], "
+        f"subgroup_basis = [{sizes(1, spread.wavefronts)}, {order}], "
+        f"{kind} = {sizes(0, spread.step)}, thread = {sizes(0, spread.at_once)}"
+    )
+    if is_last:
+        config = f"{config}, workgroup = {sizes(1, 0)}"
+        items = spread.wavefronts * spread.lanes
+        info = compilation_info(config, "VectorDistribute", items, spread.lanes, spread.options)
+        op.attributes["compilation_info"] = ir.Attribute.parse(info)
+    else:
+        text = f"#iree_gpu.lowering_config<{{{config}}}>"
+        op.attributes["lowering_config"] = ir.Attribute.parse(text)

@@ -1,0 +1,232 @@
+"""Attention, fused or decomposed.
+
+IREE's fused attention is the fastest form where its tiles fit. Elsewhere each thread computes one
+element, which loads a thousand times as many bytes as the decomposed form; the cost of the
+decomposed form does not depend on tile sizes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from hipgraft.codegen.lowering.attention.dropout import dropout_factors
+from hipgraft.codegen.lowering.attention.fused import (
+    can_fuse,
+    fused_attention,
+    has_cheap_scores,
+    is_fast_fused,
+    wants_value_columns,
+)
+from hipgraft.codegen.lowering.attention.mask import KEYS
+from hipgraft.codegen.lowering.attention.padded import can_pad, is_fast_padded, padded_attention
+from hipgraft.codegen.lowering.attention.pages import keys_and_values
+from hipgraft.codegen.lowering.attention.scores import (
+    masked_scores,
+    per_query_head,
+    product_of_heads,
+)
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    lowers,
+    shape_of,
+    variant,
+)
+from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.emit.elementwise import elementwise
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.matmul.matmul import missing_depth
+from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
+from hipgraft.codegen.target import Target
+from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
+from hipgraft.ir.bindings import ir
+
+_LOWEST = {
+    "f16": -65504.0,
+    "bf16": -3.3895313892515355e38,
+    "f32": -3.4028234663852886e38,
+    "f64": -sys.float_info.max,
+}
+
+
+@lowers(SdpaOp)
+def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Returns the attention and those statistics that the op has as results."""
+    columns = wants_value_columns(op, lowering.target)
+    if is_fast_fused(op, lowering.target) and not has_cheap_scores(op, lowering.target):
+        return [fused_attention(op, lowering, columns)]
+    if is_fast_padded(op, lowering.target):
+        return [padded_attention(op, lowering, columns)]
+    return lower_decomposed(op, lowering)
+
+
+@variant(SdpaOp, "fused", lambda op, _: can_fuse(op))
+def lower_fused(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """One dispatch that never stores its scores."""
+    return [fused_attention(op, lowering, columns=False)]
+
+
+@variant(SdpaOp, "padded", can_pad)
+def lower_padded(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Fused, with operands padded to tiles of matrix instructions."""
+    return [padded_attention(op, lowering, columns=False)]
+
+
+def _takes_columns(op: SdpaOp, target: Target) -> bool:
+    return is_fast_fused(op, target) or can_pad(op, target)
+
+
+@variant(SdpaOp, "transposed-values", _takes_columns)
+def lower_transposed_values(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Fused or padded, on a copy of the values in which the keys of a column are contiguous."""
+    make = fused_attention if is_fast_fused(op, lowering.target) else padded_attention
+    return [make(op, lowering, columns=True)]
+
+
+@variant(SdpaOp, "decomposed", lambda _, __: True)
+def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
+    """Two matrix products with a softmax between them."""
+    emitter, q = lowering.emitter, lowering.tensor(op.q)
+    k, v = keys_and_values(op, lowering)
+    factors = (op.scale, op.descale_q, op.descale_k)
+    scores = masked_scores(op, lowering, q, k, *factors)
+    softmax = _Softmax.of(emitter, scores, _sink(op, lowering))
+    weights = softmax.weights()
+    kept = dropout_factors(op, lowering)
+    # CUDA's matrix instructions would need padded operands here, so the weights stay in the wide
+    # type and use none. They are not rounded to 16 bits first, because the compiler would fold a
+    # rounding with the widening after it.
+    is_wide = missing_depth(lowering.target, v) > 0
+    element = weights.element if is_wide and bit_width(v.element) == 16 else v.element
+    read = _scaled(lowering, weights, element, *kept, op.scale_s)
+    read = emitter.cast(read, weights.element) if is_wide else read
+    product = product_of_heads(emitter, read, v, scores.element, lowering.orders.get(op.o))
+    attention = _scaled(lowering, product, scores.element, op.descale_s, op.descale_v)
+    results = [_scaled(lowering, attention, element_of(op.o), op.scale_o)]
+    for value, statistic in (
+        (op.stats, softmax.log_sum),
+        (op.max, softmax.highest_score),
+        (op.sum_exp, lambda: softmax.total),
+        (op.rng_dump, lambda: _dump(op, lowering, kept)),
+        (op.amax_s, lambda: _largest(emitter, weights)),
+        (op.amax_o, lambda: _largest(emitter, attention)),
+    ):
+        if value is not None:
+            result = emitter.cast(statistic(), element_of(value))
+            results.append(emitter.reshape(result, shape_of(value)))
+    return results
+
+
+def _sink(op: SdpaOp, lowering: Lowering) -> Tensor | None:
+    sink = lowering.optional(op.sink_token)
+    return None if sink is None else lowering.emitter.reshape(sink, [1, prod(sink.shape), 1, 1])
+
+
+def _dump(op: SdpaOp, lowering: Lowering, kept: Sequence[Tensor]) -> Tensor:
+    """Returns 1 for the weights that dropout keeps, which are all if it drops none."""
+    every = Tensor.logical("", op.scores_shape, "f32")
+    return kept[0] if kept else lowering.emitter.filled(every, 1)
+
+
+def _scaled(
+    lowering: Lowering, value: Tensor, element: str, *factors: Tensor | ir.Value | None
+) -> Tensor:
+    """Emits the product of `value` and the factors that are present, rounded to `element`."""
+    given = [
+        factor if isinstance(factor, Tensor) else per_query_head(lowering, factor, value)
+        for factor in factors
+        if factor is not None
+    ]
+    operands = [value, *given]
+    return elementwise(
+        lowering.emitter,
+        "scaled",
+        operands,
+        lambda m, values: m.mul(*values),
+        value.element,
+        element=element,
+    )
+
+
+def _largest(emitter: Emitter, value: Tensor) -> Tensor:
+    dims = range(value.rank)
+    return reduce_dims(emitter, ReductionMode.AMAX, value, dims, value.element)
+
+
+@dataclass(frozen=True)
+class _Softmax:
+    """The softmax of each row of scores.
+
+    Attributes:
+        emitter: where the ops go.
+        highest: largest score of each row.
+        powers: exponentials of the scores, relative to the largest.
+        total: sum of the powers in each row, and of the sink's.
+    """
+
+    emitter: Emitter
+    highest: Tensor
+    powers: Tensor
+    total: Tensor
+
+    @classmethod
+    def of(cls, emitter: Emitter, scores: Tensor, sink: Tensor | None) -> _Softmax:
+        """Emits the softmax; `sink` is the score of one more key per head, without a value."""
+        compute = scores.element
+        # The maximum starts from the lowest finite number, not from minus infinity, so that a row
+        # without any visible key has exponentials of 0 instead of NaN.
+        start = _LOWEST[compute]
+        highest = reduce_dims(emitter, ReductionMode.MAX, scores, [KEYS], compute, start)
+        if sink is not None:
+            highest = elementwise(
+                emitter, "highest", [highest, sink], lambda m, v: m.maximum(*v), compute
+            )
+        powers = elementwise(emitter, "powers", [scores, highest], _power, compute)
+        total = reduce_dims(emitter, ReductionMode.ADD, powers, [KEYS], compute)
+        if sink is not None:
+            total = elementwise(emitter, "total", [total, sink, highest], _with_power, compute)
+        return cls(emitter, highest, powers, total)
+
+    def weights(self) -> Tensor:
+        """Emits the weights: powers over the row's sum, and 0 in a row without any visible key."""
+
+        def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+            power, total = values
+            return m.quotient(power, m.select("eq", total, 0, m.constant(1), total))
+
+        operands = [self.powers, self.total]
+        return elementwise(self.emitter, "weights", operands, formula, self.powers.element)
+
+    def highest_score(self) -> Tensor:
+        """Emits the largest score of each row, minus infinity where no key is visible."""
+
+        def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+            highest, total = values
+            return m.select("eq", total, 0, m.constant(-math.inf), highest)
+
+        operands = [self.highest, self.total]
+        return elementwise(self.emitter, "max", operands, formula, self.total.element)
+
+    def log_sum(self) -> Tensor:
+        """Emits the log-sum-exp of each row of scores."""
+
+        def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
+            return m.add(values[0], m.math("log", values[1]))
+
+        operands = [self.highest, self.total]
+        return elementwise(self.emitter, "stats", operands, formula, self.total.element)
+
+
+def _power(m: Arithmetic, values: list[Scalar]) -> Scalar:
+    return m.exponential(m.sub(*values))
+
+
+def _with_power(m: Arithmetic, values: list[Scalar]) -> Scalar:
+    total, score, highest = values
+    return m.add(total, _power(m, [score, highest]))

@@ -1,0 +1,1 @@
+"""Convolutions: forward, data gradients and filter gradients."""

@@ -1,0 +1,169 @@
+"""Gradients of convolutions, each computed as a convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    lowers,
+    shape_of,
+    variant,
+)
+from hipgraft.codegen.lowering.conv.convolution import convolve, convolve_within, flipped
+from hipgraft.codegen.lowering.conv.direct import is_copied, padded_copy
+from hipgraft.codegen.lowering.conv.geometry import ConvParams
+from hipgraft.codegen.lowering.conv.tiles import is_misread
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.padding import (
+    cropped,
+    padded,
+    positive,
+    resized,
+    without_unread,
+)
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.emit.windows import spread
+from hipgraft.codegen.lowering.matmul.matmul import on_cuda_matrix_units
+from hipgraft.codegen.target import Target
+from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
+
+# The images that a lane loads as one vector where they are contiguous, and the number of
+# multiplications from which on copies for that pay off.
+_BATCH = 8
+_LARGE = 1 << 26
+
+
+@lowers(ConvDgradOp)
+def lower_conv_dgrad(op: ConvDgradOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Convolves `dy`, with zeros between its elements, with the transposed and reversed filters."""
+    emitter, params = lowering.emitter, ConvParams.of(op)
+    dy, w = emitter.logical(lowering.tensor(op.dy)), emitter.logical(lowering.tensor(op.w))
+    if op.conv_mode is ConvMode.CONVOLUTION:
+        w = flipped(emitter, w)
+    shape = shape_of(op.dx)
+    before = [span - 1 for span in params.spans(w.shape[2:])]
+    span = [(extent - 1) * step + 1 for extent, step in zip(dy.shape[2:], op.stride, strict=True)]
+    low = [reach - pad for reach, pad in zip(before, op.pre_padding, strict=True)]
+    high = [
+        x + pad - extent for x, pad, extent in zip(shape[2:], op.pre_padding, span, strict=True)
+    ]
+    filters = _turned(emitter, w, groups=shape[1] // w.shape[1])
+    accumulator = accumulator_type(op, dy.element, w.element)
+    if max(op.stride) > 1:
+        dy = spread(emitter, dy, op.stride, low, high)
+        low = high = [0] * len(span)
+    dy = cropped(emitter, dy, low, high)
+    moves = ConvParams(positive(low), positive(high), [1] * len(span), op.dilation)
+    result = Tensor.logical("", shape, accumulator)
+    return [emitter.cast(convolve_within(lowering, moves, dy, filters, result), element_of(op.dx))]
+
+
+@lowers(ConvWgradOp)
+def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Convolves `x` with `dy` as the filter; the batch takes the role of the channels."""
+    if _is_large(op) and _fills_vectors(op) and _can_be_copied(op, lowering.target):
+        return lower_wgrad_batch_last(op, lowering)
+    emitter = lowering.emitter
+    x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
+    shape = shape_of(op.dw)
+    groups = x.shape[1] // shape[1]
+    result = Tensor.logical("", shape, accumulator_type(op, x.element, dy.element))
+    params = ConvParams.of(op)
+    if is_copied(params, x, result, dy, lowering.target):
+        params, x = padded_copy(emitter, params, x)
+    x = padded(emitter, x, params.before, params.after)
+    x = without_unread(emitter, x, params.spans(shape[2:]), dy.shape[2:])
+    if is_misread(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
+        x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
+    init = emitter.filled(result, 0)
+    if groups > 1:
+        x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
+        init = emitter.split_dim(init, 0, groups)
+    else:
+        # Splitting this reduction costs more than it gains. Grouped ones may be split, because with
+        # many small groups an unsplit reduction takes minutes to compile.
+        emitter.whole_reductions = True
+    return _finished(
+        op, lowering, emitter.reshape(_correlated(lowering, params, x, dy, init), shape)
+    )
+
+
+def _finished(op: ConvWgradOp, lowering: Lowering, dw: Tensor) -> list[Tensor]:
+    if op.conv_mode is ConvMode.CONVOLUTION:
+        dw = flipped(lowering.emitter, dw)
+    return [lowering.emitter.cast(dw, element_of(op.dw))]
+
+
+def _is_large(op: ConvWgradOp) -> bool:
+    """Whether the work is worth two copies."""
+    return prod(shape_of(op.dy)) * prod(shape_of(op.dw)[1:]) >= _LARGE
+
+
+def _fills_vectors(op: ConvWgradOp) -> bool:
+    return shape_of(op.x)[0] % _BATCH == 0
+
+
+def _can_be_copied(op: ConvWgradOp, target: Target) -> bool:
+    batch, channels, *_ = shape_of(op.x)
+    is_single = channels == shape_of(op.dw)[1] and batch > 1
+    return is_single and element_of(op.x) in target.matrix_elements
+
+
+@variant(ConvWgradOp, "batch-last", _can_be_copied)
+def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Copies both operands batch last, so that the elements that are summed are contiguous."""
+    emitter, shape = lowering.emitter, shape_of(op.dw)
+    x, dy = emitter.logical(lowering.tensor(op.x)), emitter.logical(lowering.tensor(op.dy))
+    swapped = (1, 0, *range(2, x.rank))
+    last = (0, *range(2, x.rank), 1)
+    result = Tensor.logical(
+        "",
+        tuple(shape[dim] for dim in swapped),
+        accumulator_type(op, x.element, dy.element),
+    )
+    x, dy = (emitter.apart(emitter.in_order(value.permuted(swapped), last)) for value in (x, dy))
+    moves = ConvParams.of(op)
+    moves = replace(moves, stride=moves.dilation, dilation=moves.stride)
+    return _finished(op, lowering, convolve(lowering, moves, x, dy, result).permuted(swapped))
+
+
+def _correlated(
+    lowering: Lowering, params: ConvParams, x: Tensor, dy: Tensor, init: Tensor
+) -> Tensor:
+    """Emits the products of `dy` [n, g, k, ...] and `x` [n, g, c, ...]; the dim g is optional."""
+    (x_map, dy_map, dw_map), kinds = _wgrad_loops(params, grouped=x.rank > len(params.stride) + 2)
+    if on_cuda_matrix_units(lowering.target, x):
+        # The first factor must have the result's earlier dim; `_convolved` in `convolution.py` says
+        # why.
+        return lowering.emitter.contraction("dw", dy, x, init, [dy_map, x_map, dw_map], kinds)
+    # For AMDGPU IREE 3.13.0 compiles such long reductions only if it recognizes a convolution.
+    return lowering.emitter.contraction("dw", x, dy, init, [x_map, dy_map, dw_map], kinds)
+
+
+def _wgrad_loops(params: ConvParams, *, grouped: bool) -> tuple[list[str], list[str]]:
+    """Maps from loops to x [n, g, c, ...], dy [n, g, k, ...] and dw [g, k, c, ...]; loop kinds."""
+    group = ["g"] if grouped else []
+    window = [f"r{dim}" for dim in range(len(params.stride))]
+    out = [f"p{dim}" for dim in range(len(params.stride))]
+    read = [
+        f"{p} * {step} + {r} * {spread}"
+        for p, r, step, spread in zip(out, window, params.stride, params.dilation, strict=True)
+    ]
+    parallel, reduced = [*group, "k", "c", *window], ["n", *out]
+    loops = ", ".join([*parallel, *reduced])
+    results = (["n", *group, "c", *read], ["n", *group, "k", *out], parallel)
+    maps = [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]
+    return maps, ["parallel"] * len(parallel) + ["reduction"] * len(reduced)
+
+
+def _turned(emitter: Emitter, w: Tensor, groups: int) -> Tensor:
+    """Swaps output and input channels in each group, and reverses the window."""
+    split = emitter.split_dim(w, 0, groups)
+    swapped = emitter.logical(split.permuted((0, 2, 1, *range(3, split.rank))))
+    turned = emitter.reshape(swapped, (groups * w.shape[1], w.shape[0] // groups, *w.shape[2:]))
+    return flipped(emitter, turned) if prod(w.shape[2:]) > 1 else turned

@@ -1,0 +1,257 @@
+"""Convolutions as linalg's named ops, with the accumulator's type spelled out.
+
+IREE's GPU pipelines recognise named ops only: a strided 1x1 convolution in another form becomes a
+reduction with one workgroup per output element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    lowers,
+    shape_of,
+)
+from hipgraft.codegen.lowering.conv.direct import (
+    convolve_directly,
+    is_copied,
+    is_read_directly,
+    padded_copy,
+)
+from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
+from hipgraft.codegen.lowering.conv.product import multiplied
+from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
+from hipgraft.codegen.lowering.conv.tiles import is_misread, missing_filters, with_second_channel
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.padding import padded, resized, without_unread
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.matmul.matmul import on_cuda_matrix_units
+from hipgraft.codegen.workarounds.filter_order import is_misordered
+from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode
+
+# By number of spatial dims: op, order of the filter's dims.
+_CHANNELS_FIRST = {
+    1: ("linalg.conv_1d_ncw_fcw", (0, 1, 2)),
+    2: ("linalg.conv_2d_nchw_fchw", (0, 1, 2, 3)),
+    3: ("linalg.conv_3d_ncdhw_fcdhw", (0, 1, 2, 3, 4)),
+}
+_CHANNELS_LAST = {
+    1: ("linalg.conv_1d_nwc_wcf", (2, 1, 0)),
+    2: ("linalg.conv_2d_nhwc_fhwc", (0, 2, 3, 1)),
+    3: ("linalg.conv_3d_ndhwc_dhwcf", (2, 3, 4, 1, 0)),
+}
+# One filter per channel; the filter has no channel dim of its own.
+_DEPTHWISE_FIRST = {
+    1: "linalg.depthwise_conv_1d_ncw_cw",
+    2: "linalg.depthwise_conv_2d_nchw_chw",
+    3: "linalg.depthwise_conv_3d_ncdhw_cdhw",
+}
+_DEPTHWISE_LAST = {
+    1: ("linalg.depthwise_conv_1d_nwc_wc", (1, 0)),
+    2: ("linalg.depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
+    3: ("linalg.depthwise_conv_3d_ndhwc_dhwc", (1, 2, 3, 0)),
+}
+
+# From this number of positions on, IREE compiles grouped convolutions with 1x1 windows.
+_MANY_POSITIONS = 16
+
+
+@lowers(ConvFpropOp)
+def lower_conv_fprop(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Pads, convolves into an accumulator, and rounds once."""
+    x, w = operands_of(op, lowering)
+    accumulator = accumulator_type(op, x.element, w.element)
+    result = Tensor.logical("", shape_of(op.y), accumulator)
+    convolution = convolve_within(lowering, ConvParams.of(op), x, w, result)
+    return [lowering.emitter.cast(convolution, element_of(op.y))]
+
+
+def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
+    """Returns activations, and filters in the order of a cross-correlation."""
+    emitter = lowering.emitter
+    x, w = (emitter.widened(lowering.tensor(value)) for value in (op.x, op.w))
+    return x, flipped(emitter, w) if op.conv_mode is ConvMode.CONVOLUTION else w
+
+
+def convolve_within(
+    lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Emits the convolution of `convolve` with the padding method that costs the least."""
+    emitter, target = lowering.emitter, lowering.target
+    if is_tiled_depthwise(params, x, w, result, target):
+        x = emitter.logical(x)  # one copy that also transposes
+    elif is_read_directly(params, x, w, target):
+        return convolve_directly(emitter, params, x, w, result)
+    if is_copied(params, x, w, result, target):
+        params, x = padded_copy(emitter, params, x)
+    return convolve(lowering, params, x, w, result)
+
+
+def convolve(
+    lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Emits the convolution of `x` with `w`, in groups.
+
+    Args:
+        lowering: where the ops go.
+        params: how the window moves.
+        x: activations [N, C, spatial...], channels first or last.
+        w: filters [K, C / groups, window...].
+        result: shape and accumulator type of the result [N, K, spatial...].
+
+    Returns:
+        The accumulated result, stored channels last if `x` is.
+    """
+    emitter, target = lowering.emitter, lowering.target
+    # IREE 3.13.0 splits the reduction of convolutions with few results down to single products,
+    # whose partial sums cost up to 400 times the convolution, or into parts that it cannot compile.
+    emitter.whole_reductions = True
+    params, w = _without_lone_padding(emitter, params, x, w, result)
+    _, channels, *window = w.shape
+    is_read_wrongly = is_misread(target, x.element, channels, window, params.dilation)
+    if is_read_wrongly and not is_depthwise(x, w):
+        x, w = with_second_channel(emitter, x, w)
+    batch, filters, *places = result.shape
+    more = missing_filters(target, x, w)
+    w = resized(emitter, w, 0, more)
+    wide = replace(result, shape=(batch, filters + more, *places))
+    return resized(emitter, _convolved(lowering, params, x, w, wide), 1, -more)
+
+
+def _convolved(
+    lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    emitter, first = lowering.emitter, tuple(range(x.rank))
+    last = (0, *range(2, x.rank), 1)
+    groups = x.shape[1] // w.shape[1]
+    depthwise = is_depthwise(x, w)
+    is_last = x.lies_in(last) and not x.lies_in(first)
+    positions = math.prod(result.shape[2:])
+    is_product = has_unit_window(w.shape) and positions > 1 and not depthwise
+    # IREE 3.13.0 turns convolutions with 1x1 windows into products whose first factor has the
+    # result's later dim. For CUDA it then confuses rows and columns; for gfx9 it crashes on groups
+    # with few positions.
+    is_badly_made = on_cuda_matrix_units(lowering.target, x)
+    is_badly_made |= lowering.target.is_gfx9 and groups > 1 and positions < _MANY_POSITIONS
+    if is_product and not is_last and is_badly_made:
+        return multiplied(lowering, params, x, w, result)
+    order = last if is_last and (depthwise or groups == 1) else first
+    in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
+    x = padded(emitter, emitter.in_order(x, order), params.before, params.after)
+    x = without_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
+    init = emitter.filled(replace(result, dims=order), 0)
+    if in_tiles:
+        return convolve_in_tiles(emitter, params, x, w, init)
+    if depthwise:
+        return _depthwise(emitter, params, x, w, init)
+    if groups > 1:
+        return _grouped(emitter, params, x, _ordered(lowering, w, range(w.rank)), init)
+    if order == first and is_tiled(x, w, result, lowering.target):
+        return convolve_in_tiles(emitter, params, x, w, init)
+    name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
+    operands = [x, _ordered(lowering, w, filter_order)]
+    return emitter.named("conv", name, operands, init, params.text)
+
+
+def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
+    """Returns filters in the order that the convolution takes."""
+    taps = lowering.emitter.in_order(w, order)
+    misordered = is_misordered(w, order, lowering.target)
+    return lowering.emitter.apart(taps) if misordered else taps
+
+
+def _without_lone_padding(
+    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> tuple[ConvParams, Tensor]:
+    """Drops filter taps that see only padding, in dims with one output position.
+
+    IREE 3.13.0 compiles such convolutions as matrix products of an operand that it pads in a
+    dispatch of its own, and the result is wrong.
+    """
+    before, after = list(params.before), list(params.after)
+    first, count = [0] * w.rank, list(w.shape)
+    for dim in range(len(before)):
+        if result.shape[dim + 2] > 1 or not (before[dim] or after[dim]):
+            continue
+        step, extent = params.dilation[dim], x.shape[dim + 2]
+        places = [tap * step - before[dim] for tap in range(w.shape[dim + 2])]
+        seen = [tap for tap, place in enumerate(places) if 0 <= place < extent]
+        if not seen:
+            continue
+        first[dim + 2], count[dim + 2] = seen[0], len(seen)
+        before[dim] = -places[seen[0]]
+        after[dim] = places[seen[-1]] + 1 - extent
+    if count == list(w.shape):
+        return params, w
+    kept = replace(w, shape=tuple(count))
+    text = (
+        f"tensor.extract_slice {w.name}{[first[dim] for dim in w.dims]} {list(kept.extents)} "
+        f"{[1] * len(w.dims)} : {w.type} to {kept.type}"
+    )
+    kept = replace(kept, name=emitter.op("taps", text))
+    return replace(params, before=before, after=after), kept
+
+
+def flipped(emitter: Emitter, w: Tensor) -> Tensor:
+    """Returns filters with their window reversed in each dim."""
+    source = emitter.logical(w)
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        places = [scalars.index(dim) for dim in range(source.rank)]
+        for dim in range(2, source.rank):
+            last = scalars.constant(source.shape[dim] - 1, "index")
+            places[dim] = scalars.op("arith.subi", last, places[dim])
+        return [scalars.element(source, *places)]
+
+    init = emitter.empty(source)
+    return emitter.generic("flipped", [], [init], body, shape=source.shape)[0]
+
+
+def _depthwise(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+    taps = emitter.reshape(w, (w.shape[0], *w.shape[2:]))
+    name = _DEPTHWISE_FIRST[x.rank - 2]
+    if x.dims[-1] == 1:
+        name, order = _DEPTHWISE_LAST[x.rank - 2]
+        taps = emitter.in_order(taps, order)
+    return emitter.named("conv", name, [x, taps], init, params.text)
+
+
+def _grouped(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+    """Splits channels into [groups, channels]; 1-D becomes 2-D of height 1."""
+    groups = x.shape[1] // w.shape[1]
+    split_x = (x.shape[0], groups, w.shape[1], *x.shape[2:])
+    split_w = (groups, w.shape[0] // groups, *w.shape[1:])
+    split_y = (init.shape[0], groups, split_w[1], *init.shape[2:])
+    x, w, y = (
+        emitter.reshape(value, shape)
+        for value, shape in ((x, split_x), (w, split_w), (init, split_y))
+    )
+    spatial = x.rank - 3
+    if spatial == 2:
+        name = "linalg.conv_2d_ngchw_gfchw"
+        conv = emitter.named("conv", name, [x, w], y, params.text)
+    else:
+        maps = _grouped_maps(spatial, params)
+        kinds = ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
+        conv = emitter.contraction("conv", x, w, y, maps, kinds)
+    return emitter.reshape(conv, init.shape)
+
+
+def _grouped_maps(spatial: int, params: ConvParams) -> list[str]:
+    """Maps from loops (n, g, f, out..., c, window...) to x [n, g, c, ...], w [g, f, c, ...], y."""
+    out = [f"o{dim}" for dim in range(spatial)]
+    window = [f"r{dim}" for dim in range(spatial)]
+    read = [
+        f"{o} * {step} + {r} * {spread}"
+        for o, r, step, spread in zip(out, window, params.stride, params.dilation, strict=True)
+    ]
+    loops = ", ".join(["n", "g", "f", *out, "c", *window])
+    results = (["n", "g", "c", *read], ["g", "f", "c", *window], ["n", "g", "f", *out])
+    return [f"affine_map<({loops}) -> ({', '.join(result)})>" for result in results]

@@ -1,0 +1,145 @@
+"""Padded convolutions on AMDGPU where IREE's padding costs more than the convolution.
+
+If IREE fuses the padding, every read is masked per element and dim; if it materializes the padding,
+it copies row by row. So this file copies images into zeros where there are no matrix instructions,
+and small images with few channels on all targets. Depthwise convolutions read each element of a
+window directly: an index outside the image is clamped, and the element read there is replaced by 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import product
+
+from hipgraft.codegen.lowering.conv.geometry import ConvParams, is_depthwise
+from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.flat import element_at
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.target import Target, TargetKind
+
+# The most elements of a window that is unrolled, by wavefront size; larger windows would need more
+# registers than a lane has.
+_READS = {64: 64, 32: 25}
+
+# With at most this many channels a copy pays off if windows read at least `_READS_OF_ROW` elements
+# per copied row. In images of at least `_WIDE` columns masks cost no more than a copy.
+_FEW_CHANNELS = 4
+_READS_OF_ROW = 200
+_WIDE = 192
+
+# An index in one spatial dim, clamped to the image, and whether it was inside before.
+_Place = tuple[Scalar, Scalar]
+
+
+def is_read_directly(params: ConvParams, x: Tensor, w: Tensor, target: Target) -> bool:
+    """Returns whether `convolve_directly` costs the least."""
+    if not (_is_padded(params, target) and is_depthwise(x, w)):
+        return False
+    return math.prod(w.shape[2:]) <= _READS[target.wavefront_size]
+
+
+def is_copied(params: ConvParams, x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
+    """Returns whether convolving a `padded_copy` costs the least."""
+    if not _is_padded(params, target):
+        return False
+    if is_depthwise(x, w) or x.element not in target.matrix_elements:
+        return True  # without matrix instructions, each product would mask its operand
+    reads = math.prod((*w.shape[2:], *result.shape[2:]))
+    often = reads >= _READS_OF_ROW * math.prod(x.shape[2:-1])
+    return often and x.shape[1] == w.shape[1] <= _FEW_CHANNELS and x.shape[-1] < _WIDE
+
+
+def _is_padded(params: ConvParams, target: Target) -> bool:
+    pads = (*params.before, *params.after)
+    return target.kind is TargetKind.AMDGPU and max(pads) > 0
+
+
+def padded_copy(emitter: Emitter, params: ConvParams, x: Tensor) -> tuple[ConvParams, Tensor]:
+    """Emits a copy of `x` surrounded by zeros, and the parameters without padding."""
+    none = [0] * len(params.stride)
+    within = replace(params, before=none, after=none)
+    if x.dims != tuple(range(x.rank)):
+        return within, _placed(emitter, params, x)
+    # Merged batch and channel dims take less index arithmetic to copy.
+    channels = emitter.reshape(x, (math.prod(x.shape[:2]), *x.shape[2:]))
+    wide = _placed(emitter, params, channels)
+    return within, emitter.reshape(wide, (*x.shape[:2], *wide.shape[1:]))
+
+
+def _placed(emitter: Emitter, params: ConvParams, x: Tensor) -> Tensor:
+    """Emits zeros around the spatial dims of `x`."""
+    none = [0] * (x.rank - len(params.stride))
+    low, high = [*none, *params.before], [*none, *params.after]
+    shape = tuple(map(sum, zip(x.shape, low, high, strict=True)))
+    zeros = emitter.filled(replace(x, shape=shape), 0)
+    box = f"{[low[dim] for dim in x.dims]} {list(x.extents)} {[1] * len(x.dims)}"
+    text = f"tensor.insert_slice {x.name} into {zeros.name}{box} : {x.type} into {zeros.type}"
+    return replace(zeros, name=emitter.op("padded", text))
+
+
+def convolve_directly(
+    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Emits a depthwise convolution in the storage order of `x`.
+
+    Args:
+        emitter: where the ops go.
+        params: how the window moves.
+        x: activations [N, C, spatial...].
+        w: filters [C, 1, window...].
+        result: shape and accumulator type of the result.
+    """
+    order = _stored_order(x)
+    window = w.shape[2:]
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, result.element)
+        image, channel = scalars.index(order.index(0)), scalars.index(order.index(1))
+        along = [
+            [_place(scalars, params, dim, tap, x, order) for tap in range(extent)]
+            for dim, extent in enumerate(window)
+        ]
+        terms: list[Scalar] = []
+        for taps in product(*map(range, window)):
+            places = [along[dim][tap] for dim, tap in enumerate(taps)]
+            value = scalars.cast(_read(scalars, x, [image, channel], places), m.type)
+            constants = (scalars.constant(tap, "index") for tap in (0, *taps))
+            weight = element_at(scalars, w, [channel, *constants])
+            terms.append(m.mul(value, scalars.cast(weight, m.type)))
+        return [reduce(m.add, terms)]
+
+    init = emitter.empty(replace(result, dims=order))
+    return emitter.generic("conv", [], [init], body, shape=result.shape, order=order)[0]
+
+
+def _place(
+    scalars: ScalarEmitter, params: ConvParams, dim: int, tap: int, x: Tensor, order: Sequence[int]
+) -> _Place:
+    """Emits the index in spatial dim `dim` that tap `tap` of the current window reads."""
+    step = scalars.constant(params.stride[dim], "index")
+    start = scalars.op("arith.muli", scalars.index(order.index(dim + 2)), step)
+    distance = tap * params.dilation[dim] - params.before[dim]
+    place = scalars.op("arith.addi", start, scalars.constant(distance, "index"))
+    zero, end = (scalars.constant(value, "index") for value in (0, x.shape[dim + 2]))
+    last = scalars.constant(x.shape[dim + 2] - 1, "index")
+    inside = scalars.op("arith.cmpi ult,", place, end, result="i1")
+    return scalars.op("arith.minsi", scalars.op("arith.maxsi", place, zero), last), inside
+
+
+def _read(
+    scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], places: Sequence[_Place]
+) -> Scalar:
+    """Emits an element of `x`, or 0 outside of it."""
+    value = element_at(scalars, x, [*outer, *(place for place, _ in places)])
+    inside = reduce(lambda a, b: scalars.op("arith.andi", a, b), (inside for _, inside in places))
+    return scalars.select(inside, value, scalars.constant(0, x.element))
+
+
+def _stored_order(x: Tensor) -> tuple[int, ...]:
+    return x.dims if len(x.dims) == x.rank else tuple(range(x.rank))

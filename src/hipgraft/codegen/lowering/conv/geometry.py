@@ -1,0 +1,54 @@
+"""Attributes of convolutions, and predicates on their shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.dialects.hipdnn import ConvolutionOp
+
+
+@dataclass(frozen=True)
+class ConvParams:
+    """Padding and steps of the window, per spatial dim.
+
+    Attributes:
+        before: zeros before the first element.
+        after: zeros after the last element.
+        stride: step of the window.
+        dilation: step between the window's elements.
+    """
+
+    before: Sequence[int]
+    after: Sequence[int]
+    stride: Sequence[int]
+    dilation: Sequence[int]
+
+    @classmethod
+    def of(cls, op: ConvolutionOp) -> ConvParams:
+        """Returns the attributes of `op`."""
+        return cls(op.pre_padding, op.post_padding, op.stride, op.dilation)
+
+    def spans(self, window: Sequence[int]) -> list[int]:
+        """Returns the elements from the first to the last of a dilated window, per spatial dim."""
+        return [(extent - 1) * step + 1 for extent, step in zip(window, self.dilation, strict=True)]
+
+    @property
+    def text(self) -> str:
+        """The attributes of linalg's named ops, which take padded operands."""
+
+        def vector(values: Sequence[int]) -> str:
+            return f"dense<{list(values)}> : vector<{len(values)}xi64>"
+
+        return f"{{dilations = {vector(self.dilation)}, strides = {vector(self.stride)}}}"
+
+
+def is_depthwise(x: Tensor, w: Tensor) -> bool:
+    """Returns whether each channel of `x` [N, C, spatial...] has one filter of its own."""
+    return x.shape[1] == w.shape[0] > 1 == w.shape[1]
+
+
+def has_unit_window(w: Sequence[int]) -> bool:
+    """Returns whether filters of shape `[K, C / groups, window...]` have one-element windows."""
+    return set(w[2:]) == {1}

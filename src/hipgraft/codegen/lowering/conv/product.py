@@ -1,0 +1,50 @@
+"""Convolutions with windows of one element as matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.conv.geometry import ConvParams
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.padding import padded
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.matmul.matmul import multiply_whole
+
+
+def multiplied(
+    lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Multiplies the filters by the strided elements of each image.
+
+    Args:
+        lowering: where the ops go.
+        params: padding and steps of the window.
+        x: activations [N, C, spatial...].
+        w: filters [K, C / groups, 1...].
+        result: shape and accumulator type of the result [N, K, spatial...].
+    """
+    emitter = lowering.emitter
+    (images, channels), (filters, depth) = x.shape[:2], w.shape[:2]
+    groups, places = channels // depth, math.prod(result.shape[2:])
+    x = padded(emitter, emitter.logical(x), params.before, params.after)
+    x = _strided(emitter, x, params.stride, result.shape[2:])
+    x = emitter.split_dim(emitter.reshape(x, (images, channels, places)), 1, groups)
+    w = emitter.split_dim(emitter.reshape(emitter.logical(w), (filters, depth)), 0, groups)
+    shape = (images, groups, filters // groups, places)
+    y = multiply_whole(lowering, w.with_unit_dim(0), x, shape, result.element)
+    return emitter.reshape(emitter.reshape(y, (images, filters, places)), result.shape)
+
+
+def _strided(emitter: Emitter, x: Tensor, stride: Sequence[int], shape: Sequence[int]) -> Tensor:
+    """Takes every `stride`-th element of each spatial dim."""
+    if max(stride) == 1:
+        return x
+    result = replace(x, shape=(*x.shape[:2], *shape))
+    text = (
+        f"tensor.extract_slice {x.name}{[0] * x.rank} {list(result.shape)} {[1, 1, *stride]} : "
+        f"{x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("strided", text))

@@ -1,0 +1,56 @@
+"""Loops over single elements, for rows too short to fill vectors or a tile's lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+
+_SHORTEST_ROW = 16
+
+Read = Callable[[ScalarEmitter, list[Scalar]], Scalar]
+
+
+def has_short_rows(shape: Sequence[int]) -> bool:
+    """Whether `shape` has rows, and these are too short for the vectors that lanes read."""
+    return len(shape) > 1 and shape[-1] < _SHORTEST_ROW
+
+
+def by_element(emitter: Emitter, shape: Sequence[int], element: str, read: Read) -> Tensor:
+    """Emits a tensor in loops over [..., rows · columns], which IREE tiles as one dim.
+
+    Args:
+        emitter: where the ops go.
+        shape: extents [..., rows, columns].
+        element: element type.
+        read: emits the element at the given indices, one for each dim of `shape`.
+    """
+    *outer, rows, columns = shape
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        *places, flat = (scalars.index(loop) for loop in range(len(outer) + 1))
+        width = scalars.constant(columns, "index")
+        inner = [scalars.op(f"arith.{op}ui", flat, width) for op in ("div", "rem")]
+        return [read(scalars, [*places, *inner])]
+
+    flat = emitter.pointwise("element", [], (*outer, rows * columns), element, body)
+    return emitter.reshape(flat, shape)
+
+
+def element_at(scalars: ScalarEmitter, tensor: Tensor, places: Sequence[Scalar]) -> Scalar:
+    """Emits the element of `tensor`, in any storage order, at one index per logical dim."""
+    stored = Tensor.logical(tensor.name, tensor.extents, tensor.element)
+    return scalars.element(stored, *(places[dim] for dim in tensor.dims))
+
+
+def in_logical_order(emitter: Emitter, value: Tensor) -> Tensor:
+    """Copies a tensor to logical order element by element, without a transpose op."""
+    return by_element(
+        emitter,
+        value.shape,
+        value.element,
+        lambda scalars, places: element_at(scalars, value, places),
+    )

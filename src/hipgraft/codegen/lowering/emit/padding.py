@@ -1,0 +1,102 @@
+"""Pads and crops the spatial dims of `[N, C, spatial...]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+
+
+def padded(
+    emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0
+) -> Tensor:
+    """Returns `x` with elements of `value` around its spatial dims.
+
+    Args:
+        emitter: where the ops go.
+        x: tensor to pad.
+        before: elements before the first one, per spatial dim; negative numbers crop.
+        after: elements after the last one; likewise.
+        value: value of the new elements.
+    """
+    wide = _widened(emitter, x, positive(before), positive(after), value)
+    return cropped(emitter, wide, before, after)
+
+
+def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
+    """Crops `-low` and `-high` elements from the sides with negative padding."""
+    offsets = [0, 0, *(max(-pad, 0) for pad in low)]
+    ends = [0, 0, *(max(-pad, 0) for pad in high)]
+    if not any(offsets) and not any(ends):
+        return x
+    shape = tuple(
+        extent - first - last for extent, first, last in zip(x.shape, offsets, ends, strict=True)
+    )
+    result = replace(x, shape=shape)
+    steps = [1] * x.rank
+    text = (
+        f"tensor.extract_slice {x.name}{[offsets[dim] for dim in x.dims]} "
+        f"{list(result.extents)} {steps} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("cropped", text))
+
+
+def without_unread(
+    emitter: Emitter, x: Tensor, spans: Sequence[int], positions: Sequence[int]
+) -> Tensor:
+    """Crops the elements behind the window, in dims with only one window.
+
+    IREE 3.13.0 folds the loop over one position and then takes the whole extent of the operand for
+    the window's.
+
+    Args:
+        emitter: where the ops go.
+        x: padded operand of the windows, [N, C, spatial...].
+        spans: elements from the first to the last of a window, per spatial dim.
+        positions: number of windows, per spatial dim.
+    """
+    unread = [
+        span - extent if count == 1 else 0
+        for span, extent, count in zip(spans, x.shape[2:], positions, strict=True)
+    ]
+    return cropped(emitter, x, [0] * len(unread), unread)
+
+
+def resized(emitter: Emitter, value: Tensor, dim: int, more: int) -> Tensor:
+    """Appends `more` zeros to a dim of `value`, or crops `-more` elements if that is negative."""
+    if more == 0:
+        return value
+    # `padded` does not pad the two outermost dims.
+    others = [other for other in range(value.rank) if other != dim]
+    order = [*others[:2], dim, *others[2:]]
+    after = [more] + [0] * (value.rank - 3)
+    changed = padded(emitter, value.permuted(order), [0] * len(after), after)
+    return changed.permuted([order.index(place) for place in range(value.rank)])
+
+
+def positive(pads: Sequence[int]) -> list[int]:
+    """Returns the paddings, with 0 in place of negative ones."""
+    return [max(pad, 0) for pad in pads]
+
+
+def _widened(
+    emitter: Emitter, x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0
+) -> Tensor:
+    if not any(before) and not any(after):
+        return x
+    low = [0, 0, *before]
+    high = [0, 0, *after]
+    shape = [sum(extents) for extents in zip(x.shape, low, high, strict=True)]
+    padding = emitter.constant(value, x.element)
+    result = replace(x, shape=tuple(shape))
+    places = ", ".join(f"%p{dim}: index" for dim in range(len(x.dims)))
+    text = (
+        f"tensor.pad {x.name} low{[low[dim] for dim in x.dims]} "
+        f"high{[high[dim] for dim in x.dims]} {{\n"
+        f"^bb0({places}):\n"
+        f"  tensor.yield {padding.name} : {x.element}\n"
+        f"}} : {x.type} to {result.type}"
+    )
+    return replace(result, name=emitter.op("padded", text))

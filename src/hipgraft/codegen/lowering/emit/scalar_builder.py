@@ -1,0 +1,113 @@
+"""Writes the single ops of a region's body as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_FLOAT_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
+_INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
+_MINUS_INFINITY = {
+    "f64": "0xFFF0000000000000",
+    "f32": "0xFF800000",
+    "f16": "0xFC00",
+    "bf16": "0xFF80",
+}
+
+
+def is_float(element: str) -> bool:
+    """Whether an element type is a floating-point type."""
+    return element.startswith(("f", "bf"))
+
+
+def bit_width(element: str) -> int:
+    """Returns the width of an element type in bits; 8 or fewer for the small floats."""
+    if element in _FLOAT_BITS:
+        return _FLOAT_BITS[element]
+    if is_float(element):
+        return int(element[1])  # f8E4M3FN, f6E2M3FN, f4E2M1FN
+    return 64 if element == "index" else int(element.removeprefix("u")[1:])
+
+
+def literal(value: float, element: str) -> str:
+    """Returns the text of a constant; MLIR needs a decimal point and hexadecimal infinities."""
+    if not is_float(element):
+        return str(int(value))
+    if math.isinf(value):
+        return (_INFINITY if value > 0 else _MINUS_INFINITY)[element]
+    digits = 17 if element == "f64" else 9
+    text = f"{float(value):.{digits}g}"
+    mantissa, _, exponent = text.partition("e")
+    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+    return f"{mantissa}e{exponent}" if exponent else mantissa
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An SSA value of scalar type."""
+
+    name: str
+    type: str
+
+
+@dataclass
+class ScalarBuilder:
+    """Collects the lines of a region's body; constants go in front of the op."""
+
+    make_constant: Callable[[float | int, str], Scalar]
+    lines: list[str] = field(default_factory=list[str])
+
+    def op(
+        self, name: str, *operands: Scalar, result: str | None = None, flags: str = ""
+    ) -> Scalar:
+        """Emits an op with the assembly format `name operands : type`.
+
+        Args:
+            name: such as `arith.addf`, with any attributes after it.
+            operands: operands, all of one type.
+            result: type of the result, that of the operands if None.
+            flags: such as `fastmath<afn>`.
+        """
+        names = " ".join([", ".join(operand.name for operand in operands), *flags.split()])
+        return self.line(f"{name} {names} : {operands[0].type}", result or operands[0].type)
+
+    def line(self, text: str, result: str) -> Scalar:
+        """Emits `text` with one result of type `result`."""
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return Scalar(name, result)
+
+    def constant(self, value: float, element: str) -> Scalar:
+        """Returns a constant."""
+        return self.make_constant(value, element)
+
+    def compare(self, predicate: str, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a comparison; `predicate` is one of eq, ne, lt, le, gt, ge.
+
+        Float comparisons with NaN are false, except for ne; integers compare signed.
+        """
+        if is_float(a.type):
+            code = "une" if predicate == "ne" else f"o{predicate}"
+            return self.op(f"arith.cmpf {code},", a, b, result="i1")
+        if predicate in ("eq", "ne"):
+            return self.op(f"arith.cmpi {predicate},", a, b, result="i1")
+        signedness = "u" if a.type == "i1" else "s"  # as signed, the i1 `true` is -1
+        return self.op(f"arith.cmpi {signedness}{predicate},", a, b, result="i1")
+
+    def select(self, condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
+        """Emits `condition ? yes : no`."""
+        text = f"arith.select {condition.name}, {yes.name}, {no.name} : {yes.type}"
+        return self.line(text, yes.type)
+
+    def index(self, loop: int) -> Scalar:
+        """Returns the induction variable of a loop of the enclosing generic."""
+        return self.line(f"linalg.index {loop} : index", "index")
+
+    def bitcast(self, value: Scalar, element: str) -> Scalar:
+        """Reads the bits of `value` as `element`, of the same width."""
+        return value if value.type == element else self.convert("arith.bitcast", value, element)
+
+    def convert(self, op: str, value: Scalar, element: str) -> Scalar:
+        """Emits an op with the assembly format `name value : type to type`."""
+        return self.line(f"{op} {value.name} : {value.type} to {element}", element)

@@ -1,0 +1,261 @@
+"""Matrix products, with transposed and broadcast operands absorbed by indexing maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    lowers,
+    shape_of,
+    variant,
+)
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.float_codes import BYTES
+from hipgraft.codegen.lowering.emit.padding import cropped, padded
+from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.matmul.forms import (
+    columns_first,
+    is_ragged,
+    missing_rows,
+    whole_in_depth,
+)
+from hipgraft.codegen.lowering.matmul.scalar_tiles import (
+    Loop,
+    lacks_matrix_instructions,
+    product_loops,
+    tile_info,
+)
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.dialects.hipdnn import MatmulOp
+
+_CUDA_DEPTH = 16
+
+# From this number of rows and columns on, elements are widened in a dispatch of their own, because
+# many tiles read each of them.
+_MANY_TILES = 256
+
+# With at most this many results IREE 3.13.0 splits K down to single products, whose sums cost up to
+# a hundred times the product, so the reduction is kept whole. Few rows of 16-bit elements are the
+# exception: kept whole, IREE would use instructions for sparse matrices.
+_FEW_RESULTS = 1 << 11
+_SPARSE_ROWS = range(2, 9)
+
+
+@lowers(MatmulOp)
+def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Multiplies into an accumulator and rounds once."""
+    if is_widened(op, lowering.target) and min(shape_of(op.c)[-2:]) >= _MANY_TILES:
+        return lower_widened_apart(op, lowering)
+    return _multiplied(op, lowering, *operands_of(op, lowering))
+
+
+def is_widened(op: MatmulOp, target: Target) -> bool:
+    """Whether a factor has 8-bit floats, which are multiplied as f16 on AMDGPU."""
+    has_bytes = any(element_of(value) in BYTES for value in (op.a, op.b))
+    return has_bytes and target.kind is TargetKind.AMDGPU
+
+
+@variant(MatmulOp, "widened-apart", is_widened)
+def lower_widened_apart(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Widens each element once, instead of in every tile that reads it."""
+    a, b = (lowering.emitter.apart(value) for value in operands_of(op, lowering))
+    return _multiplied(op, lowering, a, b)
+
+
+def _multiplied(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor) -> list[Tensor]:
+    accumulator = accumulator_type(op, a.element, b.element)
+    if _is_split_badly(lowering.target, a, shape_of(op.c)):
+        lowering.emitter.whole_reductions = True
+    product = multiply_whole(lowering, a, b, shape_of(op.c), accumulator)
+    return [lowering.emitter.cast(product, element_of(op.c))]
+
+
+def _is_split_badly(target: Target, a: Tensor, result: Sequence[int]) -> bool:
+    is_sparse = target.is_gfx9 and bit_width(a.element) == 16
+    is_sparse &= math.prod(a.shape[:-1]) in _SPARSE_ROWS
+    return math.prod(result) <= _FEW_RESULTS and not is_sparse
+
+
+def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
+    """Returns the factors in types that contractions take."""
+    a, b = (lowering.emitter.widened(lowering.tensor(value)) for value in (op.a, op.b))
+    return a, b
+
+
+def multiply(
+    emitter: Emitter,
+    a: Tensor,
+    b: Tensor,
+    shape: Sequence[int],
+    accumulator: str,
+    order: Sequence[int] | None = None,
+) -> Tensor:
+    """Emits `a · b`.
+
+    Args:
+        emitter: where the ops go.
+        a: left matrices [batch..., M, K].
+        b: right matrices [batch..., K, N].
+        shape: shape of the result [batch..., M, N].
+        accumulator: element type of the result.
+        order: preferred storage order of the result's dims; logical order if None. A product that
+            writes that order costs less than transposing its result.
+    """
+    rank = len(shape)
+    folded = _fold_rows(emitter, a, b, accumulator)
+    if folded is not None:
+        return emitter.reshape(folded, shape)
+    # Dims of extent 1 get no loop, because IREE's matmul pipelines depend on the number of batch
+    # loops.
+    batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
+    missing = missing_rows(emitter.target, b, shape) if batch else 0
+    if missing:
+        return _with_more_rows(emitter, a, b, shape, missing, accumulator)
+    a, b = (_squeeze(emitter, value, batch) for value in (a, b))
+    if batch:
+        a = whole_in_depth(emitter, a, b)
+    kept, order = [*batch, rank - 2, rank - 1], order or range(rank)
+    stored = tuple(kept.index(dim) for dim in order if dim in kept)
+    form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)
+    product = _contract(emitter, a, b, emitter.filled(form, 0))
+    product = replace(product, shape=tuple(shape), dims=tuple(kept[dim] for dim in stored))
+    return emitter.in_order(product, order)
+
+
+def multiply_whole(
+    lowering: Lowering, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
+) -> Tensor:
+    """Emits `a · b` like `multiply`, with K padded if the target needs that."""
+    emitter, more = lowering.emitter, missing_depth(lowering.target, b)
+    if not more:
+        return multiply(emitter, a, b, shape, accumulator)
+    a, b = _deeper(emitter, a, [0, more]), _deeper(emitter, b, [more, 0])
+    wide = (*([1] * (a.rank - len(shape))), *shape)
+    return emitter.reshape(multiply(emitter, a, b, wide, accumulator), shape)
+
+
+def on_cuda_matrix_units(target: Target, value: Tensor) -> bool:
+    """Returns whether the target is CUDA and its matrix instructions take elements like these."""
+    is_narrow = is_float(value.element) and bit_width(value.element) <= 16
+    return target.kind is TargetKind.CUDA and is_narrow
+
+
+def missing_depth(target: Target, b: Tensor) -> int:
+    """Returns the padding of K that CUDA's matrix instructions need.
+
+    If K is no multiple of theirs, IREE 3.13.0 reads beyond the rows of `b` [batch..., K, N]: into
+    the next matrix, and behind the last one. 0 times the unknown elements there may be NaN.
+    """
+    is_stacked = math.prod(b.shape[:-2]) > 1
+    if not is_stacked or not on_cuda_matrix_units(target, b):
+        return 0
+    return -b.shape[-2] % _CUDA_DEPTH
+
+
+def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
+    """Appends zeros to the matrix dims; `padded` does not pad the two outermost dims."""
+    while value.rank < 4:
+        value = value.with_unit_dim(0)
+    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
+
+
+def _with_more_rows(
+    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], more: int, accumulator: str
+) -> Tensor:
+    """Multiplies with `more` rows of zeros appended to `a`, and crops the result."""
+    while a.rank < 4:  # only dims after the first two can be padded
+        a, b = a.with_unit_dim(0), b.with_unit_dim(0)
+    lead = (1,) * (a.rank - len(shape))
+    before, after = [0] * (a.rank - 2), [0] * (a.rank - 4)
+    tall = padded(emitter, a, before, [*after, more, 0])
+    wide = (*lead, *shape[:-2], shape[-2] + more, shape[-1])
+    # Without a barrier IREE would fuse the crop back into the product.
+    product = emitter.barrier(multiply(emitter, tall, b, wide, accumulator))
+    return emitter.reshape(cropped(emitter, product, before, [*after, -more, 0]), shape)
+
+
+def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
+    """Multiplies all matrices of `a` by the one matrix `b` as one tall matrix."""
+    packed = a.dims == tuple(range(a.rank))
+    stacked = any(dim in b.dims and b.shape[dim] > 1 for dim in range(b.rank - 2))
+    if math.prod(a.shape[:-2]) == 1 or stacked or not packed:
+        return None
+    rows = math.prod(a.shape[:-1])
+    tall = emitter.reshape(a, (rows, a.shape[-1]))
+    init = emitter.filled(Tensor.logical("", (rows, b.shape[-1]), accumulator), 0)
+    return _contract(emitter, tall, _squeeze(emitter, b, []), init)
+
+
+def _squeeze(emitter: Emitter, value: Tensor, batch: Sequence[int]) -> Tensor:
+    """Keeps the batch dims `batch` and the matrix dims; batch dims of extent 1 are not stored."""
+    rank = value.rank
+    kept = [*batch, rank - 2, rank - 1]
+    stored = [
+        dim for dim in value.dims if dim >= rank - 2 or (dim in batch and value.shape[dim] > 1)
+    ]
+    plain = Tensor.logical(value.name, value.extents, value.element)
+    name = emitter.reshape(plain, [value.shape[dim] for dim in stored]).name
+    shape = tuple(value.shape[dim] for dim in kept)
+    return Tensor(name, shape, value.element, tuple(kept.index(dim) for dim in stored))
+
+
+def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
+    """Emits the product as a named op of linalg if there is one for its operands."""
+    batches = init.rank - 2
+    if batches > 1 and all(value.dims == tuple(range(value.rank)) for value in (a, b, init)):
+        # IREE collapses contiguous dims and then drops the tiles, so the batch dims are collapsed
+        # here.
+        flat = [emitter.reshape(value, _in_line(value.shape)) for value in (a, b, init)]
+        if _scalar_tiles(emitter.target, *flat):
+            return emitter.reshape(_contract(emitter, *flat), init.shape)
+    outer = [f"b{batch}" for batch in range(batches)]
+    left, right, product = [*outer, "m", "k"], [*outer, "k", "n"], [*outer, "m", "n"]
+    tiles = _scalar_tiles(emitter.target, a, b, init)
+    swaps = not tiles and columns_first(emitter.target, a, b)
+    names = [*outer, *("nm" if swaps else "mn"), "k"]
+    pairs = ((left, a), (right, b), (product, init))
+    results = [[loops[dim] for dim in value.dims] for loops, value in pairs]
+    maps = [f"affine_map<({', '.join(names)}) -> ({', '.join(dims)})>" for dims in results]
+    named = None if swaps or tiles else _named_op(batches, results)
+    if named is None:
+        kinds = ["parallel"] * (batches + 2) + ["reduction"]
+        info = tile_info(emitter.target, tiles) if tiles else ""
+        return emitter.contraction("product", a, b, init, maps, kinds, info)
+    plain = results == [left, right, product]
+    attributes = "" if plain else f"indexing_maps = [\n      {', '.join(maps)}]"
+    return emitter.named("product", named, [a, b], init, attributes)
+
+
+def _in_line(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[:-2]), *shape[-2:]]
+
+
+def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Loop]:
+    """Returns the loops of a product without matrix instructions; empty if IREE tiles it well."""
+    (rows, depth), columns = a.shape[-2:], b.shape[-1]
+    if not lacks_matrix_instructions(target, a.element) or not is_ragged(rows, columns):
+        return []
+    batch = [Loop(f"b{dim}", extent, rank=1) for dim, extent in enumerate(init.shape[:-2])]
+    return product_loops(target, batch, (rows, columns, depth))
+
+
+def _named_op(batches: int, results: Sequence[Sequence[str]]) -> str | None:
+    """Returns the named op for operands with these dims; None if there is none.
+
+    A batched operand must have its batch outermost, or be an untransposed matrix without a batch.
+    """
+    if batches > 1 or any("k" not in dims for dims in results[:2]):
+        return None
+    if batches == 0:
+        return "linalg.matmul"
+    leading = all(
+        dims[0] == "b0" or list(dims) == plain
+        for dims, plain in zip(results, (["m", "k"], ["k", "n"], None), strict=True)
+    )
+    return "linalg.batch_matmul" if leading else None

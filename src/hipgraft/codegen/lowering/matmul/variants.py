@@ -1,0 +1,103 @@
+"""Alternatives to the default lowering of matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    accumulator_type,
+    element_of,
+    shape_of,
+    variant,
+)
+from hipgraft.codegen.lowering.emit.padding import padded
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.emit.windows import cropped
+from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of
+from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
+from hipgraft.codegen.target import Target
+from hipgraft.dialects.hipdnn import MatmulOp, ReductionMode
+
+# Rows of a matrix instruction.
+_ROWS = 16
+
+_PARTS = 8
+_LONGEST_PART = 512
+
+
+def _rows(op: MatmulOp) -> int:
+    """Returns the rows of all left matrices if they share one right matrix, else 0."""
+    a, b = shape_of(op.a), shape_of(op.b)
+    return math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else 0
+
+
+def _has_few_rows(op: MatmulOp, _: Target) -> bool:
+    depth, columns = shape_of(op.b)[-2:]
+    return 1 < _rows(op) < _ROWS <= min(depth, columns)
+
+
+def _can_split(op: MatmulOp, _: Target) -> bool:
+    a, b, c = (shape_of(value) for value in (op.a, op.b, op.c))
+    is_single = math.prod(a[:-2]) == math.prod(b[:-2]) == math.prod(c[:-2]) == 1
+    return is_single and a[-1] % _PARTS == 0 and a[-1] // _PARTS >= _LONGEST_PART
+
+
+@variant(MatmulOp, "padded-rows", _has_few_rows)
+def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Pads the rows to those of a matrix instruction, and crops the result."""
+    emitter = lowering.emitter
+    a, b = operands_of(op, lowering)
+    rows, (depth, columns) = _rows(op), b.shape[-2:]
+    tall = emitter.reshape(emitter.logical(a), (rows, depth))
+    # `padded` does not pad the two outermost dims.
+    tall, b = (_of_rank(value, max(b.rank, 4)) for value in (tall, b))
+    outer = [0] * (b.rank - 4)
+    # Without barriers IREE would cancel the padding against the crop.
+    tall = emitter.apart(padded(emitter, tall, [*outer, 0, 0], [*outer, _ROWS - rows, 0]))
+    shape = (*tall.shape[:-1], columns)
+    accumulator = accumulator_type(op, a.element, b.element)
+    product = emitter.apart(multiply(emitter, tall, b, shape, accumulator))
+    seen = cropped(emitter, product, [*outer, 0, 0], [*outer, rows - _ROWS, 0])
+    seen = emitter.reshape(emitter.reshape(seen, (rows, columns)), shape_of(op.c))
+    return [emitter.cast(seen, element_of(op.c))]
+
+
+@variant(MatmulOp, "swapped", lambda _, __: True)
+def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Multiplies the transposed matrices in the other order, which changes IREE's tiles."""
+    a, b = (_transposed(value) for value in operands_of(op, lowering))
+    *batch, rows, columns = shape_of(op.c)
+    accumulator = accumulator_type(op, a.element, b.element)
+    product = multiply(lowering.emitter, b, a, (*batch, columns, rows), accumulator)
+    return [lowering.emitter.cast(_transposed(product), element_of(op.c))]
+
+
+@variant(MatmulOp, "split-k", _can_split)
+def lower_split(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Multiplies parts of K as a batch and adds their products in the accumulator's type."""
+    emitter = lowering.emitter
+    a, b = operands_of(op, lowering)
+    accumulator = accumulator_type(op, a.element, b.element)
+    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    part = depth // _PARTS
+    a = emitter.reshape(emitter.reshape(a, (rows, depth)), (rows, _PARTS, part))
+    b = emitter.reshape(emitter.reshape(b, (depth, columns)), (_PARTS, part, columns))
+    a = a.permuted((1, 0, 2))
+    products = multiply(emitter, a, b, (_PARTS, rows, columns), accumulator)
+    total = reduce_dims(emitter, ReductionMode.ADD, products, [0], accumulator)
+    return [emitter.cast(emitter.reshape(total, shape_of(op.c)), element_of(op.c))]
+
+
+def _of_rank(value: Tensor, rank: int) -> Tensor:
+    """Adds outer dims of extent 1."""
+    while value.rank < rank:
+        value = value.with_unit_dim(0)
+    return value
+
+
+def _transposed(value: Tensor) -> Tensor:
+    """Swaps the matrix dims; the SSA value stays."""
+    *batch, row, column = range(value.rank)
+    return value.permuted((*batch, column, row))

@@ -1,0 +1,97 @@
+"""Lowers each pointwise op to one `linalg.generic`; IREE fuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.context import (
+    Lowering,
+    element_of,
+    float_compute_type,
+    lowers,
+    shape_of,
+)
+from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width, is_float
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.pointwise.modes import (
+    BINARY,
+    COMPARISONS,
+    LOGICAL,
+    ON_INTEGERS,
+    UNARY,
+)
+from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
+
+
+@lowers(PointwiseOp)
+def lower_pointwise(op: PointwiseOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Computes in the compute type and rounds to the result's type."""
+    emitter = lowering.emitter
+    element, shape = element_of(op.out_0), shape_of(op.out_0)
+    if op.mode is PointwiseMode.GEN_INDEX:
+        return [_gen_index(emitter, op.axis or 0, shape, element)]
+    operands = [lowering.tensor(value) for value in op.inputs]
+    return [compute_elements(op, emitter, operands, shape)]
+
+
+def compute_elements(
+    op: PointwiseOp, emitter: Emitter, operands: Sequence[Tensor], shape: Sequence[int]
+) -> Tensor:
+    """Emits the op's arithmetic on each element of operands that broadcast to `shape`."""
+    element = element_of(op.out_0)
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        values = arguments[: len(operands)]
+        return [scalars.cast(_compute(scalars, op, values, element), element)]
+
+    hint = op.mode.value.removesuffix("_op").removesuffix("_fwd")
+    return emitter.pointwise(hint, operands, shape, element, body)
+
+
+def _gen_index(emitter: Emitter, axis: int, shape: Sequence[int], element: str) -> Tensor:
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        # No op converts an index to a float directly.
+        position = scalars.cast(scalars.index(axis), "i64")
+        return [scalars.cast(position, element)]
+
+    return emitter.pointwise("index", [], shape, element, body)
+
+
+def _compute(scalars: ScalarEmitter, op: PointwiseOp, values: list[Scalar], element: str) -> Scalar:
+    mode = op.mode
+    if mode is PointwiseMode.IDENTITY:
+        return values[0]
+    if mode is PointwiseMode.BINARY_SELECT:
+        mask, on_true, on_false = values
+        yes, no = (scalars.cast(value, element) for value in (on_true, on_false))
+        return scalars.select(scalars.cast(mask, "i1"), yes, no)
+    if mode is PointwiseMode.LOGICAL_NOT:
+        return scalars.compare("eq", scalars.cast(values[0], "i1"), scalars.constant(0, "i1"))
+    if mode in LOGICAL:
+        return scalars.op(LOGICAL[mode], *(scalars.cast(value, "i1") for value in values))
+    if mode in COMPARISONS:
+        return scalars.compare(COMPARISONS[mode], *_in_common(scalars, op, values, element="i1"))
+    operands = _in_common(scalars, op, values, element)
+    arithmetic = Arithmetic(scalars, operands[0].type)
+    if mode in UNARY:
+        return UNARY[mode](arithmetic, op, operands[0])
+    return BINARY[mode](arithmetic, op, operands[0], operands[1])
+
+
+def _in_common(
+    scalars: ScalarEmitter, op: PointwiseOp, values: list[Scalar], element: str
+) -> list[Scalar]:
+    """Converts the operands to the op's compute type."""
+    types = [value.type for value in values]
+    return [scalars.cast(value, _compute_type(op, types, element)) for value in values]
+
+
+def _compute_type(op: PointwiseOp, types: Sequence[str], element: str) -> str:
+    integers = not any(is_float(type_) for type_ in (*types, element))
+    if integers and (op.mode in ON_INTEGERS or op.mode in COMPARISONS):
+        width = max(bit_width(type_) for type_ in (*types, element))
+        return f"i{width}" if width > 1 else "i32"  # as numbers, the i1 values are 0 and 1
+    return float_compute_type(op, *types)

@@ -1,0 +1,76 @@
+"""Maximum and minimum reductions, which return NaN if any element is NaN.
+
+IREE's AMDGPU reductions ignore NaN. So floats are mapped to integers in the same order, with NaN as
+the largest; integer reductions are as fast. The integers are unsigned, because IREE 3.13.0 fills
+masked lanes with the neutral elements of unsigned integers even for signed ones
+(`codegen/iree/row_tiles.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.reduction.reduction import accumulate
+from hipgraft.dialects.hipdnn import ReductionMode
+
+
+def extreme(
+    emitter: Emitter, mode: ReductionMode, x: Tensor, dims: Sequence[int], compute: str
+) -> Tensor:
+    """Emits the reduction of `dims` to extent 1 in mode MAX, MIN or AMAX.
+
+    Args:
+        emitter: where the ops go.
+        mode: MAX, MIN or AMAX.
+        x: tensor to reduce.
+        dims: the reduced dims.
+        compute: type of the result, a floating-point type.
+    """
+    integer = f"i{bit_width(compute)}"
+
+    def step(m: Arithmetic, values: list[Scalar], total: Scalar) -> Scalar:
+        value = values[0]
+        if mode is ReductionMode.MIN:
+            value = m.negate(value)
+        if mode is ReductionMode.AMAX:
+            value = m.absolute(value)
+        # A NaN with its sign bit set would become the smallest integer.
+        value = m.scalars.select(m.scalars.compare("ne", value, value), m.absolute(value), value)
+        key = _key(m.scalars, m.scalars.bitcast(value, integer))
+        return m.scalars.op("arith.maxui", total, key)
+
+    def value_of(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        value = scalars.bitcast(_bits(scalars, arguments[0]), compute)
+        return [Arithmetic(scalars, compute).negate(value) if mode is ReductionMode.MIN else value]
+
+    # The reduction computes the keys itself, because IREE does not split a reduction of keys from
+    # an op of their own.
+    largest = accumulate(emitter, mode.value.lower(), [x], dims, integer, 0, step, compute)
+    return emitter.pointwise("extreme", [largest], largest.shape, compute, value_of)
+
+
+def _key(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
+    """Maps the bits of floats to unsigned integers in the same order."""
+    return _flipped(scalars, bits, _sign(scalars, bits))
+
+
+def _bits(scalars: ScalarEmitter, key: Scalar) -> Scalar:
+    """Emits the bits of the float with this key: the inverse of `_key`."""
+    every = scalars.constant(-1, key.type)
+    return _flipped(scalars, key, scalars.op("arith.xori", _sign(scalars, key), every))
+
+
+def _sign(scalars: ScalarEmitter, bits: Scalar) -> Scalar:
+    """Emits all ones if the sign bit is set, else 0."""
+    return scalars.op("arith.shrsi", bits, scalars.constant(bit_width(bits.type) - 1, bits.type))
+
+
+def _flipped(scalars: ScalarEmitter, bits: Scalar, which: Scalar) -> Scalar:
+    """Inverts the sign bit and the bits set in `which`."""
+    first = scalars.constant(-(2 ** (bit_width(bits.type) - 1)), bits.type)
+    return scalars.op("arith.xori", bits, scalars.op("arith.ori", which, first))

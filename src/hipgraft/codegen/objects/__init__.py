@@ -1,0 +1,1 @@
+"""Code objects: reads their metadata notes and the instructions of their kernels."""

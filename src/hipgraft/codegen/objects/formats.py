@@ -1,0 +1,17 @@
+"""Reads a kernel's object in any format."""
+
+from __future__ import annotations
+
+from hipgraft.codegen.objects.code_object import CodeObject
+from hipgraft.codegen.objects.ptx import parse_ptx
+
+_ELF_MAGIC = b"\x7fELF"
+
+
+def read_object(data: bytes) -> CodeObject:
+    """Reads the kernels of an AMDGPU ELF or a PTX text.
+
+    Raises:
+        CodegenError: `data` is neither.
+    """
+    return CodeObject.parse(data) if data.startswith(_ELF_MAGIC) else parse_ptx(data)

@@ -1,0 +1,1 @@
+"""Workarounds for faults of the compiler, one file each."""

@@ -1,0 +1,315 @@
+"""The API: compiles a model or module into a program that can be saved and run."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hipgraft import frontends
+from hipgraft.compiler import report
+from hipgraft.compiler.program_cache import CachedProgram, find_program, keep_program, program_key
+from hipgraft.compiler.report import Report
+from hipgraft.ir import io as ir_io
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.outputs import together
+from hipgraft.passmanager.pipeline import resolve, to_text
+from hipgraft.passmanager.registry import PipelineElement
+from hipgraft.passmanager.runner import Runner
+from hipgraft.pipelines import HipgraftConfig, final_stage, has_symbols, last_stage, route, stage_of
+from hipgraft.runtime.bundle import write_bundle, write_host_bundle
+from hipgraft.runtime.host_program.bytecode import host_bytes
+from hipgraft.runtime.parameter_files import check_replaceable, constant_buffers, write_parameters
+from hipgraft.runtime.recording import Recording
+from hipgraft.runtime.runnable import Runnable
+from hipgraft.runtime.session import Session
+from hipgraft.service import (
+    CompileService,
+    current_service,
+    default_service,
+    is_service_used,
+    use_service,
+)
+
+StageObserver = Callable[[str, ir.Module], None]
+
+
+@dataclass(eq=False)
+class Program(Runnable):
+    """A compiled program.
+
+    Attributes:
+        module: the program, at the last stage that was asked for.
+        config: how it was compiled.
+        report: what was outlined, and what was declined and why.
+        outlined: the program at stage `hipdnn-graphs`, from which it can be compiled for another
+            target; None if it was already past it.
+        directory: of the model's file, where a host program's parameter file is.
+    """
+
+    module: ir.Module
+    config: HipgraftConfig
+    report: Report
+    outlined: ir.Module | None = None
+    directory: Path = Path()
+    _recordings: dict[str, tuple[Recording, ...]] = field(
+        default_factory=dict[str, tuple[Recording, ...]], repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Prepares what is common to all that is loaded on devices."""
+        super().__init__()
+
+    def save(self, path: str | Path, *, bytecode: bool = False) -> None:
+        """Writes the module, text with all of its constants or bytecode.
+
+        Raises:
+            HipgraftError: the file cannot be written; nothing is left of it then.
+        """
+        ir_io.write_module(str(path), self.module, bytecode=bytecode)
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the program is a host program, of the last stage."""
+        return last_stage(self.config) == "host"
+
+    def externalize_constants(self, file: str | Path = "") -> int:
+        """Makes large constants of a host program arguments, and writes their values to a file.
+
+        Args:
+            file: a `.safetensors` or `.irpa` file, beside which the program is to be saved.
+
+        Returns:
+            How many constants were moved.
+
+        Raises:
+            HipgraftError: the file cannot be written.
+        """
+        # Only here, because few programs are written so.
+        from hipgraft.passes.hipgraft_externalize_constants import (
+            HipgraftExternalizeConstantsPass,
+        )
+
+        if not self.is_host:
+            return 0
+        externalize = HipgraftExternalizeConstantsPass(file=str(file))
+        result = Runner().run(self.module, (externalize,))
+        return sum(record.state.counters.total() for record in result.records)
+
+    def save_bundle(self, path: str | Path) -> None:
+        """Writes the program with its constants as one file, which runs without the compiler.
+
+        One of dynamic shapes still needs MLIR's bindings, by which its host program is interpreted.
+
+        Raises:
+            HipgraftError: the file cannot be written, or the program is not compiled to its end.
+        """
+        metadata = {"extra_flags": self.config.extra_flags}
+        if has_symbols(self.module):
+            host = host_bytes(self.module)
+            write_host_bundle(path, host, self.config.target, metadata)
+            return
+        recordings = [one for target in self.config.target for one in self.recordings(target)]
+        write_bundle(path, recordings, metadata)
+
+    def save_object(self, path: str | Path) -> None:
+        """Writes an object file of the host program, and a C header beside it.
+
+        The function is called after the file: `_mlir_ciface_hipgraft_STEM`. It calls MLIR's GPU
+        runtime (`mgpu*`), with which it is to be linked. Constants are arguments; their values
+        are written to `STEM.safetensors`.
+
+        Raises:
+            HipgraftError: a file cannot be written, or the program is not for one GPU.
+        """
+        # Only now: lowering needs torch-mlir's wheel, which takes a while to load.
+        from hipgraft.host.lowering import lower_host, write_object
+        from hipgraft.host.object_header import object_header
+
+        target = Path(path)
+        entry = "hipgraft_" + re.sub(r"\W", "_", target.stem)
+        lowered = lower_host(self.module, self.config.target[0], entry)
+        header = target.with_suffix(".h")
+        constants = constant_buffers(self.module, lowered.constants)
+        parameters = target.with_suffix(".safetensors")
+        if constants:
+            check_replaceable(parameters)
+        with together():
+            if constants:
+                write_parameters(parameters, constants)
+            write_object(lowered, target)
+            ir_io.write_output(str(header), object_header(lowered, header.name).encode())
+
+    def recordings(self, architecture: str) -> tuple[Recording, ...]:
+        """Returns the calls that the program makes on a device, in each of its variants.
+
+        On the CPU the same outlined graphs run, compiled for it.
+
+        Raises:
+            HipgraftError: the program is not for this device, or not compiled to its end.
+        """
+        from hipgraft.runtime.recorder import record_variants
+
+        if architecture not in self._recordings:
+            module = self._module_for(architecture)
+            self._recordings[architecture] = record_variants(module, architecture, self.directory)
+        return self._recordings[architecture]
+
+    def _open_session(self, device: Any) -> Session:
+        from hipgraft.runtime.recorder import open_session
+
+        if not has_symbols(self.module):
+            return super()._open_session(device)
+        return open_session(self.module, device, self.directory)
+
+    def _module_for(self, architecture: str) -> ir.Module:
+        if architecture != "cpu" or self.config.target == ("cpu",):
+            return self.module
+        if self.outlined is None:
+            raise HipgraftError(
+                "the program is past outlining and holds no code for the CPU; "
+                "run the model or the program at stage 'hipdnn-graphs'"
+            )
+        return compile(ir_io.clone_module(self.outlined), "cpu").module
+
+
+def compile(
+    model: str | Path | ir.Module,
+    target: str | Sequence[str] = "gfx942",
+    *,
+    compile_to: str = "",
+    extra_flags: Sequence[str] = (),
+    save_temps: str = "",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    specialize: Mapping[str, Sequence[int]] | None = None,
+    on_stage: StageObserver | None = None,
+    service: CompileService | None = None,
+) -> Program:
+    """Compiles a model, or a module of any stage, which is consumed.
+
+    Args:
+        model: an `.onnx` or MLIR file, or a module.
+        target: architecture, several, or `cpu`.
+        compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
+        extra_flags: further flags for IREE's compiler.
+        save_temps: directory for compiler inputs, schedules and code objects.
+        shapes: extents of dynamic inputs by name.
+        dims: extents of symbolic dimensions by name. Those without one stay dynamic in programs
+            for GPUs, and are an error for the CPU.
+        specialize: several extents of symbolic dimensions by name; the program has a variant for
+            every combination, and runs the one that the inputs' shapes fit.
+        on_stage: is called with each stage and the module when it is reached; with the last one
+            only where the whole program is in the cache.
+        service: compiles the graphs; by default the one that `use_service` set, or else a
+            process per core, with the user's cache.
+
+    Raises:
+        HipgraftError: the model is invalid, a target or stage unknown, or an op cannot be
+            compiled; located.
+    """
+    targets = tuple(target.split(",")) if isinstance(target, str) else tuple(target)
+    config = HipgraftConfig(
+        target=targets, extra_flags=tuple(extra_flags), save_temps=save_temps, compile_to=compile_to
+    )
+    given: dict[str, Any] = {
+        "shapes": shapes or {},
+        "dims": dims or {},
+        "specialize": specialize or {},
+    }
+    directory = Path() if isinstance(model, ir.Module) else Path(model).parent
+    last = last_stage(config)
+    # hipDNN's graphs are static: programs of dynamic shapes have no stages in between.
+    dynamic = last in ("torch", final_stage(config))
+    _check_targets(config)
+    observer = on_stage or _ignore
+    with _service(service) as active:
+        if isinstance(model, ir.Module):
+            frontends.give_extents(model, **given, dynamic=dynamic)
+            return _Compilation(model, config, observer).run()
+        key = program_key(Path(model), config, repr(given), active)
+        found = None if key is None else find_program(key, active)
+        if found is not None:
+            observer(last, found.module)
+            return Program(found.module, config, found.report, found.outlined, directory)
+        if last in ("hipdnn-executables", final_stage(config)):
+            active.workers.prepare()
+        module = frontends.read(model, **given, dynamic=dynamic)
+        lost = active.statistics.lost
+        program = _Compilation(module, config, observer).run()
+        program.directory = directory
+        # What a crash or a timeout took apart may come out whole another time.
+        if key is not None and active.statistics.lost == lost:
+            kept = CachedProgram(program.module, program.outlined, program.report)
+            keep_program(key, Path(model).name, kept, active)
+        return program
+
+
+def _check_targets(config: HipgraftConfig) -> None:
+    from hipgraft.codegen.target import Target
+
+    for target in config.target:
+        Target.parse(target)
+    if "cpu" in config.target and len(config.target) > 1:
+        raise HipgraftError("target 'cpu' cannot be combined with others")
+
+
+@contextmanager
+def _service(given: CompileService | None) -> Generator[CompileService, None, None]:
+    if given is not None:
+        with use_service(given):
+            yield given
+    elif is_service_used():
+        yield current_service()
+    else:
+        with default_service() as service, use_service(service):
+            yield service
+
+
+def _ignore(stage: str, module: ir.Module) -> None:
+    pass
+
+
+class _Compilation:
+    """One run through the stages."""
+
+    def __init__(self, module: ir.Module, config: HipgraftConfig, on_stage: StageObserver):
+        self.module = module
+        self.config = config
+        self.on_stage = on_stage
+        self.report = Report()
+        self.outlined: ir.Module | None = None
+
+    def run(self) -> Program:
+        """Takes the module to the last stage of its configuration."""
+        current = stage_of(self.module)
+        phases = route(current, self.config, dynamic=has_symbols(self.module))
+        # Whether a module of torch ops is at that stage, only its phase tells.
+        if current not in ("onnx", "torch"):
+            self._reached(current)
+        for stage, phase in phases:
+            self._run(stage, phase)
+        return Program(self.module, self.config, self.report, self.outlined)
+
+    def _run(self, stage: str, pipeline: Sequence[PipelineElement]) -> None:
+        """Makes `stage` by a pipeline."""
+        start = time.perf_counter()
+        self.report.pipelines[stage] = to_text(resolve(pipeline))
+        result = Runner().run(self.module, pipeline)
+        self.report.add_records(result.records)
+        self.report.seconds[stage] = time.perf_counter() - start
+        self._reached(stage)
+
+    def _reached(self, stage: str) -> None:
+        if stage == "hipdnn-graphs":
+            self.outlined = ir_io.clone_module(self.module)
+            self.report.graphs = report.graph_rows(self.module)
+        if stage == "hipdnn-executables":
+            self.report.executables = report.launch_rows(self.module)
+            self.report.kernels = report.kernel_rows(self.module)
+        self.on_stage(stage, self.module)

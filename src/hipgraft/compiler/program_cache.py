@@ -1,0 +1,119 @@
+"""Whole programs in the cache of kernels: an unchanged model is not even read again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hipgraft.compiler.report import Report
+from hipgraft.compiler.report_json import report_from_json, report_to_json
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.bytecode import parse_bytecode, to_bytecode
+from hipgraft.ir.diagnostics import HipgraftError, diagnostics_to
+from hipgraft.ir.foreign_data import malformed
+from hipgraft.pipelines import HipgraftConfig
+from hipgraft.service.entry import Entry
+from hipgraft.service.job import Outcome
+from hipgraft.service.keys import cpu_identity, digest, flag_identity, package_version
+from hipgraft.service.service import CompileService
+
+# Of the program: a model that carries its weights is quicker compiled again than read twice.
+_MOST_BYTES = 64 << 20
+
+# How ONNX says that tensors are in other files, which may change while the model does not.
+_EXTERNAL = b"location"
+
+
+@dataclass(frozen=True)
+class CachedProgram:
+    """What is kept of a compilation; see `hipgraft.compiler.program.Program`."""
+
+    module: ir.Module
+    outlined: ir.Module | None
+    report: Report
+
+
+def program_key(
+    model: Path,
+    config: HipgraftConfig,
+    extents: str,
+    service: CompileService,
+) -> str | None:
+    """Returns the key of a compilation, None for one that is not to be cached.
+
+    Args:
+        model: its file.
+        config: how it is compiled.
+        extents: what its symbolic dimensions are given.
+        service: what compiles its graphs.
+    """
+    if service.cache is None or config.save_temps:
+        return None
+    if model.suffix in (".json", ".fb"):
+        # Quickly read, and what is warned of is to be told each time.
+        return None
+    try:
+        if model.stat().st_size > _MOST_BYTES:
+            return None
+        data = model.read_bytes()
+    except OSError:
+        # Who reads the model next says it better.
+        return None
+    if model.suffix == ".onnx" and _EXTERNAL in data:
+        return None
+    return digest(
+        hashlib.sha256(data).hexdigest(),
+        # Messages name it.
+        str(model),
+        *config.target,
+        config.compile_to,
+        *map(flag_identity, config.extra_flags),
+        extents,
+        *(f"{each.graph} {each.target}" for each in service.overrides),
+        *(flag_identity(flag) for each in service.overrides for flag in each.flags),
+        "" if service.search is None else service.search.identity,
+        package_version(),
+        cpu_identity() if "cpu" in config.target else "",
+    )
+
+
+def find_program(key: str, service: CompileService) -> CachedProgram | None:
+    """Returns the program of a key, in a context of its own; None if it is not to be read."""
+    if service.cache is None:
+        return None
+    entry = service.cache.get(key)
+    if entry is None:
+        return None
+    try:
+        found = _parse(entry.outcome.artifacts)
+    except HipgraftError as error:
+        service.cache.drop(key, error.message)
+        return None
+    rows = found.report.executables
+    service.statistics.hits += sum(max(len(row.launches), 1) for row in rows)
+    return found
+
+
+def _parse(files: Mapping[str, bytes]) -> CachedProgram:
+    context, outlined = make_context(), files.get("outlined.mlirbc")
+    with malformed("program", ""), diagnostics_to(context, lambda _: None):
+        return CachedProgram(
+            module=parse_bytecode(files["program.mlirbc"], context),
+            outlined=None if outlined is None else parse_bytecode(outlined, context),
+            report=report_from_json(files["report.json"]),
+        )
+
+
+def keep_program(key: str, name: str, program: CachedProgram, service: CompileService) -> None:
+    """Puts a program into the cache, unless it is large."""
+    files = {"program.mlirbc": to_bytecode(program.module)}
+    if program.outlined is not None:
+        files["outlined.mlirbc"] = to_bytecode(program.outlined)
+    files["report.json"] = report_to_json(program.report)
+    if service.cache is None or sum(map(len, files.values())) > _MOST_BYTES:
+        return
+    seconds = sum(program.report.seconds.values())
+    facts = {"name": name, "target": "a program", "seconds": seconds}
+    service.cache.put(Entry(key, facts, Outcome(artifacts=files)))

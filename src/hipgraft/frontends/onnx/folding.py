@@ -1,0 +1,169 @@
+"""Evaluates the constant parts of an ONNX graph: shape computations and small tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import onnx
+from onnx import NodeProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from hipgraft.frontends.onnx.limits import memory_limit
+
+# Bytes for one node whose result is small; what takes more is a table that is not folded.
+_MOST_MEMORY = 64 << 20
+
+_MOST_ELEMENTS = 4096
+"""Larger results stay computed: they are tables that a kernel makes faster than a file holds."""
+
+_NEVER = frozenset(
+    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+     "RandomUniformLike", "Loop", "Scan", "QuantizeLinear", "DequantizeLinear"}
+)  # fmt: skip
+
+_Constants = dict[str, np.ndarray]
+
+
+def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> bool:
+    """Replaces nodes whose inputs are all small constants by initialisers.
+
+    `Shape` and `Size` of a value with a known static shape are constants, and an `If` with a
+    constant condition becomes its branch.
+
+    Args:
+        model: a model with inferred shapes; changed in place.
+        opaque: initialisers whose data is not at hand.
+
+    Returns:
+        Whether anything was folded.
+    """
+    graph = model.graph
+    constants = small_constants(graph, opaque)
+    shapes = _static_shapes(graph)
+    kept: list[NodeProto] = []
+    for node in graph.node:
+        branch = _constant_branch(node, constants)
+        if branch is not None:
+            kept += _inlined(node, branch)
+            graph.initializer.extend(branch.initializer)
+            continue
+        values = _evaluate(node, constants, shapes, model)
+        if values is None:
+            kept.append(node)
+            continue
+        constants.update(values)
+        graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in values.items())
+    changed = kept != list(graph.node)
+    if changed:
+        del graph.node[:]
+        graph.node.extend(kept)
+        _drop_unused(graph)
+    return changed
+
+
+def small_constants(graph: onnx.GraphProto, opaque: Collection[str]) -> _Constants:
+    """Returns the elements of initialisers that may be folded, by name."""
+    return {
+        tensor.name: numpy_helper.to_array(tensor)
+        for tensor in graph.initializer
+        if tensor.name not in opaque and _elements(tensor.dims) <= _MOST_ELEMENTS
+    }
+
+
+def _elements(dims: Collection[int]) -> int:
+    return math.prod(dims)  # of Python's numbers, which do not wrap
+
+
+def _static_shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
+    shapes = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    for value in [*graph.value_info, *graph.input, *graph.output]:
+        tensor = value.type.tensor_type
+        if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):
+            shapes[value.name] = [dim.dim_value for dim in tensor.shape.dim]
+    return shapes
+
+
+def _constant_branch(
+    node: NodeProto, constants: Mapping[str, np.ndarray]
+) -> onnx.GraphProto | None:
+    if node.op_type != "If" or node.input[0] not in constants:
+        return None
+    taken = "then_branch" if bool(constants[node.input[0]].item()) else "else_branch"
+    return next(attribute.g for attribute in node.attribute if attribute.name == taken)
+
+
+def _inlined(node: NodeProto, branch: onnx.GraphProto) -> list[NodeProto]:
+    """The branch's nodes, its outputs bound to the names of the `If`'s outputs."""
+    nodes = list(branch.node)
+    for inside in nodes:
+        inside.name = node.name  # by which errors are located
+    for inner, outer in zip(branch.output, node.output, strict=True):
+        nodes.append(onnx.helper.make_node("Identity", [inner.name], [outer], name=node.name))
+    return nodes
+
+
+def _evaluate(
+    node: NodeProto,
+    constants: Mapping[str, np.ndarray],
+    shapes: Mapping[str, list[int]],
+    model: onnx.ModelProto,
+) -> _Constants | None:
+    if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
+        return _extent(node, shapes[node.input[0]])
+    inputs = {name for name in node.input if name}
+    if node.op_type in _NEVER or not inputs <= constants.keys() or _has_body(node):
+        return None
+    if any(_elements(shapes.get(name, [])) > _MOST_ELEMENTS for name in node.output):
+        return None
+    return _run(node, {name: constants[name] for name in inputs}, model)
+
+
+def _extent(node: NodeProto, shape: list[int]) -> _Constants:
+    if node.op_type == "Size":
+        return {node.output[0]: np.array(min(_elements(shape), 2**63 - 1), dtype=np.int64)}
+    bounds = {attribute.name: attribute.i for attribute in node.attribute}
+    part = shape[bounds.get("start") : bounds.get("end")]
+    return {node.output[0]: np.array(part, dtype=np.int64)}
+
+
+def _has_body(node: NodeProto) -> bool:
+    return any(attribute.HasField("g") for attribute in node.attribute)
+
+
+def _run(node: NodeProto, inputs: _Constants, model: onnx.ModelProto) -> _Constants | None:
+    outputs = [name for name in node.output if name]
+    graph = onnx.helper.make_graph(
+        [node],
+        "fold",
+        [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in inputs],
+        [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
+    )
+    single = onnx.helper.make_model(graph, opset_imports=model.opset_import)
+    try:
+        with memory_limit(_MOST_MEMORY):
+            values = ReferenceEvaluator(single).run(outputs, inputs)
+    except Exception:  # an op or type that the evaluator does not know stays in the graph
+        return None
+    arrays = [np.asarray(value) for value in values]
+    if any(array.size > _MOST_ELEMENTS or array.dtype == object for array in arrays):
+        return None
+    return dict(zip(outputs, arrays, strict=True))
+
+
+def _drop_unused(graph: onnx.GraphProto) -> None:
+    used = _names_used(graph) | {value.name for value in graph.output}
+    for tensor in [tensor for tensor in graph.initializer if tensor.name not in used]:
+        graph.initializer.remove(tensor)
+
+
+def _names_used(graph: onnx.GraphProto) -> set[str]:
+    names: set[str] = set()
+    for node in graph.node:
+        names.update(node.input)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                names |= _names_used(attribute.g)
+                names |= {value.name for value in attribute.g.output}
+    return names

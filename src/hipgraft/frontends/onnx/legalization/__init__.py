@@ -1,0 +1,114 @@
+"""Rewrites ONNX operators that torch-mlir or IREE lower wrongly or not at all.
+
+Each rewrite says an operator by others that are lowered rightly. It may need static shapes, or
+constants where ONNX takes tensors; without them it declines, and the operator stays. What nothing
+lowers rightly is refused, with the node's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+from onnx import NodeProto, TensorProto
+
+from hipgraft.frontends.onnx.legalization.casts import bit_cast
+from hipgraft.frontends.onnx.legalization.control_flow import CONTROL_FLOW
+from hipgraft.frontends.onnx.legalization.empty import write_empty
+from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
+from hipgraft.frontends.onnx.legalization.grids import GRIDS
+from hipgraft.frontends.onnx.legalization.indexing import INDEXING
+from hipgraft.frontends.onnx.legalization.layout import LAYOUT
+from hipgraft.frontends.onnx.legalization.pooling import POOLING
+from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
+from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
+from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
+from hipgraft.frontends.onnx.legalization.resizing import RESIZING
+from hipgraft.frontends.onnx.legalization.shifts import SHIFTS
+from hipgraft.frontends.onnx.legalization.storage import boundary_elements, store_narrow_types
+from hipgraft.frontends.onnx.legalization.tables import TABLES
+from hipgraft.frontends.onnx.legalization.writer import (
+    Array,
+    Declined,
+    Facts,
+    Refused,
+    RefusedNode,
+    Rewrite,
+    Writer,
+)
+
+REWRITES: dict[str, Rewrite] = {
+    **CONTROL_FLOW,
+    **FUNCTIONS,
+    **LAYOUT,
+    **GRIDS,
+    **INDEXING,
+    **POOLING,
+    **QUANTIZATION,
+    **RECURRENT,
+    **REDUCTIONS,
+    **RESIZING,
+    **SHIFTS,
+    **TABLES,
+    "BitCast": bit_cast,
+}
+"""Rewrites by the operator of ONNX's own domains that they take."""
+
+__all__ = ["REWRITES", "RefusedNode", "boundary_elements", "legalize"]
+
+_DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+
+
+def legalize(
+    model: onnx.ModelProto, constants: Mapping[str, Array], weights: dict[str, TensorProto]
+) -> bool:
+    """Rewrites the nodes of a graph, in place.
+
+    Args:
+        model: one with inferred shapes.
+        constants: elements of small initialisers, by name.
+        weights: initialisers that are set aside, in place of which the model has inputs.
+
+    Returns:
+        Whether any node has changed; shapes are to be inferred anew then.
+
+    Raises:
+        RefusedNode: nothing lowers a node rightly.
+    """
+    facts = Facts.of(model, constants)
+    if _rewrite_nodes(model, facts):
+        return True
+    return store_narrow_types(model, facts, weights)
+
+
+def _rewrite_nodes(model: onnx.ModelProto, facts: Facts) -> bool:
+    nodes: list[NodeProto] = []
+    changed = False
+    for node in model.graph.node:
+        writer = _rewritten(node, facts)
+        if writer is None:
+            nodes.append(node)
+            continue
+        changed = True
+        nodes += writer.nodes
+        model.graph.initializer.extend(writer.initializers)
+    if changed:
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
+    return changed
+
+
+def _rewritten(node: NodeProto, facts: Facts) -> Writer | None:
+    writer = Writer(node, facts)
+    if write_empty(writer):
+        return writer
+    rewrite = REWRITES.get(node.op_type) if node.domain in _DOMAINS else None
+    if rewrite is None:
+        return None
+    try:
+        rewrite(writer)
+    except Declined:
+        return None
+    except Refused as reason:
+        raise RefusedNode(node, str(reason)) from None
+    return writer

@@ -1,0 +1,94 @@
+"""Conversions from and to narrow types."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from hipgraft.frontends.onnx.legalization.narrow import (
+    SMALL_FLOATS,
+    TYPES,
+    Narrow,
+    partial_encode,
+)
+from hipgraft.frontends.onnx.legalization.unsigned import as_float
+from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Writer
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+_UINT64, _INT64 = TensorProto.UINT64, TensorProto.INT64
+
+
+def cast_node(writer: Writer) -> None:
+    """Writes a `Cast`, `CastLike` or `BitCast` from or to a narrow type."""
+    x = writer.node.input[0]
+    before, after = writer.element(x), writer.element(writer.node.output[0])
+    if writer.node.op_type == "BitCast":
+        writer.result(_bit_cast(writer, x, before, after))
+        return
+    value, element = _decoded(writer, x, before, after)
+    target = TYPES.get(after)
+    if target is None:
+        writer.result(value if element == after else writer.cast(value, after))
+    elif after in SMALL_FLOATS:
+        wide = value if element == TensorProto.FLOAT else writer.cast(value, TensorProto.FLOAT)
+        saturates = bool(writer.attribute("saturate", 1))
+        writer.result(partial_encode(SMALL_FLOATS[after], saturates)(writer, wide))
+    else:
+        writer.result(_encoded(writer, value, element, target))
+
+
+def _decoded(writer: Writer, x: str, before: int, after: int) -> tuple[str, int]:
+    """The values of an operand, and their type."""
+    source = TYPES.get(before)
+    if before == _UINT64 and after in (*_FLOATS, *SMALL_FLOATS):
+        return as_float(writer, x, TensorProto.DOUBLE), TensorProto.DOUBLE
+    if source is None:
+        return x, before
+    return source.decode(writer, x), source.carrier
+
+
+def _encoded(writer: Writer, value: str, element: int, target: Narrow) -> str:
+    """Integers of a type, of values of another; those of floats are cut to whole numbers."""
+    if element not in _FLOATS:
+        wide = value if element == target.carrier else writer.cast(value, target.carrier)
+        return target.encode(writer, wide)
+    if target.name == "ui64":
+        return _float_as_unsigned(writer, value, element)
+    if target.bits < 8:  # ONNX rounds to them, and lets them end where they end
+        value = writer.op("Round", writer.cast(value, TensorProto.FLOAT))
+    whole = writer.cast(value, target.carrier)
+    return target.encode(writer, whole)
+
+
+def _float_as_unsigned(writer: Writer, value: str, element: int) -> str:
+    wide = value if element == TensorProto.DOUBLE else writer.cast(value, TensorProto.DOUBLE)
+    limit = writer.const(np.float64(2.0**63))
+    is_large = writer.op("GreaterOrEqual", wide, limit)
+    rest = writer.op("Where", is_large, writer.op("Sub", wide, limit), wide)
+    whole = writer.cast(rest, _INT64)
+    return writer.op("Where", is_large, writer.op("Add", whole, writer.like_int(-(1 << 63))), whole)
+
+
+def bit_cast(writer: Writer) -> None:
+    """Gives a scalar a dimension, without which IREE's compiler crashes."""
+    x = writer.node.input[0]
+    if writer.shape(x):
+        raise Declined("it is lowered rightly")
+    line = writer.op("BitCast", writer.reshape(x, [1]), **writer.attributes())
+    writer.result(writer.reshape(line, []))
+
+
+def _bit_cast(writer: Writer, x: str, before: int, after: int) -> str:
+    """Bits stay where both are integers of one width."""
+    storages = [TYPES[kind].storage if kind in TYPES else kind for kind in (before, after)]
+    if storages[0] == storages[1]:
+        return x
+    if before == TensorProto.BOOL and storages[1] == TensorProto.INT8:
+        return writer.cast(x, storages[1])
+    if TensorProto.BOOL in storages:
+        raise Refused(f"from {_name(before)} to {_name(after)} is not supported")
+    return writer.op("BitCast", x, to=storages[1])
+
+
+def _name(element: int) -> str:
+    return helper.tensor_dtype_to_string(element).removeprefix("TensorProto.").lower()

@@ -1,0 +1,49 @@
+"""Tensors without elements: nothing computes them, and what reads them need not."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import helper, numpy_helper
+
+from hipgraft.frontends.onnx.legalization.writer import Writer
+
+
+def write_empty(writer: Writer) -> bool:
+    """Makes the results of a node constants where they have no elements, or all are zero.
+
+    Returns:
+        Whether it did; the node stays where it did not.
+    """
+    if writer.node.op_type == "Identity" and writer.node.input[0] in writer.facts.constants:
+        return False
+    outputs = [name for name in writer.node.output if name]
+    shapes = [writer.facts.shapes.get(name) for name in outputs]
+    known = [shape for shape in shapes if shape is not None]
+    if not outputs or len(known) < len(outputs):
+        return False
+    if writer.node.op_type == "MatMul" and 0 in writer.facts.shapes.get(writer.node.input[0], []):
+        _write_zeros(writer, known)
+        return True
+    if all(0 in shape for shape in known):
+        _write_zeros(writer, known)
+        return True
+    return _concatenate(writer)
+
+
+def _write_zeros(writer: Writer, shapes: list[list[int]]) -> None:
+    names = [(index, name) for index, name in enumerate(writer.node.output) if name]
+    for (index, name), shape in zip(names, shapes, strict=True):
+        element = writer.element(name)
+        array = np.zeros(shape, helper.tensor_dtype_to_np_dtype(element))
+        writer.result(writer.constant_tensor(numpy_helper.from_array(array)), index)
+
+
+def _concatenate(writer: Writer) -> bool:
+    """Leaves out operands without elements."""
+    if writer.node.op_type != "Concat":
+        return False
+    kept = [name for name in writer.node.input if 0 not in writer.facts.shapes.get(name, [])]
+    if len(kept) == len(writer.node.input):
+        return False
+    writer.again(kept)
+    return True

@@ -1,0 +1,84 @@
+"""Writes operators out by the functions with which ONNX's schemas define them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx import FunctionProto, NodeProto, TypeProto, defs
+
+from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
+from hipgraft.frontends.onnx.legalization.writer import Declined, Facts, Rewrite, Writer
+
+EXPANDED = (
+    "Attention",
+    "CausalConvWithState",
+    "Celu",
+    "FlexAttention",
+    "LinearAttention",
+    "MeanVarianceNormalization",
+    "NegativeLogLikelihoodLoss",
+    "RMSNormalization",
+    "RotaryEmbedding",
+    "SoftmaxCrossEntropyLoss",
+    "SwiGLU",
+    "Swish",
+)
+"""Operators that torch-mlir lacks or lowers wrongly."""
+
+
+def expand(writer: Writer) -> None:
+    """Writes the body of the node's function.
+
+    Raises:
+        Declined: it has none for the opset and types at hand.
+    """
+    function = _function(writer.node, writer.facts)
+    given = [*writer.node.input, *[""] * len(function.input)]
+    copier = BodyCopier(writer, [*function.attribute_proto, *writer.node.attribute])
+    names = copier.copy(function.node, dict(zip(function.input, given, strict=False)))
+    for index, name in enumerate(function.output):
+        if writer.has_output(index):  # others need not be computed
+            writer.result(names[name], index)
+
+
+def _function(node: NodeProto, facts: Facts) -> FunctionProto:
+    # ONNX's stubs lack the methods that tell functions.
+    schema: Any = defs.get_schema(node.op_type, facts.opset, node.domain)
+    text = b""
+    if schema.has_function:
+        text = _plain_function(schema, facts.opset)
+    elif schema.has_context_dependent_function:
+        types = [_type_of(name, facts).SerializeToString() for name in node.input]
+        version = _best_version(schema.context_dependent_function_opset_versions, facts.opset)
+        text = schema.get_context_dependent_function_with_opset_version(
+            version, node.SerializeToString(), types
+        )
+    if not text:
+        raise Declined("it has no function")
+    return FunctionProto.FromString(text)
+
+
+def _plain_function(schema: Any, opset: int) -> bytes:
+    version = _best_version(schema.function_opset_versions, opset)
+    return schema.get_function_with_opset_version(version)
+
+
+def _best_version(versions: list[int], opset: int) -> int:
+    fitting = [version for version in versions if version <= opset]
+    if not fitting:
+        raise Declined("it has no function in this opset")
+    return max(fitting)
+
+
+def _type_of(name: str, facts: Facts) -> TypeProto:
+    """The type of an operand, an empty one where it is omitted."""
+    kind = TypeProto()
+    if name:
+        kind.tensor_type.elem_type = facts.elements.get(name, 0)
+        for extent in facts.shapes.get(name, []):
+            kind.tensor_type.shape.dim.add().dim_value = extent
+    return kind
+
+
+FUNCTIONS: dict[str, Rewrite] = dict.fromkeys(EXPANDED, expand)
+"""Rewrites by operator."""

@@ -1,0 +1,178 @@
+"""Operators that move elements by indices which are computed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import TensorProto
+
+from hipgraft.frontends.onnx.legalization.reductions import non_negative
+from hipgraft.frontends.onnx.legalization.writer import (
+    Declined,
+    Rewrite,
+    Writer,
+    axis_of,
+)
+
+_INT64 = TensorProto.INT64
+
+
+def _is_known(writer: Writer, *indices: int) -> bool:
+    """Whether inputs are constant, where they are given."""
+    names = [writer.node.input[index] for index in indices if writer.has_input(index)]
+    return all(name in writer.facts.constants for name in names)
+
+
+def _slice(writer: Writer) -> None:
+    """`(x, starts, ends, axes, steps)` whose result has a known shape: gathers by indices."""
+    if _is_known(writer, 1, 2, 3, 4):
+        raise Declined("it is lowered rightly")
+    x = writer.node.input[0]
+    shape = writer.shape(x)
+    result = writer.needed_shape(writer.node.output[0], "by bounds that are inputs")
+    starts = writer.cast(writer.node.input[1], _INT64)
+    count = writer.needed_shape(writer.node.input[1], "by bounds that are inputs")[0]
+    if writer.has_input(3):
+        axes = non_negative(writer, writer.node.input[3], len(shape))
+    else:
+        axes = writer.const(np.arange(count))
+    steps = writer.const(np.ones(count, np.int64))
+    if writer.has_input(4):
+        steps = writer.cast(writer.node.input[4], _INT64)
+    first = _clamped_starts(writer, starts, steps, axes, shape)
+    for axis, extent in enumerate(result):
+        is_this = writer.op("Equal", axes, writer.like_int(axis))
+        start = _sum(writer, writer.op("Where", is_this, first, writer.like_int(0)))
+        more = writer.op("Sub", steps, writer.like_int(1))
+        step = _sum(writer, writer.op("Where", is_this, more, writer.like_int(0)))
+        step = writer.op("Add", step, writer.like_int(1))
+        places = writer.op("Mul", writer.const(np.arange(extent)), step)
+        x = writer.op("Gather", x, writer.op("Add", places, start), axis=axis)
+    writer.result(x)
+
+
+def _clamped_starts(writer: Writer, starts: str, steps: str, axes: str, shape: list[int]) -> str:
+    zero, one = writer.like_int(0), writer.like_int(1)
+    extents = writer.op("Gather", writer.const(np.array(shape, np.int64)), axes)
+    below = writer.op("Less", starts, zero)
+    starts = writer.op("Where", below, writer.op("Add", starts, extents), starts)
+    is_backward = writer.op("Less", steps, zero)
+    last = writer.op("Where", is_backward, writer.op("Sub", extents, one), extents)
+    return writer.op("Min", writer.op("Max", starts, zero), last)
+
+
+def _sum(writer: Writer, x: str) -> str:
+    return writer.reduce("ReduceSum", x, [0], keepdims=False)
+
+
+def _reverse_sequence(writer: Writer) -> None:
+    x, lengths = writer.node.input
+    shape = writer.shape(x)
+    batch = axis_of(writer, 1, len(shape), "batch_axis")
+    time = axis_of(writer, 0, len(shape), "time_axis")
+    aligned = [1] * len(shape)
+    aligned[batch] = shape[batch]
+    length = writer.reshape(writer.cast(lengths, _INT64), aligned)
+    line = [1] * len(shape)
+    line[time] = shape[time]
+    places = writer.const(np.arange(shape[time]).reshape(line))
+    is_inside = writer.op("Less", places, length)
+    mirrored = writer.op("Sub", writer.op("Sub", length, writer.like_int(1)), places)
+    indices = writer.op("Where", is_inside, mirrored, places)
+    whole = writer.op("Expand", indices, writer.const(np.array(shape, np.int64)))
+    writer.result(writer.op("GatherElements", x, whole, axis=time))
+
+
+def _one_hot(writer: Writer) -> None:
+    """`(indices, depth, values)`; an index outside of the depth is nowhere."""
+    indices, depth, values = writer.node.input
+    shape = writer.shape(indices)
+    axis = int(writer.attribute("axis", -1)) % (len(shape) + 1)
+    if depth in writer.facts.constants:
+        extent = int(writer.constant(depth).reshape(-1)[0])
+    else:
+        extent = writer.needed_shape(writer.node.output[0], "of a depth that is an input")[axis]
+    whole = writer.cast(indices, _INT64)
+    wrapped = non_negative(writer, whole, extent)
+    column = writer.reshape(wrapped, [*shape[:axis], 1, *shape[axis:]])
+    line = [1] * (len(shape) + 1)
+    line[axis] = extent
+    is_hot = writer.op("Equal", column, writer.const(np.arange(extent).reshape(line)))
+    off, on = (writer.reshape(writer.take(values, 0, [place]), []) for place in (0, 1))
+    writer.result(writer.op("Where", is_hot, on, off))
+
+
+def _compress(writer: Writer) -> None:
+    """Elements for which a condition holds, where it is known how many there are."""
+    x, condition = writer.node.input
+    shape = writer.shape(x)
+    result = writer.needed_shape(writer.node.output[0], "of an unknown number of elements")
+    axis = writer.attribute("axis")
+    if axis is None:
+        x, shape, axis = writer.reshape(x, [math.prod(shape)]), [math.prod(shape)], 0
+    axis = int(axis) % len(shape)
+    (count,) = writer.needed_shape(condition, "of an unknown number of elements")
+    numbers = writer.cast(condition, _INT64)
+    before = writer.op("CumSum", numbers, writer.like_int(0))
+    # The n-th element lies behind all places up to which at most n are taken.
+    rows = writer.reshape(before, [1, count])
+    wanted = writer.const(np.arange(result[axis]).reshape(-1, 1))
+    passed = writer.cast(writer.op("LessOrEqual", rows, wanted), _INT64)
+    places = writer.reduce("ReduceSum", passed, [1], keepdims=False)
+    writer.result(writer.op("Gather", x, places, axis=axis))
+
+
+def _top_k(writer: Writer) -> None:
+    """Makes the number constant, and sorts, which is right where no order is asked for."""
+    x, k = writer.node.input
+    if k in writer.facts.constants and writer.attribute("sorted", 1):
+        raise Declined("it is lowered rightly")
+    axis = axis_of(writer, -1, len(writer.shape(x)))
+    size = writer.const(np.array([_count_of(writer, axis)], np.int64))
+    largest = writer.attribute("largest", 1)
+    both = writer.ops("TopK", x, size, outputs=2, axis=axis, largest=largest, sorted=1)
+    for index, value in enumerate(both):
+        writer.result(value, index)
+
+
+def _count_of(writer: Writer, axis: int) -> int:
+    if writer.node.input[1] in writer.facts.constants:
+        return writer.ints(1)[0]
+    output = writer.node.output[0] or writer.node.output[1]
+    return writer.needed_shape(output, "of a number that is an input")[axis]
+
+
+def _trilu(writer: Writer) -> None:
+    """`(x, k)`: keeps what is on or above a diagonal, or below."""
+    x = writer.node.input[0]
+    shape = writer.shape(x)
+    if writer.has_input(1):
+        k = writer.reshape(writer.cast(writer.node.input[1], _INT64), [])
+    else:
+        k = writer.like_int(0)
+    rows, columns = shape[-2:]
+    distance = writer.const(np.arange(columns) - np.arange(rows)[:, None])
+    order = "GreaterOrEqual" if writer.attribute("upper", 1) else "LessOrEqual"
+    writer.result(writer.op("Where", writer.op(order, distance, k), x, writer.zero(x)))
+
+
+def _range(writer: Writer) -> None:
+    """`(start, limit, step)` whose number of elements is known."""
+    start, _, step = writer.node.input
+    (count,) = writer.needed_shape(writer.node.output[0], "of an unknown number of elements")
+    element = writer.element(start)
+    numbers = writer.cast(writer.const(np.arange(count)), element)
+    writer.result(writer.op("Add", writer.op("Mul", numbers, step), start))
+
+
+INDEXING: dict[str, Rewrite] = {
+    "Compress": _compress,
+    "OneHot": _one_hot,
+    "Range": _range,
+    "ReverseSequence": _reverse_sequence,
+    "Slice": _slice,
+    "TopK": _top_k,
+    "Trilu": _trilu,
+}
+"""Rewrites by operator."""

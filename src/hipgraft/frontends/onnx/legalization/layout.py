@@ -1,0 +1,180 @@
+"""Operators that only move elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hipgraft.frontends.onnx.legalization.reductions import non_negative
+from hipgraft.frontends.onnx.legalization.writer import Declined, Rewrite, Writer
+
+
+def _pad(writer: Writer) -> None:
+    """`(x, amounts, value, axes)`; negative amounts crop, which torch-mlir does not know.
+
+    Amounts of constant padding that are known crop and pad; any other padding gathers by indices.
+    """
+    x, mode = writer.node.input[0], writer.attribute("mode", "constant")
+    known = writer.node.input[1] in writer.facts.constants
+    if known and min(writer.ints(1), default=0) >= 0 and mode in ("constant", "edge"):
+        raise Declined("nothing is cropped")
+    shape = writer.needed_shape(x, "by amounts of both signs")
+    if known and mode == "constant":
+        before, after = _amounts(writer, len(shape))
+        _crop_and_pad(writer, before, after)
+        return
+    result = writer.needed_shape(writer.node.output[0], "by amounts that are inputs")
+    inside = ""
+    for axis, before in enumerate(_amounts_before(writer, len(shape))):
+        sources = writer.op("Sub", writer.const(np.arange(result[axis])), before)
+        x = writer.op("Gather", x, _source(writer, sources, shape[axis], mode), axis=axis)
+        if mode == "constant":
+            line = [1] * len(shape)
+            line[axis] = result[axis]
+            here = writer.reshape(_is_inside(writer, sources, shape[axis]), line)
+            inside = writer.op("And", inside, here) if inside else here
+    if inside:
+        value = writer.node.input[2] if writer.has_input(2) else writer.zero(writer.node.input[0])
+        x = writer.op("Where", inside, x, value)
+    writer.result(x)
+
+
+def _amounts_before(writer: Writer, rank: int) -> list[str]:
+    """Scalars of what is in front of each dimension, by axes that may be inputs."""
+    if writer.has_input(3):
+        count = writer.needed_shape(writer.node.input[3], "along axes that are inputs")[0]
+        axes = non_negative(writer, writer.node.input[3], rank)
+    else:
+        count, axes = rank, writer.const(np.arange(rank))
+    before = writer.slice(writer.node.input[1], 0, 0, count)
+    zero = writer.like_int(0)
+    scalars: list[str] = []
+    for axis in range(rank):
+        is_this = writer.op("Equal", axes, writer.like_int(axis))
+        amount = writer.op("Where", is_this, before, zero)
+        scalars.append(writer.reduce("ReduceSum", amount, [0], keepdims=False))
+    return scalars
+
+
+def _amounts(writer: Writer, rank: int) -> tuple[list[int], list[int]]:
+    """Amounts before and after each dimension."""
+    amounts = writer.ints(1)
+    axes = [axis % rank for axis in writer.ints(3)] if writer.has_input(3) else list(range(rank))
+    before, after = [0] * rank, [0] * rank
+    for place, axis in enumerate(axes):
+        before[axis], after[axis] = amounts[place], amounts[place + len(axes)]
+    return before, after
+
+
+def _crop_and_pad(writer: Writer, before: list[int], after: list[int]) -> None:
+    x = writer.node.input[0]
+    for axis, extent in enumerate(writer.shape(x)):
+        first, last = max(-before[axis], 0), extent - max(-after[axis], 0)
+        if (first, last) != (0, extent):
+            x = writer.slice(x, axis, first, last)
+    value = writer.node.input[2] if writer.has_input(2) else ""
+    before, after = ([max(amount, 0) for amount in amounts] for amounts in (before, after))
+    writer.result(writer.pad(x, before, after, value))
+
+
+def _source(writer: Writer, places: str, extent: int, mode: str) -> str:
+    """The elements that padding repeats, by places that begin in front of the tensor."""
+    last, zero = writer.like_int(extent - 1), writer.like_int(0)
+    if mode == "wrap":
+        return writer.op("Mod", places, writer.like_int(extent))
+    if mode == "reflect" and extent > 1:
+        turn = writer.like_int(2 * (extent - 1))
+        there = writer.op("Mod", places, turn)
+        return writer.op("Min", there, writer.op("Sub", turn, there))
+    return writer.op("Min", writer.op("Max", places, zero), last)
+
+
+def _is_inside(writer: Writer, places: str, extent: int) -> str:
+    low = writer.op("GreaterOrEqual", places, writer.like_int(0))
+    return writer.op("And", low, writer.op("Less", places, writer.like_int(extent)))
+
+
+def _center_crop_pad(writer: Writer) -> None:
+    """Crops or pads at both ends, to the shape that the result is known to have."""
+    x = writer.node.input[0]
+    shape = writer.shape(x)
+    result = writer.needed_shape(writer.node.output[0], "to a shape that is an input")
+    before, after = [0] * len(shape), [0] * len(shape)
+    for axis, (old, new) in enumerate(zip(shape, result, strict=True)):
+        # Half of what is too much, or of what is missing, rounded down, is in front.
+        less, more = max(old - new, 0), max(new - old, 0)
+        before[axis] = more // 2 - less // 2
+        after[axis] = new - old - before[axis]
+    _crop_and_pad(writer, before, after)
+
+
+def _tile(writer: Writer) -> None:
+    """Repeats by a view with a dimension for the repetitions of each."""
+    x = writer.node.input[0]
+    shape = writer.shape(x)
+    result = _tiled_shape(writer, shape)
+    if 0 in result:
+        raise Declined("it is empty")
+    column = [extent for one in shape for extent in (1, one)]
+    pairs = zip(shape, result, strict=True)
+    whole = [extent for old, new in pairs for extent in (new // old, old)]
+    y = writer.op("Expand", writer.reshape(x, column), writer.const(np.array(whole, np.int64)))
+    writer.result(writer.reshape(y, result))
+
+
+def _tiled_shape(writer: Writer, shape: list[int]) -> list[int]:
+    if writer.node.input[1] in writer.facts.constants:
+        return [n * r for n, r in zip(shape, writer.ints(1), strict=True)]
+    return writer.needed_shape(writer.node.output[0], "by repeats that are inputs")
+
+
+def _split(writer: Writer) -> None:
+    """Slices of the extents that the results are known to have."""
+    x = writer.node.input[0]
+    shape = writer.shape(x)
+    axis = int(writer.attribute("axis", 0)) % len(shape)
+    start = 0
+    for index, name in enumerate(writer.node.output):
+        extent = writer.needed_shape(name, "into parts that are inputs")[axis]
+        writer.result(writer.slice(x, axis, start, start + extent), index)
+        start += extent
+
+
+def _depth_to_space(writer: Writer) -> None:
+    n, c, h, w = _shape_of_blocks(writer)
+    block = int(writer.attribute("blocksize"))
+    depth = c // (block * block)
+    x = writer.node.input[0]
+    if writer.attribute("mode", "DCR") == "CRD":
+        x = writer.reshape(x, [n, depth, block, block, h, w])
+        x = writer.transpose(x, [0, 1, 4, 2, 5, 3])
+    else:
+        x = writer.reshape(x, [n, block, block, depth, h, w])
+        x = writer.transpose(x, [0, 3, 4, 1, 5, 2])
+    writer.result(writer.reshape(x, [n, depth, h * block, w * block]))
+
+
+def _shape_of_blocks(writer: Writer) -> list[int]:
+    """The operand's shape, without which torch-mlir's own lowering is right in mode DCR alone."""
+    if writer.attribute("mode", "DCR") == "CRD":
+        return writer.needed_shape(writer.node.input[0], "in mode CRD")
+    return writer.shape(writer.node.input[0])
+
+
+def _space_to_depth(writer: Writer) -> None:
+    n, c, h, w = _shape_of_blocks(writer)
+    block = int(writer.attribute("blocksize"))
+    x = writer.reshape(writer.node.input[0], [n, c, h // block, block, w // block, block])
+    order = [0, 1, 3, 5, 2, 4] if writer.attribute("mode", "DCR") == "CRD" else [0, 3, 5, 1, 2, 4]
+    x = writer.transpose(x, order)
+    writer.result(writer.reshape(x, [n, c * block * block, h // block, w // block]))
+
+
+LAYOUT: dict[str, Rewrite] = {
+    "CenterCropPad": _center_crop_pad,
+    "DepthToSpace": _depth_to_space,
+    "Pad": _pad,
+    "SpaceToDepth": _space_to_depth,
+    "Split": _split,
+    "Tile": _tile,
+}
+"""Rewrites by operator."""

@@ -1,0 +1,214 @@
+"""Pooling whose windows are not plainly those of the padded tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from hipgraft.frontends.onnx.legalization.writer import Array, Declined, Refused, Rewrite, Writer
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a pooling, a number per spatial dimension each.
+
+    Attributes:
+        extents: of the tensor.
+        kernel: elements that a window reads.
+        strides: between windows.
+        dilations: between the elements of a window.
+        before: padding in front.
+        after: padding behind, as the node says it.
+        counts: how many windows there are.
+    """
+
+    extents: list[int]
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    before: list[int]
+    after: list[int]
+    counts: list[int]
+
+    @property
+    def reach(self) -> list[int]:
+        """How far the last window reads behind the tensor; negative where elements are left."""
+        return [
+            (count - 1) * stride + (kernel - 1) * dilation + 1 - before - extent
+            for count, stride, kernel, dilation, before, extent in zip(
+                self.counts,
+                self.strides,
+                self.kernel,
+                self.dilations,
+                self.before,
+                self.extents,
+                strict=True,
+            )
+        ]
+
+    def taken(self, dim: int, low: int, high: int) -> Array:
+        """Returns how many elements from `low` to `high` each window along `dim` reads."""
+        starts = np.arange(self.counts[dim]) * self.strides[dim] - self.before[dim]
+        offsets = np.arange(self.kernel[dim]) * self.dilations[dim]
+        places = starts[:, None] + offsets
+        return ((places >= low) & (places < high)).sum(1)
+
+
+def windows_of(writer: Writer) -> Windows:
+    """Reads the attributes of a pooling.
+
+    Raises:
+        Declined: the shape is not known, and need not be.
+        Refused: it is not known.
+    """
+    extents = _extents(writer)
+    rank = len(extents)
+    kernel = [int(k) for k in writer.attribute("kernel_shape")]
+    strides = [int(s) for s in writer.attribute("strides", [1] * rank)]
+    dilations = [int(d) for d in writer.attribute("dilations", [1] * rank)]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    auto = writer.attribute("auto_pad", "NOTSET")
+    if auto.startswith("SAME"):
+        counts = [-(-n // s) for n, s in zip(extents, strides, strict=True)]
+        totals = [
+            max((c - 1) * s + span - n, 0)
+            for c, s, span, n in zip(counts, strides, spans, extents, strict=True)
+        ]
+        less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
+        before, after = (less, more) if auto == "SAME_UPPER" else (more, less)
+        return Windows(extents, kernel, strides, dilations, before, after, counts)
+    pads = [int(p) for p in writer.attribute("pads", [0] * 2 * rank)]
+    before, after = ([0] * rank, [0] * rank) if auto == "VALID" else (pads[:rank], pads[rank:])
+    ceil = bool(writer.attribute("ceil_mode", 0))
+    counts = [
+        _count(n + b + a - span, s, b + n, ceil)
+        for n, b, a, span, s in zip(extents, before, after, spans, strides, strict=True)
+    ]
+    _check_counts(writer, counts)
+    return Windows(extents, kernel, strides, dilations, before, after, counts)
+
+
+def _check_counts(writer: Writer, counts: list[int]) -> None:
+    """ONNX's shape inference counts windows that begin in the padding, which do not exist."""
+    inferred = writer.facts.shapes.get(writer.node.output[0])
+    if inferred is not None and inferred[2:] != counts:
+        raise Refused(f"with rounded-up extents has the shape {inferred}, but windows {counts}")
+
+
+def _extents(writer: Writer) -> list[int]:
+    """The spatial extents, without which torch-mlir's own lowering is right in plain forms only."""
+    x, pads = writer.node.input[0], writer.attribute("pads", [])
+    special = {
+        "with automatic padding": writer.attribute("auto_pad", "NOTSET") not in ("NOTSET", "VALID"),
+        "with rounded-up extents": bool(writer.attribute("ceil_mode", 0)),
+        "padded at one end": list(pads[: len(pads) // 2]) != list(pads[len(pads) // 2 :]),
+        "with dilation": any(one != 1 for one in writer.attribute("dilations", [])),
+    }
+    for form, holds in special.items():
+        if holds:
+            return writer.needed_shape(x, form)[2:]
+    return writer.shape(x)[2:]
+
+
+def _count(room: int, stride: int, end: int, ceil: bool) -> int:
+    """Returns how many windows there are; the last one must not begin behind the tensor."""
+    if not ceil:
+        return room // stride + 1
+    count = -(-room // stride) + 1
+    return count - 1 if (count - 1) * stride >= end else count
+
+
+def _average_pool(writer: Writer) -> None:
+    """Averages of the zero-padded tensor, scaled where a window counts other elements.
+
+    ONNX counts the padding that the node says, not what windows read beyond it.
+    """
+    windows = windows_of(writer)
+    rank = len(windows.extents)
+    plain = not writer.attribute("ceil_mode", 0) and not any(windows.before + windows.after)
+    if plain and writer.attribute("auto_pad", "NOTSET") == "NOTSET":
+        raise Declined("it is plain")
+    if rank <= 2 and _is_even(writer, windows):
+        raise Declined("it is plain")
+    x, element = writer.node.input[0], writer.element(writer.node.input[0])
+    after = [max(reach, 0) for reach in windows.reach]
+    y = writer.op(
+        "AveragePool",
+        writer.pad(x, [0, 0, *windows.before], [0, 0, *after]),
+        kernel_shape=windows.kernel,
+        strides=windows.strides,
+        **_dilations(windows.dilations),
+    )
+    factors = _factors(windows, includes=bool(writer.attribute("count_include_pad", 0)))
+    if (factors != 1).any():
+        dtype = helper.tensor_dtype_to_np_dtype(element)
+        y = writer.op("Mul", y, writer.const(factors.astype(dtype)))
+    writer.result(y)
+
+
+def _is_even(writer: Writer, windows: Windows) -> bool:
+    """Whether a padding of both ends alike is all that is special, which is lowered rightly."""
+    if writer.attribute("auto_pad", "NOTSET") != "NOTSET" or writer.attribute("ceil_mode", 0):
+        return False
+    undilated = all(dilation == 1 for dilation in windows.dilations)
+    return undilated and windows.before == windows.after
+
+
+def _dilations(dilations: Sequence[int]) -> dict[str, Any]:
+    return {"dilations": list(dilations)} if any(d != 1 for d in dilations) else {}
+
+
+def _factors(windows: Windows, *, includes: bool) -> Array:
+    """The kernel's size by the number of elements that each window counts, [1, 1, counts...]."""
+    factors = np.ones([1] * (2 + len(windows.extents)))
+    for dim, extent in enumerate(windows.extents):
+        low, high = 0, extent
+        if includes:
+            low, high = -windows.before[dim], extent + windows.after[dim]
+        counted = windows.taken(dim, low, high)
+        shape = [1] * factors.ndim
+        shape[2 + dim] = -1
+        with np.errstate(divide="ignore"):  # the average of nothing is no number: zero times that
+            share = windows.kernel[dim] / counted
+        factors = factors * share.reshape(shape)
+    return factors
+
+
+def _max_pool(writer: Writer) -> None:
+    """Maxima of the tensor, padded by its lowest number where both ends are not padded alike."""
+    windows = windows_of(writer)
+    uneven = writer.attribute("auto_pad", "NOTSET") != "NOTSET" or windows.before != windows.after
+    # Padding must be at most half of the kernel for torch.
+    deep = any(2 * b > k for b, k in zip(windows.before, windows.kernel, strict=True))
+    if not uneven and not deep and not writer.attribute("ceil_mode", 0):
+        raise Declined("it is plain")
+    if writer.has_output(1):
+        raise Declined("positions are those in the tensor that is not padded")
+    x = writer.node.input[0]
+    lowest = _lowest(writer.element(x))
+    after = [max(reach, 0) for reach in windows.reach]
+    padded = writer.pad(
+        x, [0, 0, *windows.before], [0, 0, *after], writer.like(lowest, writer.element(x))
+    )
+    y = writer.op(
+        "MaxPool",
+        padded,
+        kernel_shape=windows.kernel,
+        strides=windows.strides,
+        **_dilations(windows.dilations),
+    )
+    writer.result(y)
+
+
+def _lowest(element: int) -> float:
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+POOLING: dict[str, Rewrite] = {"AveragePool": _average_pool, "MaxPool": _max_pool}
+"""Rewrites by operator."""

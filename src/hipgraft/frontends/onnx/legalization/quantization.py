@@ -1,0 +1,252 @@
+"""Quantised operators by the arithmetic that defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from hipgraft.frontends.onnx.legalization.functions import expand
+from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
+from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Rewrite, Writer
+
+_FLOAT, _INT8, _INT32 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT32
+_EXACT_F32 = 1 << 24
+
+
+def _is_native(writer: Writer, quantized: int) -> bool:
+    """Whether torch-mlir's own form is right: signed bytes, one constant scale for all, of f32."""
+    scale = writer.node.input[1]
+    is_constant = all(name in writer.facts.constants for name in writer.node.input[1:] if name)
+    if quantized not in (_INT8, _INT32) or not is_constant or writer.element(scale) != _FLOAT:
+        return False
+    return writer.attribute("block_size", 0) == 0 and writer.constant(scale).size == 1
+
+
+def _quantize(writer: Writer) -> None:
+    """`saturate(round(x / scale) + zero point)`."""
+    x, scale = writer.node.input[:2]
+    target = _quantized_type(writer)
+    if _is_native(writer, target):
+        raise Declined("it is lowered rightly")
+    if target not in TYPES and target not in (_INT8, TensorProto.INT16):
+        raise Refused(f"to {_name(target)} is not supported")
+    block = _Blocks(writer, x, scale)
+    precision = writer.attribute("precision", 0) or writer.element(scale)
+    quotient = writer.op(
+        "Div", writer.cast(block.spread(x), precision), writer.cast(block.small(scale), precision)
+    )
+    wide = writer.cast(quotient, _FLOAT)
+    if target in SMALL_FLOATS:
+        saturate = int(writer.attribute("saturate", 1))
+        y = writer.op("Cast", wide, to=target, saturate=saturate)
+    else:
+        y = _saturated(writer, writer.op("Round", wide), target, _zero_point(writer, block, 2))
+    writer.result(block.joined(y))
+
+
+def _quantized_type(writer: Writer) -> int:
+    if writer.has_input(2):
+        return writer.element(writer.node.input[2])
+    return int(writer.attribute("output_dtype", 0)) or TensorProto.UINT8
+
+
+def _zero_point(writer: Writer, block: _Blocks, index: int) -> str:
+    """The zero point as f32, or an empty name."""
+    if not writer.has_input(index):
+        return ""
+    return writer.cast(block.small(writer.node.input[index]), _FLOAT)
+
+
+def _saturated(writer: Writer, rounded: str, target: int, zero: str) -> str:
+    """Whole numbers of f32 in the range of an integer type."""
+    low, high = _range(target)
+    shifted = writer.op("Add", rounded, zero) if zero else rounded
+    bounds = [writer.const(np.float32(bound)) for bound in (low, high)]
+    clipped = writer.op("Min", writer.op("Max", shifted, bounds[0]), bounds[1])
+    return writer.cast(writer.cast(clipped, _INT32), target)
+
+
+def _range(element: int) -> tuple[int, int]:
+    kind = TYPES.get(element)
+    if kind is None:
+        info = np.iinfo(helper.tensor_dtype_to_np_dtype(element))
+        return int(info.min), int(info.max)
+    if kind.name.startswith("u"):
+        return 0, (1 << kind.bits) - 1
+    return -(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1
+
+
+def _dequantize(writer: Writer) -> None:
+    """`(x - zero point) · scale`."""
+    x, scale = writer.node.input[:2]
+    quantized = writer.element(x)
+    if _is_native(writer, quantized):
+        raise Declined("it is lowered rightly")
+    block = _Blocks(writer, x, scale)
+    result = writer.element(writer.node.output[0])
+    whole = quantized not in SMALL_FLOATS
+    # Differences of integers are exact as such; of f32 they are not beyond 24 bits.
+    carrier = _INT32 if whole else _FLOAT
+    value = writer.cast(block.spread(x), carrier)
+    if writer.has_input(2):
+        zero = writer.cast(block.small(writer.node.input[2]), carrier)
+        value = writer.op("Sub", value, zero)
+    wide = writer.cast(block.small(scale), _FLOAT)
+    y = writer.op("Mul", writer.cast(value, _FLOAT), wide)
+    writer.result(writer.cast(block.joined(y), result))
+
+
+class _Blocks:
+    """Aligns scales with the tensor that they scale: one for all, for each of an axis, or block."""
+
+    def __init__(self, writer: Writer, x: str, scale: str):
+        self._writer = writer
+        self._shape = writer.needed_shape(x, "of this form")
+        self._scales = writer.needed_shape(scale, "of this form")
+        self._axis = int(writer.attribute("axis", 1))
+        self._block = int(writer.attribute("block_size", 0))
+        if self._block and not self._shape:
+            raise Refused("of blocks of a scalar is not supported")
+        if self._block:
+            self._axis %= len(self._shape)
+            if self._shape[self._axis] % self._block:
+                raise Refused("of blocks that do not divide the axis is not supported")
+
+    def spread(self, x: str) -> str:
+        """The tensor with a dimension of its own for what shares a scale."""
+        if not self._block:
+            return x
+        blocks = self._shape[self._axis] // self._block
+        inner = [blocks, self._block]
+        shape = [*self._shape[: self._axis], *inner, *self._shape[self._axis + 1 :]]
+        return self._writer.reshape(x, shape)
+
+    def small(self, scale: str) -> str:
+        """Scales, or zero points, in a shape that broadcasts to that tensor."""
+        if self._block:
+            shape = [*self._scales[: self._axis + 1], 1, *self._scales[self._axis + 1 :]]
+            return self._writer.reshape(scale, shape)
+        if np.prod(self._scales) == 1:
+            return self._writer.reshape(scale, [])
+        axis = self._axis % len(self._shape)
+        shape = [1] * len(self._shape)
+        shape[axis] = self._shape[axis]
+        return self._writer.reshape(scale, shape)
+
+    def joined(self, x: str) -> str:
+        """The result in the tensor's own shape."""
+        return self._writer.reshape(x, self._shape) if self._block else x
+
+
+def _matmul_integer(writer: Writer) -> None:
+    a, b = writer.node.input[:2]
+    kinds = {writer.element(a), writer.element(b)}
+    zeros = [name for name in writer.node.input[2:] if name]
+    if kinds == {_INT8} and all(name in writer.facts.constants for name in zeros):
+        raise Declined("it is lowered rightly")
+    left = _shifted(writer, a, 2, rows=True)
+    right = _shifted(writer, b, 3, rows=False)
+    writer.result(writer.op("MatMul", left, right))
+
+
+def _shifted(writer: Writer, x: str, zero: int, *, rows: bool) -> str:
+    """Integers of 32 bits less their zero point, which may be one for each row of a."""
+    wide = writer.cast(x, _INT32)
+    if not writer.has_input(zero):
+        return wide
+    name = writer.node.input[zero]
+    shape = writer.needed_shape(name, "of this form")
+    small = writer.cast(name, _INT32)
+    if rows and len(shape) == 1 and shape[0] > 1:
+        small = writer.reshape(small, [*shape, 1])
+    return writer.op("Sub", wide, small)
+
+
+def _qlinear_matmul(writer: Writer) -> None:
+    """`(a, a scale, a zero, b, b scale, b zero, y scale, y zero)`."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = writer.node.input
+    factors = [
+        _dequantized(writer, a, a_scale, a_zero, -2),
+        _dequantized(writer, b, b_scale, b_zero, -1),
+    ]
+    product = writer.op("MatMul", *factors)
+    _requantize(writer, product, y_scale, y_zero)
+
+
+def _dequantized(writer: Writer, x: str, scale: str, zero: str, axis: int) -> str:
+    small = [
+        _along(writer, name, len(writer.needed_shape(x, "of this form")), axis)
+        for name in (scale, zero)
+    ]
+    whole = writer.op("Sub", writer.cast(x, _INT32), writer.cast(small[1], _INT32))
+    return writer.op("Mul", writer.cast(whole, _FLOAT), writer.cast(small[0], _FLOAT))
+
+
+def _along(writer: Writer, name: str, rank: int, axis: int) -> str:
+    """A vector along an axis; a scalar stays."""
+    shape = writer.needed_shape(name, "of this form")
+    if len(shape) != 1 or shape[0] == 1:
+        return writer.reshape(name, []) if len(shape) == 1 else name
+    aligned = [1] * rank
+    aligned[axis] = shape[0]
+    return writer.reshape(name, aligned)
+
+
+def _requantize(writer: Writer, x: str, scale: str, zero: str) -> None:
+    rounded = writer.op("Round", writer.op("Div", x, writer.cast(scale, _FLOAT)))
+    target = writer.element(zero)
+    writer.result(_saturated(writer, rounded, target, writer.cast(zero, _FLOAT)))
+
+
+def _conv_integer(writer: Writer) -> None:
+    x, w = writer.node.input[:2]
+    weights = writer.needed_shape(w, "of this form")
+    exact = _exact_float(weights)
+    data = writer.cast(_shifted(writer, x, 2, rows=False), exact)
+    filters = writer.cast(w, _INT32)
+    if writer.has_input(3):
+        zero = _along(writer, writer.node.input[3], len(weights), 0)
+        filters = writer.op("Sub", filters, writer.cast(zero, _INT32))
+    y = writer.op("Conv", data, writer.cast(filters, exact), **writer.attributes())
+    writer.result(writer.cast(y, _INT32))
+
+
+def _exact_float(weights: Sequence[int]) -> int:
+    """The float in which sums of products of two bytes are exact."""
+    terms = int(np.prod(weights[1:]))
+    return _FLOAT if terms * 255 * 255 < _EXACT_F32 else TensorProto.DOUBLE
+
+
+def _qlinear_conv(writer: Writer) -> None:
+    """`(x, x scale, x zero, w, w scale, w zero, y scale, y zero, bias)`."""
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *_ = writer.node.input
+    weights = writer.needed_shape(w, "of this form")
+    exact = _exact_float(weights)
+    data = writer.op("Sub", writer.cast(x, _INT32), writer.cast(x_zero, _INT32))
+    zero = _along(writer, w_zero, len(weights), 0)
+    filters = writer.op("Sub", writer.cast(w, _INT32), writer.cast(zero, _INT32))
+    operands = [writer.cast(data, exact), writer.cast(filters, exact)]
+    if writer.has_input(8):
+        operands.append(writer.cast(writer.node.input[8], exact))
+    y = writer.cast(writer.op("Conv", *operands, **writer.attributes()), _FLOAT)
+    rank = len(weights)
+    scale = writer.op("Mul", x_scale, _along(writer, w_scale, rank, 1))
+    _requantize(writer, writer.op("Mul", y, scale), y_scale, y_zero)
+
+
+def _name(element: int) -> str:
+    return helper.tensor_dtype_to_string(element).removeprefix("TensorProto.").lower()
+
+
+QUANTIZATION: dict[str, Rewrite] = {
+    "ConvInteger": _conv_integer,
+    "DequantizeLinear": _dequantize,
+    "DynamicQuantizeLinear": expand,
+    "MatMulInteger": _matmul_integer,
+    "QLinearConv": _qlinear_conv,
+    "QLinearMatMul": _qlinear_matmul,
+    "QuantizeLinear": _quantize,
+}
+"""Rewrites by operator."""

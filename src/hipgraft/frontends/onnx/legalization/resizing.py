@@ -1,0 +1,200 @@
+"""Resizing along one dimension after the other, by indices and weights of each result."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Rewrite, Writer
+
+_FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
+_NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel"})
+
+
+def _resize(writer: Writer) -> None:
+    """`(x, roi, scales, sizes)`."""
+    if _is_native(writer):
+        raise Declined("it is left to torch-mlir")
+    for name in ("antialias", "exclude_outside"):
+        if writer.attribute(name, 0) and writer.attribute("mode", "nearest") != "nearest":
+            raise Refused(f"with {name} is not supported")
+    if writer.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise Refused("that keeps the aspect ratio is not supported")
+    x = writer.node.input[0]
+    kind = helper.tensor_dtype_to_np_dtype(writer.element(x)).kind
+    if kind not in "fV" and writer.attribute("mode", "nearest") != "nearest":
+        raise Refused("of integers is not supported but by the nearest element")
+    before = writer.shape(x)
+    after = writer.needed_shape(writer.node.output[0], "with operands that are inputs")
+    axes = [int(axis) % len(before) for axis in writer.attribute("axes", range(len(before)))]
+    for place, axis in enumerate(axes):
+        line = _Line(writer, place, axis, before, after, len(axes))
+        x = line.resized(x)
+    writer.result(x)
+
+
+def _is_native(writer: Writer) -> bool:
+    """Whether torch-mlir reads all that it needs, and has the form."""
+    names = [writer.node.input[i] for i in (1, 2, 3) if writer.has_input(i)]
+    known = all(
+        name in writer.facts.constants or writer.facts.shapes.get(name) == [0] for name in names
+    )
+    mode = writer.attribute("coordinate_transformation_mode", "half_pixel")
+    special = ("antialias", "exclude_outside", "axes")
+    plain = not any(writer.attribute(name, 0) for name in special)
+    rounding = writer.attribute("nearest_mode", "round_prefer_floor")
+    stretches = writer.attribute("keep_aspect_ratio_policy", "stretch") == "stretch"
+    rounds = rounding in ("round_prefer_floor", "floor")
+    if mode == "align_corners" and not _has_whole_extents(writer):
+        return False
+    is_usual = float(writer.attribute("cubic_coeff_a", -0.75)) == -0.75
+    return known and plain and stretches and rounds and is_usual and mode in _NATIVE
+
+
+def _has_whole_extents(writer: Writer) -> bool:
+    """Whether scales that are constant make whole numbers of the extents."""
+    name = writer.node.input[2] if writer.has_input(2) else ""
+    scales = writer.facts.constants.get(name)
+    if scales is None or not scales.size:
+        return True
+    extents = np.array(writer.shape(writer.node.input[0])) * scales
+    return bool((extents == np.round(extents)).all())
+
+
+class _Line:
+    """One dimension of a resize."""
+
+    def __init__(
+        self, writer: Writer, place: int, axis: int, before: list[int], after: list[int], count: int
+    ):
+        self._writer = writer
+        self._place, self._axis, self._count = place, axis, count
+        self._before, self._after = before[axis], after[axis]
+        self._rank = len(before)
+        self._mode = writer.attribute("mode", "nearest")
+        self._coordinates = writer.attribute("coordinate_transformation_mode", "half_pixel")
+
+    def resized(self, x: str) -> str:
+        writer = self._writer
+        crops = self._coordinates == "tf_crop_and_resize"
+        if self._before == self._after and not crops and not self._is_scaled():
+            return x
+        points = self._points()
+        if self._mode == "nearest":
+            y = writer.op("Gather", x, self._index(self._rounded(points)), axis=self._axis)
+        else:
+            y = self._weighted(x, points)
+        return self._extrapolated(y, points) if crops else y
+
+    def _is_scaled(self) -> bool:
+        """Whether an extent that stays may be stretched by a scale that is an input."""
+        return self._writer.has_input(2) and self._writer.shape(self._writer.node.input[2]) != [0]
+
+    def _number(self, value: float) -> str:
+        return self._writer.const(np.float32(value))
+
+    def _scale(self) -> str:
+        writer = self._writer
+        if self._is_scaled():
+            return writer.op("Gather", writer.node.input[2], writer.like_int(self._place))
+        return self._number(self._after / self._before)
+
+    def _points(self) -> str:
+        """Where the results are in the tensor."""
+        writer, old, new = self._writer, self._before, self._after
+        places = writer.const(np.arange(new, dtype=np.float32))
+        mode = self._coordinates
+        if mode == "align_corners" and self._is_scaled() and new > 1:
+            # ONNX's reference goes by the extent before it is cut to a whole number.
+            whole = writer.op("Mul", self._scale(), self._number(old))
+            last = writer.op("Sub", whole, self._number(1))
+            return writer.op("Div", writer.op("Mul", places, self._number(old - 1)), last)
+        if mode == "align_corners":
+            return writer.op("Mul", places, self._number((old - 1) / (new - 1) if new > 1 else 0))
+        if mode == "asymmetric":
+            return writer.op("Div", places, self._scale())
+        if mode == "tf_crop_and_resize":
+            return self._cropped(places)
+        if mode == "pytorch_half_pixel" and new == 1:
+            return self._writer.op("Mul", places, self._number(0))
+        half = self._number(0.5)
+        centred = writer.op("Div", writer.op("Add", places, half), self._scale())
+        points = writer.op("Sub", centred, half)
+        if mode != "half_pixel_symmetric":
+            return points
+        whole = writer.op("Mul", self._scale(), self._number(old))
+        share = writer.op("Div", self._number(new), whole)
+        rest = writer.op("Sub", self._number(1), share)
+        return writer.op("Add", points, writer.op("Mul", rest, self._number(old / 2)))
+
+    def _cropped(self, places: str) -> str:
+        writer, old, new = self._writer, self._before, self._after
+        roi = writer.cast(writer.node.input[1], _FLOAT)
+        start, end = (
+            writer.op("Gather", roi, writer.like_int(place))
+            for place in (self._place, self._place + self._count)
+        )
+        if new == 1:
+            middle = writer.op("Mul", writer.op("Add", start, end), self._number((old - 1) / 2))
+            return writer.op("Add", writer.op("Mul", places, self._number(0)), middle)
+        first = writer.op("Mul", start, self._number(old - 1))
+        step = writer.op("Mul", writer.op("Sub", end, start), self._number((old - 1) / (new - 1)))
+        return writer.op("Add", writer.op("Mul", places, step), first)
+
+    def _rounded(self, points: str) -> str:
+        writer, half = self._writer, self._number(0.5)
+        mode = writer.attribute("nearest_mode", "round_prefer_floor")
+        if mode == "round_prefer_floor":
+            return writer.op("Ceil", writer.op("Sub", points, half))
+        if mode == "round_prefer_ceil":
+            return writer.op("Floor", writer.op("Add", points, half))
+        return writer.op("Floor" if mode == "floor" else "Ceil", points)
+
+    def _index(self, places: str) -> str:
+        writer = self._writer
+        low = writer.op("Max", places, self._number(0))
+        return writer.cast(writer.op("Min", low, self._number(self._before - 1)), _INT64)
+
+    def _weighted(self, x: str, points: str) -> str:
+        writer = self._writer
+        low = writer.op("Floor", points)
+        rest = writer.op("Sub", points, low)
+        total = ""
+        for offset in range(2) if self._mode == "linear" else range(-1, 3):
+            index = self._index(writer.op("Add", low, self._number(offset)))
+            element = writer.element(writer.node.input[0])
+            weight = writer.cast(self._weight(rest, offset), element)
+            shape = [1] * self._rank
+            shape[self._axis] = self._after
+            taken = writer.op("Gather", x, index, axis=self._axis)
+            value = writer.op("Mul", taken, writer.reshape(weight, shape))
+            total = writer.op("Add", total, value) if total else value
+        return total
+
+    def _weight(self, rest: str, offset: int) -> str:
+        writer = self._writer
+        if self._mode == "linear":
+            return rest if offset else writer.op("Sub", self._number(1), rest)
+        a = float(writer.attribute("cubic_coeff_a", -0.75))
+        near = (a + 2, -(a + 3), 0.0, 1.0)
+        factors = near if offset in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
+        distance = writer.op("Abs", writer.op("Sub", rest, self._number(offset)))
+        value = self._number(factors[0])
+        for factor in factors[1:]:
+            value = writer.op("Add", writer.op("Mul", value, distance), self._number(factor))
+        return value
+
+    def _extrapolated(self, y: str, points: str) -> str:
+        writer = self._writer
+        low = writer.op("GreaterOrEqual", points, self._number(0))
+        high = writer.op("LessOrEqual", points, self._number(self._before - 1))
+        shape = [1] * self._rank
+        shape[self._axis] = self._after
+        inside = writer.reshape(writer.op("And", low, high), shape)
+        element = writer.element(writer.node.input[0])
+        value = writer.like(float(writer.attribute("extrapolation_value", 0.0)), element)
+        return writer.op("Where", inside, y, value)
+
+
+RESIZING: dict[str, Rewrite] = {"Resize": _resize}
+"""Rewrites by operator."""

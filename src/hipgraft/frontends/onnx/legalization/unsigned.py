@@ -1,0 +1,100 @@
+"""Arithmetic of unsigned integers of 64 bits by that of signed ones, which hold the same bits."""
+
+from __future__ import annotations
+
+from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
+
+_TOP = -(1 << 63)  # the bits of 2^63
+
+
+def _biased(writer: Writer, x: str) -> str:
+    """Signed numbers in the order of unsigned ones."""
+    return writer.op("Add", x, writer.like_int(_TOP))
+
+
+def _comparison(writer: Writer) -> None:
+    operands = [_biased(writer, name) for name in writer.node.input]
+    writer.result(writer.op(writer.node.op_type, *operands))
+
+
+def _extremum(writer: Writer) -> None:
+    best = writer.node.input[0]
+    order = "Greater" if writer.node.op_type == "Max" else "Less"
+    for other in writer.node.input[1:]:
+        is_best = writer.op(order, _biased(writer, best), _biased(writer, other))
+        best = writer.op("Where", is_best, best, other)
+    writer.result(best)
+
+
+def _reduced_extremum(writer: Writer) -> None:
+    x, *axes = writer.node.input
+    y = writer.op(writer.node.op_type, _biased(writer, x), *axes, **writer.attributes())
+    writer.result(_biased(writer, y))
+
+
+def halved(writer: Writer, x: str) -> str:
+    """Writes x / 2 as of unsigned numbers."""
+    two = writer.like_int(2)
+    half = writer.op("Div", writer.op("Sub", x, writer.op("Mod", x, two)), two)
+    is_large = writer.op("Less", x, writer.like_int(0))
+    return writer.op("Where", is_large, _biased(writer, half), half)
+
+
+def quotient(writer: Writer, x: str, y: str) -> str:
+    """Writes x / y as of unsigned numbers."""
+    zero, one = writer.like_int(0), writer.like_int(1)
+    is_large = writer.op("Less", y, zero)
+    divisor = writer.op("Where", is_large, one, y)
+    # Of half the dividend the quotient is too small by at most one.
+    guess = writer.op("Div", halved(writer, x), divisor)
+    guess = writer.op("Add", guess, guess)
+    rest = writer.op("Sub", x, writer.op("Mul", guess, divisor))
+    exact = writer.op("Add", guess, _truth(writer, _at_least(writer, rest, divisor)))
+    return writer.op("Where", is_large, _truth(writer, _at_least(writer, x, y)), exact)
+
+
+def _at_least(writer: Writer, x: str, y: str) -> str:
+    return writer.op("GreaterOrEqual", _biased(writer, x), _biased(writer, y))
+
+
+def _truth(writer: Writer, x: str) -> str:
+    return writer.op("Where", x, writer.like_int(1), writer.like_int(0))
+
+
+def _division(writer: Writer) -> None:
+    writer.result(quotient(writer, *writer.node.input))
+
+
+def _remainder(writer: Writer) -> None:
+    x, y = writer.node.input
+    product = writer.op("Mul", quotient(writer, x, y), y)
+    writer.result(writer.op("Sub", x, product))
+
+
+def _top_k(writer: Writer) -> None:
+    x, k = writer.node.input
+    values, indices = writer.ops("TopK", _biased(writer, x), k, outputs=2, **writer.attributes())
+    writer.result(_biased(writer, values))
+    writer.result(indices, 1)
+
+
+def as_float(writer: Writer, x: str, element: int) -> str:
+    """Writes floats of unsigned numbers; of large ones by their halves, rounded to odd."""
+    two, zero = writer.like_int(2), writer.like_int(0)
+    is_large = writer.op("Less", x, zero)
+    half = halved(writer, x)
+    even = writer.op("Equal", writer.op("Mod", half, two), zero)
+    sticky = writer.op("Where", even, writer.op("Mod", x, two), zero)
+    small = writer.cast(writer.op("Where", is_large, writer.op("Add", half, sticky), x), element)
+    return writer.op("Where", is_large, writer.op("Add", small, small), small)
+
+
+UNSIGNED_64: dict[str, Rewrite] = {
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
+    **dict.fromkeys(("Max", "Min"), _extremum),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), _reduced_extremum),
+    "Div": _division,
+    "Mod": _remainder,
+    "TopK": _top_k,
+}
+"""Operators whose signed form computes something else."""

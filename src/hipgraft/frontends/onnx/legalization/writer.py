@@ -1,0 +1,318 @@
+"""Reads what is known of an ONNX node's operands, and writes the nodes that take its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+class Declined(Exception):
+    """A rewrite does not apply; the node stays as it is."""
+
+
+class Refused(Exception):
+    """A node's form has no lowering that computes what ONNX says; the message completes its name.
+
+    `ONNX operator 'Mod' MESSAGE`
+    """
+
+
+class RefusedNode(Exception):
+    """A node that is refused, and why."""
+
+    def __init__(self, node: NodeProto, reason: str):
+        super().__init__(f"ONNX operator '{node.op_type}' {reason}")
+        self.node = node
+
+
+@dataclass
+class Facts:
+    """What is known of the values of a graph, by name.
+
+    Attributes:
+        shapes: static shapes.
+        elements: element types, as numbers of `TensorProto.DataType`.
+        constants: elements of small initialisers.
+        opset: version of the default domain.
+        taken: all names in use.
+    """
+
+    shapes: dict[str, list[int]]
+    elements: dict[str, int]
+    constants: dict[str, Array]
+    opset: int
+    taken: set[str] = field(default_factory=set[str])
+
+    @classmethod
+    def of(cls, model: onnx.ModelProto, constants: Mapping[str, Array]) -> Facts:
+        """Collects the facts of a model with inferred shapes."""
+        graph = model.graph
+        shapes: dict[str, list[int]] = {}
+        elements: dict[str, int] = {}
+        for value in [*graph.value_info, *graph.input, *graph.output]:
+            tensor = value.type.tensor_type
+            elements[value.name] = tensor.elem_type
+            dims = tensor.shape.dim
+            if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in dims):
+                shapes[value.name] = [dim.dim_value for dim in dims]
+        for tensor in graph.initializer:
+            shapes[tensor.name] = list(tensor.dims)
+            elements[tensor.name] = tensor.data_type
+        _tell_operands(graph, shapes)
+        opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+        taken = {*elements, *(name for node in graph.node for name in node.output)}
+        return cls(shapes, elements, dict(constants), opset, taken)
+
+
+_SHAPE_KEEPING = frozenset(
+    {"Abs", "Cast", "CastLike", "Ceil", "Cos", "Exp", "Floor", "Identity", "Log", "Neg", "Relu",
+     "Round", "Sigmoid", "Sin", "Sqrt", "Tanh"}
+)  # fmt: skip
+_BINARY = frozenset({"Add", "Div", "Mul", "Sub"})
+
+
+def _tell_operands(graph: onnx.GraphProto, shapes: dict[str, list[int]]) -> None:
+    """Tells the shapes of operands from those of results, which the model may declare."""
+    for node in reversed(graph.node):
+        shape = shapes.get(node.output[0]) if len(node.output) else None
+        if shape is None:
+            continue
+        if node.op_type in _SHAPE_KEEPING:
+            shapes.setdefault(node.input[0], shape)
+        if node.op_type in _BINARY:
+            for one, other in (tuple(node.input), tuple(node.input)[::-1]):
+                if shapes.get(other) == []:
+                    shapes.setdefault(one, shape)
+
+
+class Writer:
+    """Writes the nodes that replace `node`, in order.
+
+    Args:
+        node: what is replaced; its name becomes that of all new nodes.
+        facts: of the graph; what is written is added.
+    """
+
+    def __init__(self, node: NodeProto, facts: Facts):
+        self.node = node
+        self.facts = facts
+        self.nodes: list[NodeProto] = []
+        self.initializers: list[TensorProto] = []
+        self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+    # What is known
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Returns an attribute of the node; bytes are decoded."""
+        value = self._attributes.get(name, default)
+        return value.decode() if isinstance(value, bytes) else value
+
+    def attributes(self) -> dict[str, Any]:
+        """Returns all attributes of the node."""
+        return dict(self._attributes)
+
+    def has_input(self, index: int) -> bool:
+        """Whether input `index` is given."""
+        return index < len(self.node.input) and bool(self.node.input[index])
+
+    def has_output(self, index: int) -> bool:
+        """Whether output `index` is wanted."""
+        return index < len(self.node.output) and bool(self.node.output[index])
+
+    def shape(self, name: str) -> list[int]:
+        """Returns the static shape of a value.
+
+        Raises:
+            Declined: it is not known.
+        """
+        if name not in self.facts.shapes:
+            raise Declined(f"'{name}' has no static shape")
+        return list(self.facts.shapes[name])
+
+    def needed_shape(self, name: str, form: str) -> list[int]:
+        """Returns the static shape of a value that `form` of the operator needs.
+
+        Raises:
+            Refused: it is not known.
+        """
+        try:
+            return self.shape(name)
+        except Declined:
+            raise Refused(f"{form} is supported for static shapes only") from None
+
+    def element(self, name: str) -> int:
+        """Returns the element type of a value.
+
+        Raises:
+            Declined: it is not known.
+        """
+        if name not in self.facts.elements:
+            raise Declined(f"'{name}' has no type")
+        return self.facts.elements[name]
+
+    def constant(self, name: str) -> Array:
+        """Returns the elements of a small constant.
+
+        Raises:
+            Declined: it is none.
+        """
+        if name not in self.facts.constants:
+            raise Declined(f"'{name}' is not constant")
+        return self.facts.constants[name]
+
+    def ints(self, index: int) -> list[int]:
+        """Returns the constant integers of input `index`.
+
+        Raises:
+            Declined: they are not constant.
+        """
+        return [int(one) for one in self.constant(self.node.input[index]).reshape(-1)]
+
+    # What is written
+
+    def op(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
+        """Writes a node and returns the name of its first result."""
+        return self.ops(op_type, *inputs, outputs=outputs, **attributes)[0]
+
+    def ops(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: Any) -> list[str]:
+        """Writes a node and returns the names of its results."""
+        names = [self.fresh(op_type) for _ in range(outputs)]
+        self.nodes.append(
+            helper.make_node(op_type, list(inputs), names, name=self.node.name, **attributes)
+        )
+        return names
+
+    def const(self, values: Any, dtype: Any = None) -> str:
+        """Makes a constant."""
+        array = np.asarray(values, dtype)
+        name = self.fresh("constant")
+        self.initializers.append(numpy_helper.from_array(array, name))
+        self.facts.constants[name] = array
+        self.facts.shapes[name] = list(array.shape)
+        self.facts.elements[name] = helper.np_dtype_to_tensor_dtype(array.dtype)
+        return name
+
+    def constant_tensor(self, tensor: TensorProto) -> str:
+        """Makes a constant of what a body has as initialiser."""
+        copy = TensorProto()
+        copy.CopyFrom(tensor)
+        copy.name = self.fresh("constant")
+        self.initializers.append(copy)
+        self.facts.shapes[copy.name] = list(copy.dims)
+        self.facts.elements[copy.name] = copy.data_type
+        return copy.name
+
+    def like(self, value: float, element: int) -> str:
+        """Makes a scalar of an element type."""
+        return self.const(np.array(value).astype(helper.tensor_dtype_to_np_dtype(element)))
+
+    def like_int(self, value: int) -> str:
+        """Makes a scalar of 64 bits."""
+        return self.const(np.int64(value))
+
+    def result(self, value: str, index: int = 0) -> None:
+        """Makes `value` the node's output `index`."""
+        if self.has_output(index):
+            self.nodes.append(
+                helper.make_node(
+                    "Identity", [value], [self.node.output[index]], name=self.node.name
+                )
+            )
+
+    def again(self, inputs: Sequence[str], **attributes: Any) -> None:
+        """Writes the node again with other inputs and attributes; None drops one."""
+        kept = {k: v for k, v in (self._attributes | attributes).items() if v is not None}
+        self.nodes.append(
+            helper.make_node(
+                self.node.op_type,
+                list(inputs),
+                list(self.node.output),
+                name=self.node.name,
+                domain=self.node.domain,
+                **kept,
+            )
+        )
+
+    def zero(self, x: str) -> str:
+        """Makes a scalar zero of the type of `x`; of a narrow type, what is stored of it."""
+        element = self.element(x)
+        name = self.fresh("zero")
+        dtype = helper.tensor_dtype_to_np_dtype(element)
+        tensor = numpy_helper.from_array(np.zeros([], dtype), name)
+        self.initializers.append(tensor)
+        self.facts.shapes[name], self.facts.elements[name] = [], element
+        return name
+
+    # Forms that many rewrites need
+
+    def reshape(self, x: str, shape: Sequence[int]) -> str:
+        """Views `x` in another shape."""
+        # A zero is an extent, and not the operand's.
+        return self.op("Reshape", x, self.const(list(shape), np.int64), allowzero=_zero(shape))
+
+    def transpose(self, x: str, order: Sequence[int]) -> str:
+        """Permutes dimensions."""
+        return x if list(order) == sorted(order) else self.op("Transpose", x, perm=list(order))
+
+    def cast(self, x: str, element: int) -> str:
+        """Converts elements."""
+        return self.op("Cast", x, to=element)
+
+    def slice(self, x: str, axis: int, start: int, stop: int, step: int = 1) -> str:
+        """Takes a part along one dimension."""
+        bounds = [self.const([value], np.int64) for value in (start, stop, axis, step)]
+        return self.op("Slice", x, *bounds)
+
+    def take(self, x: str, axis: int, indices: Sequence[int] | Array) -> str:
+        """Takes elements along one dimension by constant indices."""
+        return self.op("Gather", x, self.const(np.asarray(indices, np.int64)), axis=axis)
+
+    def pad(self, x: str, before: Sequence[int], after: Sequence[int], value: str = "") -> str:
+        """Pads with a scalar, zero by default; amounts are not negative."""
+        if not any(before) and not any(after):
+            return x
+        amounts = self.const([*before, *after], np.int64)
+        return self.op("Pad", x, amounts, *([value] if value else []))
+
+    def reduce(self, op_type: str, x: str, axes: Sequence[int], *, keepdims: bool = True) -> str:
+        """Reduces over dimensions, in the form that the model's opset has."""
+        by_input = self.facts.opset >= 18 or op_type == "ReduceSum"
+        if by_input:
+            return self.op(op_type, x, self.const(list(axes), np.int64), keepdims=int(keepdims))
+        return self.op(op_type, x, axes=list(axes), keepdims=int(keepdims))
+
+    def fresh(self, what: str) -> str:
+        """Returns a name that nothing has."""
+        base = next((name for name in self.node.output if name), self.node.op_type)
+        for number in range(len(self.facts.taken) + 1):
+            name = f"{base}_{what}_{number}"
+            if name not in self.facts.taken:
+                self.facts.taken.add(name)
+                return name
+        raise AssertionError("one of so many names is free")
+
+
+Rewrite: TypeAlias = Callable[[Writer], None]
+"""Writes what takes a node's place, or declines."""
+
+
+def axis_of(writer: Writer, default: int, rank: int, name: str = "axis") -> int:
+    """Returns an axis that counts from the first dimension."""
+    return int(writer.attribute(name, default)) % rank if rank else 0
+
+
+def size_of(shape: Collection[int]) -> int:
+    """Returns the number of elements."""
+    return math.prod(shape)
+
+
+def _zero(shape: Sequence[int]) -> int:
+    return int(0 in shape)

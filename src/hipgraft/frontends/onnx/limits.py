@@ -1,0 +1,105 @@
+"""Bounds on what a small ONNX file may make libraries do.
+
+A model of 150 bytes can stand for a table of gigabytes: shape inference and the reference
+evaluator would make it before anybody sees how large it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+
+from hipgraft.ir.diagnostics import HipgraftError
+
+try:
+    import resource
+except ImportError:  # not a POSIX system: nothing is limited there
+    resource = None
+
+MOST_MEMORY = 1 << 30
+"""Bytes that inference may take; ten times what the largest published models need."""
+
+_MOST_NODES = 1 << 20  # of a graph when its functions are inlined
+
+
+class TooMuchMemoryError(Exception):
+    """A library asked for more memory than `memory_limit` gives."""
+
+
+@contextmanager
+def memory_limit(nbytes: int = MOST_MEMORY) -> Generator[None, None, None]:
+    """Makes the body fail where it takes more memory than the process has now and `nbytes`.
+
+    Raises:
+        TooMuchMemoryError: it does.
+    """
+    now = _address_space()
+    if resource is None or not now:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + nbytes
+    if soft != resource.RLIM_INFINITY:
+        wanted = min(wanted, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    except MemoryError:
+        raise TooMuchMemoryError(f"it takes more than {nbytes >> 20} MiB") from None
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int:
+    """Bytes of this process's address space; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def check_functions(model: onnx.ModelProto, path: Path) -> None:
+    """Checks how large the graph becomes when its functions are inlined.
+
+    Raises:
+        HipgraftError: too large, or a function calls itself.
+    """
+    functions = {(one.domain, one.name): one for one in model.functions}
+    sizes: dict[tuple[str, str], int] = {}
+
+    def size_of(nodes: list[onnx.NodeProto], outer: frozenset[tuple[str, str]]) -> int:
+        total = 0
+        for node in nodes:
+            key = (node.domain, node.op_type)
+            if key in outer:
+                raise HipgraftError(f"function '{node.op_type}' calls itself", location=str(path))
+            if key in functions and key not in sizes:
+                sizes[key] = size_of(list(functions[key].node), outer | {key})
+            total += sizes.get(key, 1)
+            total += sum(size_of(list(body.node), outer) for body in _bodies(node))
+        return total
+
+    nodes = size_of(list(model.graph.node), frozenset())
+    if nodes > _MOST_NODES:
+        message = f"the graph has {nodes} nodes with its functions inlined; at most {_MOST_NODES}"
+        raise HipgraftError(message, location=str(path))
+
+
+def check_opset(model: onnx.ModelProto, path: Path) -> None:
+    """Checks that the operators are those of a version that is known.
+
+    Raises:
+        HipgraftError: they are of a later one, in which the same names may mean something else.
+    """
+    newest = onnx.defs.onnx_opset_version()
+    for opset in model.opset_import:
+        if opset.domain in ("", "ai.onnx") and not 1 <= opset.version <= newest:
+            message = f"unknown opset {opset.version}; the newest known is {newest}"
+            raise HipgraftError(message, location=str(path))
+
+
+def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    return [one.g for one in node.attribute if one.HasField("g")]

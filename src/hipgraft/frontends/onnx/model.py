@@ -1,0 +1,258 @@
+"""Reads an ONNX file and brings it to the form that the importer needs: static and inferred.
+
+Everything here is about protobufs; `onnx_import` turns the result into MLIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, checker, defs, inliner, shape_inference, version_converter
+
+from hipgraft.frontends.onnx.external import external_bytes, place_of
+from hipgraft.frontends.onnx.folding import fold_constants, small_constants
+from hipgraft.frontends.onnx.inline import surroundings
+from hipgraft.frontends.onnx.legalization import RefusedNode, boundary_elements, legalize
+from hipgraft.frontends.onnx.limits import (
+    TooMuchMemoryError,
+    check_functions,
+    check_opset,
+    memory_limit,
+)
+from hipgraft.frontends.onnx.reshapes import settle_reshapes
+from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_places
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.entry_points import ELEMENTS
+
+OLDEST_OPSET = 13
+"""torch-mlir's ONNX lowerings know the forms from this opset on."""
+
+_UPGRADED_OPSET = 17
+_LARGE = 1 << 16  # bytes; weights above it are set aside while shapes are inferred
+_MAPPED = 64 << 20  # bytes of a file whose weights stay in it
+
+
+def read_model(
+    path: Path,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Extents | None = None,
+    dynamic: bool = False,
+) -> onnx.ModelProto:
+    """Reads, checks and infers an ONNX model; shape computations are folded.
+
+    Args:
+        path: the `.onnx` file; external data is looked up beside it.
+        shapes: extents of graph inputs by name, for inputs with dynamic dimensions.
+        dims: extents of symbolic dimensions by name.
+        dynamic: whether dimensions without an extent may stay.
+
+    Returns:
+        A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`.
+
+    Raises:
+        HipgraftError: the file is no valid ONNX model, has an unknown operator or an input with a
+            dynamic dimension; located at the file and node.
+    """
+    model = _parse(path)
+    check_opset(model, path)
+    _check_operators(model, path)
+    weights = _set_aside_weights(model)
+    _load_external_data(model, weights.values(), path)
+    try:
+        with memory_limit():
+            checker.check_model(model)
+        check_functions(model, path)
+        _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
+        with memory_limit():
+            model = inliner.inline_local_functions(model)
+        model = _upgrade(model, path)
+        _name_nodes(model, path)
+        _note_elements(model, weights)
+        with memory_limit():
+            model = _infer_and_fold(model, weights)
+    except RefusedNode as refused:
+        raise HipgraftError(str(refused), location=refused.node.name) from None
+    except (checker.ValidationError, shape_inference.InferenceError) as error:
+        raise _at(path, f"invalid ONNX model: {_one_line(error)}") from error
+    except TooMuchMemoryError as error:
+        raise _at(path, f"cannot analyse the model: {error}") from None
+    _put_back_weights(model, weights)
+    return model
+
+
+def _at(path: Path, message: str, node: str = "") -> HipgraftError:
+    location = f"{path.name}:{node}" if node else str(path)
+    return HipgraftError(message, location=location)
+
+
+def _one_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return " ".join(line for line in lines if line) or type(error).__name__
+
+
+def _parse(path: Path) -> onnx.ModelProto:
+    try:
+        model = _load(path)
+    except DecodeError as error:
+        raise _at(path, "not an ONNX model, or a truncated one") from error
+    except OSError as error:
+        raise _at(path, f"cannot read: {error.strerror}") from error
+    if not model.HasField("graph") or not model.opset_import:
+        raise _at(path, "not an ONNX model: no graph or no opset")
+    return model
+
+
+def _load(path: Path) -> onnx.ModelProto:
+    if path.stat().st_size < _MAPPED:
+        return onnx.load(path, load_external_data=False)
+    return onnx.ModelProto.FromString(surroundings(path))
+
+
+def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], path: Path) -> None:
+    """Reads what lies in other files, except weights that the importer maps."""
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+        for tensor in filter(external_bytes, weights):
+            place_of(tensor, path)
+    except (OSError, ValueError, checker.ValidationError) as error:
+        raise _at(path, f"external data is missing or invalid: {_one_line(error)}") from error
+
+
+def _check_operators(model: onnx.ModelProto, path: Path) -> None:
+    local = {(function.domain, function.name) for function in model.functions}
+    for node in model.graph.node:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) not in local and not defs.has(node.op_type, domain):
+            message = f"unknown ONNX operator '{f'{domain}.' if domain else ''}{node.op_type}'"
+            raise _at(path, message, node.name or node.output[0])
+
+
+def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
+    """Empties large initialisers: inference copies the model and protobuf ends at 2 GiB."""
+    inputs = {value.name for value in model.graph.input}
+    weights: dict[str, TensorProto] = {}
+    for tensor in list(model.graph.initializer):
+        if max(tensor.ByteSize(), external_bytes(tensor)) <= _LARGE:
+            continue
+        weights[tensor.name] = TensorProto()
+        weights[tensor.name].CopyFrom(tensor)
+        model.graph.initializer.remove(tensor)
+        if tensor.name not in inputs:
+            value = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            model.graph.input.append(value)
+    return weights
+
+
+def _put_back_weights(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> None:
+    for value in [value for value in model.graph.input if value.name in weights]:
+        model.graph.input.remove(value)
+    model.graph.initializer.extend(weights.values())
+
+
+def _fix_input_shapes(
+    model: onnx.ModelProto,
+    path: Path,
+    shapes: Mapping[str, Sequence[int]],
+    dims: Extents,
+    dynamic: bool,
+) -> None:
+    inputs = {value.name: value for value in _true_inputs(model)}
+    for name in shapes:
+        if name not in inputs:
+            raise _at(path, f"no input '{name}'; the inputs are {', '.join(inputs)}")
+    for name, value in inputs.items():
+        if not value.type.HasField("tensor_type"):
+            raise _at(path, f"input '{name}' is no tensor")
+    check_known(_places(inputs.values()), dims, str(path))
+    for name, shape in shapes.items():
+        _set_shape(inputs[name], path, shape)
+    if not dynamic:
+        check_complete(_places(inputs.values()), dims, str(path))
+    for value in inputs.values():
+        for index in [index for index, name in _symbols(value).items() if name in dims]:
+            symbol = _symbols(value)[index]
+            value.type.tensor_type.shape.dim[index].dim_value = dims[symbol]
+
+
+def input_symbols(model: onnx.ModelProto) -> list[list[str]]:
+    """Returns the names of the dynamic dimensions of each input that is no weight."""
+    return [list(_symbols(value).values()) for value in _true_inputs(model)]
+
+
+def _true_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    initialised = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in initialised]
+
+
+def _set_shape(value: onnx.ValueInfoProto, path: Path, shape: Sequence[int]) -> None:
+    proto = value.type.tensor_type.shape.dim
+    if len(shape) != len(proto):
+        raise _at(path, f"input '{value.name}' has {len(proto)} dimensions, got {len(shape)}")
+    for dim, extent in zip(proto, shape, strict=True):
+        dim.dim_value = extent
+
+
+def _places(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
+    """Where the symbolic dimensions are, by name."""
+    return first_places(
+        (symbol, f"dimension {index} of input '{value.name}'")
+        for value in inputs
+        for index, symbol in _symbols(value).items()
+    )
+
+
+def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
+    """The names of dynamic dimensions by their numbers; one without is `INPUT.NUMBER`."""
+    return {
+        index: dim.dim_param or f"{value.name}.{index}"
+        for index, dim in enumerate(value.type.tensor_type.shape.dim)
+        if not dim.HasField("dim_value")
+    }
+
+
+def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), None)
+    if opset is None or opset >= OLDEST_OPSET:
+        return model
+    try:
+        return version_converter.convert_version(model, _UPGRADED_OPSET)
+    except Exception as error:  # the converter raises whatever its C++ side threw
+        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {_one_line(error)}"
+        raise _at(path, message) from error
+
+
+def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
+    """Gives each node the name that the importer makes its location."""
+    for index, node in enumerate(model.graph.node):
+        node.name = f"{path.name}:{node.name or f'{node.op_type}_{index}'}"
+
+
+def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> None:
+    """Notes the types at the model's boundary, where the program will have others of that size."""
+    names = boundary_elements(model, weights)
+    if names:
+        model.metadata_props.add(key=ELEMENTS, value=",".join(names))
+
+
+def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> onnx.ModelProto:
+    """Each folded shape lets inference see further, until nothing folds any more."""
+    while True:
+        _forget_symbolic_shapes(model.graph)
+        model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+        folded = fold_constants(model, opaque=weights.keys())
+        if settle_reshapes(model.graph) or folded:
+            continue
+        if not legalize(model, small_constants(model.graph, weights.keys()), weights):
+            return model
+
+
+def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
+    """Inference keeps what it finds, also where a folded constant now tells the extents."""
+    for value in list(graph.value_info):
+        dims = value.type.tensor_type.shape.dim
+        if not all(dim.HasField("dim_value") for dim in dims):
+            graph.value_info.remove(value)

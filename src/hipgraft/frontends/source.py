@@ -1,0 +1,94 @@
+"""Sources of MLIR, text or bytecode, parsed with the locations of their files."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+from hipgraft.ir import io as ir_io
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.bytecode import parse_bytecode
+from hipgraft.ir.diagnostics import MEMORY_NAME, VerifyError
+
+
+def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
+    """Parses a whole source; its locations name `path` as given.
+
+    Several ops at the top are put into a module.
+
+    Raises:
+        ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
+    """
+    if _holds_migraphx(data):
+        return parse_chunk(ir_io.decode(data, path), 1, path, context)
+    # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
+    # read only once.
+    if Path(path).is_file() and (_is_mapped(path) or not ir_io.is_bytecode_file(path)):
+        return ir.Module.parseFile(path, context)
+    data = data or ir_io.read_bytes(path)
+    if ir_io.is_bytecode(data):
+        return parse_bytecode(data, context)
+    return ir.Module.parse(ir_io.decode(data, path), context)
+
+
+def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
+    """Parses a part of a source that begins at 1-based `line`, with the source's own locations."""
+    if _holds_migraphx(text.encode()):
+        # Most modules do without the dialect.
+        from hipgraft.dialects.migraphx.parsing import parse_module
+
+        module = parse_module(text, line, name, context)
+    else:
+        module = ir.Module.parse("\n" * (line - 1) + text, context)
+    _name_source(module, name)
+    return module
+
+
+def parse_op(text: str, name: str, context: ir.Context) -> ir.OpView:
+    """Parses the one op of a source, which need not be a module.
+
+    Raises:
+        ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
+    """
+    return ir.Operation.parse(text, source_name=name, context=context)
+
+
+def check_registered(op: ir.Operation) -> None:
+    """Checks that each op is known to MLIR or belongs to a dialect that is defined in Python.
+
+    Raises:
+        VerifyError: at the first op that does not.
+    """
+    own_dialects = _own_dialects()
+    for each in ir_io.walk(op):
+        name = each.name
+        if name.partition(".")[0] in own_dialects or each.context.is_registered_operation(name):
+            continue
+        raise VerifyError(
+            f"'{name}' op created with unregistered dialect. If this is intended, please use "
+            "--allow-unregistered-dialect",
+            each,
+        )
+
+
+def _own_dialects() -> frozenset[str]:
+    root = Path(__file__).parent.parent / "dialects"
+    return frozenset(path.name for path in root.iterdir() if path.is_dir())
+
+
+def _is_mapped(path: str) -> bool:
+    """Whether LLVM maps a file: it wants a zero after the end, and reads small files."""
+    size = Path(path).stat().st_size
+    return size >= 4 * mmap.PAGESIZE and size % mmap.PAGESIZE != 0
+
+
+def _holds_migraphx(data: bytes) -> bool:
+    return b"migraphx." in data and not ir_io.is_bytecode(data)
+
+
+def _name_source(module: ir.Module, name: str) -> None:
+    with module.context:
+        for op in ir_io.walk(module.operation):
+            location = op.location
+            if isinstance(location, ir.FileLineColLoc) and location.filename == MEMORY_NAME:
+                op.location = ir.Location.file(name, location.start_line, location.start_col)

@@ -1,0 +1,1 @@
+"""Torch dialect modules: read from text, with their symbolic dimensions."""

@@ -1,0 +1,60 @@
+"""Reads MLIR files, also torch modules that torch-mlir's importer writes but cannot verify."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hipgraft.frontends import source
+from hipgraft.ir import io as ir_io
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, Severity, diagnostics_to
+
+_IN_PLACE = re.compile(
+    r"= torch\.(aten\.[a-z0-9_]*[a-z0-9]_(?:\.\w+)?) ([^:]*) : (.*) -> (!torch\.vtensor<.*>)$",
+    re.MULTILINE,
+)
+"""An in-place op with a value tensor as result, which the dialect's verifier rejects."""
+
+_AS_OPERATOR = r'= torch.operator "torch.\1"(\2) : (\3) -> \4'
+
+
+def read_mlir(path: Path, context: ir.Context) -> ir.Module:
+    """Parses an MLIR file, text or bytecode.
+
+    A plain import of `torch.export` may hold in-place ops on value tensors. They become
+    `torch.operator` ops, which parse; `torch-legalize-operators` gives them value semantics.
+
+    Raises:
+        HipgraftError: the file cannot be read or is invalid; located at its line.
+    """
+    # Weights in bytecode stay in the file.
+    is_bytecode = ir_io.is_bytecode_file(path)
+    data = b"" if is_bytecode else ir_io.read_bytes(str(path))
+    if not is_bytecode and not data.strip():
+        raise HipgraftError("the file is empty", location=str(path))
+    repaired = _repaired(data, str(path))
+    diagnostics: list[Diagnostic] = []
+    try:
+        with diagnostics_to(context, diagnostics.append):
+            if repaired is None:
+                return source.parse_file(str(path), data, context)
+            return source.parse_chunk(repaired, 1, str(path), context)
+    except ir.MLIRError:
+        raise _first_error(diagnostics, path) from None
+
+
+def _repaired(data: bytes, name: str) -> str | None:
+    text, repairs = _IN_PLACE.subn(_AS_OPERATOR, ir_io.decode(data, name))
+    return text if repairs else None
+
+
+def _first_error(diagnostics: Sequence[Diagnostic], path: Path) -> HipgraftError:
+    for diagnostic in diagnostics:
+        if diagnostic.severity is Severity.ERROR:
+            location = diagnostic.location
+            if location.startswith(f"{MEMORY_NAME}:"):
+                location = f"{path}{location.removeprefix(MEMORY_NAME)}"
+            return HipgraftError(diagnostic.message, location=location or str(path))
+    return HipgraftError("invalid MLIR", location=str(path))

@@ -1,0 +1,1 @@
+"""Compilers that hipgraft is a part of."""

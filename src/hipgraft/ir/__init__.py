@@ -1,0 +1,1 @@
+"""The common layer over MLIR: bindings, types, builders, symbols, diagnostics."""

@@ -1,0 +1,85 @@
+"""The one place that imports the MLIR bindings: IREE's embedded ones.
+
+The bindings look up a dialect's Python module for every handle that crosses into Python and do not
+cache a miss, which costs tens of microseconds each time. Empty modules in `sys.modules`, added
+before the first lookup, turn the miss into a hit.
+"""
+
+import ctypes
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+__all__ = [
+    "arith_d",
+    "asm",
+    "compiler_library",
+    "func_d",
+    "gpu_d",
+    "ir",
+    "make_context",
+    "passmanager",
+    "rewrite",
+]
+
+_DIALECTS_WITHOUT_MODULE = (
+    "builtin",
+    "hipdnn",
+    "iree_codegen",
+    "iree_gpu",
+    "iree_linalg_ext",
+    "iree_tensor_ext",
+    "llvm",
+    "migraphx",
+    "ml_program",
+    "stablehlo",
+    "tm_tensor",
+    "torch",
+    "torch_c",
+)
+
+
+def _add_stub_modules() -> None:
+    from importlib.util import find_spec
+
+    for name in _DIALECTS_WITHOUT_MODULE:
+        path = f"iree.compiler.dialects.{name}"
+        if path not in sys.modules and find_spec(path) is None:
+            sys.modules[path] = ModuleType(path)
+
+
+_add_stub_modules()
+
+from iree.compiler import ir, passmanager, rewrite  # noqa: E402, TID251
+from iree.compiler.dialects import arith as arith_d  # noqa: E402, TID251
+from iree.compiler.dialects import func as func_d  # noqa: E402, TID251
+from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, TID251
+
+
+@cache
+def compiler_library() -> ctypes.PyDLL:
+    """Returns the library behind the bindings, for MLIR C functions that they do not wrap.
+
+    Its calls keep the interpreter's lock, as handlers of diagnostics in Python expect.
+    """
+    folder = Path(sys.modules["iree.compiler._mlir_libs"].__path__[0])
+    return ctypes.PyDLL(str(folder / "libIREECompiler.so"))
+
+
+def make_context() -> ir.Context:
+    """Returns a context in which every stage of a program parses.
+
+    Unregistered dialects are allowed because `hipdnn` is defined in Python; the pass runner
+    verifies its ops. Multithreading is off: Python verifiers under MLIR's threads deadlock.
+    """
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    context.enable_multithreading(False)
+    return context
+
+
+def asm(op: "ir.Operation | ir.OpView | ir.Module", *, debug_info: bool = False) -> str:
+    """Returns the textual form of `op` with all of its constants."""
+    operation = op.operation
+    return operation.get_asm(enable_debug_info=debug_info)

@@ -1,0 +1,62 @@
+"""Writes and parses bytecode in memory."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from ctypes import c_char_p, c_size_t, c_void_p, py_object
+from functools import cache
+from io import BytesIO
+from typing import Any, cast
+
+from hipgraft.ir.bindings import compiler_library, ir
+
+# Names of capsules; the capsules keep pointers to them.
+_CONTEXT = b"iree.compiler.ir.Context._CAPIPtr"
+_MODULE = b"iree.compiler.ir.Module._CAPIPtr"
+
+
+class _StringRef(ctypes.Structure):
+    _fields_ = (("data", c_void_p), ("length", c_size_t))
+
+
+def to_bytecode(op: ir.Operation | ir.OpView | ir.Module) -> bytes:
+    """Returns an op as bytecode."""
+    buffer = BytesIO()
+    op.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def parse_bytecode(data: bytes | memoryview, context: ir.Context) -> ir.Module:
+    """Parses bytecode at any address.
+
+    MLIR refuses bytecode whose address is less aligned than its resources (64 in PyTorch's
+    exports). The bindings take only `bytes`, which Python does not align; the C API takes an
+    address, here one that is aligned to a page.
+
+    Raises:
+        ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
+    """
+    library, python = compiler_library(), _capsules()
+    pointer = python.PyCapsule_GetPointer(context._CAPIPtr, _CONTEXT)
+    # The parsed module does not refer to the memory that it was parsed from.
+    with mmap.mmap(-1, max(len(data), 1)) as pages:
+        pages[: len(data)] = data
+        start = ctypes.c_char.from_buffer(pages)
+        parse = library.mlirModuleCreateParse
+        parse.restype, parse.argtypes = c_void_p, [c_void_p, _StringRef]
+        parsed = parse(pointer, _StringRef(ctypes.addressof(start), len(data)))
+        del start  # the pages cannot be closed before
+    if parsed is None:
+        raise ir.MLIRError("invalid bytecode")
+    return cast(ir.Module, ir.Module._CAPICreate(python.PyCapsule_New(parsed, _MODULE, None)))
+
+
+@cache
+def _capsules() -> Any:
+    python = ctypes.pythonapi
+    python.PyCapsule_GetPointer.restype = c_void_p
+    python.PyCapsule_GetPointer.argtypes = [py_object, c_char_p]
+    python.PyCapsule_New.restype = py_object
+    python.PyCapsule_New.argtypes = [c_void_p, c_char_p, c_void_p]
+    return python

@@ -1,0 +1,176 @@
+"""Modules in from files, text or bytecode, and out to files, whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.foreign_data import os_reason
+from hipgraft.ir.outputs import replacing
+
+STDIN_NAME = "<stdin>"
+RESOURCE_ALIGNMENT = 16
+"""Bytes. MLIR reads bytecode only where the memory that it is in has its resources' alignment, and
+no allocator promises more than this."""
+
+MOST_DIGITS = 1 << 21
+"""Hexadecimal digits of a resource in text that nobody asked for: a mebibyte."""
+
+# By op, the attribute that may hold elements.
+_CONSTANTS = {
+    "arith.constant": "value",
+    "memref.global": "initial_value",
+    "torch.operator": "torch.onnx.value",
+    "torch.vtensor.literal": "value",
+}
+_BYTECODE_MAGIC = b"ML\xefR"
+
+
+def is_bytecode_file(path: str | Path) -> bool:
+    """Returns whether a file begins like bytecode, which MLIR maps."""
+    try:
+        with Path(path).open("rb") as file:
+            return is_bytecode(file.read(len(_BYTECODE_MAGIC)))
+    except (OSError, ValueError):
+        return False
+
+
+def shown_path(path: str) -> str:
+    """Returns a path in quotes, escaped where it is no text."""
+    return f"'{path}'" if path.isprintable() else ascii(path)
+
+
+def read_bytes(path: str) -> bytes:
+    """Reads a file, or standard input for `-`.
+
+    Raises:
+        HipgraftError: it cannot be read.
+    """
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # a null byte in a path is a ValueError
+        reason = os_reason(error)
+        raise HipgraftError(f"cannot open input file {shown_path(path)}: {reason}") from None
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Returns whether data is MLIR bytecode rather than text."""
+    return data.startswith(_BYTECODE_MAGIC)
+
+
+def decode(data: bytes, name: str) -> str:
+    """Returns the text of a source.
+
+    Raises:
+        HipgraftError: it is not UTF-8; located at the first bad byte.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        location = f"{name}:{line}:{column}"
+        raise HipgraftError("invalid UTF-8 in MLIR text", location=location) from None
+
+
+def clone_module(module: ir.Module) -> ir.Module:
+    """Returns a copy in the same context."""
+    with module.context, module.operation.location:
+        copy = ir.Module.create()
+        for position in range(len(module.operation.attributes)):
+            named = module.operation.attributes[position]
+            copy.operation.attributes[named.name] = named.attr
+        for op in module.body.operations:
+            copy.body.append(op.operation.clone(ip=False))
+    return copy
+
+
+def walk(op: ir.Operation) -> Iterator[ir.Operation]:
+    """Yields `op` and all ops nested in it, outer ones first."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for nested in block.operations:
+                yield from walk(nested.operation)
+
+
+def function_blocks(module: ir.Module) -> list[ir.Block]:
+    """Returns the blocks of a module's functions, in order."""
+    return [
+        block
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+        for block in op.operation.regions[0].blocks
+    ]
+
+
+def write_output(path: str, data: bytes) -> None:
+    """Writes a file, or standard output for `-`; a file is replaced only as a whole."""
+    if path == "-":
+        with _output_errors():
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        return
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+@contextmanager
+def _output_errors() -> Generator[None, None, None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader has seen enough
+    except OSError as error:
+        raise HipgraftError(f"cannot write standard output: {error.strerror}") from None
+
+
+def write_module(
+    path: str, module: ir.Module, *, bytecode: bool = False, elide_above: int | None = None
+) -> None:
+    """Writes a module to a file, or to standard output for `-`.
+
+    Args:
+        path: of the file, which is replaced only as a whole.
+        module: any module.
+        bytecode: bytecode instead of text; it is never in memory as a whole.
+        elide_above: leave resources with more hexadecimal digits than this out of the text. None
+            writes all.
+
+    Raises:
+        HipgraftError: the file cannot be written.
+    """
+    if not bytecode:
+        text = module.operation.get_asm(large_resource_limit=elide_above)
+        write_output(path, (text + "\n").encode())
+    elif path == "-":
+        with _output_errors():
+            module.operation.write_bytecode(sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    else:
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            module.operation.write_bytecode(file)
+
+
+def largest_resource(module: ir.Module) -> int:
+    """Returns the bytes of the largest resource that a constant of the module refers to."""
+    return max((_resource_bytes(op) for op in walk(module.operation)), default=0)
+
+
+def _resource_bytes(op: ir.Operation) -> int:
+    name = _CONSTANTS.get(op.name)
+    if name is None or name not in op.attributes:
+        return 0
+    value = op.attributes[name]
+    # Only a resource is no list of elements.
+    if isinstance(value, ir.DenseElementsAttr) or not isinstance(value.type, ir.RankedTensorType):
+        return 0
+    kind = ir.RankedTensorType(value.type)
+    return byte_size(tuple(kind.shape), kind.element_type) or 0

@@ -1,0 +1,150 @@
+"""Output files: each is written as a whole or not at all; those of one run appear together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from hipgraft.ir.diagnostics import HipgraftError
+
+_NUMBERS = count()
+
+
+@dataclass(frozen=True)
+class _Replacement:
+    """A written file under its temporary name."""
+
+    name: str
+    temporary: Path
+    target: Path
+    saved: Path
+
+
+class Outputs:
+    """Written files under temporary names."""
+
+    def __init__(self) -> None:
+        self._files: list[_Replacement] = []
+
+    def add(self, file: _Replacement) -> None:
+        """Adds a file; it replaces an earlier one of the same name."""
+        for earlier in [one for one in self._files if one.target == file.target]:
+            earlier.temporary.unlink(missing_ok=True)
+            self._files.remove(earlier)
+        self._files.append(file)
+
+    def rename(self) -> None:
+        """Renames all files in order, or none."""
+        done: list[_Replacement] = []
+        try:
+            for one in self._files:
+                with output_errors(one.name):
+                    _save(one)
+                    done.append(one)
+                    one.temporary.replace(one.target)
+        except BaseException:
+            for one in reversed(done):
+                _restore(one)
+            raise
+
+    def abandon(self) -> None:
+        """Removes the files that are not renamed yet."""
+        for one in self._files:
+            one.temporary.unlink(missing_ok=True)
+            one.saved.unlink(missing_ok=True)
+        self._files.clear()
+
+
+# What `together` will rename; None outside of it.
+_PENDING: ContextVar[Outputs | None] = ContextVar("PENDING", default=None)
+
+
+@contextmanager
+def output_errors(path: str | Path) -> Generator[None, None, None]:
+    """Turns failures to write below `path` into user errors.
+
+    Raises:
+        HipgraftError: the output cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise HipgraftError(f"cannot open output file '{path}': {error.strerror}") from None
+    except ValueError as error:
+        # A path with a null byte is no `OSError`; other values are not the path's fault.
+        if "\0" not in str(path):
+            raise
+        raise HipgraftError(f"cannot open output file {str(path)!r}: {error}") from None
+
+
+@contextmanager
+def replacing(path: str) -> Generator[Path, None, None]:
+    """Yields a temporary path that is renamed to `path` if the body succeeds, else removed.
+
+    Inside `together` it is renamed at the end of that. A symbolic link is followed.
+
+    Raises:
+        HipgraftError: the output cannot be written.
+    """
+    with output_errors(path):
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            # A device or pipe cannot be replaced.
+            yield target
+            return
+        end = f"{os.getpid()}.{next(_NUMBERS)}.tmp"
+        temporary, saved = (target.with_name(f".{target.name}.{x}{end}") for x in ("", "old."))
+        replacement = _Replacement(path, temporary, target, saved)
+        pending = _PENDING.get()
+        try:
+            yield temporary
+            if pending is None:
+                temporary.replace(target)
+            else:
+                pending.add(replacement)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def together() -> Generator[Outputs, None, None]:
+    """Makes the outputs that the body writes appear together when it ends, or none of them.
+
+    They get their names in the order in which they were written: whatever names another file
+    is written after it. After `abandon` nothing that was written before appears.
+
+    Raises:
+        HipgraftError: an output cannot be written; the others are as they were before.
+    """
+    outer = _PENDING.get()
+    if outer is not None:
+        yield outer  # a part of what appears together
+        return
+    outputs = Outputs()
+    token = _PENDING.set(outputs)
+    try:
+        yield outputs
+        outputs.rename()
+    finally:
+        _PENDING.reset(token)
+        outputs.abandon()
+
+
+def _save(one: _Replacement) -> None:
+    # Some file systems have no links; there, only a crash in between cannot be undone.
+    with suppress(FileNotFoundError, PermissionError, NotImplementedError):
+        os.link(one.target, one.saved)
+
+
+def _restore(one: _Replacement) -> None:
+    with suppress(OSError):
+        if one.saved.exists():
+            one.saved.replace(one.target)
+        elif not one.temporary.exists():
+            one.target.unlink()

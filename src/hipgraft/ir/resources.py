@@ -1,0 +1,173 @@
+"""The raw bytes of a `memref.global`.
+
+The bindings give no access to a resource's blob, and NumPy's buffer protocol knows neither bf16
+nor fp8. A resource is read from the op's bytecode, which stores it as in memory. Its text would
+need several times its size.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import OpError
+from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.element_types import byte_size
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+_RESOURCE_SECTION = 5
+_ALIGNED = 0x80
+_LARGE = 1 << 20
+
+
+def global_bytes(op: ir.Operation) -> bytes:
+    """Returns the elements of a `memref.global` in row-major order, as in memory.
+
+    Raises:
+        OpError: the global has no initial value, or its resource is missing.
+    """
+    if "initial_value" not in op.attributes:
+        raise OpError("'memref.global' op has no value", op)
+    value = op.attributes["initial_value"]
+    if isinstance(value, ir.UnitAttr):
+        raise OpError("'memref.global' op has no value", op)
+    tensor = ir.RankedTensorType(value.type)
+    if is_resource(value):
+        return _checked_size(_stored_bytes(op), tensor, op)
+    return _dense_array(value, tensor).tobytes()
+
+
+def is_resource(value: ir.Attribute) -> bool:
+    """Returns whether elements are in a resource, which only its printed form shows."""
+    return not isinstance(value, ir.DenseElementsAttr)
+
+
+def _dense_array(value: ir.Attribute, tensor: ir.RankedTensorType) -> Array:
+    dtype = numpy_dtype(tensor.element_type)
+    dense = ir.DenseElementsAttr(value)
+    if dense.is_splat:
+        splat = dense.get_splat_value()
+        is_float = isinstance(splat, ir.FloatAttr)
+        number = splat.value if is_float else ir.IntegerAttr(splat).value
+        return np.full(tensor.shape, number).astype(dtype)
+    try:
+        return np.array(dense).astype(dtype)
+    except (ValueError, TypeError):  # bf16 and fp8 have no code in the buffer protocol
+        return _parsed_array(str(value), dtype)
+
+
+def _parsed_array(text: str, dtype: np.dtype[Any]) -> Array:
+    """Reads `dense<...>` as printed: hexadecimal bytes if large, else decimal numbers."""
+    literal = text[len("dense<") : text.rindex("> : tensor<")]
+    if literal.startswith('"0x'):
+        return np.frombuffer(bytes.fromhex(literal[3:-1]), dtype)
+    numbers = re.findall(r"0x[0-9A-F]+|[-+.\w]+", literal)
+    return np.concatenate([_parsed_number(number, dtype) for number in numbers])
+
+
+def _parsed_number(text: str, dtype: np.dtype[Any]) -> Array:
+    if text.startswith("0x"):  # infinities and NaNs are printed as their bits
+        return np.array([int(text, 16)], f"uint{8 * dtype.itemsize}").view(dtype)
+    return np.array([float(text)]).astype(dtype)
+
+
+def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) -> bytes:
+    expected = byte_size(tensor.shape, tensor.element_type)
+    if len(blob) != expected:
+        raise OpError(
+            f"'memref.global' op has a resource of {len(blob)} bytes, expected {expected}", op
+        )
+    return blob
+
+
+def resource_bytes(op: ir.Operation) -> bytes | None:
+    """Returns what the only resource of an op's attributes holds; None if it is not there."""
+    pieces = _Pieces()
+    op.write_bytecode(pieces)
+    return pieces.large or _first_resource(bytes(pieces.rest))
+
+
+def _stored_bytes(op: ir.Operation) -> bytes:
+    blob = resource_bytes(op)
+    if blob is None:
+        raise OpError("'memref.global' op refers to a resource that the module does not hold", op)
+    return blob
+
+
+@dataclass
+class _Pieces:
+    """A file that takes bytecode as MLIR writes it, a resource in one piece.
+
+    Attributes:
+        large: the resource, if it is so large that nothing else of an op can be; not copied.
+        rest: everything else.
+    """
+
+    large: bytes = b""
+    rest: bytearray = field(default_factory=bytearray)
+
+    def write(self, data: bytes) -> None:
+        """Takes a piece."""
+        if len(data) < _LARGE:
+            self.rest += data
+        else:
+            self.large = data
+
+
+@dataclass
+class _Reader:
+    """Reads MLIR bytecode; source: MLIR's "Bytecode Format" page."""
+
+    data: bytes
+    position: int = 0
+
+    def byte(self) -> int:
+        self.position += 1
+        return self.data[self.position - 1]
+
+    def varint(self) -> int:
+        """A little-endian integer; trailing zeros of the first byte count further bytes."""
+        first = self.data[self.position]
+        if first == 0:
+            value = int.from_bytes(self.take_at(1, 8), "little")
+            self.position += 9
+            return value
+        length = (first & -first).bit_length()
+        value = int.from_bytes(self.take_at(0, length), "little") >> length
+        self.position += length
+        return value
+
+    def align(self, alignment: int) -> None:
+        self.position += -self.position % alignment
+
+    def take_at(self, skip: int, length: int) -> bytes:
+        start = self.position + skip
+        return self.data[start : start + length]
+
+
+def _first_resource(bytecode: bytes) -> bytes | None:
+    """Returns the blob of the only resource of an op's bytecode; None if it has no data."""
+    reader = _Reader(bytecode, position=4)
+    reader.varint()  # version
+    reader.position = bytecode.index(b"\0", reader.position) + 1  # producer
+    while reader.position < len(bytecode):
+        kind = reader.byte()
+        length = reader.varint()
+        if kind & _ALIGNED:
+            reader.align(reader.varint())
+        if kind & ~_ALIGNED == _RESOURCE_SECTION and length:
+            return _blob(reader)
+        reader.position += length
+    return None
+
+
+def _blob(reader: _Reader) -> bytes:
+    alignment = reader.varint()
+    size = reader.varint()
+    reader.align(alignment)
+    return reader.take_at(0, size)

@@ -1,0 +1,32 @@
+"""Names for symbols and containers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from hipgraft.ir.bindings import ir
+
+_NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_.$]")
+
+
+def symbol_of(op: ir.Operation | ir.OpView) -> str:
+    """Returns the name of an op that is a symbol."""
+    return ir.StringAttr(op.attributes["sym_name"]).value
+
+
+def unique_name(name: str, taken: Collection[str]) -> str:
+    """Returns `name`, with a number behind it if it is taken."""
+    if name not in taken:
+        return name
+    number = 1
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def symbol_name(text: str, taken: Collection[str]) -> str:
+    """Returns a free symbol like `text` that prints without quotes and suits file names."""
+    plain = _NOT_IN_SYMBOLS.sub("_", text)
+    start = plain if plain[:1].isalpha() or plain[:1] == "_" else f"_{plain}"
+    return unique_name(start, taken)

@@ -1,0 +1,1 @@
+"""Passes: their base, options, registry, pipelines, and the runner."""

@@ -1,0 +1,141 @@
+"""Finds passes and named pipelines by name, without importing them.
+
+The name of a pass is its file's: `hipdnn-outline` is `passes/hipdnn_outline.py`. A file whose
+name starts with an underscore holds helpers. Other packages add passes through the entry point
+group `hipgraft.passes`: the entry's name is the pass's name, its value `module:Class`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.passmanager.base import Pass
+
+ENTRY_POINT_GROUP = "hipgraft.passes"
+
+PipelineElement = Pass | str
+"""An element of a pipeline: a pass, or the text of native passes."""
+
+_FOLDERS = {"passes": "pass", "passes/testing": "pass", "pipelines": "pipeline"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A pass or pipeline that exists, not yet imported.
+
+    Attributes:
+        name: command-line name.
+        kind: `pass` or `pipeline`.
+        module: what to import.
+        attribute: the class's name in the module; empty when the module is to be searched.
+        origin: who provides it, for messages.
+        testing: whether it is there for tests only.
+    """
+
+    name: str
+    kind: str
+    module: str
+    attribute: str = ""
+    origin: str = "hipgraft"
+    testing: bool = False
+
+
+@dataclass(frozen=True)
+class NamedPipeline:
+    """A pipeline with a name and options.
+
+    Attributes:
+        name: command-line name.
+        config: the frozen dataclass of its options.
+        build: makes the elements from a configuration.
+        doc: the builder's docstring.
+    """
+
+    name: str
+    config: type[Any]
+    build: Callable[[Any], Sequence[PipelineElement]]
+    doc: str
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Returns all passes and pipelines by name, sorted; imports none of them.
+
+    Raises:
+        HipgraftError: two have the same name.
+    """
+    found: dict[str, Entry] = {}
+    for entry in (*_own_entries(), *_plugin_entries()):
+        other = found.setdefault(entry.name, entry)
+        if other is not entry:
+            raise HipgraftError(
+                f"'{entry.name}' is defined twice: by {_provider(other)} and by {_provider(entry)}"
+            )
+    return dict(sorted(found.items()))
+
+
+def pass_class(name: str) -> type[Pass]:
+    """Imports the pass `name`."""
+    entry = entries()[name]
+    module = import_module(entry.module)
+    if entry.attribute:
+        return getattr(module, entry.attribute)
+    for value in vars(module).values():
+        if _is_pass_of(value, entry):
+            return value
+    raise HipgraftError(f"{_provider(entry)} defines no pass named '{name}'")
+
+
+def make_pass(name: str, **options: object) -> Pass:
+    """Returns the pass `name` with options by the names of its fields."""
+    make: Callable[..., Pass] = pass_class(name)
+    return make(**options)
+
+
+def named_pipeline(name: str) -> NamedPipeline:
+    """Imports the pipeline `name`."""
+    entry = entries()[name]
+    module = import_module(entry.module)
+    build = getattr(module, f"build_{name.replace('-', '_')}_pipeline", None)
+    if build is None or getattr(module, "PIPELINE_NAME", None) != name:
+        raise HipgraftError(f"{_provider(entry)} defines no pipeline named '{name}'")
+    config = next(kind for key, kind in get_type_hints(build).items() if key != "return")
+    return NamedPipeline(name, config, build, inspect.getdoc(build) or "")
+
+
+def _is_pass_of(value: Any, entry: Entry) -> bool:
+    return (
+        isinstance(value, type)
+        and issubclass(value, Pass)
+        and dataclasses.is_dataclass(value)
+        and value.__module__ == entry.module
+        and getattr(value, "name", None) == entry.name
+    )
+
+
+def _own_entries() -> Iterator[Entry]:
+    root = Path(__file__).parent.parent
+    for folder, kind in _FOLDERS.items():
+        for path in sorted((root / folder).glob("[!_]*.py")):
+            module = f"hipgraft.{folder.replace('/', '.')}.{path.stem}"
+            name = path.stem.replace("_", "-")
+            yield Entry(name, kind, module, testing=folder.endswith("testing"))
+
+
+def _plugin_entries() -> Iterator[Entry]:
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        origin = point.dist.name if point.dist is not None else "a plug-in"
+        yield Entry(point.name, "pass", point.module, point.attr, origin)
+
+
+def _provider(entry: Entry) -> str:
+    return f"{entry.origin} ({entry.module})"

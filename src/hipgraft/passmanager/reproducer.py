@@ -1,0 +1,85 @@
+"""Reproducers: a module and, in its first line, the command that shows a failure again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, diagnostics_to
+from hipgraft.ir.io import MOST_DIGITS
+from hipgraft.ir.outputs import output_errors
+from hipgraft.passmanager.pipeline import NativeStep, Step, native_manager, to_text
+
+_RUN_LINE = re.compile(r"^// RUN: (?P<command>.*--pass-pipeline=.*)$", re.MULTILINE)
+# The form in which MLIR's own tools leave their pipeline at a module's end.
+_NATIVE_PIPELINE = re.compile(r'mlir_reproducer:\s*\{[^}]*?pipeline:\s*"(?P<pipeline>[^"]*)"')
+
+
+def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
+    """Writes `op` and the command that runs `steps` on it."""
+    command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(to_text(steps))}\n"
+    # Elements are left out: weights may have any size, and failures rarely depend on them.
+    text = op.get_asm(enable_debug_info=True, large_resource_limit=MOST_DIGITS)
+    with output_errors(path):
+        path.write_text(command + text, encoding="utf-8")
+
+
+def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Path:
+    """Writes the reproducer of a failure, and returns its path.
+
+    Args:
+        path: where; None makes a temporary file.
+        before: the module as it was before `steps`; it may be changed.
+        steps: one of our passes, or a group of native ones of which one failed.
+    """
+    op, step = _narrow(before, steps)
+    if path is None:
+        handle, name = tempfile.mkstemp(prefix=f"hipgraft-{step.name}-", suffix=".mlir")
+        os.close(handle)
+        path = Path(name)
+    write(path, op, [step])
+    return path
+
+
+def read_pipeline(text: str) -> str:
+    """Returns the pipeline that a reproducer, ours or MLIR's, says it needs.
+
+    Raises:
+        HipgraftError: the text is no reproducer.
+    """
+    if match := _RUN_LINE.search(text):
+        try:
+            words = shlex.split(match["command"])
+        except ValueError as error:
+            message = f"cannot read the reproducer's '// RUN:' line: {str(error).lower()}"
+            raise HipgraftError(message) from None
+        option = next((word for word in words if word.startswith("--pass-pipeline=")), "=")
+        return option.partition("=")[2]
+    if match := _NATIVE_PIPELINE.search(text):
+        return match["pipeline"]
+    raise HipgraftError("no reproducer: expected a '// RUN:' line with '--pass-pipeline='")
+
+
+def _narrow(before: ir.Operation, steps: Sequence[Step]) -> tuple[ir.Operation, Step]:
+    """Runs native passes one by one to find the one that fails, and the module before it."""
+    # The user has seen the diagnostics of the failure.
+    with diagnostics_to(before.context, lambda _: None):
+        for step in steps[:-1]:
+            attempt = before.clone(ip=False)
+            if not isinstance(step, NativeStep) or not _succeeds(step, attempt):
+                return before, step
+            before = attempt
+    return before, steps[-1]
+
+
+def _succeeds(step: NativeStep, op: ir.Operation) -> bool:
+    try:
+        native_manager([step], op.context).run(op)
+    except ir.MLIRError:
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""Stages: the forms that a program takes on its way, and what makes each from the one before."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, location_text
+from hipgraft.ir.nested_modules import modules_in, symbols_of
+from hipgraft.passmanager.contracts import CONTRACTS, Contract
+from hipgraft.passmanager.registry import PipelineElement
+
+Phase = Callable[[Any], Sequence[PipelineElement]]
+"""Returns the passes of a phase for the options of a pipeline."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What tells the stage of a module.
+
+    Attributes:
+        ops: names of its ops; a `torch.operator` has the name of the operator that it stands for.
+        signatures: types of its functions, as text.
+        notes: names of the attributes of the module and of modules in it.
+    """
+
+    ops: frozenset[str]
+    signatures: tuple[str, ...]
+    notes: frozenset[str]
+
+    @classmethod
+    def of(cls, module: ir.Module) -> Contents:
+        """Reads a module, its functions, and those of modules in it."""
+        functions: list[str] = []
+        names: set[str] = set()
+        notes: set[str] = set()
+        for inner in modules_in(module.operation):
+            notes.update(inner.attributes)
+            for symbol in symbols_of(inner):
+                names.update(map(_full_name, _with_body(symbol)))
+                if symbol.name == "func.func":
+                    functions.append(str(symbol.attributes["function_type"]))
+        return cls(frozenset(names), tuple(functions), frozenset(notes))
+
+    def has(self, *prefixes: str) -> bool:
+        """Returns whether the name of some op starts with one of these."""
+        return any(name.startswith(prefixes) for name in self.ops)
+
+    def takes(self, text: str) -> bool:
+        """Returns whether some function takes or returns a type whose text has `text` in it."""
+        return any(text in signature for signature in self.signatures)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A form of a program that prints, parses and can be resumed.
+
+    Attributes:
+        name: as on command lines and in contracts.
+        recognizes: whether a module that is at no later stage is at this one.
+        phases: by the name of the stage before it, the phase that makes this one. A phase by its
+            own name brings a module that only looks like this stage to it.
+    """
+
+    name: str
+    recognizes: Callable[[Contents], bool]
+    phases: Mapping[str, Phase] = field(default_factory=dict[str, Phase])
+
+    @property
+    def contract(self) -> Contract | None:
+        """What a module at this stage may hold, if that is defined."""
+        return CONTRACTS.get(self.name)
+
+
+def stage_of(module: ir.Module, stages: Sequence[Stage]) -> str:
+    """Returns the name of the last of `stages` that recognizes a module.
+
+    Raises:
+        HipgraftError: the module has no function.
+    """
+    contents = Contents.of(module)
+    if "func.func" not in contents.ops:
+        where = location_text(module.operation.location)
+        raise HipgraftError("the module has no function", location=where)
+    return next(stage.name for stage in reversed(stages) if stage.recognizes(contents))
+
+
+def route(stages: Sequence[Stage], current: str, last: str) -> list[tuple[Stage, Phase]]:
+    """Returns the phases that bring a program from one stage to another, fewest first.
+
+    Each is given with the stage that it makes. There are none if the program is at or past `last`.
+    """
+    by_name = {stage.name: stage for stage in stages}
+    own = by_name[current].phases.get(current)
+    found: dict[str, list[tuple[Stage, Phase]]] = {
+        current: [] if own is None else [(by_name[current], own)]
+    }
+    queue = deque([current])
+    while queue and last not in found:
+        name = queue.popleft()
+        for stage in stages:
+            if name in stage.phases and stage.name not in found:
+                found[stage.name] = [*found[name], (stage, stage.phases[name])]
+                queue.append(stage.name)
+    return found.get(last, [])
+
+
+def _with_body(symbol: ir.Operation) -> Iterator[ir.Operation]:
+    yield symbol
+    for region in symbol.regions:
+        for block in region.blocks:
+            yield from (op.operation for op in block.operations)
+
+
+def _full_name(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes["name"]).value if op.name == "torch.operator" else op.name

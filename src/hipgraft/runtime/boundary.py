@@ -1,0 +1,241 @@
+"""Arrays that go into programs and come out of them: NumPy's, DLPack's, and those on a device."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.dtypes import element_type_name, numpy_dtype
+from hipgraft.runtime import dlpack
+from hipgraft.runtime.devices.host_memory import host_array
+from hipgraft.runtime.devices.protocols import Device
+from hipgraft.runtime.recording import Tensor
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+@dataclass(eq=False)
+class DeviceArray:
+    """An array in a device's memory.
+
+    Attributes:
+        device: where it is.
+        address: of the memory.
+        tensor: its shape, element type and layout.
+        owner: kept as long as the array: whose memory it is.
+    """
+
+    device: Device
+    address: int
+    tensor: Tensor
+    owner: Any = None
+    _release: Any = field(default=None, repr=False)
+
+    @classmethod
+    def allocate(cls, device: Device, tensor: Tensor) -> Self:
+        """Makes an array that frees its memory when it is closed or dropped."""
+        # A device need not support empty allocations.
+        address = device.allocate(max(tensor.nbytes, 1))
+        array = cls(device, address, tensor)
+        array._release = weakref.finalize(array, device.free, address)
+        array._release.atexit = False
+        return array
+
+    @classmethod
+    def upload(cls, device: Device, values: Any, tensor: Tensor | None = None) -> Self:
+        """Copies an array, NumPy's or any with DLPack in host memory, to the device.
+
+        Args:
+            device: where to.
+            values: the array.
+            tensor: how it is to lie there; packed by default.
+        """
+        host = _as_array(values) if isinstance(values, np.ndarray) else dlpack.read_host(values)
+        kind = tensor or Tensor("", host.shape, element_type_name(host.dtype))
+        array = cls.allocate(device, kind)
+        device.copy_to_device(array.address, raw(host, kind))
+        device.synchronize()
+        return array
+
+    def numpy(self) -> Array:
+        """Copies the array to the host."""
+        array = empty(self.tensor)
+        download(self.device, self.address, self.tensor, array)
+        return array
+
+    def close(self) -> None:
+        """Frees the memory, if it is the array's own."""
+        if self._release is not None:
+            self._release()
+
+    def __dlpack__(self, **_: Any) -> Any:
+        self.device.synchronize()
+        width = numpy_dtype(self.tensor.element_type).itemsize
+        first = self.address + width * self.tensor.offset
+        return dlpack.export(self, first, self.tensor, self.__dlpack_device__())
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return getattr(self.device, "dlpack_device", (dlpack.CPU, 0))
+
+
+def imported(values: Sequence[Any], device: Device, what: str) -> list[Array | DeviceArray]:
+    """Returns arrays on the host or on `device` for what a program is given.
+
+    Args:
+        values: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
+        device: where the program runs.
+        what: `input` or `output`, for messages.
+
+    Raises:
+        HipgraftError: one is no array, or on another device.
+    """
+    return [_imported(value, device, f"{what} #{index}") for index, value in enumerate(values)]
+
+
+def shape_of(array: Array | DeviceArray) -> tuple[int, ...]:
+    """Returns the extents of an array on the host or on a device."""
+    return array.tensor.shape if isinstance(array, DeviceArray) else array.shape
+
+
+def match(
+    values: Sequence[Any], tensors: Sequence[Tensor], device: Device, what: str
+) -> list[Array | DeviceArray]:
+    """Returns an array for each tensor, on the host or on `device`.
+
+    Args:
+        values: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
+        tensors: what is expected.
+        device: where the program runs.
+        what: `input` or `output`, for messages.
+
+    Raises:
+        HipgraftError: one is missing, of another shape or element type, on another device, or
+            not row-major on the device.
+    """
+    if len(values) != len(tensors):
+        raise HipgraftError(f"the program has {len(tensors)} {what}s, but {len(values)} were given")
+    return [
+        _matched(value, tensor, device, f"{what} #{position}")
+        for position, (value, tensor) in enumerate(zip(values, tensors, strict=True))
+    ]
+
+
+def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | DeviceArray:
+    array = _imported(value, device, what)
+    shape = shape_of(array)
+    dtype = (
+        numpy_dtype(array.tensor.element_type) if isinstance(array, DeviceArray) else array.dtype
+    )
+    expected = numpy_dtype(tensor.element_type)
+    if shape != tensor.shape or not _holds(dtype, tensor.element_type):
+        raise HipgraftError(
+            f"{what} has shape {list(shape)} and dtype {dtype}; "
+            f"expected {list(tensor.shape)} and {expected}"
+        )
+    if isinstance(array, DeviceArray) and not _lies_alike(array.tensor, tensor):
+        raise HipgraftError(
+            f"{what} has strides {list(array.tensor.dense_strides)} on the device; "
+            f"expected {list(tensor.dense_strides)}"
+        )
+    return array
+
+
+def _holds(dtype: np.dtype[Any], element_type: str) -> bool:
+    """Whether an array's elements have the bits of a tensor's: signless integers have any sign."""
+    expected = numpy_dtype(element_type)
+    is_signless = element_type.startswith("i") and dtype.kind == "u"
+    return dtype == expected or (is_signless and dtype.itemsize == expected.itemsize)
+
+
+def _lies_alike(one: Tensor, other: Tensor) -> bool:
+    """Whether elements lie at the same places; extents of 1 have no stride."""
+    pairs = zip(one.shape, one.dense_strides, other.dense_strides, strict=True)
+    return one.offset == other.offset and all(n == 1 or s == t for n, s, t in pairs)
+
+
+def _imported(value: Any, device: Device, what: str) -> Array | DeviceArray:
+    if isinstance(value, np.ndarray | np.generic):
+        return _as_array(value)
+    if isinstance(value, DeviceArray):
+        if value.device is not device:
+            raise HipgraftError(f"{what} is on another device than the program")
+        return value
+    if not hasattr(value, "__dlpack__"):
+        raise HipgraftError(f"{what} is a '{type(value).__name__}'; expected an array")
+    place = value.__dlpack_device__()
+    if place[0] == dlpack.CPU:
+        return dlpack.read_host(value)
+    if tuple(place) != getattr(device, "dlpack_device", None):
+        raise HipgraftError(f"{what} is on another device than the program")
+    foreign = dlpack.read(value)
+    kind = element_type_name(foreign.dtype)
+    strides = None if foreign.is_row_major else foreign.strides
+    tensor = Tensor("", foreign.shape, kind, strides)
+    return DeviceArray(device, foreign.address, tensor, owner=foreign)
+
+
+def _as_array(value: Any) -> Array:
+    return np.asarray(value)
+
+
+def check_writable(outputs: Sequence[Array | DeviceArray]) -> None:
+    """Checks that results can be written to host arrays as they lie.
+
+    Raises:
+        HipgraftError: one is read-only or not row-major.
+    """
+    for position, output in enumerate(outputs):
+        if isinstance(output, DeviceArray):
+            continue
+        if not output.flags.writeable:
+            raise HipgraftError(f"output #{position} is read-only")
+        if not output.flags.c_contiguous:
+            raise HipgraftError(
+                f"output #{position} has strides {list(output.strides)} in bytes; "
+                "expected row-major"
+            )
+
+
+def empty(tensor: Tensor) -> Array:
+    """Returns a new host array.
+
+    Raises:
+        HipgraftError: there is not as much memory.
+    """
+    return host_array(tensor.shape, numpy_dtype(tensor.element_type))
+
+
+def raw(array: Array, tensor: Tensor) -> memoryview:
+    """Returns the bytes of an array as they lie in memory."""
+    if tensor.is_packed:
+        return _bytes(np.ascontiguousarray(array))
+    memory, window = _staged(tensor)
+    window[...] = array
+    return _bytes(memory)
+
+
+def download(device: Device, address: int, tensor: Tensor, array: Array) -> None:
+    """Copies a tensor from a device into a row-major array."""
+    if tensor.is_packed:
+        device.copy_to_host(_bytes(array), address)
+        return
+    memory, window = _staged(tensor)
+    device.copy_to_host(_bytes(memory), address)
+    array[...] = window
+
+
+def _staged(tensor: Tensor) -> tuple[Array, Array]:
+    """Host memory as a tensor spans it, and its elements in that."""
+    dtype = numpy_dtype(tensor.element_type)
+    memory = np.zeros(tensor.nbytes // dtype.itemsize, dtype)
+    steps = [step * dtype.itemsize for step in tensor.dense_strides]
+    return memory, np.ndarray(tensor.shape, dtype, memory, tensor.offset * dtype.itemsize, steps)
+
+
+def _bytes(array: Array) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data

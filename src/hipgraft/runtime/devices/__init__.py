@@ -1,0 +1,5 @@
+"""Devices behind one protocol, opened by name."""
+
+from hipgraft.runtime.devices.registry import open_device
+
+__all__ = ["open_device"]

@@ -1,0 +1,139 @@
+"""Memory of the host, handed out as a device's."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hipgraft.ir.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_ALIGNMENT = 256
+
+
+def host_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Returns a new array; what is in it is anything.
+
+    Raises:
+        HipgraftError: there is not as much memory. Where memory is promised before it is there,
+            the machine's size counts.
+    """
+    nbytes = dtype.itemsize * math.prod(shape)
+    if nbytes > _physical_memory():
+        raise HipgraftError(f"{nbytes} bytes are more memory than there is")
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError):
+        raise HipgraftError(f"cannot allocate {nbytes} bytes") from None
+
+
+@cache
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return sys.maxsize
+
+
+class HostMemory:
+    """The part of a device that allocates, copies and fills."""
+
+    def __init__(self) -> None:
+        self._allocations: dict[int, np.ndarray[Any, Any]] = {}
+
+    def allocate(self, nbytes: int) -> int:
+        """Returns the address of new memory, aligned to 256 bytes.
+
+        Raises:
+            HipgraftError: there is not as much.
+        """
+        raw = host_array((nbytes + _ALIGNMENT,), np.dtype(np.uint8))
+        start = -raw.ctypes.data % _ALIGNMENT
+        address = int(raw.ctypes.data) + start
+        self._allocations[address] = raw[start : start + nbytes]
+        return address
+
+    def free(self, address: int) -> None:
+        """Frees what `allocate` returned."""
+        del self._allocations[address]
+
+    def copy_to_device(self, address: int, buffer: Buffer) -> None:
+        """Copies host memory to `address`."""
+        data = np.frombuffer(memoryview(buffer), np.uint8)
+        self.memory(address, data.nbytes)[:] = data
+
+    def copy_to_host(self, buffer: Buffer, address: int) -> None:
+        """Copies from `address` into writable host memory."""
+        target = np.frombuffer(memoryview(buffer), np.uint8)
+        target[:] = self.memory(address, target.nbytes)
+
+    def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
+        """Repeats `pattern` over `nbytes`, a multiple of its length."""
+        times = nbytes // len(pattern)
+        self.memory(address, nbytes)[:] = np.tile(np.frombuffer(pattern, np.uint8), times)
+
+    def synchronize(self) -> None:
+        """Does nothing: every call has finished when it returns."""
+
+    def close(self) -> None:
+        """Releases all memory."""
+        self._allocations.clear()
+
+    def memory(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """Returns the bytes from `address` on.
+
+        Raises:
+            HipgraftError: they are not all in one allocation.
+        """
+        base = self.base_of(address)
+        memory = self._allocations[base][address - base :][:nbytes]
+        if memory.nbytes != nbytes:
+            raise HipgraftError(f"access of {nbytes} bytes at 0x{address:x} leaves its allocation")
+        return memory
+
+    def base_of(self, address: int) -> int:
+        """Returns where the allocation starts that `address` is in.
+
+        Raises:
+            HipgraftError: it is in none.
+        """
+        if address in self._allocations:
+            return address
+        for base, memory in self._allocations.items():
+            if base <= address < base + memory.nbytes:
+                return base
+        raise HipgraftError(f"address 0x{address:x} is outside every allocation")
+
+
+class NullDevice(HostMemory):
+    """Host memory, and launches that do nothing."""
+
+    def __init__(self, architecture: str):
+        super().__init__()
+        self.architecture = architecture
+
+    def load_code_object(self, data: bytes) -> bytes:
+        """Returns the code object itself."""
+        return data
+
+    def get_kernel(self, code_object: bytes, name: str) -> str:
+        """Returns the name."""
+        return name
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        dynamic_shared_bytes: int,
+        kernarg: bytes,
+    ) -> None:
+        """Does nothing."""

@@ -1,0 +1,192 @@
+"""What a host program runs on: the protocol of devices, and what some can do besides.
+
+Addresses are integers, sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from hipgraft.ir.dtypes import numpy_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+@runtime_checkable
+class Device(Protocol):
+    """A device that runs code objects. Addresses are integers, sizes are in bytes.
+
+    Operations run in the order of the calls; `synchronize` waits for all of them.
+    """
+
+    architecture: str
+
+    def allocate(self, nbytes: int) -> int:
+        """Returns the address of new memory, aligned to 256 bytes."""
+        ...
+
+    def free(self, address: int) -> None:
+        """Frees what `allocate` returned."""
+        ...
+
+    def copy_to_device(self, address: int, buffer: Buffer) -> None:
+        """Copies host memory to `address`."""
+        ...
+
+    def copy_to_host(self, buffer: Buffer, address: int) -> None:
+        """Copies from `address` into writable host memory."""
+        ...
+
+    def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
+        """Repeats `pattern` over `nbytes`, a multiple of its length."""
+        ...
+
+    def load_code_object(self, data: bytes) -> Any:
+        """Loads an executable for this device and returns a handle."""
+        ...
+
+    def get_kernel(self, code_object: Any, name: str) -> Any:
+        """Returns a handle of a kernel of a loaded code object."""
+        ...
+
+    def launch(
+        self,
+        kernel: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        dynamic_shared_bytes: int,
+        kernarg: bytes,
+    ) -> None:
+        """Launches `grid` workgroups of `block` work items with a packed argument segment."""
+        ...
+
+    def synchronize(self) -> None:
+        """Waits for everything launched."""
+        ...
+
+    def close(self) -> None:
+        """Releases the device."""
+        ...
+
+
+@dataclass(frozen=True)
+class TypedMemory:
+    """A packed tensor in device memory; its element type as MLIR spells it."""
+
+    address: int
+    shape: tuple[int, ...]
+    element_type: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor."""
+        return numpy_dtype(self.element_type).itemsize * math.prod(self.shape)
+
+
+@runtime_checkable
+class GraphDevice(Protocol):
+    """A device that runs whole compiled graphs instead of code objects."""
+
+    def load_module(self, data: bytes) -> Any:
+        """Loads a compiled module and returns a handle of its `main`."""
+        ...
+
+    def call(
+        self, module: Any, inputs: Sequence[TypedMemory], outputs: Sequence[TypedMemory]
+    ) -> None:
+        """Calls `main` on packed tensors in device memory."""
+        ...
+
+
+@runtime_checkable
+class CopyingDevice(Protocol):
+    """A device that copies within its memory."""
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copies between addresses of the device."""
+        ...
+
+
+@runtime_checkable
+class CapturingDevice(Protocol):
+    """A device that records its calls as a graph, which it starts at once."""
+
+    def begin_capture(self) -> None:
+        """Makes launches, fills and copies on the device be recorded instead of run."""
+        ...
+
+    def end_capture(self) -> Any:
+        """Ends it and returns what was recorded; the device runs again."""
+        ...
+
+    def replay(self, graph: Any) -> None:
+        """Runs what was recorded."""
+        ...
+
+    def free_graph(self, graph: Any) -> None:
+        """Frees what `end_capture` returned."""
+        ...
+
+
+@runtime_checkable
+class EventDevice(Protocol):
+    """A device that tells the time between points among its calls.
+
+    Attributes:
+        has_events_in_graphs: whether events can be recorded while a graph is captured.
+    """
+
+    has_events_in_graphs: bool
+
+    def create_event(self) -> Any:
+        """Returns a new event."""
+        ...
+
+    def record_event(self, event: Any) -> None:
+        """Puts an event behind the calls so far."""
+        ...
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """Returns the microseconds between two events, both of which were reached."""
+        ...
+
+    def free_event(self, event: Any) -> None:
+        """Frees what `create_event` returned."""
+        ...
+
+
+@runtime_checkable
+class PreparingDevice(Protocol):
+    """A device that spares repeated launches the conversion of their arguments."""
+
+    def prepare_launch(
+        self,
+        kernel: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        dynamic_shared_bytes: int,
+        kernarg: bytes,
+    ) -> Callable[[], None]:
+        """Returns what makes the launch each time it is called."""
+        ...
+
+
+def copy_on_device(device: Device, target: int, source: int, nbytes: int) -> None:
+    """Copies within a device's memory, through the host if it must be."""
+    if isinstance(device, CopyingDevice):
+        return device.copy(target, source, nbytes)
+    staging = bytearray(nbytes)
+    device.synchronize()
+    device.copy_to_host(staging, source)
+    device.copy_to_device(target, staging)
+
+
+def unload(device: Device, code_object: Any) -> None:
+    """Unloads a code object, on a device that does not keep all until it is closed."""
+    unload_code_object = getattr(device, "unload_code_object", None)
+    if unload_code_object is not None:
+        unload_code_object(code_object)

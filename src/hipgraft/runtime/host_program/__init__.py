@@ -1,0 +1,1 @@
+"""Host programs of MLIR: interpreted, recorded, and read for what they need."""

@@ -1,0 +1,27 @@
+"""Host programs in bundles: MLIR bytecode."""
+
+from __future__ import annotations
+
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.bytecode import parse_bytecode, to_bytecode
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.host_program.form import PARAMETERS
+
+
+def host_bytes(module: ir.Module) -> bytes:
+    """Returns a host program with its constants.
+
+    Raises:
+        HipgraftError: its constants are in a file of their own.
+    """
+    if PARAMETERS in module.operation.attributes:
+        raise HipgraftError(
+            "a bundle of dynamic shapes holds its constants, which are in a parameter file; "
+            "compile the program with --constants=globals"
+        )
+    return to_bytecode(module)
+
+
+def parse_host(data: bytes | memoryview) -> ir.Module:
+    """Parses what `host_bytes` returned, in a context of its own."""
+    return parse_bytecode(data, make_context())

@@ -1,0 +1,134 @@
+"""Shapes of a host function's arguments, where they depend on those of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hipgraft.codegen.iree.static_values import StaticValues
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError, OpError
+from hipgraft.ir.entry_points import (
+    EXTENTS,
+    extents_of,
+    find_functions,
+    noted_ranges,
+    noted_symbols,
+    variant_name,
+)
+from hipgraft.runtime.host_program.form import constants_of
+from hipgraft.runtime.host_program.memref import tensor_of
+from hipgraft.runtime.recording import Tensor
+
+Shape = tuple[int, ...]
+
+
+def is_dynamic(function: ir.Operation) -> bool:
+    """Whether the shapes of a function's results depend on those of its inputs."""
+    return EXTENTS in function.attributes
+
+
+def input_tensors(module: ir.Module, architecture: str) -> dict[str, list[Tensor]]:
+    """Returns the inputs of each variant of a program, with `DYNAMIC` extents where any fits.
+
+    Raises:
+        HipgraftError: the program is not for this architecture, or does not tell inputs from
+            results.
+    """
+    return {
+        variant_name(function): [tensor_of(one) for one in inputs_of(function)]
+        for function in find_functions(module, architecture)
+    }
+
+
+def inputs_of(function: ir.Operation) -> list[ir.BlockArgument]:
+    """Returns the arguments of a function that are neither constants nor results.
+
+    Raises:
+        HipgraftError: the function does not say which are results.
+    """
+    if "hipgraft.results" not in function.attributes:
+        raise HipgraftError("the program does not say which of its arguments are results")
+    arguments = list(function.regions[0].blocks[0].arguments)
+    results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+    return arguments[: len(arguments) - results - len(constants_of(function))]
+
+
+def tensors_of(function: ir.Operation, shapes: Sequence[Shape]) -> list[Tensor]:
+    """Returns what the arguments of a function are, results included.
+
+    Args:
+        function: a host function.
+        shapes: of its inputs.
+
+    Raises:
+        OpError: the inputs do not fit the function, or one another.
+    """
+    arguments = list(function.regions[0].blocks[0].arguments)
+    if not is_dynamic(function):
+        return [tensor_of(argument) for argument in arguments]
+    count = len(inputs_of(function))
+    first_result = count + len(constants_of(function))
+    _check_shapes(function, arguments[:count], shapes[:count])
+    numbers = _extents(function, shapes)
+    return [
+        *map(_tensor, arguments[:count], shapes),
+        *map(tensor_of, arguments[count:first_result]),
+        *(_tensor(one, _taken(numbers, one)) for one in arguments[first_result:]),
+    ]
+
+
+def _taken(numbers: Iterator[int], argument: ir.Value) -> Shape:
+    return tuple(next(numbers) for _ in range(ir.MemRefType(argument.type).rank))
+
+
+def _tensor(argument: ir.Value, shape: Shape) -> Tensor:
+    return replace(tensor_of(argument), shape=tuple(shape))
+
+
+def _extents(function: ir.Operation, shapes: Sequence[Shape]) -> Iterator[int]:
+    """Evaluates the function that returns the extents of another one's results."""
+    extents = extents_of(function)
+    if extents is None:
+        raise OpError("the function that computes its results' extents is missing", function)
+    *body, terminator = [op.operation for op in extents.regions[0].blocks[0].operations]
+    known: dict[ir.Value, int] = {}
+    constants = StaticValues()
+    for op in [op for op in body if op.name == "memref.dim"]:
+        argument = ir.BlockArgument(op.operands[0]).arg_number
+        known[op.results[0]] = shapes[argument][constants(op.operands[1])]
+    numbers = StaticValues(known)
+    return iter([numbers(operand) for operand in terminator.operands])
+
+
+def _check_shapes(
+    function: ir.Operation, inputs: Sequence[ir.Value], shapes: Sequence[Shape]
+) -> None:
+    if len(inputs) != len(shapes):
+        raise OpError(
+            f"'func.func' op takes {len(inputs)} inputs, but {len(shapes)} were given", function
+        )
+    found: dict[str, int] = {}
+    ranges = noted_ranges(function)
+    names = noted_symbols(function, len(inputs))
+    for position, (argument, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        _check_shape(function, position, ir.MemRefType(argument.type), shape)
+        dynamic = [
+            n for dim, n in enumerate(shape) if ir.MemRefType(argument.type).is_dynamic_dim(dim)
+        ]
+        for name, extent in zip(names[position], dynamic, strict=False):
+            least, most = ranges.get(name, (1, extent))
+            what = f"input #{position} has extent {extent}" + (f" for '{name}'" if name else "")
+            if not max(least, 1) <= extent <= most:
+                expected = f"from {least} to {most}" if name in ranges else "positive"
+                raise OpError(f"{what}, which must be {expected}", function)
+            if name and found.setdefault(name, extent) != extent:
+                raise OpError(f"{what}, which is {found[name]} before", function)
+
+
+def _check_shape(function: ir.Operation, position: int, kind: ir.MemRefType, shape: Shape) -> None:
+    fits = kind.rank == len(shape) and all(
+        kind.is_dynamic_dim(dim) or kind.shape[dim] == extent for dim, extent in enumerate(shape)
+    )
+    if not fits:
+        raise OpError(f"input #{position} has shape {list(shape)}; expected {kind}", function)

@@ -1,0 +1,79 @@
+"""Memref values as the interpreter holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.element_types import byte_size, byte_width
+from hipgraft.ir.strided_view import row_major_strides
+from hipgraft.runtime.recording import DYNAMIC, Tensor
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A memref value; strides and offset in elements, `address` is the aligned pointer."""
+
+    address: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_type: ir.Type
+
+    @staticmethod
+    def packed(address: int, memref_type: ir.Type) -> MemRef:
+        """A memref of identity layout."""
+        static = ir.MemRefType(memref_type)
+        shape = tuple(static.shape)
+        return MemRef(address, 0, shape, row_major_strides(shape), static.element_type)
+
+    @staticmethod
+    def of_shape(address: int, shape: Sequence[int], memref_type: ir.Type) -> MemRef:
+        """A memref of identity layout whose type need not be static."""
+        element_type = ir.MemRefType(memref_type).element_type
+        return MemRef(address, 0, tuple(shape), row_major_strides(shape), element_type)
+
+    @staticmethod
+    def of_tensor(address: int, tensor: Tensor, memref_type: ir.Type) -> MemRef:
+        """A memref that lies as a tensor does."""
+        element_type = ir.MemRefType(memref_type).element_type
+        return MemRef(address, tensor.offset, tensor.shape, tensor.dense_strides, element_type)
+
+    @staticmethod
+    def laid_out(address: int, memref_type: ir.Type) -> MemRef:
+        """A memref of the layout that its type says."""
+        static = ir.MemRefType(memref_type)
+        if 0 in static.shape:
+            # MLIR calls strides dynamic that are products of an extent of 0.
+            return MemRef.packed(address, memref_type)
+        strides, offset = static.get_strides_and_offset()
+        return MemRef(address, offset, tuple(static.shape), tuple(strides), static.element_type)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements lie in order without gaps, from the pointer."""
+        return self.offset == 0 and self.strides == row_major_strides(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, without gaps."""
+        return byte_size(self.shape, self.element_type) or 0
+
+    @property
+    def first(self) -> int:
+        """Address of the first element."""
+        return self.address + self.offset * (byte_width(self.element_type) or 0)
+
+
+def tensor_of(value: ir.Value) -> Tensor:
+    """Returns what a memref holds, with the name that its location gives it."""
+    name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
+    kind = ir.MemRefType(value.type)
+    if not kind.has_static_shape:
+        dims = range(kind.rank)
+        shape = tuple(DYNAMIC if kind.is_dynamic_dim(dim) else kind.shape[dim] for dim in dims)
+        return Tensor(name, shape, str(kind.element_type))
+    memref = MemRef.laid_out(0, value.type)
+    strides = None if memref.is_packed else memref.strides
+    return Tensor(name, memref.shape, str(memref.element_type), strides, memref.offset)

@@ -1,0 +1,93 @@
+"""Writes IREE's parameter archives (`.irpa`) one constant at a time.
+
+IREE's own writer wants all constants in memory at once. Source: IREE's
+`schemas/parameter_archive.h`, version 0 of the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol
+
+_HEADER = struct.Struct("<4sHHQQQQQQQQQQ")
+_ENTRY = struct.Struct("<QIQQQQQQQQ")
+_DATA_ENTRY = 2
+_TABLE_ALIGNMENT = 16
+_DATA_ALIGNMENT = 64
+_FILE_ALIGNMENT = 4096
+
+DIGEST = "hipgraft.digest"
+"""Name of the entry, or of the metadata, with the SHA-256 of all constants."""
+
+
+class Constant(Protocol):
+    """What is to be written."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        ...
+
+    def read(self) -> bytes | memoryview:
+        """Returns its bytes."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Digest:
+    """An entry behind all others, whose bytes are known when those have been read."""
+
+    digest: Any
+    nbytes: int = 32
+
+    def read(self) -> bytes:
+        """Returns the digest of what was read before."""
+        return self.digest.digest()
+
+
+def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
+    """Writes an archive with the constants and, as `hipgraft.digest`, the SHA-256 of them.
+
+    Args:
+        path: of the file.
+        constants: by their names; each is read once, when it is written.
+
+    Returns:
+        The digest.
+    """
+    names = [name.encode() for name in (*constants, DIGEST)]
+    digest = hashlib.sha256(b"\0".join(names))
+    entries = (*constants.values(), _Digest(digest))
+    sizes = [constant.nbytes for constant in entries]
+    name_places = [0, *accumulate(map(len, names))]
+    places = [0, *accumulate(_aligned(size, _DATA_ALIGNMENT) for size in sizes)]
+    stride = _aligned(_ENTRY.size, _TABLE_ALIGNMENT)
+    table = _aligned(_HEADER.size, _TABLE_ALIGNMENT)
+    table_end = table + stride * len(names)
+    start = _aligned(table_end + name_places[-1], _DATA_ALIGNMENT)
+    with path.open("wb") as file:
+        segments = (table, table_end - table, table_end, name_places[-1], start, places[-1])
+        file.write(_HEADER.pack(b"IRPA", 0, 0, _HEADER.size, 0, 0, len(names), *segments))
+        for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
+            file.seek(table + stride * number)
+            where = (name_places[number], len(name), 0, 0, _DATA_ALIGNMENT, places[number], size)
+            file.write(_ENTRY.pack(_ENTRY.size, _DATA_ENTRY, 0, *where))
+        file.seek(table_end)
+        file.write(b"".join(names))
+        for place, constant in zip(places, entries, strict=False):
+            file.seek(start + place)
+            data = constant.read()
+            file.write(data)
+            if not isinstance(constant, _Digest):
+                digest.update(data)
+        file.truncate(_aligned(start + places[-1], _FILE_ALIGNMENT))
+    return digest.hexdigest()
+
+
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

@@ -1,0 +1,94 @@
+"""A unit of compilation (one graph for one target) and its outcome.
+
+Both are sent between processes, so they hold text and bytes instead of IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from hipgraft.codegen.iree.session import process_flags
+from hipgraft.codegen.kernel import Kernel
+from hipgraft.codegen.target import Target
+from hipgraft.ir.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from hipgraft.service.tuning.decision import Decision
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One graph to compile for one target.
+
+    Attributes:
+        name: name of the executable, for progress and messages.
+        target: architecture.
+        flags: compiler flags besides those that select the target.
+        text: the compiler's input.
+        cost: estimated compilation cost, only comparable between units.
+    """
+
+    name: str
+    target: str
+    flags: tuple[str, ...]
+    text: str
+    cost: int = 0
+
+    @property
+    def process_flags(self) -> tuple[str, ...]:
+        """All flags of the unit if some are process-wide; otherwise none."""
+        flags = (*Target.parse(self.target).device_flags, *self.flags)
+        return flags if process_flags(flags) else ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A kernel, or the error that prevented it.
+
+    Attributes:
+        kernel: None if compilation failed.
+        error: None if compilation succeeded.
+        artifacts: intermediate files of the compilation, by name: `input.mlir`, `0.hsaco`, ...
+        seconds: wall time of the compilation in the process that compiled.
+        permanent: whether the same input gives the same outcome again; False after a crash or
+            timeout.
+        cached: whether the outcome comes from the cache.
+        peak_memory: peak resident bytes so far of the process that compiled; 0 if unknown.
+        process: ID of that process; 0 if none compiled.
+        decision: the choice among the compilation plans, if there were several.
+    """
+
+    kernel: Kernel | None = None
+    error: HipgraftError | None = None
+    artifacts: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    seconds: float = 0.0
+    permanent: bool = True
+    cached: bool = False
+    peak_memory: int = 0
+    process: int = 0
+    decision: Decision | None = None
+
+
+Task = Callable[[Unit], Outcome]
+"""The function that a worker process applies to each unit."""
+
+OnStart = Callable[[int, int], None]
+"""Called with the index of a unit and the number of the worker that starts it."""
+
+
+class Workers(Protocol):
+    """Compiles units in any order, in this process or elsewhere."""
+
+    def prepare(self) -> None:
+        """Starts resources that `run` will need, without waiting for them."""
+        ...
+
+    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        """Yields each unit's index and outcome as soon as it is done."""
+        ...
+
+    def close(self) -> None:
+        """Releases all resources."""
+        ...

@@ -1,0 +1,137 @@
+"""A cost model that counts executed wave instructions on an emulator of AMDGPU code objects."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.tuning.verdict import Verdict
+from hipgraft.service.tuning.work import GraphWork
+
+_VARIABLE = "HIPGRAFT_EMULATOR"
+
+# Workgroups of a launch to execute; counts are scaled up to all workgroups.
+_SAMPLE = 24
+
+
+@dataclass(frozen=True)
+class Count:
+    """The counts of one launch.
+
+    Attributes:
+        kernel: symbol of the kernel.
+        instructions: instructions that waves execute.
+        loaded: bytes that lanes request.
+        stored: bytes that lanes write.
+    """
+
+    kernel: str
+    instructions: float
+    loaded: float
+    stored: float
+
+
+class CountedJudge:
+    """Executes a sample of each launch's workgroups.
+
+    Attributes:
+        name: `counted`.
+    """
+
+    name = "counted"
+
+    def __init__(self, emulator: Any, sample: int = _SAMPLE):
+        self._emulator = emulator
+        self._sample = sample
+
+    @classmethod
+    def open(cls, sample: int = _SAMPLE) -> CountedJudge:
+        """Returns a judge that uses the emulator named by the environment.
+
+        Args:
+            sample: approximate number of workgroups to execute per launch; 0 for all.
+
+        Raises:
+            HipgraftError: there is no emulator.
+        """
+        directory = Path(os.environ.get(_VARIABLE, ""))
+        if _VARIABLE not in os.environ or not (directory / "amdemu.py").is_file():
+            raise HipgraftError(f"judge 'counted' needs an emulator: {_VARIABLE} names none")
+        sys.path.insert(0, str(directory))
+        try:
+            return cls(importlib.import_module("amdemu"), sample)
+        finally:
+            sys.path.remove(str(directory))
+
+    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+        """Returns the wave instructions as the cost; infinity if the emulator fails."""
+        try:
+            counts = self.counts(kernel)
+        except self._emulator.EmuError as error:
+            return Verdict(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
+        figures = {
+            "instructions": sum(each.instructions for each in counts),
+            "loaded": sum(each.loaded for each in counts),
+            "stored": sum(each.stored for each in counts),
+        }
+        return Verdict(self.name, figures["instructions"], figures)
+
+    def counts(self, kernel: Kernel) -> list[Count]:
+        """Returns the counts of each launch, executed on memory of zeros.
+
+        Raises:
+            HipgraftError: the kernel is not for an AMDGPU.
+        """
+        if kernel.format != "hsaco":
+            raise HipgraftError(f"judge 'counted' cannot execute kernels for {kernel.target}")
+        buffers = {
+            number: np.zeros(size, np.uint8) for number, size in _buffer_sizes(kernel).items()
+        }
+        codes = [self._emulator.load(data) for data in kernel.objects]
+        return [self._count(codes[each.object], each, buffers) for each in kernel.dispatches]
+
+    def _count(
+        self, code: Any, launch: Dispatch, buffers: Mapping[int, np.ndarray[Any, Any]]
+    ) -> Count:
+        pointers = [_range(buffers, binding) for binding in launch.bindings]
+        words = [np.int32(word) for word in launch.constants]
+        groups = prod(launch.grid)
+        counts = self._emulator.launch(
+            code,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            [*pointers, *words],
+            dyn_lds=launch.dynamic_shared_memory,
+            every=max(groups // (self._sample or groups), 1),
+        )
+        share = counts["of_workgroups"] / counts["workgroups"]
+        return Count(
+            launch.kernel,
+            counts["waveins"] * share,
+            counts["bytes_loaded"] * share,
+            counts["bytes_stored"] * share,
+        )
+
+
+def _buffer_sizes(kernel: Kernel) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for launch in kernel.dispatches:
+        for binding in launch.bindings:
+            end = binding.offset + binding.length
+            sizes[binding.buffer] = max(sizes.get(binding.buffer, 0), end)
+    return sizes
+
+
+def _range(buffers: Mapping[int, np.ndarray[Any, Any]], binding: Binding) -> Any:
+    return buffers[binding.buffer][binding.offset : binding.offset + binding.length]

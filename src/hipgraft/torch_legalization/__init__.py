@@ -1,1 +1,0 @@
-"""What `torch-legalize-operators` rewrites ops into, where that takes more than a few lines."""

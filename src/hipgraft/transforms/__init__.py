@@ -1,0 +1,1 @@
+"""Transformations that passes consist of."""

@@ -1,0 +1,118 @@
+"""Evaluating constant parts of a torch function with IREE on the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hipgraft.codegen.provider import compile_text
+from hipgraft.codegen.target import Target
+from hipgraft.ir.bindings import func_d, ir
+from hipgraft.ir.diagnostics import CodegenError
+from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.io import RESOURCE_ALIGNMENT
+from hipgraft.runtime.devices.cpu import CpuDevice
+from hipgraft.runtime.devices.protocols import TypedMemory
+from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
+
+_INLINE_BYTES = 256
+
+
+def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir.Attribute]:
+    """Returns what `values` are, as attributes for `torch.vtensor.literal`.
+
+    Args:
+        ops: torch ops in order, which read only each other's results.
+        values: the results to compute, value tensors of static shape.
+
+    Raises:
+        CodegenError: the ops do not compile for the CPU.
+    """
+    kinds = [builtin_tensor_type(value.type) for value in values]
+    text = _program(ops, values, kinds)
+    kernel = compile_text(text, Target.parse("cpu"))
+    device = CpuDevice()
+    tensors = [
+        TypedMemory(device.allocate(_nbytes(kind)), tuple(kind.shape), str(kind.element_type))
+        for kind in kinds
+    ]
+    try:
+        device.call(device.load_module(kernel.objects[0]), [], tensors)
+        # Equal tensors share one attribute: a resource is stored once.
+        made: dict[tuple[ir.Type, bytes], ir.Attribute] = {}
+        keys = [
+            (value.type, _read(device, tensor))
+            for tensor, value in zip(tensors, values, strict=True)
+        ]
+        for kind, data in keys:
+            if (kind, data) not in made:
+                made[kind, data] = _elements(data, kind)
+        return [made[key] for key in keys]
+    finally:
+        device.close()
+
+
+def _nbytes(kind: ir.RankedTensorType) -> int:
+    size = byte_size(tuple(kind.shape), kind.element_type)
+    if size is None:
+        raise CodegenError(f"elements of {kind} have no size in bytes")
+    return size
+
+
+def _program(
+    ops: Sequence[ir.Operation], values: Sequence[ir.Value], kinds: Sequence[ir.RankedTensorType]
+) -> str:
+    """A module whose `main` computes `values` and returns builtin tensors."""
+    location = ir.Location.unknown()
+    module = ir.Module.create(location)
+    with ir.InsertionPoint(module.body):
+        function = func_d.FuncOp("main", ir.FunctionType.get([], list(kinds)), loc=location)
+    entry = function.add_entry_block()
+    copies: dict[ir.Value, ir.Value] = {}
+    with ir.InsertionPoint(entry):
+        for op in ops:
+            clone = op.clone().operation
+            for index, operand in enumerate(op.operands):
+                clone.operands[index] = copies[operand]
+            copies.update(zip(op.results, clone.results, strict=True))
+        results = [
+            ir.Operation.create(
+                "torch_c.to_builtin_tensor", results=[kind], operands=[copies[value]], loc=location
+            ).results[0]
+            for value, kind in zip(values, kinds, strict=True)
+        ]
+        func_d.ReturnOp(results, loc=location)
+    return str(module)
+
+
+def _read(device: CpuDevice, tensor: TypedMemory) -> bytes:
+    data = bytearray(tensor.nbytes)
+    device.copy_to_host(data, tensor.address)
+    return bytes(data)
+
+
+def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
+    """The elements of a `!torch.vtensor` as an attribute, in torch's signed element type."""
+    shape = builtin_tensor_type(vtensor).shape
+    element = str(vtensor).rsplit(",", 1)[1].rstrip(">")
+    extents = "".join(f"{extent}x" for extent in shape)
+    kind = ir.RankedTensorType(ir.Type.parse(f"tensor<{extents}{element}>"))
+    if element == "i1":
+        flags = np.frombuffer(data, np.uint8).astype(np.bool_)
+        return ir.DenseElementsAttr.get(flags.reshape(shape), type=kind)
+    words = np.frombuffer(data, f"u{len(data) // math.prod(shape)}")
+    if len(data) <= _INLINE_BYTES or (words == words[0]).all():
+        return _dense(words, kind)
+    return ir.DenseResourceElementsAttr.get_from_buffer(
+        words, "folded", kind, alignment=RESOURCE_ALIGNMENT
+    )
+
+
+def _dense(words: np.ndarray[Any, Any], kind: ir.RankedTensorType) -> ir.Attribute:
+    """Elements written as their bits; only one if all are equal."""
+    same = (words == words[0]).all()
+    raw = words[:1] if same else words
+    return ir.Attribute.parse(f'dense<"0x{raw.tobytes().hex().upper()}"> : {kind}')

@@ -1,0 +1,7 @@
+"""hipDNN ops as torch ops, for engines that do not support hipDNN ops."""
+
+from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
+from hipgraft.transforms.hipdnn_to_torch.forms import FORMS
+from hipgraft.transforms.hipdnn_to_torch.writer import NoForm
+
+__all__ = ["FORMS", "NoForm", "Torch"]

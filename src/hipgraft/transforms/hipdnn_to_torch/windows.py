@@ -1,0 +1,200 @@
+"""Pooling and interpolation as ATen ops.
+
+Where torch's pooling has the same meaning, it is used. Otherwise windows are decomposed: the
+elements at one offset of all windows are a strided slice, and the slices are combined.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.emit.windows import Window
+from hipgraft.codegen.lowering.resample.resample import window_of
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
+from hipgraft.transforms.hipdnn_to_torch.writer import shape_of
+
+_EXCLUDED = hipdnn.ResampleMode.AVGPOOL_EXCLUDE_PADDING
+_PADDING = -1  # instead of a position
+
+
+def resample_fwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
+    """The maximum or the mean of each window, and the positions of maxima."""
+    assert isinstance(op, hipdnn.ResampleFwdOp)
+    named = _named(t, op)
+    if named is not None:
+        return [named]
+    x, window, y = _padded(t, op, t.read(op.x)), window_of(op), shape_of(op.y)
+    offsets = _offsets(window)
+    parts = [_part(t, x, window, offset, y[2:]) for offset in offsets]
+    if op.resample_mode is not hipdnn.ResampleMode.MAXPOOL:
+        total = parts[0]
+        for part in parts[1:]:
+            total = t.add(total, part)
+        return [_divided(t, op, total, shape_of(op.x))]
+    largest = parts[0]
+    for part in parts[1:]:
+        # A NaN is the largest.
+        is_more = t.op("aten.logical_or", [t.test("gt", part, largest), t.test("ne", part, part)],
+                       t.shape(part), "i1")  # fmt: skip
+        largest = t.where(is_more, part, largest)
+    if op.index is None:
+        return [largest]
+    return [largest, _index(t, op, parts, largest)]
+
+
+def resample_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
+    """Each element of dx gathers from the windows that it lies in."""
+    assert isinstance(op, hipdnn.ResampleBwdOp)
+    dy, shape, window = t.read(op.dy), shape_of(op.dx), window_of(op)
+    if op.index is None:
+        dy = _divided(t, op, dy, shape)
+    apart = _spread(t, dy, op.stride, 0.0)
+    index = here = None
+    if op.index is not None:
+        index = t.as_type(t.read(op.index, wide=False), "si64")
+        index = _spread(t, t.binary("add", index, 1, 1), op.stride, 0)
+        here = t.literal(range(1, math.prod(shape[2:]) + 1), [1, 1, *shape[2:]], "si64")
+    total: ir.Value | None = None
+    for offset in _offsets(window):
+        part = _shifted(t, apart, window, offset, shape[2:])
+        if index is not None and here is not None:
+            found = t.test("eq", _shifted(t, index, window, offset, shape[2:]), here)
+            part = t.where(found, part, 0.0)
+        total = part if total is None else t.add(total, part)
+    assert total is not None
+    return [total]
+
+
+def _named(t: Torch, op: hipdnn.ResampleFwdOp) -> ir.Value | None:
+    """An op of torch, if there is one for this form."""
+    rank, mode = len(op.window), str(op.resample_mode)
+    if list(op.pre_padding) != list(op.post_padding) or op.index is not None:
+        return None
+    # torch wants padding of half a window at most.
+    if any(2 * pad > size for pad, size in zip(op.pre_padding, op.window, strict=True)):
+        return None
+    window = [t.read(op.x), list(op.window), list(op.stride), list(op.pre_padding)]
+    if mode == "MAXPOOL" and op.padding_mode is hipdnn.PaddingMode.NEG_INF_PAD:
+        options = [[1] * rank, False]
+        return t.op(f"aten.max_pool{rank}d", [*window, *options], shape_of(op.y))
+    is_edge = op.padding_mode is hipdnn.PaddingMode.EDGE_VAL_PAD
+    includes = mode == "AVGPOOL_INCLUDE_PADDING"
+    if not mode.startswith("AVGPOOL") or (includes and is_edge):
+        return None
+    rest = [False, includes] if rank == 1 else [False, includes, None]
+    return t.op(f"aten.avg_pool{rank}d", [*window, *rest], shape_of(op.y))
+
+
+def _padded(t: Torch, op: hipdnn.ResampleFwdOp, x: ir.Value) -> ir.Value:
+    """Returns padded x; for windows around the centre, only the part that they read."""
+    window = window_of(op)
+    excluded = op.resample_mode is _EXCLUDED
+    if op.padding_mode is not hipdnn.PaddingMode.EDGE_VAL_PAD or excluded:
+        lowest = op.padding_mode is hipdnn.PaddingMode.NEG_INF_PAD and not excluded
+        return t.placed(x, window.before, window.after, -math.inf if lowest else 0.0)
+    for dim, (before, after) in enumerate(zip(window.before, window.after, strict=True), 2):
+        extent = t.shape(x)[dim]
+        places = [min(max(place, 0), extent - 1) for place in range(-before, extent + after)]
+        x = t.taken(x, dim, t.literal(places, [len(places)], "si64"))
+    return x
+
+
+def _offsets(window: Window) -> list[tuple[int, ...]]:
+    """The offsets in a window, in row-major order."""
+    return list(itertools.product(*(range(size) for size in window.size)))
+
+
+def _part(
+    t: Torch, x: ir.Value, window: Window, offset: Sequence[int], counts: Sequence[int]
+) -> ir.Value:
+    """The elements at one offset of all windows."""
+    for dim, (start, count, step) in enumerate(zip(offset, counts, window.stride, strict=True), 2):
+        x = t.slice(x, dim, start, count, step)
+    return x
+
+
+def _divided(
+    t: Torch, op: hipdnn.ResampleFwdOp | hipdnn.ResampleBwdOp, total: ir.Value, x: Sequence[int]
+) -> ir.Value:
+    """Divides by the number of elements that count in each window."""
+    window = window_of(op)
+    if op.resample_mode is not _EXCLUDED:
+        return t.mul(total, 1 / math.prod(window.size))
+    counts = t.shape(total)[2:]
+    inside = [
+        [
+            sum(0 <= place * step - before + tap < extent for tap in range(size))
+            for place in range(count)
+        ]
+        for count, step, before, size, extent in zip(
+            counts, window.stride, window.before, window.size, x[2:], strict=True
+        )
+    ]
+    factors = [1 / math.prod(numbers) for numbers in itertools.product(*inside)]
+    return t.mul(total, t.literal(factors, [1, 1, *counts]))
+
+
+def _index(
+    t: Torch, op: hipdnn.ResampleFwdOp, parts: Sequence[ir.Value], largest: ir.Value
+) -> ir.Value:
+    """Row-major positions of the first maxima that are not padding."""
+    window, extents, counts = window_of(op), shape_of(op.x)[2:], shape_of(op.y)[2:]
+    index = t.literal([_PADDING] * math.prod(counts), [1, 1, *counts], "si64")
+    is_nan = t.test("ne", largest, largest)
+    for part, offset in reversed(list(zip(parts, _offsets(window), strict=True))):
+        places = _places(window, offset, extents, counts)
+        position = t.literal(places, [1, 1, *counts], "si64")
+        is_nan_too = t.both(is_nan, t.test("ne", part, part))
+        found = t.op("aten.logical_or", [t.test("eq", part, largest), is_nan_too],
+                     t.shape(part), "i1")  # fmt: skip
+        index = t.where(t.both(found, t.test("ge", position, 0)), position, index)
+    return index
+
+
+def _places(
+    window: Window, offset: Sequence[int], extents: Sequence[int], counts: Sequence[int]
+) -> list[int]:
+    """Where each window's element at `offset` is in x, row by row; -1 in the padding."""
+    places: list[int] = []
+    for position in itertools.product(*(range(count) for count in counts)):
+        place = [
+            p * step - before + tap
+            for p, step, before, tap in zip(
+                position, window.stride, window.before, offset, strict=True
+            )
+        ]
+        inside = all(0 <= p < extent for p, extent in zip(place, extents, strict=True))
+        flat = 0
+        for p, extent in zip(place, extents, strict=True):
+            flat = flat * extent + p
+        places.append(flat if inside else _PADDING)
+    return places
+
+
+def _spread(t: Torch, x: ir.Value, stride: Sequence[int], value: float) -> ir.Value:
+    """Elements `stride` apart, with `value` between them."""
+    for dim, step in enumerate(stride, 2):
+        if step == 1:
+            continue
+        shape = t.shape(x)
+        column = t.view(x, [*shape[: dim + 1], 1, *shape[dim + 1 :]])
+        rest = len(shape) - dim - 1
+        wide = t.placed(column, [0] * (rest + 1), [step - 1, *[0] * rest], value)
+        wide = t.view(wide, [*shape[:dim], shape[dim] * step, *shape[dim + 1 :]])
+        x = t.slice(wide, dim, 0, (shape[dim] - 1) * step + 1)
+    return x
+
+
+def _shifted(
+    t: Torch, x: ir.Value, window: Window, offset: Sequence[int], extents: Sequence[int]
+) -> ir.Value:
+    """The values of the windows' elements at `offset`, at their positions in dx."""
+    low = [tap - before for tap, before in zip(offset, window.before, strict=True)]
+    spans = zip(extents, low, t.shape(x)[2:], strict=True)
+    high = [extent - before - span for extent, before, span in spans]
+    value = 0.0 if str(x.type).endswith(("f32>", "f64>")) else 0
+    return t.placed(x, low, high, value)

@@ -1,0 +1,38 @@
+"""Conversion of migraphx functions to hipDNN ops: one small function per operation."""
+
+from hipgraft.transforms.migraphx_to_hipdnn.attention import ATTENTION
+from hipgraft.transforms.migraphx_to_hipdnn.contractions import CONTRACTIONS
+from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter
+from hipgraft.transforms.migraphx_to_hipdnn.elementwise import ELEMENTWISE
+from hipgraft.transforms.migraphx_to_hipdnn.function import build_function, is_kernel
+from hipgraft.transforms.migraphx_to_hipdnn.pooling import POOLING
+from hipgraft.transforms.migraphx_to_hipdnn.reductions import REDUCTIONS
+from hipgraft.transforms.migraphx_to_hipdnn.views import VIEWS
+
+CONVERSIONS: dict[str, Conversion] = {
+    **VIEWS,
+    **ELEMENTWISE,
+    **CONTRACTIONS,
+    **REDUCTIONS,
+    **ATTENTION,
+    **POOLING,
+}
+"""Every conversion, by mnemonic."""
+
+KEPT = frozenset(
+    {
+        "abs",
+        "clip",
+        "div",
+        "greater",
+        "greater_or_equal",
+        "max",
+        "pad",
+        "quantizelinear",
+        "relu",
+        "unpack",
+    }
+)
+"""Operations that code generation has a lowering for, beside those of hipDNN."""
+
+__all__ = ["CONVERSIONS", "KEPT", "Conversion", "Converter", "build_function", "is_kernel"]

@@ -1,0 +1,164 @@
+"""Attention: two matrix products with the operation's region, masks and softmax between them.
+
+With `splitkv` the keys are cut into chunks that have a softmax and a result each. The scores are
+computed as one product all the same, and seen in their chunks afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.dialects import hipdnn
+from hipgraft.dialects.migraphx import AttentionOp, MigraphxOp
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.migraphx_to_hipdnn.contractions import matmul
+from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
+from hipgraft.transforms.tensor_builder import Tensor
+from hipgraft.transforms.tensor_reductions import reduce
+
+_LOWEST = -3.0e38  # of the finite numbers that f32 and bf16 have
+
+
+def _attention(converter: Converter, generic: MigraphxOp) -> Sequence[Tensor]:
+    op = AttentionOp(generic.operation)
+    queries, keys, values = (converter.operand(op, name) for name in ("queries", "keys", "values"))
+    keys, values = (_for_heads(converter, tensor, queries) for tensor in (keys, values))
+    scores = _body(converter, op, _scores(converter, op, queries, keys))
+    element = op.softmax_type or values.element_type
+    scores = _masked(converter, op, converter.cast(scores, element))
+    weights, lse = _softmax(converter, scores)
+    kind = op.output()
+    # Both factors are as wide as the softmax; only the result is rounded.
+    chunks = values.reshape((*weights.shape[:-2], weights.shape[-1], values.shape[-1]))
+    values = converter.cast(chunks, element)
+    result = matmul(converter, weights, values, element_type(kind)).reshape(kind.extents)
+    if not op.has_lse:
+        return [result]
+    return [result, converter.cast(lse, element_type(op.output(1))).reshape(op.output(1).extents)]
+
+
+def _scores(converter: Converter, op: AttentionOp, queries: Tensor, keys: Tensor) -> Tensor:
+    """The products, in f32 or i32, as `[..., chunk, query, key]` if there are several chunks."""
+    integer = ir.IntegerType.get_signless(32)
+    element = queries.element_type if queries.is_float else integer
+    scores = matmul(converter, queries, keys, element)
+    if op.chunks == 1:
+        return scores
+    *leading, rows, length = scores.shape
+    apart = scores.reshape((*leading, rows, op.chunks, length // op.chunks))
+    first = len(leading)
+    order = (*range(first), first + 1, first, first + 2)
+    return converter.copied(apart.through(apart.view.permute(order)))
+
+
+def _for_heads(converter: Converter, tensor: Tensor, queries: Tensor) -> Tensor:
+    """Repeats keys or values where neighbouring heads of the queries share one."""
+    for dim, heads in enumerate(queries.shape[:-2]):
+        shared = tensor.shape[dim]
+        if shared == heads:
+            continue
+        before, after = tensor.shape[: dim + 1], tensor.shape[dim + 1 :]
+        apart = tensor.reshape((*before, 1, *after))
+        repeated = apart.through(apart.view.expand((*before, heads // shared, *after)))
+        tensor = converter.copied(repeated).reshape((*before[:-1], heads, *after))
+    return tensor
+
+
+def _body(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
+    if not op.body:
+        return scores
+    inputs = [scores, *(converter.tensor(value) for value in op.group(op.INPUTS))]
+    for argument, tensor in zip(op.block_arguments, inputs, strict=True):
+        converter.define(argument, tensor)
+    (result,) = converter.convert_block(op.operation.regions[0].blocks[0])
+    return result
+
+
+def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
+    """Keys without weight: after the query, after the sequence's end, and before the window."""
+    keys = _key_index(converter, op)
+    if "causal" in op.features:
+        last = _query_index(converter, scores)
+        for value in op.group(op.OFFSET):
+            offset = _per_head(converter, value, scores)
+            last = converter.pointwise("add", [last, offset], keys.element_type)
+        scores = _keep_where(converter, "cmp_le", keys, last, scores)
+    for value in op.group(op.LENGTH):
+        # The sequence's length is the place of its last key.
+        last = _per_head(converter, value, scores)
+        scores = _keep_where(converter, "cmp_le", keys, last, scores)
+        if op.window is not None:
+            first = converter.pointwise("sub", [last, _window(converter, op)], keys.element_type)
+            scores = _keep_where(converter, "cmp_ge", keys, first, scores)
+    return scores
+
+
+def _key_index(converter: Converter, op: AttentionOp) -> Tensor:
+    """The place of each key among all of them, shaped to broadcast to the scores."""
+    length = op.input(1).extents[-1]
+    chunked = (op.chunks, 1, length // op.chunks)
+    return _index(converter, length).reshape(chunked if op.chunks > 1 else (length,))
+
+
+def _query_index(converter: Converter, scores: Tensor) -> Tensor:
+    rows = scores.shape[-2]
+    return _index(converter, rows).reshape((rows, 1))
+
+
+def _index(converter: Converter, length: int) -> Tensor:
+    """0, 1, ... as i32."""
+    i32 = ir.IntegerType.get_signless(32)
+    made = hipdnn.pointwise(
+        converter.splat(0.0, [length], ir.F32Type.get()),
+        mode="gen_index",
+        axis=0,
+        result_type=ir.RankedTensorType.get([length], i32),
+        loc=converter.location,
+    )
+    return converter.whole(made)
+
+
+def _window(converter: Converter, op: AttentionOp) -> Tensor:
+    """How many keys before a sequence's last one have weight."""
+    attribute = op.operation.attributes["slidingWindowSize"]
+    kind = ir.RankedTensorType.get([1], attribute.type)
+    size = converter.constant(ir.DenseElementsAttr.get_splat(kind, attribute), converter.location)
+    return converter.cast(size, ir.IntegerType.get_signless(32))
+
+
+def _per_head(converter: Converter, value: ir.Value, scores: Tensor) -> Tensor:
+    """One number for each sequence and head, shaped to broadcast to the scores."""
+    lengths = converter.cast(converter.tensor(value), ir.IntegerType.get_signless(32))
+    return lengths.reshape((*lengths.shape, *[1] * (len(scores.shape) - len(lengths.shape))))
+
+
+def _keep_where(
+    converter: Converter, comparison: str, keys: Tensor, bound: Tensor, scores: Tensor
+) -> Tensor:
+    truth = converter.pointwise(comparison, [keys, bound], ir.IntegerType.get_signless(1))
+    least = converter.whole(converter.splat(-math.inf, (1,), scores.element_type))
+    return converter.pointwise("binary_select", [truth, scores, least], scores.element_type)
+
+
+def _softmax(converter: Converter, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the weights and the logarithm of their sum before they were divided by it.
+
+    As in rocMLIR, a row without a key has no weights, and the logarithm of zero: its maximum is
+    taken for a finite number, and its sum, which is 1 or more in all others, for 1.
+    """
+    wide, dim = ir.F32Type.get(), len(scores.shape) - 1
+    largest = reduce(converter, "MAX", scores, [dim], wide)
+    lowest = converter.scalar(_LOWEST, largest)
+    largest = converter.pointwise("max_op", [largest, lowest], wide)
+    shifted = converter.pointwise("sub", [scores, largest], wide)
+    exponential = converter.pointwise("exp", [shifted], wide)
+    total = reduce(converter, "ADD", exponential, [dim], wide)
+    divisor = converter.pointwise("max_op", [total, converter.scalar(1.0, total)], wide)
+    weights = converter.pointwise("div", [exponential, divisor], scores.element_type)
+    logarithm = converter.pointwise("log", [total], wide)
+    return weights, converter.pointwise("add", [logarithm, largest], wide)
+
+
+ATTENTION: dict[str, Conversion] = {"attention": _attention}
+"""Conversions by mnemonic."""

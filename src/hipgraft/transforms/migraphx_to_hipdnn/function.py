@@ -1,0 +1,142 @@
+"""A kernel function: its border in memory, and its body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipgraft.dialects.migraphx import MemoryLayout, ShapedType, ShapedTypeError
+from hipgraft.dialects.migraphx.types import PREFIX
+from hipgraft.ir.bindings import func_d, ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.transforms.migraphx_to_hipdnn.converter import Converter, element_type
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+
+_WRITTEN = "writing to tensors with broadcasts is unsupported"
+
+
+@dataclass(frozen=True)
+class Border:
+    """How arguments and results lie in memory.
+
+    Attributes:
+        arguments: of the function, in their order.
+        results: of the function, in their order.
+        flat: whether memory is passed as tensors of one dimension.
+    """
+
+    arguments: tuple[MemoryLayout, ...]
+    results: tuple[MemoryLayout, ...]
+    flat: bool
+
+    @classmethod
+    def of(cls, function: ir.Operation, flat: bool) -> Border:
+        """Reads a function's type.
+
+        Raises:
+            PassFailure: a type has no layout in memory, or a result cannot be written.
+        """
+        kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+        try:
+            arguments = tuple(MemoryLayout.of(_shaped(each)) for each in kind.inputs)
+            results = tuple(MemoryLayout.of(_shaped(each)) for each in kind.results)
+            if any(result.is_broadcast for result in results):
+                raise ShapedTypeError(_WRITTEN)
+        except ShapedTypeError as error:
+            raise PassFailure(f"'func.func' op {error}", function) from None
+        return cls(arguments, results, flat)
+
+    def type(self) -> ir.FunctionType:
+        """Returns the type of the function on memory."""
+        return ir.FunctionType.get(
+            [self.memory_type(layout) for layout in self.arguments],
+            [self.memory_type(layout) for layout in self.results],
+        )
+
+    def memory_type(self, layout: MemoryLayout) -> ir.RankedTensorType:
+        """Returns the packed tensor of an argument or result."""
+        if layout.kind.bits == 4:
+            # Two elements a byte; a last half byte is padding.
+            byte = ir.IntegerType.get_signless(8)
+            return ir.RankedTensorType.get([(layout.elements + 1) // 2], byte)
+        shape = [layout.elements] if self.flat else layout.shape
+        return ir.RankedTensorType.get(shape, element_type(layout.kind))
+
+
+def is_kernel(function: ir.Operation) -> bool:
+    """Whether a function is one on shaped values, with a body."""
+    if function.name != "func.func" or not function.regions[0].blocks:
+        return False
+    if PREFIX in str(function.attributes["function_type"]):
+        return True
+    # Older modules have builtin tensors; so do functions that were converted before.
+    names = [op.operation.name for op in function.regions[0].blocks[0].operations]
+    uses = any(name.startswith("migraphx.") for name in names)
+    return uses and not any(name.startswith("migraphx.mlir.") for name in names)
+
+
+def build_function(function: ir.Operation, converter: Converter, flat: bool) -> func_d.FuncOp:
+    """Writes the function on memory in front of `function`, which is only read.
+
+    Raises:
+        PassFailure: an op cannot be converted, or the border has no layout; located.
+    """
+    blocks = list(function.regions[0].blocks)
+    if len(blocks) != 1:
+        raise PassFailure("'func.func' op expected one block", function)
+    border = Border.of(function, flat)
+    name = symbol_of(function)
+    made = func_d.FuncOp(name, border.type(), ip=ir.InsertionPoint(function), loc=function.location)
+    entry = made.add_entry_block([argument.location for argument in blocks[0].arguments])
+    with ir.InsertionPoint(entry):
+        converter.location = function.location
+        for old, new, layout in zip(
+            blocks[0].arguments, entry.arguments, border.arguments, strict=True
+        ):
+            converter.define(old, _read(converter, new, layout))
+        results = converter.convert_block(blocks[0])
+        written = [
+            _write(converter, tensor, layout, border)
+            for tensor, layout in zip(results, border.results, strict=True)
+        ]
+        func_d.ReturnOp(written, loc=converter.location)
+    return made
+
+
+def _read(converter: Converter, memory: ir.Value, layout: MemoryLayout) -> Tensor:
+    """The logical tensor in an argument's memory."""
+    if layout.kind.bits == 4:
+        return converter.unpacked(memory, layout.kind)
+    pairs = zip(layout.kind.extents, layout.kind.steps, strict=True)
+    steps = tuple(0 if extent == 1 else step for extent, step in pairs)
+    return Tensor(memory, StridedView(layout.kind.extents, steps))
+
+
+def _write(converter: Converter, tensor: Tensor, layout: MemoryLayout, border: Border) -> ir.Value:
+    """The memory that holds a result: its dimensions in the order of its strides."""
+    ordered = tensor.through(tensor.view.permute(layout.order))
+    if layout.is_padded:
+        ordered = _padded(converter, ordered, layout)
+    memory = border.memory_type(layout)
+    shape = [layout.elements] if layout.kind.bits == 4 else memory.shape
+    try:
+        rows = ordered.reshape(shape)
+    except NoMatch:
+        rows = converter.copied(ordered).reshape(shape)
+    if layout.kind.bits == 4:
+        return converter.packed(rows, layout.kind, memory)
+    return converter.materialize(rows)
+
+
+def _padded(converter: Converter, tensor: Tensor, layout: MemoryLayout) -> Tensor:
+    """Puts zeros where the result's strides leave room."""
+    room = [whole - used for whole, used in zip(layout.shape, tensor.shape, strict=True)]
+    return converter.pad(tensor, layout.kind, room)
+
+
+def _shaped(kind: ir.Type) -> ShapedType:
+    found = ShapedType.of(kind)
+    if found is None:
+        raise ShapedTypeError(f"expected values of type '{PREFIX}', but found {kind}")
+    return found

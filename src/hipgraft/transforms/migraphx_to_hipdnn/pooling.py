@@ -1,0 +1,122 @@
+"""Pooling, which rocMLIR has dropped but older modules have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.dialects import hipdnn
+from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.migraphx_to_hipdnn.contractions import split_padding
+from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+
+_MODES = {
+    "max": ("MAXPOOL", "NEG_INF_PAD"),
+    # MIGraphX counts no padding unless it is told to.
+    "average": ("AVGPOOL_EXCLUDE_PADDING", "ZERO_PAD"),
+}
+_WITH_PADDING = ("AVGPOOL_INCLUDE_PADDING", "ZERO_PAD")
+
+
+def _pooling(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    x, element, mode = converter.operand(op, "input"), element_type(op.output()), op.string("mode")
+    if mode == "lpnorm":
+        return [_lp_norm(converter, op, x)]
+    if mode not in _MODES:
+        raise NoMatch(
+            "pooling-mode", f"expected mode 'max', 'average' or 'lpnorm', but found '{mode}'"
+        )
+    counts_padding = mode == "average" and _is_set(op, "count_include_pad")
+    modes = _WITH_PADDING if counts_padding else _MODES[mode]
+    return [_resampled(converter, op, x, modes, element)]
+
+
+def _lp_norm(converter: Converter, op: MigraphxOp, x: Tensor) -> Tensor:
+    """`(sum of |x|^p)^(1/p)`, of the mean of windows whose padding counts as zeros; 1 if p is 0."""
+    order, element = _order(op), element_type(op.output())
+    if order == 0:
+        return converter.whole(converter.splat(1, op.output().extents, element))
+    is_double = isinstance(element, ir.F64Type)
+    wide = element if is_double else ir.F32Type.get()
+    size = math.prod(_window(op))
+    powers = converter.pointwise("abs", [x], wide)
+    powers = converter.pointwise("pow", [powers, converter.scalar(order, powers)], wide)
+    mean = _resampled(converter, op, powers, _WITH_PADDING, wide)
+    total = converter.pointwise("mul", [mean, converter.scalar(size, mean)], wide)
+    return converter.pointwise("pow", [total, converter.scalar(1 / order, total)], element)
+
+
+def _order(op: MigraphxOp) -> int:
+    order = op.int("lp_order") if "lp_order" in op.operation.attributes else 2
+    if order < 0:
+        raise NoMatch("pooling-order", f"expected 'lp_order' of 0 or more, but found {order}")
+    return order
+
+
+def _resampled(
+    converter: Converter, op: MigraphxOp, x: Tensor, modes: tuple[str, str], element: ir.Type
+) -> Tensor:
+    window = _window(op)
+    low, high = split_padding(op, len(window))
+    y = hipdnn.resample_fwd(
+        converter.materialize(x),
+        resample_mode=modes[0],
+        padding_mode=modes[1],
+        window=window,
+        stride=op.ints("stride"),
+        pre_padding=low,
+        post_padding=_reaching(op, window, low, high),
+        result_type=ir.RankedTensorType.get(op.output().extents, element),
+        loc=converter.location,
+    )
+    return converter.whole(y)
+
+
+def _window(op: MigraphxOp) -> list[int]:
+    names = [name for name in ("length", "lengths") if name in op.operation.attributes]
+    if not names:
+        raise NoMatch("window", "requires attribute 'length'")
+    window = op.ints(names[0])
+    spatial = len(op.input().shape) - 2
+    if not len(window) == len(op.ints("stride")) == spatial:
+        raise NoMatch("rank", f"expected {spatial} spatial dimensions in 'length' and 'stride'")
+    if "dilations" in op.operation.attributes and any(step != 1 for step in op.ints("dilations")):
+        raise NoMatch("dilation", "hipDNN has no windows with gaps")
+    return window
+
+
+def _reaching(
+    op: MigraphxOp, window: Sequence[int], low: Sequence[int], high: Sequence[int]
+) -> list[int]:
+    """The padding behind each dimension with which the last window fits; more with `ceil_mode`."""
+    extents, results = op.input().extents[2:], op.output().extents[2:]
+    padding: list[int] = []
+    for dim, (extent, count, step) in enumerate(
+        zip(extents, results, op.ints("stride"), strict=True)
+    ):
+        needed = (count - 1) * step + window[dim] - extent - low[dim]
+        expected = _positions(
+            extent + low[dim] + high[dim] - window[dim], step, _is_set(op, "ceil_mode")
+        )
+        if count != expected:
+            raise NoMatch(
+                "result-shape",
+                f"expected {expected} windows in spatial dimension {dim}, but its result has "
+                f"{count}",
+            )
+        padding.append(max(needed, high[dim]))
+    return padding
+
+
+def _positions(room: int, step: int, rounds_up: bool) -> int:
+    return (-(-room // step) if rounds_up else room // step) + 1
+
+
+def _is_set(op: MigraphxOp, name: str) -> bool:
+    return name in op.operation.attributes and op.int(name) != 0
+
+
+POOLING: dict[str, Conversion] = {"pooling": _pooling}
+"""Conversions by mnemonic."""

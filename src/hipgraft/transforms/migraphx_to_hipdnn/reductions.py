@@ -1,0 +1,66 @@
+"""Reductions and softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_reductions import reduce, softmax
+
+
+def _axes(op: MigraphxOp, axes: Sequence[int]) -> list[int]:
+    """Axes counted from the front."""
+    rank = len(op.input().shape)
+    counted = [axis + rank if axis < 0 else axis for axis in axes]
+    if not all(0 <= axis < rank for axis in counted):
+        raise NoMatch("axis", f"axes {list(axes)} are out of range of rank {rank}")
+    return counted
+
+
+def _reduction(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor, kind = converter.tensor(op.operation.operands[0]), op.output()
+    axes = _axes(op, op.ints("axes"))
+    if math.prod(tensor.shape[axis] for axis in axes) > 1:
+        tensor = _reduced(mode, converter, op, tensor, axes)
+    # Older modules drop the reduced dimension.
+    return [converter.cast(tensor, element_type(kind)).reshape(kind.extents)]
+
+
+def _reduced(
+    mode: str, converter: Converter, op: MigraphxOp, tensor: Tensor, axes: Sequence[int]
+) -> Tensor:
+    element = element_type(op.output())
+    if mode != "MAX" or not op.input().is_unsigned:
+        return reduce(converter, mode, tensor, axes, element)
+    # Without their lowest number, unsigned numbers are in the order of signed ones.
+    shift = _lowest(converter, element)
+    signed = converter.pointwise("add", [tensor, shift], element)
+    largest = reduce(converter, mode, signed, axes, element)
+    return converter.pointwise("add", [largest, shift], element)
+
+
+def _lowest(converter: Converter, element: ir.Type) -> Tensor:
+    width = ir.IntegerType(element).width
+    value = ir.IntegerAttr.get(element, -(1 << (width - 1)))
+    splat = ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get([1], element), value)
+    return converter.constant(splat, converter.location)
+
+
+def _softmax(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor = converter.tensor(op.operation.operands[0])
+    (axis,) = _axes(op, [op.int("axis")])
+    return [softmax(converter, tensor, axis, element_type(op.output()))]
+
+
+REDUCTIONS: dict[str, Conversion] = {
+    "reduce_max": partial(_reduction, "MAX"),
+    "reduce_mean": partial(_reduction, "AVG"),
+    "reduce_sum": partial(_reduction, "ADD"),
+    "softmax": _softmax,
+}
+"""Conversions by mnemonic."""

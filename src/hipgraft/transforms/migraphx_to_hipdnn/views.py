@@ -1,0 +1,83 @@
+"""Views, which cost nothing where strides can say them, and constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.dialects.migraphx.rules import slice_end
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_type
+from hipgraft.transforms.migraphx_to_hipdnn.elementwise import in_shape
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+
+_ELEMENT = re.compile(r"(?<=[x<])[a-wyz]\w*(?=>$)")
+
+
+def _input(converter: Converter, op: MigraphxOp) -> Tensor:
+    return converter.tensor(op.operation.operands[0])
+
+
+def _transpose(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor = _input(converter, op)
+    return [tensor.through(tensor.view.permute(op.ints("permutation")))]
+
+
+def _reshape(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    """Strides cannot say every reshape: the rest is one of a copy."""
+    return [in_shape(converter, _input(converter, op), op.output())]
+
+
+def _slice(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor = _input(converter, op)
+    view = tensor.view
+    axes, starts, ends = op.ints("axes"), op.ints("starts"), op.ints("ends")
+    for axis, start, end in zip(axes, starts, ends, strict=True):
+        view = view.slice(axis, start, slice_end(end, view.shape[axis]))
+    return [tensor.through(view)]
+
+
+def _broadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor, lengths, axis = _input(converter, op), op.ints("out_lens"), op.int("axis")
+    trailing = len(lengths) - axis - len(tensor.shape)
+    if axis < 0 or trailing < 0:
+        raise NoMatch("axis", f"axis {axis} leaves no room for the input's dimensions")
+    padded = tensor.reshape((*tensor.shape, *[1] * trailing))
+    return [padded.through(padded.view.expand(lengths))]
+
+
+def _multibroadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    tensor, lengths = _input(converter, op), op.ints("out_lens")
+    if len(lengths) < len(tensor.shape):
+        raise NoMatch("rank", "MultiBroadcastOp shouldn't reduce rank")
+    return [tensor.through(tensor.view.expand(lengths))]
+
+
+def _literal(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    attribute = op.operation.attributes["value"]
+    kind = tensor_type(op.output())
+    # Builtin arithmetic has no signed types; the digits stay.
+    text = _ELEMENT.sub(str(kind.element_type), str(attribute))
+    value = ir.Attribute.parse(text)
+    if isinstance(value, ir.DenseElementsAttr) and value.is_splat:
+        value = ir.DenseElementsAttr.get_splat(kind, value.get_splat_value())
+    return [converter.constant(value, converter.location)]
+
+
+def _code_object(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+    raise NoMatch("compiled", "is a compiled kernel, which the module does not hold")
+
+
+VIEWS: dict[str, Conversion] = {
+    "broadcast": _broadcast,
+    "code_object": _code_object,
+    "constant": _literal,
+    "flatten": _reshape,
+    "literal": _literal,
+    "multibroadcast": _multibroadcast,
+    "reshape": _reshape,
+    "slice": _slice,
+    "transpose": _transpose,
+}
+"""Conversions by mnemonic."""

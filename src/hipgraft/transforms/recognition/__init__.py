@@ -1,0 +1,22 @@
+"""Recognition of decomposed nodes: normalisations, attention and activations."""
+
+from hipgraft.transforms.recognition.activations import (
+    recognize_gelu,
+    recognize_swish,
+    recognize_tanh_gelu,
+)
+from hipgraft.transforms.recognition.attention import recognize_attention, share_heads
+from hipgraft.transforms.recognition.norms import recognize_norm
+from hipgraft.transforms.recognition.values import NearMiss, Rules
+
+PATTERNS = {
+    "erf": recognize_gelu,
+    "tanh_fwd": recognize_tanh_gelu,
+    "sigmoid_fwd": recognize_swish,
+    "AVG": recognize_norm,
+    "hipdnn.matmul": recognize_attention,
+    "hipdnn.sdpa": share_heads,
+}
+"""Every pattern by the mode or the name of the op at which it begins."""
+
+__all__ = ["PATTERNS", "NearMiss", "Rules"]

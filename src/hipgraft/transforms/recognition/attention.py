@@ -1,0 +1,357 @@
+"""Attention from its two products and the softmax between them; keys that heads share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import defining_op
+from hipgraft.ir.strided_view import StridedView, joined_run
+from hipgraft.transforms.recognition.values import (
+    NearMiss,
+    Rules,
+    check_interior,
+    element_of,
+    is_narrow,
+    made_by,
+    make_window,
+    mode_of,
+    readers,
+    same,
+    shape_of,
+    splat_value,
+    split_splat,
+    through_casts,
+    through_reshapes,
+    window,
+)
+
+_HIDDEN = -1e30
+"""Scores at or below this weigh nothing beside any score that a program computes."""
+
+_RANK = 4
+_HEADS = 1
+
+
+@dataclass
+class _Scores:
+    """The arithmetic between the product of queries and keys and the softmax.
+
+    Attributes:
+        shape: of the scores that the softmax reads.
+        scale: factor of the product.
+        summands: masks that are added.
+        hidden: selecting masks, the score that each inserts, and when it keeps the product.
+    """
+
+    shape: tuple[int, ...]
+    scale: float = 1.0
+    summands: list[ir.Value] = field(default_factory=list[ir.Value])
+    hidden: list[tuple[ir.Value, float, bool]] = field(
+        default_factory=list[tuple[ir.Value, float, bool]]
+    )
+
+
+def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
+    """Replaces `softmax(scale · q · kᵀ + mask) · v`; `op` is the second product."""
+    scores = _softmax_operand(through_reshapes(op.operands[0]))
+    if scores is None:
+        return None
+    parts = _Scores(shape_of(scores))
+    product = _peel_scores(scores, parts)
+    if product is None:
+        return None
+    q, k, v = *product.operands, op.operands[1]
+    tensors = [
+        _unscaled(*_heads(*window(q), parts), parts, rules),
+        _unscaled(*_heads(*_transposed(k), parts), parts, rules),
+        _heads(*window(v), parts),
+    ]
+    _check_shapes([view.shape for _, view in tensors])
+    masks = [value for value, *_ in parts.hidden] + parts.summands
+    check_interior(op.results[0], [q, k, v, *masks], rules)
+    with ir.InsertionPoint(op), op.location:
+        o = _sdpa(op, parts, [make_window(*tensor, op.location) for tensor in tensors])
+        _take_place(op, o)
+    return "sdpa"
+
+
+def share_heads(op: ir.Operation, rules: Rules) -> str | None:
+    """Lets attention read keys and values from the source of copies made for each head."""
+    shared = 0
+    for index in (1, 2):
+        base, view = _unrepeated(*window(op.operands[index]))
+        if base != window(op.operands[index])[0]:
+            with ir.InsertionPoint(op):
+                op.operands[index] = make_window(base, view, op.location)
+            shared += 1
+    return "shared heads" if shared else None
+
+
+def _softmax_operand(weights: ir.Value) -> ir.Value | None:
+    """The operand of the softmax along the last dimension, None if it is no softmax.
+
+    A guard may follow that sets weights to 0 if they are NaN or if all their scores are minus
+    infinity. sdpa returns 0 without it where a query sees no key.
+    """
+    value, tested = _unguarded(weights)
+    quotient = made_by(value, "div")
+    if quotient is None:
+        return None
+    powers = made_by(quotient.operands[0], "exp")
+    total = made_by(quotient.operands[1], "ADD")
+    if powers is None or total is None or not same(total.operands[0], quotient.operands[0]):
+        return None
+    shifted = made_by(powers.operands[0], "sub")
+    largest = None if shifted is None else made_by(shifted.operands[1], "MAX")
+    if shifted is None or largest is None or not same(largest.operands[0], shifted.operands[0]):
+        return None
+    last = [len(shape_of(value)) - 1]
+    if hipdnn.ReductionOp(total).axes != last or hipdnn.ReductionOp(largest).axes != last:
+        raise NearMiss("softmax-dimension", "the softmax is not along the last dimension")
+    if tested is not None and not same(tested, shifted.operands[0]):
+        return None
+    return shifted.operands[0]
+
+
+def _unguarded(weights: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+    """The weights before a guard, and the scores that it tests, if any."""
+    select = made_by(weights, "binary_select")
+    if select is None or splat_value(select.operands[1]) != 0:
+        return weights, None
+    test = made_by(select.operands[0], "cmp_neq")
+    value = select.operands[2]
+    if test is not None and all(same(operand, value) for operand in test.operands):
+        return value, None
+    scores = _scores_all_hidden(select.operands[0])
+    return (weights, None) if scores is None else (value, scores)
+
+
+def _scores_all_hidden(test: ir.Value) -> ir.Value | None:
+    """The scores if `test` is that all of a row are minus infinity: `not any(not (s = -inf))`."""
+    any_seen = made_by(test, "logical_not")
+    is_one = None if any_seen is None else made_by(any_seen.operands[0], "cmp_neq")
+    if is_one is None or splat_value(is_one.operands[1]) != 0:
+        return None
+    count = made_by(is_one.operands[0], "ADD") or made_by(is_one.operands[0], "MAX")
+    if count is None or hipdnn.ReductionOp(count).axes != [len(shape_of(count.results[0])) - 1]:
+        return None
+    seen = made_by(count.operands[0], "logical_not")
+    hidden = None if seen is None else made_by(seen.operands[0], "cmp_eq")
+    if hidden is None or splat_value(hidden.operands[1]) != -math.inf:
+        return None
+    return hidden.operands[0]
+
+
+def _peel_scores(value: ir.Value, scores: _Scores) -> ir.Operation | None:
+    """Strips masks and scales from the scores; returns the product, None if there is none."""
+    inner: ir.Value | None = value
+    while inner is not None:
+        op = defining_op(through_reshapes(inner))
+        if op is None or op.name == "hipdnn.matmul":
+            return op
+        inner = _peel(op, scores)
+    return None
+
+
+def _peel(op: ir.Operation, scores: _Scores) -> ir.Value | None:
+    """Strips one op from the scores; None if attention has no such op."""
+    mode = mode_of(op)
+    if mode == "mul" and (split := split_splat(op)) is not None:
+        scores.scale *= split[1]
+        return split[0]
+    if mode == "div" and (divisor := splat_value(op.operands[1])):
+        scores.scale /= divisor
+        return op.operands[0]
+    if mode not in ("add", "binary_select"):
+        return None
+    if scores.scale != 1.0:
+        raise NearMiss("scaled-mask", "the scores are masked before they are scaled")
+    if shape_of(op.results[0]) != scores.shape:
+        raise NearMiss("mask-shape", "the scores are masked in another shape than the softmax's")
+    return _peel_mask(op, scores) if mode == "add" else _peel_selection(op, scores)
+
+
+def _peel_mask(op: ir.Operation, scores: _Scores) -> ir.Value | None:
+    for inner, mask in (tuple(op.operands), tuple(op.operands)[::-1]):
+        if _leads_to_product(inner):
+            scores.summands.append(mask)
+            return inner
+    return None
+
+
+def _leads_to_product(value: ir.Value) -> bool:
+    op = defining_op(through_reshapes(value))
+    while op is not None and mode_of(op) in ("add", "mul", "div", "binary_select"):
+        inner = [defining_op(through_reshapes(operand)) for operand in op.operands]
+        op = next((one for one in inner if one is not None and _is_score_op(one)), None)
+    return op is not None and op.name == "hipdnn.matmul"
+
+
+def _is_score_op(op: ir.Operation) -> bool:
+    return op.name == "hipdnn.matmul" or mode_of(op) in ("add", "mul", "div", "binary_select")
+
+
+def _peel_selection(op: ir.Operation, scores: _Scores) -> ir.Value | None:
+    """`where(mask, scores, -inf)` and `where(mask, -inf, scores)`."""
+    mask, *branches = op.operands
+    for index, branch in enumerate(branches):
+        number = splat_value(branch)
+        if number is None:
+            continue
+        if number > _HIDDEN:
+            raise NearMiss("finite-mask", f"hidden scores are {number:g}, which is not negligible")
+        scores.hidden.append((mask, number, index == 1))
+        return branches[1 - index]
+    return None
+
+
+def _unscaled(
+    base: ir.Value, view: StridedView, scores: _Scores, rules: Rules
+) -> tuple[ir.Value, StridedView]:
+    """A window on an operand of the product before it is scaled; `scores` takes the factors."""
+    op = defining_op(through_casts(base))
+    split = split_splat(op) if op is not None and mode_of(op) == "mul" else None
+    if op is None or split is None or not _may_drop(op, rules):
+        return base, view
+    if element_of(split[0]) != element_of(base):
+        return base, view
+    found = _copied(view, split[0])
+    if found is None:
+        return base, view
+    scores.scale *= split[1]
+    return _unscaled(*_unrepeated(*found), scores, rules)
+
+
+def _may_drop(op: ir.Operation, rules: Rules) -> bool:
+    return rules.drop_roundings or not is_narrow(element_of(op.results[0]))
+
+
+def _copied(view: StridedView, value: ir.Value) -> tuple[ir.Value, StridedView] | None:
+    """A window on a row-major copy of `value`, as a window on the base of `value`."""
+    source, copied = window(value)
+    runs = view.through_copy(copied)
+    composed = None if runs is None else _composed(runs, copied.offset)
+    return None if composed is None else (source, composed)
+
+
+def _transposed(value: ir.Value) -> tuple[ir.Value, StridedView]:
+    base, view = window(value)
+    dims = list(range(len(view.shape)))
+    return base, view.permute([*dims[:-2], *dims[:-3:-1]])
+
+
+def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value, StridedView]:
+    """A window as [B, H, S, D], without heads that repeat others."""
+    lead = scores.shape[:-2]
+    if len(lead) != len(view.shape) - 2:
+        grouped = view.reshape((*lead, *view.shape[-2:])) if _fits(view, lead) else None
+        if grouped is None:
+            raise NearMiss("attention-batch", "batches and heads are grouped in several ways")
+        view = grouped
+    if len(view.shape) > _RANK:
+        raise NearMiss("attention-rank", f"attention of rank {len(view.shape)}")
+    while len(view.shape) < _RANK:
+        view = view.insert(0)
+    return _unrepeated(base, view)
+
+
+def _fits(view: StridedView, lead: Sequence[int]) -> bool:
+    return math.prod(view.shape[:-2]) == math.prod(lead)
+
+
+def _unrepeated(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]:
+    """Reads a copy from its source, and each group of equal heads once."""
+    op = defining_op(base)
+    while mode_of(op) == "identity" and op is not None:
+        if element_of(op.operands[0]) != element_of(base):
+            break
+        found = _copied(view, op.operands[0])
+        if found is None:
+            break
+        base, view = found
+        op = defining_op(base)
+    return base, view
+
+
+def _composed(runs: Sequence[list[tuple[int, int]]], offset: int) -> StridedView | None:
+    """A window with one stride for each dimension; a repetition inside the heads is dropped."""
+    dims: list[tuple[int, int]] = []
+    for dim, walked in enumerate(runs):
+        moving = [run for run in walked if run[0] > 1]
+        if dim == _HEADS and len(moving) == 2 and moving[1][1] == 0:
+            moving = moving[:1]
+        joined = joined_run(moving)
+        if joined is None:
+            return None
+        dims.append(joined)
+    return StridedView(tuple(n for n, _ in dims), tuple(step for _, step in dims), offset)
+
+
+def _check_shapes(shapes: Sequence[tuple[int, ...]]) -> None:
+    q, k, v = shapes
+    if not q[0] == k[0] == v[0]:
+        raise NearMiss("attention-batch", "queries, keys and values have different batches")
+    if q[_HEADS] % k[_HEADS] or q[_HEADS] % v[_HEADS]:
+        raise NearMiss("attention-heads", "the heads of the queries are no multiple of the keys'")
+
+
+def _sdpa(op: ir.Operation, scores: _Scores, tensors: Sequence[ir.Value]) -> ir.Value:
+    q, k, v = tensors
+    return hipdnn.sdpa(
+        q,
+        k,
+        v,
+        attn_mask=_mask(scores),
+        attn_scale_value=scores.scale,
+        result_type=ir.RankedTensorType.get(
+            [*shape_of(q)[:3], shape_of(v)[3]], element_of(op.results[0])
+        ),
+    )
+
+
+def _mask(scores: _Scores) -> ir.Value | None:
+    """The sum of all masks, broadcastable to the scores [B, H, Sq, Skv]."""
+    total: ir.Value | None = None
+    summands = [*scores.summands, *(_selected(*one) for one in scores.hidden)]
+    for summand in summands:
+        total = summand if total is None else _add(total, summand)
+    if total is None or len(shape_of(total)) == _RANK:
+        return total
+    base, view = window(total)
+    lead = (1,) * (_RANK - len(view.shape)) + view.shape
+    return make_window(base, view.expand(lead))
+
+
+def _add(left: ir.Value, right: ir.Value) -> ir.Value:
+    shape = [max(pair) for pair in zip(shape_of(left), shape_of(right), strict=True)]
+    kind = ir.RankedTensorType.get(shape, ir.F32Type.get())
+    return hipdnn.pointwise(left, right, mode="add", result_type=kind)
+
+
+def _selected(mask: ir.Value, hidden: float, shown: bool) -> ir.Value:
+    """A summand that is 0 where `mask` is `shown`, and `hidden` elsewhere."""
+    kind = ir.RankedTensorType.get([1] * len(shape_of(mask)), ir.F32Type.get())
+    zero, low = (_splat(kind, number) for number in (0.0, hidden))
+    branches = (zero, low) if shown else (low, zero)
+    result = ir.RankedTensorType.get(shape_of(mask), ir.F32Type.get())
+    return hipdnn.pointwise(mask, *branches, mode="binary_select", result_type=result)
+
+
+def _splat(kind: ir.RankedTensorType, value: float) -> ir.Value:
+    number = ir.FloatAttr.get(kind.element_type, value)
+    return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, number)).result
+
+
+def _take_place(op: ir.Operation, o: ir.Value) -> None:
+    """Replaces a product by `o`; windows on it stay windows on the same storage."""
+    shape = shape_of(op.results[0])
+    for reader in readers(op.results[0]):
+        if reader.name == "hipdnn.view":
+            reader.operands[0] = o
+    if next(iter(op.results[0].uses), None) is not None:
+        whole = make_window(o, StridedView.of_shape(shape), op.location)
+        op.results[0].replace_all_uses_with(whole)

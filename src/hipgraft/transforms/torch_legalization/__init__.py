@@ -1,0 +1,1 @@
+"""Rewrites of `torch-legalize-operators` that need more than a few lines."""

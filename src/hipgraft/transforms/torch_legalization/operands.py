@@ -1,0 +1,93 @@
+"""Reads the operands of torch ops to legalise, and makes views of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.torch_dialect import (
+    aten_name,
+    constant_int,
+    extents_and_element,
+    list_of_ints,
+    size,
+    torch_op,
+    vtensor_type,
+)
+from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
+
+Shape = Sequence[int | None]
+"""Extents, None for dynamic ones."""
+
+
+def tensor(value: ir.Value) -> tuple[list[int | None], str]:
+    """Returns the extents and the element type of a tensor.
+
+    Raises:
+        PassFailure: it is none, or of unknown rank.
+    """
+    read = extents_and_element(value.type)
+    if read is None:
+        raise PassFailure(f"expected a tensor of known rank, found '{value.type}'", owner(value))
+    return read
+
+
+def extent_of(op: ir.Operation, dim: int) -> int:
+    """Returns the extent of a dimension of the first operand.
+
+    Raises:
+        PassFailure: it is dynamic.
+    """
+    kind = op.operands[0].type
+    extent = tensor(op.operands[0])[0][dim]
+    if extent is None:
+        message = f"'{aten_name(op)}' expects dimension {dim} of '{kind}' to be static"
+        raise PassFailure(message, op)
+    return extent
+
+
+def owner(value: ir.Value) -> ir.Operation | None:
+    """Returns the op whose result a value is, None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def constant(op: ir.Operation, index: int) -> int | float | bool | list[int] | None:
+    """Returns the constant that an operand is.
+
+    Raises:
+        PassFailure: it is none.
+    """
+    value = op.operands[index]
+    if not is_constant(value):
+        raise PassFailure(f"'{aten_name(op)}' expects a constant operand #{index}", op)
+    return constant_value(value)
+
+
+def int_operand(op: ir.Operation, index: int) -> int:
+    """Returns the constant integer that an operand is.
+
+    Raises:
+        PassFailure: it is none.
+    """
+    value = constant(op, index)
+    if not isinstance(value, int):
+        raise PassFailure(f"'{aten_name(op)}' expects an integer operand #{index}", op)
+    return value
+
+
+def is_tensor(value: ir.Value) -> bool:
+    """Whether a value is a tensor of known rank."""
+    return extents_and_element(value.type) is not None
+
+
+def view(x: ir.Value, shape: Shape, element: str) -> ir.Value:
+    """Views `x` as `shape`, whose dynamic extents are those of `x` in their order."""
+    extents = list_of_ints(sizes(x, shape))
+    return torch_op("aten.view", [x, extents], [vtensor_type(shape, element)]).result
+
+
+def sizes(x: ir.Value, shape: Shape) -> list[ir.Value]:
+    """Returns the extents of `shape`, whose dynamic ones are those of `x` in their order."""
+    dynamic = iter([dim for dim, extent in enumerate(tensor(x)[0]) if extent is None])
+    return [size(x, next(dynamic)) if one is None else constant_int(one) for one in shape]

@@ -1,0 +1,106 @@
+"""Convolutions and matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.tensor_builder import Tensor
+from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+from hipgraft.transforms.torch_to_hipdnn.padding import padded_operand
+from hipgraft.transforms.torch_to_hipdnn.pointwise import scaled
+
+
+def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`convolution(x, w, bias, stride, padding, dilation, transposed, output_padding, groups)`.
+
+    Groups need no attribute: hipDNN reads them from the channels of x and w.
+    """
+    w = op.float_tensor(1)
+    x, pre_padding, post_padding = padded_operand(op)
+    # A transposed convolution is a data gradient: its operand is the gradient of the output.
+    build = hipdnn.conv_dgrad if op.constant(6) else hipdnn.conv_fprop
+    y = build(
+        converter.materialize(x),
+        converter.materialize(w),
+        pre_padding=pre_padding,
+        post_padding=post_padding,
+        stride=op.constant(3),
+        dilation=op.constant(5),
+        result_type=ir.RankedTensorType.get(op.result_shape(), op.result_element()),
+        loc=converter.location,
+    )
+    bias = op.optional_tensor(2)
+    result = converter.whole(y)
+    return [result if bias is None else _channel_bias(converter, result, bias)]
+
+
+def _channel_bias(converter: Converter, y: Tensor, bias: Tensor) -> Tensor:
+    shape = (1, bias.shape[0], *[1] * (len(y.shape) - 2))
+    return converter.pointwise("add", [y, bias.reshape(shape)], y.element_type)
+
+
+def matmul(converter: Converter, a: Tensor, b: Tensor, shape: Sequence[int]) -> Tensor:
+    """The product of `a` [..., M, K] and `b` [..., K, N] as a tensor of `shape`.
+
+    Vectors get a unit dimension. A stack of matrices times one matrix is one tall product.
+    """
+    a = a.reshape((1, *a.shape)) if len(a.shape) == 1 else a
+    b = b.reshape((*b.shape, 1)) if len(b.shape) == 1 else b
+    if math.prod(b.shape[:-2]) == 1 and len(a.shape) > 2:
+        tall = a.view.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
+        if tall is not None:
+            a, b = a.through(tall), b.reshape(b.shape[-2:])
+    rank = max(len(a.shape), len(b.shape))
+    a, b = (t.reshape((1,) * (rank - len(t.shape)) + t.shape) for t in (a, b))
+    c = hipdnn.matmul(
+        converter.materialize(a),
+        converter.materialize(b),
+        result_type=ir.RankedTensorType.get(_product_shape(a, b), a.element_type),
+        loc=converter.location,
+    )
+    return converter.whole(c).reshape(shape)
+
+
+def _product_shape(a: Tensor, b: Tensor) -> list[int]:
+    batch = [max(left, right) for left, right in zip(a.shape[:-2], b.shape[:-2], strict=True)]
+    return [*batch, a.shape[-2], b.shape[-1]]
+
+
+def _matmul(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    return [matmul(converter, op.float_tensor(0), op.float_tensor(1), op.result_shape())]
+
+
+def _linear(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`linear(x, w [N, K], bias)`: the weight is read transposed."""
+    weight = op.float_tensor(1)
+    transposed = weight.through(weight.view.permute((1, 0)))
+    result = matmul(converter, op.float_tensor(0), transposed, op.result_shape())
+    bias = op.optional_tensor(2)
+    if bias is not None:
+        result = converter.pointwise("add", [result, bias], op.result_element())
+    return [result]
+
+
+def _addmm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`beta * bias + alpha * (a @ b)`."""
+    bias, beta, alpha = op.float_tensor(0), op.constant(3), op.constant(4)
+    product = matmul(converter, op.float_tensor(1), op.float_tensor(2), op.result_shape())
+    addend = scaled(converter, bias, beta)
+    return [
+        converter.pointwise("add", [scaled(converter, product, alpha), addend], op.result_element())
+    ]
+
+
+CONTRACTIONS: dict[str, Conversion] = {
+    "torch.aten.convolution": _convolution,
+    "torch.aten.mm": _matmul,
+    "torch.aten.bmm": _matmul,
+    "torch.aten.matmul": _matmul,
+    "torch.aten.linear": _linear,
+    "torch.aten.addmm": _addmm,
+    "torch.aten.baddbmm": _addmm,
+}
+"""Conversions by torch op name."""

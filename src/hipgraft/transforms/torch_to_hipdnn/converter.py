@@ -1,0 +1,235 @@
+"""Rebuilds a torch function as one on builtin tensors, op by op.
+
+The converter never mutates what it reads: it walks the torch function once and writes a new one
+beside it, so no handle can go stale. A value of the new function is a `Tensor`: a window on a
+value that owns its storage. View ops only change the window; the `hipdnn.view` op is made when
+something reads through it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.torch_dialect import aten_name
+from hipgraft.passmanager.base import PassState
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor, TensorBuilder
+from hipgraft.transforms.torch_to_hipdnn.constants import (
+    constant_value,
+    is_constant,
+    literal_attribute,
+)
+
+
+class TorchOp:
+    """A torch op with its operands read as tensors or Python constants."""
+
+    def __init__(self, converter: Converter, operation: ir.Operation):
+        self.converter = converter
+        self.operation = operation
+        self.location = operation.location
+
+    def __len__(self) -> int:
+        return len(self.operation.operands)
+
+    def tensor(self, index: int) -> Tensor:
+        """Operand `index` as a tensor."""
+        return self.converter.tensor(self.operation.operands[index])
+
+    def optional_tensor(self, index: int) -> Tensor | None:
+        """Operand `index` as a tensor, or None if it is `torch.constant.none`."""
+        value = self.operation.operands[index]
+        return self.converter.tensor(value) if is_tensor(value) else None
+
+    def float_tensor(self, index: int) -> Tensor:
+        """Operand `index` as a floating-point tensor."""
+        tensor = self.tensor(index)
+        if not tensor.is_float:
+            raise NoMatch("integer-arithmetic", f"operand {index} has integer elements")
+        return tensor
+
+    def constant(self, index: int) -> Any:
+        """Operand `index` as a Python constant (int, float, bool, str, None or a list)."""
+        value = self.operation.operands[index]
+        if not is_constant(value):
+            raise NoMatch("not-constant", f"operand {index} is not a constant")
+        return constant_value(value)
+
+    def result_shape(self, index: int = 0) -> tuple[int, ...]:
+        """Extents of result `index`."""
+        return tuple(builtin_tensor_type(self.operation.results[index].type).shape)
+
+    def result_element(self, index: int = 0) -> ir.Type:
+        """Element type of result `index`."""
+        return builtin_tensor_type(self.operation.results[index].type).element_type
+
+    def is_used(self, index: int) -> bool:
+        """Whether anything reads result `index`."""
+        return next(iter(self.operation.results[index].uses), None) is not None
+
+
+Conversion = Callable[["Converter", TorchOp], "Sequence[Tensor | None]"]
+
+
+def is_tensor(value: ir.Value) -> bool:
+    """Whether a torch value is a value-semantics tensor."""
+    return str(value.type).startswith("!torch.vtensor")
+
+
+def builtin_type(value: ir.Value) -> ir.Type:
+    """Returns the type of a value outside of the torch dialect.
+
+    Raises:
+        NoMatch: see `builtin_tensor_type`.
+    """
+    return builtin_tensor_type(value.type) if is_tensor(value) else value.type
+
+
+_VALUE_TENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],(?!unk)([^,]+)>")
+_BUILTIN_TYPES: dict[ir.Type, ir.RankedTensorType] = {}
+
+
+def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
+    """Returns the signless builtin tensor type of a static `!torch.vtensor`.
+
+    Raises:
+        NoMatch: it is another type, or its rank, an extent or its element type is not known.
+    """
+    found = _BUILTIN_TYPES.get(torch_type)
+    if found is not None:
+        return found
+    form = _VALUE_TENSOR.fullmatch(str(torch_type))
+    if form is None:
+        expected = "expected value tensors of known rank and element type"
+        raise NoMatch("not-a-value-tensor", f"{expected}, but found {torch_type}")
+    shape, element = form.groups()
+    if "?" in shape:
+        raise NoMatch("dynamic-shape", f"{torch_type} has a dynamic dimension")
+    extents = "".join(f"{extent}x" for extent in shape.split(",") if extent)
+    signless = element[1:] if element.startswith(("si", "ui")) else element
+    result = ir.RankedTensorType(ir.Type.parse(f"tensor<{extents}{signless}>", torch_type.context))
+    _BUILTIN_TYPES[torch_type] = result
+    return result
+
+
+class Converter(TensorBuilder):
+    """Writes the new function; conversions call its `emit_*` helpers."""
+
+    def __init__(self, conversions: dict[str, Conversion], state: PassState):
+        super().__init__()
+        self._conversions = conversions
+        self._state = state
+        self._tensors: dict[ir.Value, Tensor] = {}
+        self._torch_values: dict[ir.Value, ir.Value] = {}
+        self._kept: set[ir.Value] = set()
+        self._left_to_readers: set[ir.Value] = set()
+
+    # The function
+
+    def convert_block(
+        self, block: ir.Block, arguments: Sequence[ir.Value], terminator: ir.Operation
+    ) -> list[ir.Value]:
+        """Writes `block`'s ops at the insertion point; returns the builtin values it returns."""
+        for old, new in zip(block.arguments, arguments, strict=True):
+            self._tensors[old] = self._whole(new)
+        for operation in block.operations:
+            if operation.operation != terminator:
+                self._convert(operation.operation)
+        self.location = terminator.location
+        return [self.materialize(self.tensor(value)) for value in terminator.operands]
+
+    def _convert(self, operation: ir.Operation) -> None:
+        if operation.name.startswith("torch.constant.") or operation.name in _LAZY_OPS:
+            return
+        self.location = operation.location
+        name = f"torch.{aten_name(operation)}"
+        conversion = self._conversions.get(name)
+        if conversion is None:
+            reason = NoMatch("no-hipdnn-op", "hipDNN has no op for it")
+        else:
+            reason = self._try(conversion, operation)
+        if reason is None:
+            self._state.count("converted-ops")
+            return
+        self._state.count("kept-ops")
+        self._state.missed(operation, reason.name, f"'{name}' stays: {reason}")
+        self._keep(operation)
+
+    def _try(self, conversion: Conversion, operation: ir.Operation) -> NoMatch | None:
+        try:
+            results = conversion(self, TorchOp(self, operation))
+        except NoMatch as reason:
+            return reason
+        for old, new in zip(operation.results, results, strict=True):
+            if new is None:
+                self._left_to_readers.add(old)
+            else:
+                self._tensors[old] = new
+        return None
+
+    def _keep(self, operation: ir.Operation) -> None:
+        clone = self._clone(operation)
+        for old, new in zip(operation.results, clone.results, strict=True):
+            self._torch_values[old] = new
+
+    # Values
+
+    def tensor(self, value: ir.Value) -> Tensor:
+        """The new function's tensor for a torch value."""
+        found = self._tensors.get(value)
+        if found is not None:
+            return found
+        owner = value.owner
+        if isinstance(owner, ir.OpView | ir.Operation) and owner.name == "torch.vtensor.literal":
+            made = self._literal(owner.operation, value)
+        elif value in self._torch_values:
+            made = self._whole(self._cast("to", self._torch_values[value], value.type))
+            self._kept.add(made.base)
+        else:
+            raise NoMatch("not-a-tensor", f"{value.type} is not a tensor")
+        self._tensors[value] = made
+        return made
+
+    def _literal(self, operation: ir.Operation, value: ir.Value) -> Tensor:
+        attribute = literal_attribute(operation, builtin_tensor_type(value.type))
+        return self.constant(attribute, operation.location)
+
+    def _torch_value(self, value: ir.Value) -> ir.Value:
+        found = self._torch_values.get(value)
+        if found is not None:
+            return found
+        if self._is_converted(value):
+            made = self._cast("from", self.materialize(self.tensor(value)), value.type)
+        else:
+            operation = ir.OpResult(value).owner.operation
+            made = self._clone(operation).results[ir.OpResult(value).result_number]
+        self._torch_values[value] = made
+        return made
+
+    def _is_converted(self, value: ir.Value) -> bool:
+        """Whether a torch value is no constant, list, or view of a kept op's result.
+
+        These stay with their readers, as does what its readers were to take in.
+        """
+        if not is_tensor(value) or value in self._left_to_readers:
+            return False
+        return self.tensor(value).base not in self._kept
+
+    def _clone(self, operation: ir.Operation) -> ir.Operation:
+        """Copies a torch op to the new function, after what it reads."""
+        operands = [self._torch_value(operand) for operand in operation.operands]
+        clone = operation.clone().operation
+        for index, operand in enumerate(operands):
+            clone.operands[index] = operand
+        return clone
+
+    def _cast(self, direction: str, value: ir.Value, torch_type: ir.Type) -> ir.Value:
+        name = f"torch_c.{direction}_builtin_tensor"
+        result = builtin_tensor_type(torch_type) if direction == "to" else torch_type
+        operation = ir.Operation.create(name, results=[result], operands=[value], loc=self.location)
+        return operation.results[0]
+
+
+_LAZY_OPS = frozenset({"torch.prim.ListConstruct", "torch.vtensor.literal"})

@@ -1,0 +1,187 @@
+"""Maximum and average pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_reductions import reduce
+from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+
+
+def per_dim(values: Sequence[int], rank: int) -> list[int]:
+    """One value per dimension, where one is given for all."""
+    return list(values) * rank if len(values) == 1 else list(values)
+
+
+def batched(tensor: Tensor, rank: int) -> Tensor:
+    """`[C, spatial...]` as `[1, C, spatial...]`."""
+    return tensor if len(tensor.shape) == rank + 2 else tensor.through(tensor.view.insert(0))
+
+
+def _resample(
+    converter: Converter,
+    op: TorchOp,
+    mode: str,
+    *,
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> Tensor:
+    """Emits a pooling whose windows start `padding` elements before the tensor."""
+    results = {"y": op.result_element()}
+    return _resampled(converter, op, mode, window, stride, padding, results)[0]
+
+
+def _with_positions(
+    converter: Converter,
+    op: TorchOp,
+    *,
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> list[Tensor]:
+    """Emits a pooling to maxima and their positions, which torch counts in 64 bits."""
+    results = {"y": op.result_element(), "index": ir.IntegerType.get_signless(32)}
+    y, index = _resampled(converter, op, "MAXPOOL", window, stride, padding, results)
+    return [y, converter.pointwise("identity", [index], op.result_element(1))]
+
+
+def _resampled(
+    converter: Converter,
+    op: TorchOp,
+    mode: str,
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    results: dict[str, ir.Type],
+) -> list[Tensor]:
+    rank = len(window)
+    x = batched(op.float_tensor(0), rank)
+    counts = op.result_shape()[-rank:]
+    shape = [*x.shape[:2], *counts]
+    node = hipdnn.ResampleFwdOp.build(
+        converter.materialize(x),
+        resample_mode=mode,
+        padding_mode="NEG_INF_PAD" if mode == "MAXPOOL" else "ZERO_PAD",
+        window=window,
+        stride=stride,
+        pre_padding=padding,
+        post_padding=post_padding(counts, x.shape[2:], window, stride, padding),
+        generate_index=True if "index" in results else None,
+        results={name: ir.RankedTensorType.get(shape, kind) for name, kind in results.items()},
+        loc=converter.location,
+    )
+    found = node.operation.results
+    return [converter.whole(value).reshape(op.result_shape()) for value in found]
+
+
+def post_padding(
+    counts: Sequence[int],
+    extents: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> list[int]:
+    """Elements that the last of `counts` windows reads past the end, at least `padding`."""
+    return [
+        max(pad, (count - 1) * step + size - extent - pad)
+        for count, step, size, extent, pad in zip(
+            counts, stride, window, extents, padding, strict=True
+        )
+    ]
+
+
+def _max_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
+    """`max_pool(x, window, stride, padding, dilation, ceil_mode)`, with positions or without."""
+    others = range(1, len(op.operation.results))
+    window, stride, padding, dilation = (per_dim(op.constant(i), rank) for i in range(1, 5))
+    check_dilation(dilation)
+    windows = {"window": window, "stride": stride or window, "padding": padding}
+    if any(op.is_used(index) for index in others):
+        return _with_positions(converter, op, **windows)
+    y = _resample(converter, op, "MAXPOOL", **windows)
+    return [y, *(None for _ in others)]
+
+
+def check_dilation(dilation: Sequence[int]) -> None:
+    """Raises for windows with gaps.
+
+    Raises:
+        NoMatch: there are gaps.
+    """
+    if any(step != 1 for step in dilation):
+        raise NoMatch("dilated-pooling", "hipDNN's windows have no dilation")
+
+
+def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`avg_pool(x, window, stride, padding, ceil_mode, count_include_pad, divisor)`."""
+    window, steps, padding = (per_dim(op.constant(i), rank) for i in range(1, 4))
+    # torch-mlir's ONNX importer appends the dilation, for which the op has no operand.
+    stride, dilation = steps[:rank], steps[rank:]
+    check_dilation(dilation)
+    if len(op) > 6 and op.constant(6) is not None:
+        raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
+    x = op.float_tensor(0)
+    if list(x.shape[-rank:]) == window and not any(padding) and math.prod(window) > 1:
+        dims = range(len(x.shape) - rank, len(x.shape))
+        return [reduce(converter, "AVG", x, dims, op.result_element()).reshape(op.result_shape())]
+    mode = average_mode(padding, ceil=op.constant(4), includes=op.constant(5))
+    return [_resample(converter, op, mode, window=window, stride=stride or window, padding=padding)]
+
+
+def average_mode(padding: Sequence[int], *, ceil: bool, includes: bool) -> str:
+    """Returns hipDNN's mode of an average.
+
+    Raises:
+        NoMatch: it has none.
+    """
+    if not includes or not any(padding):
+        return "AVGPOOL_EXCLUDE_PADDING"
+    if ceil:
+        raise NoMatch("ceil-mode", "torch counts only some of the padding of the last windows")
+    return "AVGPOOL_INCLUDE_PADDING"
+
+
+def _adaptive_pool(
+    mode: str, reduction: str, rank: int, converter: Converter, op: TorchOp
+) -> Sequence[Tensor | None]:
+    """Pooling to given extents: equal windows, or a reduction where there is one window."""
+    others = range(1, len(op.operation.results))
+    if any(op.is_used(index) for index in others):
+        raise NoMatch("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")
+    x = op.float_tensor(0)
+    extents, counts = x.shape[-rank:], op.result_shape()[-rank:]
+    if any(extent % count for extent, count in zip(extents, counts, strict=True)):
+        raise NoMatch("uneven-windows", "the windows have different extents")
+    window = [extent // count for extent, count in zip(extents, counts, strict=True)]
+    if math.prod(counts) == 1 < math.prod(extents):
+        dims = range(len(x.shape) - rank, len(x.shape))
+        y = reduce(converter, reduction, x, dims, op.result_element())
+    else:
+        y = _resample(converter, op, mode, window=window, stride=window, padding=[0] * rank)
+    return [y, *(None for _ in others)]
+
+
+def _table() -> dict[str, Conversion]:
+    table: dict[str, Conversion] = {}
+    for rank in (1, 2, 3):
+        table[f"torch.aten.max_pool{rank}d"] = partial(_max_pool, rank)
+        table[f"torch.aten.max_pool{rank}d_with_indices"] = partial(_max_pool, rank)
+        table[f"torch.aten.avg_pool{rank}d"] = partial(_avg_pool, rank)
+        for prefix in ("", "_"):
+            table[f"torch.aten.{prefix}adaptive_avg_pool{rank}d"] = partial(
+                _adaptive_pool, "AVGPOOL_EXCLUDE_PADDING", "AVG", rank
+            )
+        table[f"torch.aten.adaptive_max_pool{rank}d"] = partial(
+            _adaptive_pool, "MAXPOOL", "MAX", rank
+        )
+    return table
+
+
+POOLING: dict[str, Conversion] = _table()
+"""Conversions by torch op name."""

@@ -1,0 +1,112 @@
+"""Metadata-only ATen ops: each changes the window on its operand's storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+
+
+def _wrapped(dim: int, rank: int) -> int:
+    return dim + rank if dim < 0 else dim
+
+
+def _reshape(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """A window if strides can express it, a row-major copy otherwise."""
+    tensor = op.tensor(0)
+    if tensor.is_float and tensor.view.reshape(op.result_shape()) is None:
+        tensor = converter.copied(tensor)
+    return [tensor.reshape(op.result_shape())]
+
+
+def _identity(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    return [op.tensor(0)]
+
+
+def _expand(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    return [tensor.through(tensor.view.expand(op.result_shape()))]
+
+
+def _permute(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    dims = [_wrapped(dim, len(tensor.shape)) for dim in op.constant(1)]
+    return [tensor.through(tensor.view.permute(dims))]
+
+
+def _transpose(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    dims = list(range(len(tensor.shape)))
+    first, second = (_wrapped(op.constant(i), len(dims)) for i in (1, 2))
+    dims[first], dims[second] = dims[second], dims[first]
+    return [tensor.through(tensor.view.permute(dims))]
+
+
+def _reverse(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    return [tensor.through(tensor.view.permute(tuple(reversed(range(len(tensor.shape))))))]
+
+
+def _slice(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    dim = _wrapped(op.constant(1), len(tensor.shape))
+    extent, step = tensor.shape[dim], op.constant(4)
+    start = _clamped(op.constant(2) or 0, extent)
+    end = op.constant(3)
+    stop = _clamped(extent if end is None else end, extent)
+    if stop <= start:
+        raise NoMatch("empty-slice", f"the slice {start}:{stop} is empty")
+    return [tensor.through(tensor.view.slice(dim, start, stop, step))]
+
+
+def _clamped(index: int, extent: int) -> int:
+    return min(max(index + extent if index < 0 else index, 0), extent)
+
+
+def _select(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    dim = _wrapped(op.constant(1), len(tensor.shape))
+    return [tensor.through(tensor.view.select(dim, _wrapped(op.constant(2), tensor.shape[dim])))]
+
+
+def _narrow(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    dim, start, length = (op.constant(i) for i in (1, 2, 3))
+    return [
+        tensor.through(tensor.view.slice(_wrapped(dim, len(tensor.shape)), start, start + length))
+    ]
+
+
+VIEWS: dict[str, Conversion] = {
+    "torch.aten.view": _reshape,
+    "torch.aten.reshape": _reshape,
+    "torch.aten._unsafe_view": _reshape,
+    "torch.aten._reshape_alias": _reshape,
+    "torch.aten.flatten.using_ints": _reshape,
+    "torch.aten.unflatten.int": _reshape,
+    "torch.aten.squeeze": _reshape,
+    "torch.aten.squeeze.dim": _reshape,
+    "torch.aten.squeeze.dims": _reshape,
+    "torch.prims.squeeze": _reshape,
+    "torch.prims.collapse": _reshape,
+    "torch.prims.split_dim": _reshape,
+    "torch.aten.unsqueeze": _reshape,
+    "torch.aten.expand": _expand,
+    "torch.aten.broadcast_to": _expand,
+    "torch.aten.expand_as": _expand,
+    "torch.aten.permute": _permute,
+    "torch.aten.transpose.int": _transpose,
+    "torch.aten.t": _reverse,
+    "torch.aten.numpy_T": _reverse,
+    "torch.aten.slice.Tensor": _slice,
+    "torch.aten.select.int": _select,
+    "torch.aten.narrow": _narrow,
+    "torch.aten.clone": _identity,
+    "torch.aten.contiguous": _identity,
+    "torch.aten.detach": _identity,
+    "torch.aten.alias": _identity,
+    "torch.aten.lift_fresh_copy": _identity,
+    "torch.tensor_static_info_cast": _identity,
+}
+"""Conversions by torch op name."""

@@ -1,0 +1,47 @@
+"""Small ONNX models, and what onnxruntime makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+import hipgraft
+
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def save(path: Path, nodes, inputs, outputs, constants=None, opset=20) -> Path:
+    """Inputs as arrays by name, outputs as pairs of name and element type."""
+    infos = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+        for n, a in inputs.items()
+    ]
+    results = [helper.make_tensor_value_info(n, t, None) for n, t in outputs]
+    tensors = [numpy_helper.from_array(np.asarray(a), n) for n, a in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "g", infos, results, tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 10
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    del model.graph.output[:]
+    model.graph.output.extend(inferred.graph.output)
+    onnx.save(model, path)
+    return path
+
+
+def check(path: Path, inputs, tolerance=1e-5) -> None:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    wanted = session.run(None, dict(inputs))
+    outputs = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    for got, want in zip(outputs, wanted, strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)

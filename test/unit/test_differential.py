@@ -1,0 +1,81 @@
+"""Random ONNX models, and small ones that once went wrong, against onnxruntime and ONNX."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import onnxruntime
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+REWRITES = 120
+PROGRAMS = 8
+
+
+@pytest.fixture(scope="module")
+def differential() -> ModuleType:
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        import differential as module
+
+        onnxruntime.set_default_logger_severity(4)
+        return module
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+def failures(differential, rounds, seed, job) -> list[str]:
+    found = differential.run(rounds, seed, "", job, workers=2)
+    wrong = ("wrong", "abort", "traceback", "timeout")
+    return [f"{case.name}: {one.detail}" for _, case, one in found if one.kind in wrong]
+
+
+def test_random_models_are_rewritten_rightly(differential):
+    """Evaluated by the reference implementation as the frontend has rewritten them."""
+    assert failures(differential, REWRITES, 7, differential.check_rewrites) == []
+
+
+def test_random_models_compute_what_onnxruntime_does(differential):
+    assert failures(differential, PROGRAMS, 11, differential.check) == []
+
+
+def test_a_wrong_result_is_found_and_made_smaller(differential):
+    """The search itself: a model whose first result is taken for wrong if it has two rows."""
+    Draft, Outcome = differential.Draft, differential.Outcome  # noqa: N806
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    candidate = Draft("Softmax", 21, {"axis": 1}, [x], [False], 1, "Relu")
+
+    def job(case):
+        rows = case.inputs[0].shape[0] if case.inputs[0].ndim else 0
+        return Outcome("wrong" if rows >= 2 else "pass")
+
+    least = differential.minimised(candidate, "wrong", job)
+    assert (least.attributes, least.following) == ({}, "")
+    assert least.inputs[0].shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [("raise ValueError('x')", "traceback"), ("import os; os.abort()", "abort"),
+     ("while True: pass", "timeout")],
+)  # fmt: skip
+def test_how_a_case_ends_is_told_apart(differential, end, kind):
+    """Compilation is replaced by what goes wrong in it."""
+    candidate = differential.Draft("Relu", 21, {}, [np.ones(2, np.float32)], [False])
+    case = differential.case_of(candidate, "relu")
+    job = partial(_ending, differential, case, end)
+    ((_, outcome),) = differential.run_contained(
+        iter([("", job)]), timeout=3 if kind == "timeout" else 120
+    )
+    assert outcome.kind == kind
+
+
+def _ending(differential, case, end):
+    import hipgraft.compiler.program as program
+
+    program.compile = lambda *_, **__: exec(end)
+    return differential.check(case)

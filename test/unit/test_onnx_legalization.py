@@ -1,0 +1,151 @@
+"""ONNX operators that others lower wrongly or not at all, against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from small_onnx import F32, I64, check, drawn, save
+
+from hipgraft import frontends
+from hipgraft.ir.diagnostics import HipgraftError
+
+
+@pytest.mark.parametrize("amounts", [[0, 1, -1, 0, -1, 2], [0, -2, 3, 0, 1, -4]])
+def test_pad_by_amounts_of_both_signs(tmp_path, amounts):
+    node = helper.make_node("Pad", ["x", "p", "v"], ["y"])
+    constants = {"p": np.array(amounts), "v": np.float32(3)}
+    inputs = {"x": drawn(1, 5, 6)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs)
+
+
+@pytest.mark.parametrize("mode", ["CRD", "DCR"])
+def test_depth_to_space(tmp_path, mode):
+    node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=mode)
+    inputs = {"x": drawn(1, 64, 4, 4)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+POOLS = [
+    {"kernel_shape": [8, 8], "strides": [8, 8], "ceil_mode": 1, "count_include_pad": 1},
+    {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1},
+    {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1, "pads": [1, 0, 0, 0]},
+    {"kernel_shape": [2, 3], "auto_pad": "SAME_UPPER"},
+    {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_LOWER", "count_include_pad": 1},
+    {"kernel_shape": [2, 2], "dilations": [2, 1], "ceil_mode": 1, "pads": [1, 1, 1, 1]},
+]
+
+
+@pytest.mark.parametrize("attributes", POOLS)
+def test_average_pool(tmp_path, attributes):
+    node = helper.make_node("AveragePool", ["x"], ["y"], **attributes)
+    inputs = {"x": drawn(1, 2, 5, 6)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+@pytest.mark.parametrize("attributes", [one for one in POOLS if "count_include_pad" not in one])
+def test_max_pool(tmp_path, attributes):
+    node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
+    inputs = {"x": drawn(1, 2, 5, 6)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+def test_pooling_that_needs_static_shapes_names_its_node(tmp_path):
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], ceil_mode=1, name="p")
+    path = save(tmp_path / "m.onnx", [node], {"x": drawn(1, 2, 5, 6)}, [("y", F32)])
+    model = onnx.load(path)
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "rows"
+    model.graph.output[0].type.tensor_type.shape.dim[2].dim_param = "windows"
+    onnx.save(model, path)
+    with pytest.raises(HipgraftError, match="'AveragePool' with rounded-up extents") as error:
+        frontends.read(path, dynamic=True)
+    assert error.value.location == "m.onnx:p"
+
+
+@pytest.mark.parametrize("shape", [(4, 2, 1, 1), (3, 1)])
+def test_softmax_over_one_element(tmp_path, shape):
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    inputs = {"x": drawn(*shape)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+def test_sigmoid_before_an_operator_that_hipdnn_lacks(tmp_path):
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["s"]),
+        helper.make_node("TopK", ["s", "k"], ["y", "i"], axis=1),
+    ]
+    inputs = {"x": drawn(2, 16)}
+    outputs = [("y", F32), ("i", I64)]
+    check(save(tmp_path / "m.onnx", nodes, inputs, outputs, {"k": np.array([4])}), inputs)
+
+
+def test_attention_without_its_optional_mask(tmp_path):
+    names = ["q", "k", "v", "", "pk", "pv"]
+    node = helper.make_node("Attention", names, ["y", "nk", "nv"])
+    inputs = {name: drawn(1, 2, 4, 8) for name in names if name}
+    outputs = [(name, F32) for name in ("y", "nk", "nv")]
+    check(save(tmp_path / "m.onnx", [node], inputs, outputs, opset=23), inputs)
+
+
+GRIDS = [
+    {"mode": "nearest"},
+    {"mode": "cubic", "padding_mode": "reflection"},
+    {"mode": "linear", "padding_mode": "reflection", "align_corners": 1},
+    {"mode": "linear", "padding_mode": "border"},
+]
+
+
+@pytest.mark.parametrize("attributes", GRIDS)
+def test_grid_sample(tmp_path, attributes):
+    node = helper.make_node("GridSample", ["x", "g"], ["y"], **attributes)
+    inputs = {"x": drawn(2, 3, 4, 5), "g": drawn(2, 3, 7, 2)}  # also points far outside
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs, 1e-4)
+
+
+def test_windows_and_affine_grids_are_tables(tmp_path):
+    nodes = [
+        helper.make_node("HannWindow", ["n"], ["w"]),
+        helper.make_node("AffineGrid", ["t", "s"], ["g"], align_corners=1),
+    ]
+    inputs = {"t": drawn(2, 2, 3)}
+    constants = {"n": np.array(9), "s": np.array([2, 1, 3, 4])}
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("w", F32), ("g", F32)], constants)
+    check(path, inputs)
+
+
+RESIZES = [
+    {"mode": "nearest", "nearest_mode": "ceil"},
+    {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"},
+    {"mode": "cubic", "cubic_coeff_a": -0.5, "coordinate_transformation_mode": "asymmetric"},
+]
+
+
+@pytest.mark.parametrize("attributes", RESIZES)
+def test_resize_by_scales_that_are_inputs(tmp_path, attributes):
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], **attributes)
+    inputs = {"x": drawn(1, 2, 4, 5), "s": np.array([1, 1, 1.5, 2], np.float32)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)])
+    model = onnx.load(path)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F32, [1, 2, 6, 10]))
+    onnx.save(model, path)
+    check(path, inputs, 1e-4)
+
+
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_remainders_of_integers(tmp_path, fmod):
+    node = helper.make_node("Mod", ["x", "y"], ["z"], fmod=fmod)
+    inputs = {"x": np.array([-7, 7, -7, 7]), "y": np.array([4, -4, -4, 4])}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("z", I64)]), inputs)
+
+
+def test_operand_that_must_be_constant_names_its_node(tmp_path):
+    node = helper.make_node("STFT", ["x", "n", "", "l"], ["y"], name="spectrum")
+    inputs = {"x": drawn(1, 32, 1), "n": np.array(8), "l": np.array(16)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)])
+    model = onnx.load(path)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F32, [1, 3, 9, 2]))
+    onnx.save(model, path)
+    with pytest.raises(HipgraftError, match="'STFT' with operands that are inputs") as error:
+        frontends.read(path)
+    assert error.value.location == "m.onnx:spectrum"

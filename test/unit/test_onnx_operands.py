@@ -1,0 +1,70 @@
+"""Operands that are inputs where compilers want constants, against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from small_onnx import F32, I64, check, drawn, save
+
+import hipgraft
+
+X = drawn(3, 2, 4)
+
+FORMS = {
+    "slice": ("Slice", ["x", "a", "b", "c", "d"], {}, [2, 2, 2],
+              {"x": X, "a": np.array([-1, 1]), "b": np.array([-9, 9]), "c": np.array([0, 2]),
+               "d": np.array([-2, 2])}),
+    "pad": ("Pad", ["x", "a", "", "c"], {"mode": "reflect"}, [3, 2, 8],
+            {"x": X, "a": np.array([3, 1]), "c": np.array([-1])}),
+    "tile": ("Tile", ["x", "a"], {}, [3, 6, 4], {"x": X, "a": np.array([1, 3, 1])}),
+    "reduction that keeps": ("ReduceL1", ["x", "a"], {}, [3, 1, 1],
+                             {"x": X, "a": np.array([-1, 1])}),
+    "reduction of one of two equal extents": (
+        "ReduceMean", ["x", "a"], {"keepdims": 0}, [3, 2],
+        {"x": drawn(3, 2, 2), "a": np.array([1])}),
+    "sums along either axis": ("CumSum", ["x", "a"], {"reverse": 1}, [3, 4],
+                               {"x": drawn(3, 4), "a": np.array(-1, np.int32)}),
+    "one hot": ("OneHot", ["x", "a", "b"], {"axis": 1}, [3, 5],
+                {"x": np.array([4, -2, 9]), "a": np.array(5), "b": drawn(2)}),
+    "triangle": ("Trilu", ["x", "a"], {"upper": 0}, [3, 2, 4], {"x": X, "a": np.array(-1)}),
+    "compressed": ("Compress", ["x", "a"], {"axis": 2}, [3, 2, 2],
+                   {"x": X, "a": np.array([True, False, False, True])}),
+    "reversed": ("ReverseSequence", ["x", "a"], {"batch_axis": 1, "time_axis": 0}, [3, 2, 4],
+                 {"x": X, "a": np.array([2, 3])}),
+    "range": ("Range", ["a", "b", "c"], {}, [3],
+              {"a": np.float32(1), "b": np.float32(3.5), "c": np.float32(1)}),
+    "cropped and padded": ("CenterCropPad", ["x", "a"], {}, [2, 5, 4],
+                           {"x": X, "a": np.array([2, 5, 4])}),
+    "top of many": ("TopK", ["x", "a"], {"sorted": 1, "axis": 1}, [3, 2, 4],
+                    {"x": X, "a": np.array([2])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_operand_that_is_an_input(tmp_path, form):
+    op, names, attributes, shape, inputs = FORMS[form]
+    results = ["y", "i"] if op == "TopK" else ["y"]
+    node = helper.make_node(op, names, results, **attributes)
+    inputs = {name: np.asarray(array) for name, array in inputs.items()}
+    path = save(tmp_path / "m.onnx", [node], inputs, [(name, F32) for name in results])
+    model = onnx.load(path)
+    for value, name in zip(model.graph.output, results, strict=True):
+        kind = I64 if name == "i" else F32
+        value.CopyFrom(helper.make_tensor_value_info(name, kind, shape))
+    onnx.save(model, path)
+    check(path, inputs)
+
+
+@pytest.mark.parametrize(
+    ("op", "value"), [("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf)]
+)
+def test_reduction_of_no_elements(tmp_path, op, value):
+    """The result is no number that a kernel computes."""
+    node = helper.make_node(op, ["x", "a"], ["y"])
+    inputs = {"x": np.zeros((2, 0, 3), np.float32)}
+    constants = {"a": np.array([1])}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants)
+    (got,) = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    np.testing.assert_array_equal(got, np.full((2, 1, 3), value, np.float32))

@@ -1,0 +1,117 @@
+"""Streams, signals and odd words: a tool ends with a message and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+MODEL = str(Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir")
+BIN = Path(sys.executable).parent
+
+
+def run(tool: str, *arguments: str | bytes, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [str(BIN / f"hipgraft-{tool}"), *arguments]
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    done = subprocess.run(command, timeout=120, check=False, **given)
+    done.stderr = (done.stderr or b"").decode(errors="replace")
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done
+
+
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("compile", [MODEL, "--dim=N=²"], "expected a positive number in '--dim=N=²'"),
+        ("compile", [MODEL, f"--dim=N={DIGITS}"], "expected a positive number in"),
+        ("compile", [MODEL, "--iree-flags='"], "cannot read '--iree-flags': no closing quotation"),
+        ("compile", [MODEL, "--memory-limit=²G"], "expected a size such as"),
+        ("run", [MODEL, "--input=²"], "expected '@FILE.npz'"),
+        ("run", [MODEL, f"--input={DIGITS}x2"], "expected '@FILE.npz'"),
+        ("opt", ["--run-reproducer", "{reproducer}"], "no closing quotation"),
+        ("opt", [b"\xff.mlir"], "cannot open input file"),
+    ],
+)
+def test_odd_words(tool: str, arguments: list[str | bytes], message: str, tmp_path: Path) -> None:
+    reproducer = tmp_path / "r.mlir"
+    reproducer.write_text("// RUN: hipgraft-opt %s --pass-pipeline='builtin.module\nmodule {}\n")
+    given = [reproducer if one == "{reproducer}" else one for one in arguments]
+    done = run(tool, *given)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_null_byte_in_a_path() -> None:
+    from hipgraft.tools import hipgraft_opt
+
+    assert hipgraft_opt.main(["a\0b.mlir"]) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["opt", MODEL], ["opt", "--list-passes"], ["opt", "--help"]])
+def test_full_standard_output(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = run(*arguments, stdout=full)
+    assert done.returncode == 1
+    assert "cannot write standard output: No space left on device" in done.stderr
+
+
+def test_closed_streams() -> None:
+    tool = str(BIN / "hipgraft-opt")
+    for words, status in (
+        (f"'{tool}' '{MODEL}' >&-", 0),
+        (f"'{tool}' <&-", 0),
+        (f"'{tool}' nothing 2>&-", 1),
+    ):
+        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+        assert done.returncode == status
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_no_worker_and_no_folder(number: signal.Signals, tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [
+        str(BIN / "hipgraft-compile"),
+        MODEL,
+        "--no-cache",
+        "-q",
+        "-o",
+        str(tmp_path / "o.mlir"),
+    ]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("hipgraft-worker-*")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in said
+    assert not list(tmp_path.iterdir())
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_plug_in_that_cannot_be_imported_does_not_hide_the_others(tmp_path: Path) -> None:
+    metadata = tmp_path / "broken-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    points = "[hipgraft.passes]\nbroken-pass = broken_passes:BrokenPass\n"
+    (metadata / "entry_points.txt").write_text(points)
+    (tmp_path / "broken_passes.py").write_text("raise OSError('no licence')\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = run("opt", "--help", env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 0
+    said = done.stdout.decode()
+    assert "--hipdnn-outline" in said
+    assert "cannot be imported from broken: OSError: no licence" in said

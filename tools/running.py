@@ -1,0 +1,110 @@
+"""How a tool runs: errors, signals and streams end it the same way, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from hipgraft.ir.diagnostics import HipgraftError
+
+_SIGNALS = ("SIGTERM", "SIGHUP")
+
+
+def run_tool(body: Callable[[], int]) -> int:
+    """Runs a tool's body and returns its exit status; an error is printed as MLIR prints it."""
+    try:
+        with _closed_streams(), _signals_end():
+            status = body()
+            _flush()
+            return status
+    except HipgraftError as error:
+        # Only now: most runs end without one.
+        from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
+
+        with suppress(OSError, ValueError):
+            DiagnosticPrinter(sys.stderr).print_error(error)
+        _drop_unwritten()
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except _Ended as ended:
+        return 128 + ended.number
+    except BrokenPipeError:
+        # The reader has gone.
+        _drop_output()
+        return 1
+
+
+class _Ended(BaseException):
+    """A signal asks the process to end: what is open is closed on the way."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _signals_end() -> Generator[None, None, None]:
+    """Makes SIGTERM and SIGHUP end workers and remove their folders, as an error does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        for each in previous:
+            signal.signal(each, signal.SIG_IGN)
+        raise _Ended(number)
+
+    previous: dict[int, Any] = {}
+    for number in [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]:
+        # Whoever started us with `nohup` wants it ignored.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            previous[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _closed_streams() -> Generator[None, None, None]:
+    """Gives a process that was started with closed streams empty ones."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (as long as the process)
+    yield
+
+
+def _flush() -> None:
+    """Writes what is buffered.
+
+    Raises:
+        HipgraftError: it cannot be written, for instance because the disk is full.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_output()
+        raise HipgraftError(f"cannot write standard output: {error.strerror}") from None
+
+
+def _drop_unwritten() -> None:
+    """Leaves nothing for Python to write, and to complain of, when it ends."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _drop_output()
+
+
+def _drop_output() -> None:
+    """Python would complain once more when it closes standard output."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,0 @@
-# The part of msgpack that hipgraft uses; the package has no types.
-
-from typing import Any
-
-def packb(o: object, *, use_bin_type: bool = True) -> bytes: ...
-def unpackb(packed: bytes, *, raw: bool = False, strict_map_key: bool = True) -> Any: ...
