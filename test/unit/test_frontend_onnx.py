@@ -258,6 +258,15 @@ def test_unknown_operator_is_named(tmp_path, domain):
     assert error.value.location == "m.onnx:odd"
 
 
+def test_a_flag_that_is_neither_0_nor_1_is_invalid(tmp_path):
+    """The reference takes 3 for yes here, onnxruntime for no."""
+    node = helper.make_node("ReduceSum", ["x"], ["y"], name="odd", noop_with_empty_axes=3)
+    path = save(tmp_path / "m.onnx", [node], {"x": ([2], F32)}, {"y": ([2], F32)})
+    with pytest.raises(HipgraftError, match="noop_with_empty_axes = 3, which is neither") as error:
+        frontends.load(path)
+    assert error.value.location == "m.onnx:odd"
+
+
 def test_truncated_file(tmp_path):
     whole = shape_chain(tmp_path / "m.onnx").read_bytes()
     path = tmp_path / "half.onnx"

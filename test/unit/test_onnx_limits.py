@@ -21,7 +21,7 @@ MOST_BYTES = 2 << 30
 
 # Reads a model and tells how much memory that took.
 READER = """
-import resource, sys
+import re, sys
 from hipgraft.frontends import read
 from hipgraft.ir.diagnostics import HipgraftError
 try:
@@ -29,7 +29,9 @@ try:
     print("read")
 except HipgraftError as error:
     print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+# Not `ru_maxrss`: that starts from the size of the process that was forked.
+with open("/proc/self/status") as status:
+    print(int(re.search("VmHWM: *\t *([0-9]+) kB", status.read())[1]) * 1024)
 """
 
 

@@ -31,6 +31,16 @@ OLDEST_OPSET = 13
 """torch-mlir's ONNX lowerings know the forms from this opset on."""
 
 _UPGRADED_OPSET = 17
+
+_FLAGS = {
+    "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box",
+    "count_include_pad", "exclude_outside", "exclusive", "fmod", "inverse", "is_causal",
+    "keepdims", "largest", "layout", "linear_before_reset", "noop_with_empty_axes", "onesided",
+    "periodic", "reverse", "saturate", "select_last_index", "sorted", "storage_order",
+    "training_mode", "upper",
+}  # fmt: skip
+"""Attributes that say yes or no. Libraries disagree on what other numbers than 0 and 1 mean."""
+
 _LARGE = 1 << 16  # bytes; weights above it are set aside while shapes are inferred
 _MAPPED = 64 << 20  # bytes of a file whose weights stay in it
 
@@ -129,6 +139,13 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
         if (domain, node.op_type) not in local and not defs.has(node.op_type, domain):
             message = f"unknown ONNX operator '{f'{domain}.' if domain else ''}{node.op_type}'"
             raise _at(path, message, node.name or node.output[0])
+        for attribute in node.attribute if domain == "" else ():
+            if attribute.name in _FLAGS and attribute.i not in (0, 1):
+                message = (
+                    f"ONNX operator '{node.op_type}' with {attribute.name} = {attribute.i}, "
+                    "which is neither 0 nor 1, is invalid"
+                )
+                raise _at(path, message, node.name or node.output[0])
 
 
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:

@@ -158,9 +158,9 @@ def _trilu(writer: Writer) -> None:
 
 
 def _range(writer: Writer) -> None:
-    """`(start, limit, step)` whose number of elements is known."""
+    """`(start, limit, step)` with a static number of elements; others keep the operator."""
     start, _, step = writer.node.input
-    (count,) = writer.needed_shape(writer.node.output[0], "of an unknown number of elements")
+    (count,) = writer.shape(writer.node.output[0])
     element = writer.element(start)
     numbers = writer.cast(writer.const(np.arange(count)), element)
     writer.result(writer.op("Add", writer.op("Mul", numbers, step), start))

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.narrow import TYPES, Narrow
 from hipgraft.frontends.onnx.legalization.unsigned import halved
-from hipgraft.frontends.onnx.legalization.writer import Array, Declined, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Array, Declined, Rewrite, Writer
 
 _INT64 = TensorProto.INT64
 
@@ -93,8 +93,6 @@ def _remainder(writer: Writer) -> None:
     """Integers' remainders with the sign of the dividend, for which torch-mlir takes the other."""
     x, y = writer.node.input
     dtype = helper.tensor_dtype_to_np_dtype(writer.element(x))
-    if writer.attribute("fmod", 0) not in (0, 1):
-        raise Refused("with another fmod than 0 or 1 is invalid")
     if not writer.attribute("fmod", 0) or dtype.kind != "i":
         raise Declined("it is lowered rightly")
     product = writer.op("Mul", writer.op("Div", x, y), y)
