@@ -1,4 +1,4 @@
-"""Wave instructions of each variant where it gains most, against the usual lowering.
+"""Wave instructions of each variant where it gains most, against the default lowering.
 
     HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/variant_gains.py [--target gfx942] [--match split]
 
@@ -15,7 +15,7 @@ from variants import Case, measure, product, tensor
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.service.tuning.judges import make_judges
+from hipgraft.service.tuning.search import open_cost_models
 
 
 def convolution(c: int, size: int, k: int, window: int, stride: int = 1, groups: int = 1) -> Case:
@@ -62,18 +62,18 @@ def addition(*shape: int) -> Case:
 CASES = {
     "hipdnn.conv_fprop=matmul": convolution(256, 65, 21, 1),
     "hipdnn.conv_fprop=channels-last": convolution(3, 224, 64, 7, 2),
-    "hipdnn.conv_fprop=channels-last-apart": convolution(64, 56, 64, 3),
+    "hipdnn.conv_fprop=materialized-channels-last": convolution(64, 56, 64, 3),
     "hipdnn.conv_fprop=padded-channels": convolution(24, 56, 144, 1),
     "hipdnn.conv_fprop=merged-groups": convolution(256, 28, 256, 3, groups=32),
     "hipdnn.conv_wgrad=batch-last": gradient(4, 64, 28, 128, 2),
     "hipdnn.matmul=padded-rows": product(2, 1280, 320, "f16"),
     "hipdnn.matmul=split-k": product(64, 8192, 64, "f16"),
     "hipdnn.matmul=swapped": product(128, 3072, 768, "f16"),
-    "hipdnn.matmul=widened-apart": product(128, 3072, 768, "f8E4M3FN"),
+    "hipdnn.matmul=materialized-widening": product(128, 3072, 768, "f8E4M3FN"),
     "hipdnn.reduction=padded": reduction("MAX", 50257),
     "hipdnn.reduction=split": reduction("ADD", 1000000),
     "hipdnn.pointwise=split": addition(1, 197, 768),
-    "flags=padding-apart": convolution(320, 64, 320, 3),
+    "flags=materialized-padding": convolution(320, 64, 320, 3),
     "flags=whole-reductions": product(64, 8192, 64, "f16"),
 }
 
@@ -83,14 +83,16 @@ def main() -> None:
     parser.add_argument("--target", default="gfx942")
     parser.add_argument("--match", default="")
     arguments = parser.parse_args()
-    (judge,) = make_judges(["counted"])
+    (cost_model,) = open_cost_models(["counted"])
     for name, case in CASES.items():
         if arguments.match not in name:
             continue
-        costs = measure(case, Target.parse(arguments.target), judge, False)
-        usual = costs["usual"]
+        costs = measure(case, Target.parse(arguments.target), cost_model, False)
+        default = costs["default"]
         cost = min(cost for plan, cost in costs.items() if plan.startswith(name))
-        print(f"{name:38} {case.name:42} {usual:.2e} {cost:.2e} {usual / cost:6.2f}", flush=True)
+        print(
+            f"{name:38} {case.name:42} {default:.2e} {cost:.2e} {default / cost:6.2f}", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hipgraft.codegen.canonical import container_key, container_text
-from hipgraft.codegen.plan import USUAL
+from hipgraft.codegen.plan import DEFAULT_PLAN
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
@@ -27,10 +27,9 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService
-from hipgraft.service.tuning.judges import make_judges
+from hipgraft.service.tuning.cost_model import CostModel
 from hipgraft.service.tuning.plans import Choices
-from hipgraft.service.tuning.search import Search
-from hipgraft.service.tuning.verdict import Judge
+from hipgraft.service.tuning.search import Search, open_cost_models
 
 Shape = Sequence[int]
 
@@ -121,13 +120,15 @@ def container(module: ir.Module, case: Case) -> ir.Operation:
     return graph.operation
 
 
-def measure(case: Case, target: Target, judge: Judge, everything: bool) -> dict[str, float]:
+def measure(
+    case: Case, target: Target, cost_model: CostModel, everything: bool
+) -> dict[str, float]:
     """Returns wave instructions by plan; those that do not compile are left out."""
     costs: dict[str, float] = {}
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         choices = Choices(container(module, case), target)
-        for plan in (USUAL, *choices.plans()):
+        for plan in (DEFAULT_PLAN, *choices.plans()):
             if "fused" in str(plan) and not everything:
                 continue
             flags = (*target.default_flags, *plan.flags)
@@ -135,7 +136,7 @@ def measure(case: Case, target: Target, judge: Judge, everything: bool) -> dict[
                 kernel = compile_text(choices.lower(plan), target, flags)
             except HipgraftError:
                 continue
-            costs[str(plan)] = judge.judge(kernel, choices.work()).cost
+            costs[str(plan)] = cost_model.cost(kernel, choices.work()).value
     return costs
 
 
@@ -147,7 +148,12 @@ def chosen(case: Case, target: Target) -> str:
         choices = Choices(graph, target)
         texts = (container_text(graph), container_key(graph))
         request = Request(
-            "case", *texts, target, target.default_flags, lambda: choices.lower(USUAL), choices
+            "case",
+            *texts,
+            target,
+            target.default_flags,
+            lambda: choices.lower(DEFAULT_PLAN),
+            choices,
         )
         with CompileService(search=Search()) as service:
             (outcome,) = service.compile([request])
@@ -173,12 +179,12 @@ def main() -> int:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--limit", type=float, default=1.1)
     arguments = parser.parse_args()
-    (judge,) = make_judges(["counted"])
+    (cost_model,) = open_cost_models(["counted"])
     target = Target.parse(arguments.target)
     worst = 0.0
     for case in (*KNOWN, *OTHERS):
         if arguments.match in case.name:
-            costs = measure(case, target, judge, arguments.all)
+            costs = measure(case, target, cost_model, arguments.all)
             ratio = report(case, chosen(case, target), costs)
             worst = max(worst, ratio if case in KNOWN else 0)
     return int(worst > arguments.limit)

@@ -35,7 +35,7 @@ from hipgraft.codegen.provider import executable_binaries, make_kernel
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, passmanager
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.service.tuning.counted import Count, CountedJudge
+from hipgraft.service.tuning.counted import Count, CountedCostModel
 
 _FROM_ONNX = "builtin.module(torch-onnx-to-torch-backend-pipeline)"
 _MEGABYTE = 1e6
@@ -122,7 +122,7 @@ def _zeros(value: ir.Attribute) -> ir.Attribute:
     return ir.Attribute.parse(zeros, value.context)
 
 
-def count(parts: Iterable[Part], judge: CountedJudge) -> list[Count]:
+def count(parts: Iterable[Part], cost_model: CountedCostModel) -> list[Count]:
     """What each kernel of a program does in one run of the program."""
     return [
         Count(
@@ -132,7 +132,7 @@ def count(parts: Iterable[Part], judge: CountedJudge) -> list[Count]:
             each.stored * part.times,
         )
         for part in parts
-        for each in judge.counts(part.kernel)
+        for each in cost_model.counts(part.kernel)
     ]
 
 
@@ -147,12 +147,12 @@ def print_largest(counts: Sequence[Count], most: int) -> None:
         print(f"    {each.instructions:9.2e} {each.loaded / _MEGABYTE:9.2f} MB  {each.kernel}")
 
 
-def measure(model: Path, target: Target, judge: CountedJudge, kernels: int) -> float:
+def measure(model: Path, target: Target, cost_model: CountedCostModel, kernels: int) -> float:
     """Prints the row of a model and returns its ratio of wave instructions."""
     sides: list[list[Count]] = []
     for parts_of in (hipgraft_parts, iree_parts):
         try:
-            sides.append(count(parts_of(model, target), judge))
+            sides.append(count(parts_of(model, target), cost_model))
         except (HipgraftError, RuntimeError) as error:
             print(f"| {model.stem} | {parts_of.__name__}: {error} |", flush=True)
             return 0.0
@@ -173,10 +173,10 @@ def main() -> int:
     parser.add_argument("--kernels", type=int, default=0)
     parser.add_argument("--limit", type=float, default=1.0)
     flags = parser.parse_args()
-    target, judge = Target.parse(flags.target), CountedJudge.open(flags.sample)
+    target, cost_model = Target.parse(flags.target), CountedCostModel.open(flags.sample)
     print("| model | wave instructions | iree-compile | ratio | MB | iree-compile | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    ratios = [measure(model, target, judge, flags.kernels) for model in flags.models]
+    ratios = [measure(model, target, cost_model, flags.kernels) for model in flags.models]
     return int(max(ratios) > flags.limit)
 
 

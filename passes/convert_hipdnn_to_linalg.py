@@ -70,7 +70,7 @@ class ConvertHipdnnToLinalgPass(Pass):
     After:
         ```mlir
         module @relu_fwd_0_gfx942 attributes {hipdnn.lowered_for = "gfx942",
-                                              hipdnn.plan = "usual"} {
+                                              hipdnn.plan = "default"} {
           func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
             %relu = linalg.generic ...
             return %relu : tensor<8xf32>
@@ -100,7 +100,7 @@ class ConvertHipdnnToLinalgPass(Pass):
     ensures: ClassVar[str | None] = "hipdnn-linalg"
 
     target: tuple[str, ...] = option(MISSING, "architectures to lower for: gfx942, cpu, ...")
-    plan: str = option("usual", "lowering alternatives by op, as 'hipdnn.sdpa=padded'")
+    plan: str = option("default", "lowering alternatives by op, as 'hipdnn.sdpa=padded'")
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Lowers the containers that are not lowered yet."""

@@ -12,7 +12,7 @@ from hipgraft.codegen.canonical import container_key, container_text, find_conta
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowered import INPUTS, input_for, inputs_in
 from hipgraft.codegen.lowering import lower_container
-from hipgraft.codegen.objects.resource_stats import kernel_figures, largest_figures
+from hipgraft.codegen.objects.resource_stats import kernel_resources, peak_resources
 from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
@@ -25,7 +25,7 @@ from hipgraft.service.keys import digest
 from hipgraft.service.reproducer import leave_input
 from hipgraft.service.request import Request
 from hipgraft.service.service import current_service
-from hipgraft.service.tuning.decision import Decision, Trial
+from hipgraft.service.tuning.decision import Candidate, Decision
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.traffic import excess
 from hipgraft.transforms.splitting import can_split, compute_ops, split
@@ -200,7 +200,7 @@ class _Compiler:
         message = f"'{symbol}' for {kernel.target}, launches: {launches}"
         facts = {"target": kernel.target, "launches": launches, "workspace": kernel.workspace_size}
         self._state.passed(
-            op, "compiled", message, **facts, **largest_figures(kernel_figures(kernel))
+            op, "compiled", message, **facts, **peak_resources(kernel_resources(kernel))
         )
 
     def _report_decision(
@@ -212,7 +212,7 @@ class _Compiler:
             return
         self._report_work(op, symbol, outcome.kernel, target, decision.chosen)
         plan = decision.chosen.plan
-        if decision.source != "usual":
+        if decision.source != "default":
             self._state.count(f"plans-from-{decision.source}")
             message = f"'{symbol}' for {target.name} {decision}"
             self._state.passed(op, "lowering", message, plan=str(plan), source=decision.source)
@@ -228,7 +228,7 @@ class _Compiler:
         flags = (*target.device_flags, *self._flags(target), *decision.chosen.plan.flags)
         text = outcome.artifacts.get("input.mlir", b"")
         # What other lowerings of the same graph cost is what a better compiler could reach.
-        seen = (*problems, *(f"another lowering, {trial}" for trial in decision.rejected))
+        seen = (*problems, *(f"another lowering, {candidate}" for candidate in decision.rejected))
         note = leave_input(f"{symbol}.{target.name}", text, flags, seen)
         message = f"'{symbol}' for {target.name}: {'; '.join((*problems, note))}"
         facts = {"problems": "; ".join(problems), "reproducer": note}
@@ -237,23 +237,23 @@ class _Compiler:
         )
 
     def _report_work(
-        self, op: ir.Operation, symbol: str, kernel: Kernel, target: Target, trial: Trial
+        self, op: ir.Operation, symbol: str, kernel: Kernel, target: Target, candidate: Candidate
     ) -> None:
         """Reports the graph's minimal work beside its kernel's, and why the latter is more."""
-        figures = {name: value for each in trial.verdicts for name, value in each.figures.items()}
-        if not figures:
+        metrics = {name: value for each in candidate.costs for name, value in each.metrics.items()}
+        if not metrics:
             return
         work = Choices(op, target).work()
         least = work.least_matrix_instructions(target.name)
         message = f"'{symbol}' for {target.name} needs {least} matrix instructions"
         message += f" and {work.bytes} bytes at least; it does"
-        done = ", ".join(f"{name} {value:g}" for name, value in figures.items())
-        reasons = "; ".join(excess(kernel, work, figures))
+        done = ", ".join(f"{name} {value:g}" for name, value in metrics.items())
+        reasons = "; ".join(excess(kernel, work, metrics))
         done += f"; bytes beyond the least: {reasons}" if reasons else ""
-        facts = {"executable": symbol, "target": target.name, "plan": str(trial.plan)}
+        facts = {"executable": symbol, "target": target.name, "plan": str(candidate.plan)}
         facts |= {"excess": reasons} if reasons else {}
         bounds = {"least-matrix-instructions": least, "least-bytes": work.bytes}
-        self._state.analysis(op, "work", f"{message} {done}", **facts, **bounds, **figures)
+        self._state.analysis(op, "work", f"{message} {done}", **facts, **bounds, **metrics)
 
     def _take_apart(self, op: ir.Operation, failure: CodegenError) -> None:
         """Splits a container that does not compile, or gives its only op back.

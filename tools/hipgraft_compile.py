@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--mlir-timing", action="store_true", help="print the time of each pass, to stderr")
     add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
     add("--report", action="store_true", help="print the graphs and what was declined, to stderr")
-    add("--stats-json", default="", metavar="FILE", help="write times, counts and figures")
+    add("--stats-json", default="", metavar="FILE", help="write times, counts and resource usage")
     add("--elide-resources", action="store_true", help="leave large constants out of the text")
     add("--version", action="version", version=cli.version_text("hipgraft-compile"))
     return parser
@@ -196,9 +196,9 @@ def _write(compiled: Program, flags: argparse.Namespace) -> None:
 def _warn_of_spills(compiled: Program, model: str) -> None:
     printer = DiagnosticPrinter(sys.stderr)
     for row in compiled.report.kernels:
-        if row.figures.spills:
+        if row.resources.spills:
             message = (
-                f"kernel of '{row.executable}' spills {row.figures.spills} registers "
+                f"kernel of '{row.executable}' spills {row.resources.spills} registers "
                 f"on {row.target}"
             )
             printer.print(Diagnostic(Severity.WARNING, message, model))

@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hipgraft-tune",
         description="Compiles each graph of a model in several ways, ranks them by the time that "
-        "their kernels take or by static figures, and writes overrides for hipgraft-compile "
+        "their kernels take or by resource usage, and writes overrides for hipgraft-compile "
         "--overrides; or, with --database, tries all lowerings and keeps the best for "
         "hipgraft-compile --tuning-db.",
         allow_abbrev=False,
@@ -42,8 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", default="gfx942", metavar="ARCH,...", help="architectures, or cpu")
     add("--graph", default="*", metavar="GLOB", help="names of the graphs to tune")
     add("--candidates", default="", metavar="FILE.yaml", help="a list of name, flags, tuning_spec")
-    service_flags.add_judge_arguments(parser)
-    parser.set_defaults(judges="")
+    service_flags.add_cost_model_arguments(parser)
+    parser.set_defaults(cost_models="")
     add("--database", default="", metavar="OUT.json", help="tuning database to write or add to")
     add("--budget", type=float, default=600.0, metavar="SECONDS", help="with --database, to begin")
     add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
@@ -52,15 +52,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    flags.judges = flags.judges or _default_judges(flags)
+    flags.cost_models = flags.cost_models or _default_cost_models(flags)
     return _write_database(flags) if flags.database else _write_overrides(flags)
 
 
-def _default_judges(flags: argparse.Namespace) -> str:
+def _default_cost_models(flags: argparse.Namespace) -> str:
     """Returns `timed` where a device is found that runs the kernels of all targets."""
     from hipgraft.service.tuning.timed import can_time
 
-    is_timed = all(can_time(target, flags.judge_device) for target in _targets(flags))
+    is_timed = all(can_time(target, flags.timing_device) for target in _targets(flags))
     return "timed" if is_timed else "static"
 
 
@@ -104,8 +104,8 @@ def _keep(path: str, known: Database, found: Database) -> None:
 
     known.merge(found.entries)
     for entry in found.entries:
-        costs = ", ".join(f"{plan} {cost:.3g}" for plan, cost in entry.figures.items())
-        text = f"{entry.name} takes {entry.plan} on {entry.target} ({entry.judge}: {costs})"
+        costs = ", ".join(f"{plan} {cost:.3g}" for plan, cost in entry.costs.items())
+        text = f"{entry.name} takes {entry.plan} on {entry.target} ({entry.cost_model}: {costs})"
         print(text, file=sys.stderr)
     ir_io.write_output(path, known.to_json().encode())
 
@@ -122,13 +122,13 @@ def _write_overrides(flags: argparse.Namespace) -> int:
         read_candidates,
         tune,
     )
-    from hipgraft.service.tuning.judges import make_judges
+    from hipgraft.service.tuning.search import open_cost_models
 
     targets = _targets(flags)
-    judge, *_ = make_judges(flags.judges.split(","), flags.judge_device)
+    cost_model, *_ = open_cost_models(flags.cost_models.split(","), flags.timing_device)
     for target in targets:
-        if judge.name == "static" and target.kind is not TargetKind.AMDGPU:
-            raise HipgraftError(f"target '{target.name}' has no static figures: expected an AMDGPU")
+        if cost_model.name == "static" and target.kind is not TargetKind.AMDGPU:
+            raise HipgraftError(f"target '{target.name}' has no resource usage: expected an AMDGPU")
     given = read_candidates(flags.candidates) if flags.candidates else None
     workers = service_flags.open_workers(flags)
     with progress(flags.quiet), CompileService(workers) as service:
@@ -149,7 +149,7 @@ def _write_overrides(flags: argparse.Namespace) -> int:
                 service,
                 pattern=flags.graph,
                 extra_flags=cli.split_flags(flags.iree_flags, "--iree-flags"),
-                judge=None if judge.name == "static" else judge,
+                cost_model=None if cost_model.name == "static" else cost_model,
             )
         ]
     for ranking in rankings:
@@ -165,12 +165,12 @@ def _print_ranking(ranking: Ranking) -> None:
 
 
 def _describe(score: Score) -> str:
-    if score.error or score.figures is None:
+    if score.error or score.resources is None:
         return score.error
-    measured = {} if score.verdict is None else score.verdict.figures
-    counts = {"launches": score.launches, "matrix instructions": score.matrix, **score.figures}
+    measured = {} if score.cost is None else score.cost.metrics
+    counts = {"launches": score.launches, "matrix instructions": score.matrix, **score.resources}
     texts = [f"{name} {value:.4g}" for name, value in measured.items()]
-    texts += [f"{name} {value}" for name, value in counts.items()] if score.figures else []
+    texts += [f"{name} {value}" for name, value in counts.items()] if score.resources else []
     return ", ".join(texts)
 
 

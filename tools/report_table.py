@@ -80,7 +80,7 @@ def _kernels(rows: Sequence[KernelRow]) -> Table:
     for name in names:
         table.add_column(name, justify="right")
     for row in rows:
-        f = row.figures
+        f = row.resources
         values = (f.vgprs, f.agprs, f.sgprs, f.spills, f.lds, f.scratch, f.kernarg, f.wavefront)
         table.add_row(
             row.executable, row.target, str(f.workgroup), *map(str, values), str(f.occupancy)
@@ -89,7 +89,7 @@ def _kernels(rows: Sequence[KernelRow]) -> Table:
 
 
 def _choices(remarks: Sequence[Remark]) -> Table:
-    """Graphs that are not compiled in the usual way, or for which others were tried."""
+    """Graphs that are not compiled by the default plan, or for which others were tried."""
     table = Table("source", "plan", title="choice of lowerings", title_justify="left")
     for remark in remarks:
         table.add_row(remark.args["source"], remark.message)

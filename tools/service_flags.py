@@ -29,17 +29,33 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-cache", action="store_true", help="compile every graph")
     add("--overrides", default="", metavar="FILE.yaml", help="compiler flags of single graphs")
     add("--tuning-spec", default="", metavar="FILE.mlir", help="a transform-dialect library")
-    add_judge_arguments(parser)
+    add_cost_model_arguments(parser)
     add = parser.add_argument_group("choice of lowerings").add_argument
     add("--search", choices=_SEARCHES, default=_SEARCHES[1], help="which lowerings are tried")
-    add("--search-budget", type=float, default=600.0, metavar="SECONDS", help="to begin trials")
+    add(
+        "--search-budget",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="after which no search starts",
+    )
 
 
-def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
+def add_cost_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that `open_search` reads besides the mode."""
-    add = parser.add_argument_group("judges of kernels").add_argument
-    add("--judges", default="static", metavar="NAMES", help="static,counted,timed: first decides")
-    add("--judge-device", default="", metavar="DEVICE", help="of 'timed'; by default the GPU here")
+    add = parser.add_argument_group("cost models").add_argument
+    add(
+        "--cost-models",
+        default="static",
+        metavar="NAMES",
+        help="static,counted,timed; the first decides",
+    )
+    add(
+        "--timing-device",
+        default="",
+        metavar="DEVICE",
+        help="for 'timed'; by default the GPU that is found",
+    )
     add("--tuning-db", action="append", default=[], metavar="FILE.json", help="best lowerings")
 
 
@@ -83,19 +99,18 @@ def open_search(flags: argparse.Namespace, mode: Mode, budget: float) -> Search:
     """Returns the search that the flags describe; later databases win over the shipped one.
 
     Raises:
-        HipgraftError: a database cannot be read, or a judge is not there.
+        HipgraftError: a database cannot be read, or a cost model lacks its device.
     """
     from hipgraft.service.tuning.database import read_database, shipped_database
-    from hipgraft.service.tuning.judges import make_judges
-    from hipgraft.service.tuning.search import Search
+    from hipgraft.service.tuning.search import Search, open_cost_models
 
     database = shipped_database()
     for path in flags.tuning_db:
         entries = read_database(path).entries
         _warn_if_stale(path, entries)
         database.merge(entries)
-    judges = make_judges(flags.judges.split(","), flags.judge_device)
-    return Search(mode, judges, database, budget)
+    cost_models = open_cost_models(flags.cost_models.split(","), flags.timing_device)
+    return Search(mode, cost_models, database, budget)
 
 
 def _warn_if_stale(path: str, entries: Sequence[Tuned]) -> None:

@@ -46,7 +46,7 @@ def _stats(report: Report, statistics: Statistics) -> dict[str, Any]:
         },
         "counters": dict(sorted(report.counters.items())),
         "kernels": [
-            {"executable": row.executable, "target": row.target, **asdict(row.figures)}
+            {"executable": row.executable, "target": row.target, **asdict(row.resources)}
             for row in report.kernels
         ],
     }

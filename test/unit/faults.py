@@ -10,47 +10,47 @@ from pathlib import Path
 
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.ir.diagnostics import CodegenError
-from hipgraft.service import Outcome, Unit
+from hipgraft.service import Job, Outcome
 
 
-def misbehave(unit: Unit) -> Outcome:
-    """Does what the unit's text says: `<fault> [<file>]`; with a file, only the first time."""
-    fault, _, path = unit.text.partition(" ")
+def misbehave(job: Job) -> Outcome:
+    """Does what the job's text says: `<fault> [<file>]`; with a file, only the first time."""
+    fault, _, path = job.text.partition(" ")
     if path and Path(path).exists():
         fault = "fine"
     elif path:
         Path(path).touch()
-    return _FAULTS[fault](unit)
+    return _FAULTS[fault](job)
 
 
-def _fine(unit: Unit) -> Outcome:
-    return Outcome(kernel=Kernel(unit.target, "hsaco", (unit.name.encode(),)))
+def _fine(job: Job) -> Outcome:
+    return Outcome(kernel=Kernel(job.target, "hsaco", (job.name.encode(),)))
 
 
-def _reject(unit: Unit) -> Outcome:
-    return Outcome(error=CodegenError(f"'{unit.name}' is not supported"))
+def _reject(job: Job) -> Outcome:
+    return Outcome(error=CodegenError(f"'{job.name}' is not supported"))
 
 
-def _kill(unit: Unit) -> Outcome:
+def _kill(job: Job) -> Outcome:
     os.kill(os.getpid(), signal.SIGKILL)
-    return _fine(unit)
+    return _fine(job)
 
 
-def _abort(unit: Unit) -> Outcome:
+def _abort(job: Job) -> Outcome:
     os.write(2, b"LLVM ERROR: cannot select\n")
     os.abort()
 
 
-def _exhaust(unit: Unit) -> Outcome:
+def _exhaust(job: Job) -> Outcome:
     raise MemoryError("cannot allocate 9 GiB")
 
 
-def _hang(unit: Unit) -> Outcome:
+def _hang(job: Job) -> Outcome:
     time.sleep(600)
-    return _fine(unit)
+    return _fine(job)
 
 
-def _swallow(unit: Unit) -> Outcome:
+def _swallow(job: Job) -> Outcome:
     """Takes memory until it is ended for it."""
     held: list[ctypes.Array[ctypes.c_char]] = []
     while True:

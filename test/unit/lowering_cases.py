@@ -95,7 +95,7 @@ class Case:
     layouts: dict[str, Any] = field(default_factory=dict[str, Any])
     logical_results: Sequence[Sequence[int]] = ()
     target: str = "cpu"
-    plan: str = "usual"
+    plan: str = "default"
     compared: Array | None = None
     compute: str | None = None
 

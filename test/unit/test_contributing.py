@@ -72,7 +72,7 @@ def test_example_alternative_computes_the_product(monkeypatch: pytest.MonkeyPatc
     case = replace(
         matmul_case("example", (2, 9, 7), (2, 7, 5)), plan="hipdnn.matmul=transposed-product"
     )
-    assert lower_case(case) != lower_case(replace(case, plan="usual"))
+    assert lower_case(case) != lower_case(replace(case, plan="default"))
     case.check(Results([case])[case.name])
 
 
@@ -80,4 +80,4 @@ def test_example_alternative_leaves_wide_products_alone(monkeypatch: pytest.Monk
     monkeypatch.setitem(VARIANTS, "hipdnn.matmul", dict(VARIANTS["hipdnn.matmul"]))
     exec(block("alternative"), {"__name__": "example"})
     case = replace(matmul_case("wide", (5, 7), (7, 9)), plan="hipdnn.matmul=transposed-product")
-    assert lower_case(case) == lower_case(replace(case, plan="usual"))
+    assert lower_case(case) == lower_case(replace(case, plan="default"))

@@ -14,7 +14,7 @@ from test_variants import check_on_gpu_code
 from hipgraft.codegen.lowering.matmul.scalar_tiles import Loop, tile_info, unrolled, width
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
-from hipgraft.service.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedCostModel
 
 GFX1100 = Target.parse("gfx1100")
 ONE, TWO = [1, 1], [2, 2]
@@ -74,7 +74,7 @@ def test_elements_that_are_loaded_are_used_for_several_products(
 ) -> None:
     monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
     kernel = compile_text(lower_case(replace(case, target="gfx1100")), GFX1100)
-    work = CountedJudge.open().counts(kernel)[-1]
+    work = CountedCostModel.open().counts(kernel)[-1]
     products = prod(case.inputs[1].shape) * prod(case.expected[0].shape[2:])
     most = MOST_DEPTHWISE if case in DEPTHWISE else MOST
     assert work.instructions <= most * products / GFX1100.wavefront_size

@@ -1,4 +1,4 @@
-"""What the judges say of real kernels, against counts of all of their workgroups."""
+"""The cost models applied to real kernels, against counts of all of their workgroups."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lowering_cases import tensor_type
 
 from hipgraft.codegen.canonical import container_key, container_text
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.plan import USUAL
+from hipgraft.codegen.plan import DEFAULT_PLAN
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService
-from hipgraft.service.tuning.counted import Count, CountedJudge
+from hipgraft.service.tuning.counted import Count, CountedCostModel
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.search import Search
 
@@ -91,7 +91,7 @@ def compiled(op: ir.Operation, search: Search | None, target: Target = GFX942) -
                     container_key(op),
                     target,
                     target.default_flags,
-                    lambda: choices.lower(USUAL),
+                    lambda: choices.lower(DEFAULT_PLAN),
                     choices,
                 )
             ]
@@ -102,7 +102,7 @@ def compiled(op: ir.Operation, search: Search | None, target: Target = GFX942) -
 
 def counts(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, sample: int = 0) -> list[Count]:
     monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
-    return CountedJudge.open(sample).counts(kernel)
+    return CountedCostModel.open(sample).counts(kernel)
 
 
 def instructions(counted: Sequence[Count]) -> float:
@@ -112,9 +112,9 @@ def instructions(counted: Sequence[Count]) -> float:
 def test_a_reduction_is_not_split_to_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     # Split as the compiler would by itself, it takes fifty times as many.
     op = gradient_of_filters()
-    usual = instructions(counts(compiled(op, None), monkeypatch))
+    default = instructions(counts(compiled(op, None), monkeypatch))
     found = instructions(counts(compiled(op, Search()), monkeypatch))
-    assert found <= usual < 1e5
+    assert found <= default < 1e5
 
 
 def test_a_sample_of_workgroups_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,5 +153,5 @@ def test_fused_attention_of_short_sequences_is_pathological(
     taken = compiled(op, search)
     (entry,) = search.found.entries
     assert "fused" not in entry.plan
-    assert entry.figures["hipdnn.sdpa=fused"] > 3 * entry.figures["usual"]
+    assert entry.costs["hipdnn.sdpa=fused"] > 3 * entry.costs["default"]
     assert instructions(counts(taken, monkeypatch)) < 1e5

@@ -17,77 +17,77 @@ from hipgraft.service.flag_tuning import (
     overrides_yaml,
     tune,
 )
-from hipgraft.service.tuning.timed import TimedJudge
-from hipgraft.service.tuning.verdict import Judge, Verdict
+from hipgraft.service.tuning.cost_model import Cost, CostModel
+from hipgraft.service.tuning.timed import TimedCostModel
 
 GFX942 = Target.parse("gfx942")
 NARROW = Candidate("narrow", ("--iree-input-demote-f32-to-f16",))
-USUAL = Candidate("as it is")
+DEFAULT = Candidate("default")
 
 
-def ranking(judge: Judge, other: Candidate = NARROW) -> Ranking:
+def ranking(cost_model: CostModel, other: Candidate = NARROW) -> Ranking:
     with make_context() as context:
         module = ir.Module.parse(graph("relu", 4096), context)
-        (found,) = tune(module, GFX942, [USUAL, other], CompileService(), judge=judge)
+        (found,) = tune(module, GFX942, [DEFAULT, other], CompileService(), cost_model=cost_model)
     return found
 
 
 def test_the_faster_one_is_taken() -> None:
-    for slow, expected in (("f32", NARROW), ("f16", USUAL)):
+    for slow, expected in (("f32", NARROW), ("f16", DEFAULT)):
         # Kernels are named after their element type.
-        found = ranking(TimedJudge(SlowDevice("gfx942", {f"_{slow}": 5})))
+        found = ranking(TimedCostModel(SlowDevice("gfx942", {f"_{slow}": 5})))
         assert found.scores[0].candidate == expected
         assert found.best.candidate == expected
-        times = [score.verdict.cost for score in found.scores if score.verdict is not None]
+        times = [score.cost.value for score in found.scores if score.cost is not None]
         assert times[0] < 5000 <= times[1]
         written = yaml.safe_load(overrides_yaml([found]))
         assert [each["flags"] for each in written] == [list(expected.flags)] * bool(expected.flags)
 
 
 def score(candidate: Candidate, cost: float, spread: float = 0.0, error: str = "") -> Score:
-    return Score(candidate, verdict=Verdict("timed", cost, {"spread": spread}), error=error)
+    return Score(candidate, cost=Cost("timed", cost, {"spread": spread}), error=error)
 
 
 def test_what_may_be_chance_is_no_gain() -> None:
-    usual = score(USUAL, 100)
-    assert Ranking("g", "d", "gfx942", (score(NARROW, 98), usual)).best == usual
-    assert Ranking("g", "d", "gfx942", (score(NARROW, 80, spread=30), usual)).best == usual
+    default = score(DEFAULT, 100)
+    assert Ranking("g", "d", "gfx942", (score(NARROW, 98), default)).best == default
+    assert Ranking("g", "d", "gfx942", (score(NARROW, 80, spread=30), default)).best == default
     fast = score(NARROW, 80, spread=10)
-    assert Ranking("g", "d", "gfx942", (fast, usual)).best == fast
+    assert Ranking("g", "d", "gfx942", (fast, default)).best == fast
 
 
-class BrokenJudge:
+class BrokenCostModel:
     name = "timed"
 
-    def judge(self, kernel: object, work: object) -> Verdict:
-        return Verdict(self.name, float("inf"), {}, ("it does not run: out of memory",))
+    def cost(self, kernel: object, work: object) -> Cost:
+        return Cost(self.name, float("inf"), {}, ("it does not run: out of memory",))
 
 
 def test_what_does_not_run_is_no_override() -> None:
-    found = ranking(BrokenJudge())
+    found = ranking(BrokenCostModel())
     assert {each.error for each in found.scores} == {"it does not run: out of memory"}
     assert yaml.safe_load(overrides_yaml([found])) == []
 
 
-class HastyJudge:
+class HastyCostModel:
     """Says that each kernel takes half as long as the one before."""
 
     name = "timed"
 
     def __init__(self) -> None:
-        self.cost = 100.0
+        self.next = 100.0
 
-    def judge(self, kernel: object, work: object) -> Verdict:
-        self.cost /= 2
-        return Verdict(self.name, self.cost)
+    def cost(self, kernel: object, work: object) -> Cost:
+        self.next /= 2
+        return Cost(self.name, self.next)
 
 
 def test_flags_that_change_nothing_are_no_gain() -> None:
     idle = Candidate("idle", ("--iree-opt-level=O3",))
-    found = ranking(HastyJudge(), idle)
-    assert [each.verdict for each in found.scores] == [Verdict("timed", 50.0)] * 2
-    assert found.best.candidate == USUAL
-    assert ranking(HastyJudge(), NARROW).best.candidate == NARROW
+    found = ranking(HastyCostModel(), idle)
+    assert [each.cost for each in found.scores] == [Cost("timed", 50.0)] * 2
+    assert found.best.candidate == DEFAULT
+    assert ranking(HastyCostModel(), NARROW).best.candidate == NARROW
 
 
 def test_candidates_fit_the_target() -> None:

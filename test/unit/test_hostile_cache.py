@@ -14,7 +14,7 @@ import pytest
 from mutations import changed_bytes, changed_document
 from test_service_cache import entry, key
 
-from hipgraft.codegen.objects.resource_stats import kernel_figures
+from hipgraft.codegen.objects.resource_stats import kernel_resources
 from hipgraft.codegen.target import Target
 from hipgraft.compiler.program import Program, compile
 from hipgraft.ir.bindings import asm
@@ -171,7 +171,7 @@ def test_whatever_is_wrong_with_a_kernel_it_is_no_traceback(
             continue
         kernel = found.outcome.kernel
         if kernel is not None and not request.misfit(kernel):
-            kernel_figures(kernel)
+            kernel_resources(kernel)
             accepted += 1
     assert accepted > 50
 

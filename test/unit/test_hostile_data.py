@@ -72,7 +72,7 @@ def read_settings(path: Path) -> None:
     Settings.read(environment={"IREE_CONFIG": str(path)})
 
 
-ENTRY = asdict(Tuned("0" * 64, "gfx942", "3.13.0", "one", "usual", "static", {"usual": 1.0}))
+ENTRY = asdict(Tuned("0" * 64, "gfx942", "3.13.0", "one", "default", "static", {"default": 1.0}))
 OVERRIDE = {"graph": "a*", "target": "gfx942", "flags": ["--iree-opt-level=O1"]}
 
 RELU = graph(
@@ -93,7 +93,7 @@ KINDS: dict[str, tuple[str, Read, Any]] = {
     "array": ("x.npy", read_npz, npy(np.ones((2, 3), np.float32))),
     "safetensors": ("x.safetensors", read_parameters, None),
     "irpa": ("x.irpa", read_parameters, None),
-    "database": ("x.json", read_database, {"format": 1, "entries": [ENTRY, ENTRY]}),
+    "database": ("x.json", read_database, {"format": 2, "entries": [ENTRY, ENTRY]}),
     "overrides": ("x.yaml", read_overrides, [OVERRIDE, OVERRIDE]),
     "candidates": ("x.yaml", read_candidates, [{"name": "a", "flags": ["--b"]}]),
     "settings": ("x.yaml", read_settings, ["--iree-opt-level=O1", "--c"]),

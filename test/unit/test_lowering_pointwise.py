@@ -15,7 +15,7 @@ from oracle.pointwise import MODES
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.service.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedCostModel
 
 # Absolute and relative, of the compute type's rounding and of the result's.
 TOLERANCE = {"f64": 1e-7, "f32": 1e-5, "f16": 1e-3, "bf16": 1e-2, "i32": 0, "i64": 0, "i8": 0}
@@ -235,5 +235,5 @@ def test_functions_are_computed_by_the_gpus_own(
     (y,) = run_kernel(kernel, [x], [(x.shape, np.float32)])
     expected = MODES[mode](x.astype(np.float64))
     np.testing.assert_allclose(y, expected, rtol=TOLERANCE["f32"], atol=1e-15)
-    (count,) = CountedJudge.open().counts(kernel)
+    (count,) = CountedCostModel.open().counts(kernel)
     assert count.instructions * Target.parse(target).wavefront_size <= 25 * x.size

@@ -15,11 +15,11 @@ from hipgraft.compiler.program import Program, compile
 from hipgraft.frontends.onnx import importer
 from hipgraft.ir.bindings import asm
 from hipgraft.ir.diagnostics import CodegenError
-from hipgraft.service import Cache, CompileService, Outcome, Override, Unit, in_process
+from hipgraft.service import Cache, CompileService, Job, Outcome, Override, in_process
 from hipgraft.service.tuning.database import Database, Tuned
 from hipgraft.service.tuning.search import Search
 
-_TUNED = Tuned("0" * 64, "gfx942", "3.13.0", "one", "usual", "static", {})
+_TUNED = Tuned("0" * 64, "gfx942", "3.13.0", "one", "default", "static", {})
 
 # As PyTorch exports it: a resource begins with its alignment, here 64.
 _WEIGHTED = """
@@ -209,14 +209,14 @@ def test_intermediate_files_are_made_each_time(model: Path, counting: Counting) 
 def test_what_a_crash_spoiled_is_not_kept(
     model: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = in_process.compile_unit
+    real = in_process.compile_job
 
-    def crash(work: Unit) -> Outcome:
+    def crash(work: Job) -> Outcome:
         return Outcome(error=CodegenError("crashed"), permanent=False)
 
-    monkeypatch.setattr(in_process, "compile_unit", crash)
+    monkeypatch.setattr(in_process, "compile_job", crash)
     counting.compile(model, compile_to="hipdnn-executables")
-    monkeypatch.setattr(in_process, "compile_unit", real)
+    monkeypatch.setattr(in_process, "compile_job", real)
     program = counting.compile(model, compile_to="hipdnn-executables")
     assert not counting.was_found
     assert len(program.report.executables) == 1

@@ -16,7 +16,7 @@ from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.service.tuning.static import StaticJudge
+from hipgraft.service.tuning.static import StaticCostModel
 from hipgraft.service.tuning.work import GraphWork
 
 random = np.random.default_rng(3)
@@ -98,10 +98,10 @@ def test_long_rows_compile_and_do_not_spill(architecture: str) -> None:
         layernorm_case("wide", (64, 5001), (1, 5001), "f16"),
         layernorm_case("split", (1, 4, 1030), (1, 4, 1030), "f16"),
     ):
-        verdict = StaticJudge().judge(
+        cost = StaticCostModel().cost(
             compiled(case, architecture), GraphWork(0, 1, 1, 0, frozenset())
         )
-        assert verdict.figures["spills"] == 0
+        assert cost.metrics["spills"] == 0
 
 
 # IREE's own reductions of one row are split, and each part is read by one work item.

@@ -14,7 +14,7 @@ from lowering_cases import DTYPES, Case, lower_case, tensor_type
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
-from hipgraft.service.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedCostModel
 
 # Rows, columns and depth, after those of a batch: several tiles and lanes, few rows, prime extents.
 SHAPES = [(100, 120, 40), (44, 40, 56), (18, 56, 40), (197, 120, 24), (2, 3, 50, 40, 50)]
@@ -44,7 +44,7 @@ def test_ragged_products_in_tiles(shape: Sequence[int], monkeypatch: pytest.Monk
     kernel = compile_text(lower_case(case), Target.parse(case.target))
     (result,) = run_kernel(kernel, case.inputs, [(case.expected[0].shape, np.float32)])
     np.testing.assert_allclose(result, case.expected[0], rtol=case.rtol, atol=case.atol)
-    (count,) = CountedJudge.open().counts(kernel)
+    (count,) = CountedCostModel.open().counts(kernel)
     assert count.instructions * 32 < 3 * prod(shape)
 
 

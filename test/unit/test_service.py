@@ -24,11 +24,11 @@ from hipgraft.service import (
     Cache,
     CompileService,
     ExecutorWorkers,
+    Job,
     Outcome,
     Override,
     ProcessWorkers,
     Request,
-    Unit,
     use_service,
 )
 from hipgraft.service.job import OnStart
@@ -130,8 +130,8 @@ def test_error_of_the_compiler_is_found_in_the_cache(cache: Cache) -> None:
 class Losing:
     """Workers that crash on every unit."""
 
-    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        for index in range(len(units)):
+    def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        for index in range(len(jobs)):
             yield index, Outcome(error=CodegenError("crashed"), permanent=False)
 
     def close(self) -> None:

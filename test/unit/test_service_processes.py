@@ -13,8 +13,8 @@ import pytest
 from faults import misbehave
 
 from hipgraft.codegen.target import Target
-from hipgraft.service import Outcome, ProcessWorkers, Unit
-from hipgraft.service.in_process import compile_unit
+from hipgraft.service import Job, Outcome, ProcessWorkers
+from hipgraft.service.in_process import compile_job
 
 MEMORY = 400 << 20
 
@@ -31,29 +31,29 @@ func.func @main(%x: tensor<1x4x10x10xf16>, %w: tensor<8x4x3x3xf16>) -> tensor<1x
 }"""
 
 
-def unit(name: str, text: str, cost: int = 0) -> Unit:
-    return Unit(name, "gfx942", (), text, cost)
+def job(name: str, text: str, cost: int = 0) -> Job:
+    return Job(name, "gfx942", (), text, cost)
 
 
-def outcomes(workers: ProcessWorkers, units: list[Unit]) -> dict[str, Outcome]:
-    found = list(workers.run(units, lambda index, worker: None))
-    assert sorted(index for index, _ in found) == list(range(len(units)))
-    return {units[index].name: outcome for index, outcome in found}
+def outcomes(workers: ProcessWorkers, jobs: list[Job]) -> dict[str, Outcome]:
+    found = list(workers.run(jobs, lambda index, worker: None))
+    assert sorted(index for index, _ in found) == list(range(len(jobs)))
+    return {jobs[index].name: outcome for index, outcome in found}
 
 
 def test_faults_of_200_units(tmp_path: Path) -> None:
     faults = ["reject", "kill", "abort", "exhaust", "kill once", "abort once", "kill once"]
     generator = random.Random(6)
-    units: list[Unit] = []
+    jobs: list[Job] = []
     for number in range(200):
         fault, _, once = generator.choice(faults if number % 12 == 0 else ["fine"]).partition(" ")
-        units.append(unit(f"g{number}", f"{fault} {tmp_path / str(number)}" if once else fault))
-    units.insert(20, unit("hang", "hang"))
-    units.insert(40, unit("hang-once", f"hang {tmp_path / 'hang'}"))
+        jobs.append(job(f"g{number}", f"{fault} {tmp_path / str(number)}" if once else fault))
+    jobs.insert(20, job("hang", "hang"))
+    jobs.insert(40, job("hang-once", f"hang {tmp_path / 'hang'}"))
     workers = ProcessWorkers(2, timeout=3, task=misbehave)
-    found = outcomes(workers, units)
+    found = outcomes(workers, jobs)
     workers.close()
-    for each in units:
+    for each in jobs:
         outcome = found[each.name]
         if each.text in ("reject", "kill", "abort", "exhaust", "hang"):
             assert outcome.kernel is None
@@ -62,7 +62,7 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
         else:
             assert outcome.kernel is not None
             assert outcome.kernel.objects == (each.name.encode(),)
-    assert {each.text.split()[0] for each in units} == {
+    assert {each.text.split()[0] for each in jobs} == {
         *(f.split()[0] for f in faults),
         "fine",
         "hang",
@@ -85,7 +85,7 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
 def test_reason(fault: str, reason: str) -> None:
     timeout = 1 if fault == "hang" else 60
     workers = ProcessWorkers(1, timeout=timeout, memory_limit=MEMORY, task=misbehave)
-    found = outcomes(workers, [unit("bad", fault), unit("good", "fine")])
+    found = outcomes(workers, [job("bad", fault), job("good", "fine")])
     workers.close()
     error = found["bad"].error
     assert error is not None
@@ -97,8 +97,8 @@ def test_reason(fault: str, reason: str) -> None:
 def test_costliest_first() -> None:
     begun: list[int] = []
     workers = ProcessWorkers(1, task=misbehave)
-    units = [unit("a", "fine", 1), unit("b", "fine", 3), unit("c", "fine", 2)]
-    for _ in workers.run(units, lambda index, worker: begun.append(index)):
+    jobs = [job("a", "fine", 1), job("b", "fine", 3), job("c", "fine", 2)]
+    for _ in workers.run(jobs, lambda index, worker: begun.append(index)):
         pass
     workers.close()
     assert begun == [1, 2, 0]
@@ -110,7 +110,7 @@ def test_processes_started_early_are_those_that_compile() -> None:
     workers.prepare()
     started = children() - before
     assert len(started) == 2
-    found = outcomes(workers, [unit("a", "fine"), unit("b", "kill"), unit("c", "fine")])
+    found = outcomes(workers, [job("a", "fine"), job("b", "kill"), job("c", "fine")])
     assert str(found["a"].process) in started
     workers.close()
     assert children() == before
@@ -119,7 +119,7 @@ def test_processes_started_early_are_those_that_compile() -> None:
 def test_flags_of_the_whole_process() -> None:
     # The second flag says what is so anyway: equal kernels show that it changes nothing else.
     plain, *others = [
-        Unit(f"u{number}", "gfx942", (*Target.parse("gfx942").default_flags, *flags), CONV)
+        Job(f"u{number}", "gfx942", (*Target.parse("gfx942").default_flags, *flags), CONV)
         for number, flags in enumerate(((), (f"{IGEMM}=false",), (f"{IGEMM}=true",)))
     ]
     workers = ProcessWorkers(1)
@@ -131,8 +131,8 @@ def test_flags_of_the_whole_process() -> None:
     assert kernels["u0"] == kernels["u2"]
     assert kernels["u0"] != kernels["u1"]
     # Outside of worker processes, too.
-    assert compile_unit(others[0]).kernel == kernels["u1"]
-    assert compile_unit(plain).kernel == kernels["u0"]
+    assert compile_job(others[0]).kernel == kernels["u1"]
+    assert compile_job(plain).kernel == kernels["u0"]
 
 
 def test_processes_start_without_what_they_do_not_need() -> None:
@@ -147,21 +147,21 @@ def test_processes_start_without_what_they_do_not_need() -> None:
 def test_abandoned_batch_leaves_no_process() -> None:
     before = children()
     workers = ProcessWorkers(2, task=misbehave)
-    run = workers.run([unit("a", "fine"), unit("b", "hang")], lambda index, worker: None)
+    run = workers.run([job("a", "fine"), job("b", "hang")], lambda index, worker: None)
     assert next(run)[0] == 0
     run.close()
     assert children() == before
-    assert outcomes(workers, [unit("c", "fine")])["c"].kernel is not None
+    assert outcomes(workers, [job("c", "fine")])["c"].kernel is not None
     workers.close()
 
 
 def test_workers_end_with_a_killed_parent() -> None:
     program = (
         "from faults import misbehave\n"
-        "from hipgraft.service import ProcessWorkers, Unit\n"
+        "from hipgraft.service import ProcessWorkers, Job\n"
         "workers = ProcessWorkers(1, task=misbehave)\n"
-        "units = [Unit('a', 'gfx942', (), 'fine'), Unit('b', 'gfx942', (), 'hang')]\n"
-        "for done in workers.run(units, lambda index, worker: None):\n"
+        "jobs = [Job('a', 'gfx942', (), 'fine'), Job('b', 'gfx942', (), 'hang')]\n"
+        "for done in workers.run(jobs, lambda index, worker: None):\n"
         "    print(workers._workers[0]._process.pid, flush=True)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

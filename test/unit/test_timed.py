@@ -1,4 +1,4 @@
-"""The judge that takes the time of kernels on a device."""
+"""The cost model that takes the time of kernels on a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from test_driver_devices import build_driver
 from test_tuning import DECOMPOSED, PADDED, attention, compiled, request
 
 from hipgraft.codegen.kernel import Binding, Copy, Dispatch, Fill, Kernel
-from hipgraft.codegen.plan import USUAL
+from hipgraft.codegen.plan import DEFAULT_PLAN
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.ir.diagnostics import HipgraftError
@@ -25,11 +25,10 @@ from hipgraft.runtime.host_program.kernel_recording import kernel_recording
 from hipgraft.runtime.recording import Tensor
 from hipgraft.runtime.session import Session
 from hipgraft.service.service import CompileService
-from hipgraft.service.tuning.judges import make_judges
 from hipgraft.service.tuning.plans import Choices
-from hipgraft.service.tuning.search import Search
-from hipgraft.service.tuning.static import StaticJudge
-from hipgraft.service.tuning.timed import TimedJudge
+from hipgraft.service.tuning.search import Search, open_cost_models
+from hipgraft.service.tuning.static import StaticCostModel
+from hipgraft.service.tuning.timed import TimedCostModel
 from hipgraft.service.tuning.work import GraphWork, graph_work
 
 PTX = b""".version 7.0
@@ -60,12 +59,12 @@ def test_on_a_driver(tmp_path: Path) -> None:
     with Session(kernel_recording(doubling(), [ROW], [ROW]), device) as session:
         (y,) = session.run([np.arange(5, dtype=np.float32)])
     assert y.tolist() == [2, 4, 8, 12, 2]
-    verdict = TimedJudge(device).judge(doubling(), WORK)
-    assert 0 < verdict.cost == verdict.figures["microseconds"] < float("inf")
-    assert not verdict.problems
+    cost = TimedCostModel(device).cost(doubling(), WORK)
+    assert 0 < cost.value == cost.metrics["microseconds"] < float("inf")
+    assert not cost.problems
     driver.fail("launch", 1)
-    broken = TimedJudge(device).judge(doubling(), WORK)
-    assert broken.cost == float("inf")
+    broken = TimedCostModel(device).cost(doubling(), WORK)
+    assert broken.value == float("inf")
     assert "invalid argument" in broken.problems[0]
     device.close()
     assert driver.live == 0
@@ -95,27 +94,27 @@ class SlowDevice(NullDevice):
 
 
 def test_the_median_is_that_of_a_run() -> None:
-    verdict = TimedJudge(SlowDevice("sm_80", {"double_it": 10})).judge(doubling(), WORK)
-    assert 20_000 <= verdict.cost < 60_000  # two launches
-    assert 0 <= verdict.figures["spread"] < 40_000
+    cost = TimedCostModel(SlowDevice("sm_80", {"double_it": 10})).cost(doubling(), WORK)
+    assert 20_000 <= cost.value < 60_000  # two launches
+    assert 0 <= cost.metrics["spread"] < 40_000
 
 
 def test_a_device_of_another_architecture_is_an_error() -> None:
     with pytest.raises(HipgraftError, match=re.escape("for sm_80 on a device that is gfx942")):
-        TimedJudge(NullDevice("gfx942")).judge(doubling(), WORK)
+        TimedCostModel(NullDevice("gfx942")).cost(doubling(), WORK)
     with pytest.raises(HipgraftError, match="unknown device 'abacus'"):
-        make_judges(["timed"], device="abacus")
+        open_cost_models(["timed"], device="abacus")
 
 
 def test_graphs_for_the_cpu() -> None:
     graph, target = attention(96, "f32"), Target.parse("cpu")
     choices = Choices(graph, target)
-    assert DECOMPOSED not in choices.plans()  # is the usual one
-    judge = TimedJudge.open("cpu")
-    kernel = compile_text(choices.lower(USUAL), target)
+    assert DECOMPOSED not in choices.plans()  # which is the default
+    cost_model = TimedCostModel.open("cpu")
+    kernel = compile_text(choices.lower(DEFAULT_PLAN), target)
     work = choices.work()
-    verdict = judge.judge(kernel, work)
-    assert 0 < verdict.cost < float("inf")
+    cost = cost_model.cost(kernel, work)
+    assert 0 < cost.value < float("inf")
     tensors = [Tensor("", (1, 12, 96, 64), "f32")]
     assert (*work.operands, *work.results) == tuple(tensors * 4)
 
@@ -123,8 +122,8 @@ def test_graphs_for_the_cpu() -> None:
 @requires_emulator
 def test_on_code_objects() -> None:
     graph = attention(48)
-    verdict = TimedJudge(open_emulator("gfx942")).judge(compiled(graph, PADDED), graph_work(graph))
-    assert 0 < verdict.cost < float("inf")
+    cost = TimedCostModel(open_emulator("gfx942")).cost(compiled(graph, PADDED), graph_work(graph))
+    assert 0 < cost.value < float("inf")
 
 
 def test_it_decides_where_it_is_first_and_the_others_may_disagree() -> None:
@@ -132,19 +131,19 @@ def test_it_decides_where_it_is_first_and_the_others_may_disagree() -> None:
     graph = attention(144)
     wanted = request(graph)
     flags, choices = wanted.target.default_flags, Choices(graph, wanted.target)
-    wanted = replace(wanted, flags=flags, lower=lambda: choices.lower(USUAL))
-    timed = TimedJudge(SlowDevice("gfx942", {"attention": 5.0}))
-    with CompileService(search=Search("full", [timed, StaticJudge()])) as service:
+    wanted = replace(wanted, flags=flags, lower=lambda: choices.lower(DEFAULT_PLAN))
+    timed = TimedCostModel(SlowDevice("gfx942", {"attention": 5.0}))
+    with CompileService(search=Search("full", [timed, StaticCostModel()])) as service:
         (outcome,) = service.compile([wanted])
         search = service.search
     assert outcome.decision is not None
     assert outcome.decision.chosen.plan == DECOMPOSED
-    (verdict, _) = outcome.decision.chosen.verdicts
-    assert (verdict.judge, verdict.cost < 5000) == ("timed", True)
+    (cost, _) = outcome.decision.chosen.costs
+    assert (cost.cost_model, cost.value < 5000) == ("timed", True)
     assert re.search(
-        r"judge 'static' prefers usual \(\S+ to \S+\), judge 'timed' not", str(outcome.decision)
+        r"'static' prefers default \(\S+ to \S+\), 'timed' does not", str(outcome.decision)
     )
     assert search is not None
     (entry,) = search.found.entries
-    assert (entry.judge, entry.plan) == ("timed", str(DECOMPOSED))
-    assert entry.figures["usual"] > 5000 > entry.figures[str(DECOMPOSED)]
+    assert (entry.cost_model, entry.plan) == ("timed", str(DECOMPOSED))
+    assert entry.costs["default"] > 5000 > entry.costs[str(DECOMPOSED)]

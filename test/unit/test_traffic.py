@@ -34,9 +34,9 @@ def test_results_between_launches_and_operands_of_several_are_told() -> None:
 
 
 def test_what_lanes_load_again_is_told_where_it_is_counted() -> None:
-    figures = {"loaded": 1024.0, "stored": 256.0}
+    metrics = {"loaded": 1024.0, "stored": 256.0}
     tiles = kernel(launch((X, 256), (Y, 256), groups=4))
-    assert excess(tiles, WORK, figures) == [
+    assert excess(tiles, WORK, metrics) == [
         "768 that tiles of up to 4 workgroups load again, as they share operands"
     ]
-    assert "lanes of one workgroup" in excess(kernel(launch((X, 256))), WORK, figures)[0]
+    assert "lanes of one workgroup" in excess(kernel(launch((X, 256))), WORK, metrics)[0]

@@ -1,4 +1,4 @@
-"""Judges, the tuning database, and the search among lowerings."""
+"""Cost models, the tuning database, and the search among lowerings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from test_lowering_moe import offsets
 from hipgraft.codegen.canonical import container_key
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.objects.matrix_code import count_matrix_instructions
-from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
@@ -33,13 +33,12 @@ from hipgraft.service.job import Outcome
 from hipgraft.service.keys import compiler_version
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService
+from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.database import Database, Tuned, read_database
-from hipgraft.service.tuning.decision import Trial, decide
-from hipgraft.service.tuning.judges import make_judges
+from hipgraft.service.tuning.decision import Candidate, decide
 from hipgraft.service.tuning.plans import Choices
-from hipgraft.service.tuning.search import Search
-from hipgraft.service.tuning.static import StaticJudge
-from hipgraft.service.tuning.verdict import Verdict
+from hipgraft.service.tuning.search import Search, open_cost_models
+from hipgraft.service.tuning.static import StaticCostModel
 from hipgraft.service.tuning.work import GraphWork, graph_work
 from hipgraft.tools import hipgraft_tune, service_flags
 
@@ -104,14 +103,14 @@ def test_matrix_instructions_are_those_of_the_disassembly(
     assert found > 0
 
 
-def test_the_static_judge_names_what_is_pathological(
+def test_the_static_cost_model_names_what_is_pathological(
     odd: ir.Operation, kernels: dict[Plan, Kernel]
 ) -> None:
-    judge, work = StaticJudge(), graph_work(odd)
-    verdicts = {plan: judge.judge(kernel, work) for plan, kernel in kernels.items()}
-    assert "contracts without matrix instructions" in verdicts[FUSED].problems[0]
-    assert verdicts[PADDED].problems == verdicts[DECOMPOSED].problems == ()
-    assert verdicts[FUSED].cost > max(verdicts[PADDED].cost, verdicts[DECOMPOSED].cost)
+    cost_model, work = StaticCostModel(), graph_work(odd)
+    costs = {plan: cost_model.cost(kernel, work) for plan, kernel in kernels.items()}
+    assert "contracts without matrix instructions" in costs[FUSED].problems[0]
+    assert costs[PADDED].problems == costs[DECOMPOSED].problems == ()
+    assert costs[FUSED].value > max(costs[PADDED].value, costs[DECOMPOSED].value)
 
 
 @requires_emulator
@@ -119,9 +118,9 @@ def test_counted_work_ranks_attention(
     odd: ir.Operation, kernels: dict[Plan, Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
-    (judge,) = make_judges(["counted"])
+    (cost_model,) = open_cost_models(["counted"])
     work = graph_work(odd)
-    cost = {plan: judge.judge(kernel, work).cost for plan, kernel in kernels.items()}
+    cost = {plan: cost_model.cost(kernel, work).value for plan, kernel in kernels.items()}
     assert cost[PADDED] < cost[DECOMPOSED] < cost[FUSED] / 100
 
 
@@ -175,16 +174,16 @@ def test_products_inside_of_other_ops_count(case: Case, flops: int) -> None:
 
 
 @dataclass
-class FakeJudge:
-    """Judges fake kernels, whose target is the text of their plan."""
+class FakeCostModel:
+    """Cost models fake kernels, whose target is the text of their plan."""
 
     name: str
     costs: dict[Plan, float]
     problems: tuple[str, ...] = ()
 
-    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+    def cost(self, kernel: Kernel, work: GraphWork) -> Cost:
         cost = self.costs.get(Plan.parse(kernel.target), 1e9)
-        return Verdict(self.name, cost, problems=self.problems)
+        return Cost(self.name, cost, problems=self.problems)
 
 
 @dataclass
@@ -204,7 +203,7 @@ class FakeCompiler:
         return [self._outcome(request) for request in requests]
 
     def _outcome(self, request: Request) -> Outcome:
-        plan = USUAL
+        plan = DEFAULT_PLAN
         if "\nplan " in request.container:
             plan = Plan.parse(request.container.rpartition("\nplan ")[2])
         if plan in self.broken:
@@ -219,36 +218,39 @@ def request(graph: ir.Operation) -> Request:
     return Request("attention", "text", digest, target, (), lambda: "", choices)
 
 
-def test_a_usual_lowering_that_is_no_problem_is_kept(odd: ir.Operation) -> None:
+def test_a_default_lowering_that_is_no_problem_is_kept(odd: ir.Operation) -> None:
     compiler = FakeCompiler()
     (outcome,) = Search().compile([request(odd)], compiler)
     assert outcome.decision is not None
-    assert (outcome.decision.source, compiler.asked) == ("usual", 1)
+    assert (outcome.decision.source, compiler.asked) == ("default", 1)
 
 
-def test_where_the_usual_lowering_fails_others_are_tried(odd: ir.Operation) -> None:
-    search = Search(judges=[FakeJudge("counted", {DECOMPOSED: 5})])
-    (outcome,) = search.compile([request(odd)], FakeCompiler(broken=[USUAL]))
+def test_where_the_default_lowering_fails_others_are_tried(odd: ir.Operation) -> None:
+    search = Search(cost_models=[FakeCostModel("counted", {DECOMPOSED: 5})])
+    (outcome,) = search.compile([request(odd)], FakeCompiler(broken=[DEFAULT_PLAN]))
     assert outcome.kernel is not None
     assert outcome.kernel.target == str(DECOMPOSED)
     assert outcome.decision is not None
-    assert "usual: no" in str(outcome.decision)
+    assert "default: no" in str(outcome.decision)
 
 
-def test_the_static_judge_says_what_is_searched(
+def test_the_static_cost_model_says_what_is_searched(
     odd: ir.Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = Search(judges=[FakeJudge("counted", {FUSED: 1})])
-    for problems, taken in (((), USUAL), (("spills",), FUSED)):
-        judge = FakeJudge("static", {}, problems)
-        monkeypatch.setattr("hipgraft.service.tuning.search.StaticJudge", lambda judge=judge: judge)
+    search = Search(cost_models=[FakeCostModel("counted", {FUSED: 1})])
+    for problems, taken in (((), DEFAULT_PLAN), (("spills",), FUSED)):
+        cost_model = FakeCostModel("static", {}, problems)
+        monkeypatch.setattr(
+            "hipgraft.service.tuning.search.StaticCostModel",
+            lambda cost_model=cost_model: cost_model,
+        )
         (outcome,) = search.compile([request(odd)], FakeCompiler())
         assert outcome.kernel is not None
         assert outcome.kernel.target == str(taken)
 
 
 def test_without_search_what_fails_is_not_tried_in_other_ways(odd: ir.Operation) -> None:
-    compiler = FakeCompiler(broken=[USUAL])
+    compiler = FakeCompiler(broken=[DEFAULT_PLAN])
     search = Search("none")
     search.compile([request(odd)], compiler)
     assert (compiler.asked, search.found.entries) == (1, [])
@@ -256,18 +258,18 @@ def test_without_search_what_fails_is_not_tried_in_other_ways(odd: ir.Operation)
 
 def test_the_largest_graph_is_searched_first(odd: ir.Operation) -> None:
     compiler, small = FakeCompiler(), request(attention(16))
-    Search("full", [FakeJudge("counted", {})]).compile([small, request(odd)], compiler)
-    trials = [each.digest for each in compiler.requests[2:]]
-    assert trials[0] == container_key(odd)
-    assert trials[-1] == small.digest
+    Search("full", [FakeCostModel("counted", {})]).compile([small, request(odd)], compiler)
+    candidates = [each.digest for each in compiler.requests[2:]]
+    assert candidates[0] == container_key(odd)
+    assert candidates[-1] == small.digest
 
 
 def test_of_what_never_compiles_nothing_is_known(odd: ir.Operation) -> None:
     compiler = FakeCompiler()
-    Search("full", [FakeJudge("counted", {})]).compile([request(odd)], compiler)
+    Search("full", [FakeCostModel("counted", {})]).compile([request(odd)], compiler)
     parts = [each.container.rpartition("\nplan ")[2] for each in compiler.requests[1:]]
-    broken = FakeCompiler(broken=[USUAL, *map(Plan.parse, parts)])
-    search = Search("full", [FakeJudge("counted", {})])
+    broken = FakeCompiler(broken=[DEFAULT_PLAN, *map(Plan.parse, parts)])
+    search = Search("full", [FakeCostModel("counted", {})])
     search.compile([request(odd)], broken)
     assert broken.asked == compiler.asked
     assert search.found.entries == []
@@ -277,57 +279,60 @@ def test_a_full_search_tries_what_the_database_knows_again(odd: ir.Operation) ->
     entry = Tuned(
         container_key(odd), "gfx942", compiler_version(), "a", str(DECOMPOSED), "counted", {}
     )
-    search = Search("full", [FakeJudge("counted", {FUSED: 1})], Database([entry]))
+    search = Search("full", [FakeCostModel("counted", {FUSED: 1})], Database([entry]))
     (outcome,) = search.compile([request(odd)], FakeCompiler())
     assert outcome.kernel is not None
     assert outcome.kernel.target == str(FUSED)
 
 
 def test_a_small_gain_changes_nothing(odd: ir.Operation) -> None:
-    for cost, taken in ((85, USUAL), (75, FUSED)):
-        search = Search("full", [FakeJudge("counted", {USUAL: 100, FUSED: cost})])
+    for cost, taken in ((85, DEFAULT_PLAN), (75, FUSED)):
+        search = Search("full", [FakeCostModel("counted", {DEFAULT_PLAN: 100, FUSED: cost})])
         (outcome,) = search.compile([request(odd)], FakeCompiler())
         assert outcome.kernel is not None
         assert outcome.kernel.target == str(taken)
 
 
 def test_a_gain_must_be_worth_its_launches() -> None:
-    def trial(cost: float, launches: int, judge: str = "counted") -> Trial:
-        return Trial(USUAL, (Verdict(judge, cost),), launches=launches)
+    def candidate(cost: float, launches: int, cost_model: str = "counted") -> Candidate:
+        return Candidate(DEFAULT_PLAN, (Cost(cost_model, cost),), launches=launches)
 
-    usual, split = trial(5e5, 1), trial(2e5, 3)
-    assert decide("search", [usual, split]).chosen is usual
-    better = trial(5e4, 3)
-    assert decide("search", [trial(1e6, 1), better]).chosen is better
-    assert decide("search", [trial(1e6, 1), trial(1e4, 4), better]).chosen is better
-    timed = trial(2.0, 3, "timed")
-    assert decide("search", [trial(5.0, 1, "timed"), timed]).chosen is timed
+    default, split = candidate(5e5, 1), candidate(2e5, 3)
+    assert decide("search", [default, split]).chosen is default
+    better = candidate(5e4, 3)
+    assert decide("search", [candidate(1e6, 1), better]).chosen is better
+    assert decide("search", [candidate(1e6, 1), candidate(1e4, 4), better]).chosen is better
+    timed = candidate(2.0, 3, "timed")
+    assert decide("search", [candidate(5.0, 1, "timed"), timed]).chosen is timed
 
 
 def test_what_compiles_is_taken_before_what_does_not() -> None:
     """An emulator may stop at either; the cost says nothing then."""
-    broken, stopped = Trial(USUAL, error="no"), Trial(FUSED, (Verdict("counted", float("inf")),))
+    broken, stopped = (
+        Candidate(DEFAULT_PLAN, error="no"),
+        Candidate(FUSED, (Cost("counted", float("inf")),)),
+    )
     decision = decide("search", [broken, stopped])
     assert (decision.chosen, decision.rejected) == (stopped, (broken,))
 
 
 def test_a_crash_is_not_tried_in_other_ways(odd: ir.Operation) -> None:
-    compiler = FakeCompiler(broken=[USUAL], permanent=False)
+    compiler = FakeCompiler(broken=[DEFAULT_PLAN], permanent=False)
     Search().compile([request(odd)], compiler)
     assert compiler.asked == 1
 
 
-def test_a_spent_budget_begins_no_trial(odd: ir.Operation) -> None:
+def test_a_spent_budget_tries_no_plan(odd: ir.Operation) -> None:
     compiler = FakeCompiler()
     Search("full", budget=-1).compile([request(odd)], compiler)
     assert compiler.asked == 1
 
 
 def test_what_was_found_is_known_and_disagreement_is_told(odd: ir.Operation) -> None:
-    judges = [FakeJudge("counted", {FUSED: 2}), FakeJudge("static", {DECOMPOSED: 1})]
-    search = Search("full", judges)
+    cost_models = [FakeCostModel("counted", {FUSED: 2}), FakeCostModel("static", {DECOMPOSED: 1})]
+    search = Search("full", cost_models)
     (outcome,) = search.compile([request(odd)], FakeCompiler())
-    preference = f"'static' prefers {DECOMPOSED} (1 to 1e+09), judge 'counted' not"
+    preference = f"'static' prefers {DECOMPOSED} (1 to 1e+09), 'counted' does not"
     assert preference in str(outcome.decision)
     compiler = FakeCompiler()
     (outcome,) = Search(database=search.found).compile([request(odd)], compiler)
@@ -341,7 +346,7 @@ def real(graph: ir.Operation) -> Request:
     choices = fake.choices
     assert choices is not None
     flags = fake.target.default_flags
-    return replace(fake, flags=flags, lower=lambda: choices.lower(USUAL))
+    return replace(fake, flags=flags, lower=lambda: choices.lower(DEFAULT_PLAN))
 
 
 def test_the_service_compiles_what_the_database_says(odd: ir.Operation) -> None:
@@ -354,15 +359,17 @@ def test_the_service_compiles_what_the_database_says(odd: ir.Operation) -> None:
     assert len(outcome.kernel.dispatches) == 3
 
 
-def tuned(plan: str, judge: str, graph: str = "g") -> Tuned:
-    return Tuned(graph, "gfx942", "3", "name", plan, judge, {plan: 1.0})
+def tuned(plan: str, cost_model: str, graph: str = "g") -> Tuned:
+    return Tuned(graph, "gfx942", "3", "name", plan, cost_model, {plan: 1.0})
 
 
 def test_databases_merge_by_trust_and_are_their_text(tmp_path: Path) -> None:
-    database = Database([tuned("flags=padding-apart", "counted"), tuned("usual", "static")])
-    assert database.find("g", "gfx942", "3") == Plan(flag_set="padding-apart")
-    database.merge([tuned("usual", "counted"), tuned("usual", "static", "h")])
-    assert database.find("g", "gfx942", "3") == USUAL
+    database = Database(
+        [tuned("flags=materialized-padding", "counted"), tuned("default", "static")]
+    )
+    assert database.find("g", "gfx942", "3") == Plan(flag_set="materialized-padding")
+    database.merge([tuned("default", "counted"), tuned("default", "static", "h")])
+    assert database.find("g", "gfx942", "3") == DEFAULT_PLAN
     assert database.find("g", "gfx942", "4") is None
     assert database.find("g", "gfx950", "3") is None
     path = tmp_path / "db.json"
@@ -371,32 +378,32 @@ def test_databases_merge_by_trust_and_are_their_text(tmp_path: Path) -> None:
 
 
 def test_plans_decide_what_a_database_is() -> None:
-    entry = tuned("usual", "counted")
-    same = replace(entry, name="other", figures={"usual": 2.0})
+    entry = tuned("default", "counted")
+    same = replace(entry, name="other", costs={"default": 2.0})
     assert Database([entry]).identity == Database([same]).identity
     others = [
         *(replace(entry, **{field: "x"}) for field in ("graph", "target", "compiler")),
-        replace(entry, plan="flags=padding-apart"),
+        replace(entry, plan="flags=materialized-padding"),
     ]
     assert len({Database([each]).identity for each in [entry, *others]}) == 5
 
 
-ENTRY = {**asdict(tuned("usual", "static")), "figures": {"usual": 1}}
+ENTRY = {**asdict(tuned("default", "static")), "costs": {"default": 1}}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": 1,\n "entries": [}', "db.json:2:14: .*invalid character"),
+        ('{"format": 2,\n "entries": [}', "db.json:2:14: .*invalid character"),
         ("[]", "expected 'object', got 'array'"),
-        ('{"format": 2, "entries": []}', r"invalid enum value 2 - at '\$.format'"),
-        ('{"format": 1}', "missing required field 'entries'"),
-        ('{"format": 1, "entries": [1]}', r"expected 'object', got 'int' - at '\$.entries"),
-        ({"judge": "wise"}, "entry 1: expected a judge of timed, .* found 'wise'"),
+        ('{"format": 1, "entries": []}', r"invalid enum value 1 - at '\$.format'"),
+        ('{"format": 2}', "missing required field 'entries'"),
+        ('{"format": 2, "entries": [1]}', r"expected 'object', got 'int' - at '\$.entries"),
+        ({"cost_model": "wise"}, "entry 1: expected a cost model of timed, .* found 'wise'"),
         ({"plan": "flags=none"}, "entry 1: unknown flag set 'none'"),
         ({"plan": 3}, r"expected 'str', got 'int' - at '\$.entries.*plan'"),
-        ({"figures": {"usual": "much"}}, "expected 'float', got 'str'"),
-        ({"figures": []}, "expected 'object', got 'array'"),
+        ({"costs": {"default": "much"}}, "expected 'float', got 'str'"),
+        ({"costs": []}, "expected 'object', got 'array'"),
         ({"wisdom": 1}, "unknown field 'wisdom'"),
     ],
 )
@@ -405,7 +412,7 @@ def test_a_malformed_database_is_a_located_error(
 ) -> None:
     path = tmp_path / "db.json"
     if not isinstance(text, str):
-        text = json.dumps({"format": 1, "entries": [ENTRY, {**ENTRY, **text}]})
+        text = json.dumps({"format": 2, "entries": [ENTRY, {**ENTRY, **text}]})
     path.write_text(text)
     with pytest.raises(HipgraftError, match=message) as caught:
         read_database(path)
@@ -415,7 +422,7 @@ def test_a_malformed_database_is_a_located_error(
 def test_a_field_of_an_entry_may_not_be_absent(tmp_path: Path) -> None:
     path = tmp_path / "db.json"
     given = {name: value for name, value in ENTRY.items() if name != "compiler"}
-    path.write_text(json.dumps({"format": 1, "entries": [given]}))
+    path.write_text(json.dumps({"format": 2, "entries": [given]}))
     with pytest.raises(HipgraftError, match="missing required field 'compiler'"):
         read_database(path)
 
@@ -427,14 +434,14 @@ def test_a_variant_that_there_is_not_is_rejected_with_its_reason(odd: ir.Operati
         (outcome,) = service.compile([real(odd)])
     assert outcome.kernel is not None
     message = "'hipdnn.sdpa' op has no variant 'wise': expected fused"
-    assert any(message in trial.error for trial in outcome.decision.rejected)
+    assert any(message in candidate.error for candidate in outcome.decision.rejected)
 
 
-def test_unknown_and_missing_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_and_missing_cost_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIPGRAFT_EMULATOR", raising=False)
     for name in ("wise", "counted"):
         with pytest.raises(HipgraftError):
-            make_judges([name])
+            open_cost_models([name])
 
 
 PRODUCTS = """
@@ -482,7 +489,7 @@ def test_what_was_found_before_an_interrupt_is_kept(
 
 def test_a_database_of_another_compiler_is_told(tmp_path: Path) -> None:
     path = tmp_path / "db.json"
-    path.write_text(Database([tuned("usual", "static")]).to_json())
-    flags = argparse.Namespace(tuning_db=[str(path)], judges="static", judge_device="")
+    path.write_text(Database([tuned("default", "static")]).to_json())
+    flags = argparse.Namespace(tuning_db=[str(path)], cost_models="static", timing_device="")
     with pytest.warns(HipgraftWarning, match="nothing here is for compiler .*, only for 3$"):
         service_flags.open_search(flags, "default", 1)

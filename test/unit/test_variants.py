@@ -138,11 +138,13 @@ CASES = [
     ),
     planned(
         "conv_fprop",
-        "channels-last-apart",
+        "materialized-channels-last",
         conv_case("pad", (2, 8, 6, 5), (4, 8, 3, 3), "f16", pre=[1, 1], stride=[1, 2]),
     ),
     planned(
-        "conv_fprop", "channels-last-apart", conv_case("1d", (1, 16, 30), (32, 16, 3), pre=[1])
+        "conv_fprop",
+        "materialized-channels-last",
+        conv_case("1d", (1, 16, 30), (32, 16, 3), pre=[1]),
     ),
     planned("conv_fprop", "merged-groups", conv_case("4", (2, 32, 9, 9), (64, 4, 3, 3), "f16")),
     planned(
@@ -153,7 +155,7 @@ CASES = [
     *(
         planned(
             "matmul",
-            "widened-apart",
+            "materialized-widening",
             matmul_case("bytes", (2, 17, 33), (2, 33, 20), element, result="f32"),
         )
         for element in ("f8E4M3FN", "f8E5M2")
@@ -243,11 +245,11 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
-def test_where_a_variant_does_not_apply_the_usual_lowering_does(case: Case) -> None:
-    assert lower_case(case) == lower_case(replace(case, plan="usual"))
+def test_where_a_variant_does_not_apply_the_default_lowering_does(case: Case) -> None:
+    assert lower_case(case) == lower_case(replace(case, plan="default"))
 
 
-# Flags are of the GPU's compiler; the text is the usual one.
+# Flags are of the GPU's compiler; the text is that of the default lowering.
 FLAGGED = [
     replace(conv_case(name, (1, 16, 9, 9), (16, 16, 3, 3), "f16", pre=[1, 1]), plan=f"flags={name}")
     for name in FLAG_SETS
@@ -281,9 +283,9 @@ def test_on_gpu_code(case: Case, architecture: str) -> None:
     check_on_gpu_code(case, architecture)
 
 
-def test_each_variant_is_tested_and_another_text_than_the_usual() -> None:
+def test_each_variant_is_tested_and_differs_from_the_default() -> None:
     taken = {
-        case.plan for case in CASES if lower_case(case) != lower_case(replace(case, plan="usual"))
+        case.plan for case in CASES if lower_case(case) != lower_case(replace(case, plan="default"))
     }
     known = {f"{op}={name}" for op, variants in VARIANTS.items() for name in variants}
     assert known - taken == set()
@@ -307,10 +309,10 @@ def test_each_variant_is_tested_and_another_text_than_the_usual() -> None:
         ((1, 2, 40, 40), "f16", "decomposed", "gfx942"),
     ],
 )
-def test_attention_is_usually_lowered_the_best_way(
+def test_attention_is_lowered_by_default_the_best_way(
     size: tuple[int, ...], element: str, best: str, target: str
 ) -> None:
-    case = replace(forward_case("usual", element, q=size, k=size), target=target)
+    case = replace(forward_case("default", element, q=size, k=size), target=target)
     assert lower_case(case) == lower_case(replace(case, plan=f"hipdnn.sdpa={best}"))
 
 
@@ -342,7 +344,7 @@ UNFUSED = {
 
 
 @pytest.mark.parametrize("case", UNFUSED.values(), ids=UNFUSED)
-@pytest.mark.parametrize("plan", ["usual", "hipdnn.sdpa=fused", "hipdnn.sdpa=padded"])
+@pytest.mark.parametrize("plan", ["default", "hipdnn.sdpa=fused", "hipdnn.sdpa=padded"])
 def test_what_the_fused_op_cannot_say_is_decomposed(case: Case, plan: str) -> None:
     assert _FUSED in lower_case(shaped_attention())
     assert _FUSED not in lower_case(replace(case, plan=plan))
@@ -392,7 +394,7 @@ def test_long_sequences_are_padded_to_longer_tiles() -> None:
         (8, 32, "f16", "cpu", False),
     ],
 )
-def test_large_gradients_of_filters_usually_sum_images_that_lie_together(
+def test_large_gradients_of_filters_by_default_sum_images_that_lie_together(
     images: int, size: int, element: str, target: str, is_copied: bool
 ) -> None:
     dtype, shape = DTYPES[element], (64, 64, 3, 3)
@@ -417,12 +419,14 @@ def test_large_gradients_of_filters_usually_sum_images_that_lie_together(
     ("size", "target", "is_apart"),
     [(256, "gfx1100", True), (255, "gfx942", False), (256, "cpu", False)],
 )
-def test_bytes_that_many_tiles_read_are_usually_widened_once(
+def test_bytes_that_many_tiles_read_are_by_default_widened_once(
     size: int, target: str, is_apart: bool
 ) -> None:
     case = matmul_case("large", (1, size, 32), (1, 32, 256), "f8E4M3FN", result="f32")
     case = replace(case, target=target)
-    is_same = lower_case(case) == lower_case(replace(case, plan="hipdnn.matmul=widened-apart"))
+    is_same = lower_case(case) == lower_case(
+        replace(case, plan="hipdnn.matmul=materialized-widening")
+    )
     assert is_same == (is_apart or target == "cpu")
     assert ("util.optimization_barrier" in lower_case(case)) == is_apart
 
@@ -435,9 +439,9 @@ def test_attention_of_a_decoder_pads_the_query_only() -> None:
 
 
 def test_a_plan_is_its_text() -> None:
-    for text in ("usual", "hipdnn.sdpa=padded", "hipdnn.sdpa=padded,flags=padding-apart"):
+    for text in ("default", "hipdnn.sdpa=padded", "hipdnn.sdpa=padded,flags=materialized-padding"):
         assert str(Plan.parse(text)) == text
-    assert Plan.parse("flags=padding-apart").flags == FLAG_SETS["padding-apart"].flags
+    assert Plan.parse("flags=materialized-padding").flags == FLAG_SETS["materialized-padding"].flags
 
 
 @pytest.mark.parametrize("text", ["", "padded", "flags=none", "a=,b=c"])

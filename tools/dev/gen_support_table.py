@@ -33,7 +33,7 @@ _INTRO = """\
 
 # What compiles
 
-Each op at a usual shape, compiled by IREE 3.13.0 with the flags that hipgraft uses. A number is
+Each op at a common shape, compiled by IREE 3.13.0 with the flags that hipgraft uses. A number is
 the number of dispatches. Where the compiler refuses, its message is below the table."""
 
 

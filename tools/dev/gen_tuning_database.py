@@ -3,14 +3,15 @@
     HIPGRAFT_EMULATOR=DIRECTORY python tools/dev/gen_tuning_database.py [--target gfx942 ...]
         [--models 'resnet50*'] [--full 'resnet50_f16'] [--budget 600] [--cache DIR]
 
-For each architecture it compiles the graphs of `benchmarks/models`. Where the static judge calls
-the usual lowering pathological, all others are tried and counted on the emulator, a sample of
-workgroups each; what is best is kept, the usual one too, so that nobody searches again. Of models
-that `--full` names all graphs are tried, those of most operations first, while the budget lasts.
+It compiles the graphs of `benchmarks/models` for each architecture. Where the static cost model
+calls the default plan pathological, it compiles all other plans and counts a sample of their
+workgroups on the emulator. The database gets the best plan even if that is the default one, so that
+users do not search again. `--full` names models in which it tries all plans of all graphs, starting
+with the graphs that have the most operations, until the budget is spent.
 
-Entries of the models and architectures named are replaced, so that none is left of graphs that
-have changed. With `--cache` what was compiled is not compiled again after an interruption. It takes
-hours; run it after a change of the compiler, of outlining or of a lowering.
+The new entries replace all entries of the same models and architectures, so that graphs that have
+changed leave none behind. With `--cache` an interrupted run can be continued. A run takes hours;
+one is needed after a change of the compiler, of outlining or of a lowering.
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ from hipgraft.compiler.program import compile
 from hipgraft.ir.bindings import ir
 from hipgraft.service import Cache, CompileService, ProcessWorkers
 from hipgraft.service.tuning.database import Database, Tuned, read_database
-from hipgraft.service.tuning.judges import make_judges
-from hipgraft.service.tuning.search import Mode, Search
+from hipgraft.service.tuning.search import Mode, Search, open_cost_models
 
 _ROOT = Path(__file__).resolve().parents[2]
 MODELS = _ROOT / "benchmarks" / "models"
-DATABASE = _ROOT / "src" / "hipgraft" / "tuning" / "database.json"
+DATABASE = _ROOT / "src" / "hipgraft" / "service" / "tuning" / "database.json"
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1100")
 
 _SUFFIX = ".onnx.xz"
@@ -63,7 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", action="append", choices=ARCHITECTURES)
     add("--models", default="*", metavar="GLOB", help="whose graphs to tune")
     add("--full", default="", metavar="GLOB", help="models of which all graphs are tried")
-    add("--budget", type=float, default=600.0, metavar="SECONDS", help="to begin trials, per model")
+    add(
+        "--budget",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="after which no search of a model starts",
+    )
     add("--cache", default="", metavar="DIR", help="kernels are kept there")
     return parser
 
@@ -97,7 +103,7 @@ def tune(
 
 
 def _search(name: str, target: str, mode: Mode, flags: argparse.Namespace) -> Database:
-    search = Search(mode, make_judges(["counted", "static"]), Database(), flags.budget)
+    search = Search(mode, open_cost_models(["counted", "static"]), Database(), flags.budget)
     cache = Cache(Path(flags.cache)) if flags.cache else None
     with CompileService(ProcessWorkers(os.cpu_count()), cache, search=search) as service:
         compile(outlined(name), target, compile_to="hipdnn-executables", service=service)
@@ -111,8 +117,8 @@ def _others(known: Database, name: str, target: str) -> Iterator[Tuned]:
 
 
 def _rounded(entry: Tuned) -> Tuned:
-    figures = {plan: float(f"{cost:.4g}") for plan, cost in entry.figures.items()}
-    return replace(entry, figures=figures)
+    costs = {plan: float(f"{cost:.4g}") for plan, cost in entry.costs.items()}
+    return replace(entry, costs=costs)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The graphs of `docs/support.md`: one op each, at a usual shape."""
+"""The graphs of `docs/support.md`: one op each, at a common shape."""
 
 from __future__ import annotations
 

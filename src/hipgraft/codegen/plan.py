@@ -32,7 +32,9 @@ FLAG_SETS = {
         ('"reduction"', "linalg.matmul"),
     ),
     # Padded operands are materialized, instead of masked at each read of the consumer.
-    "padding-apart": FlagSet(tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)),
+    "materialized-padding": FlagSet(
+        tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)
+    ),
     # Reshapes do not move, so that a dispatch keeps its named op.
     "reshapes-stay": FlagSet(
         ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), ("_shape ",)
@@ -50,7 +52,8 @@ _FLAGS = "flags"
 class Plan:
     """The lowering variants and flags that replace the defaults for a container.
 
-    Its text is `hipdnn.sdpa=padded,flags=padding-apart`; the default plan's text is `usual`.
+    Its text is `default` if it replaces nothing, else as in
+    `hipdnn.sdpa=padded,flags=materialized-padding`.
 
     Attributes:
         variants: names of variants by full op name; ops that a variant does not apply to get the
@@ -68,7 +71,7 @@ class Plan:
         Raises:
             HipgraftError: the text is malformed, or names an unknown flag set.
         """
-        if text == "usual":
+        if text == "default":
             return cls()
         pairs = [_pair(part) for part in text.split(",")]
         chosen = dict(pairs)
@@ -79,7 +82,7 @@ class Plan:
 
     def __str__(self) -> str:
         pairs = [*self.variants, *([(_FLAGS, self.flag_set)] if self.flag_set else [])]
-        return ",".join(f"{name}={value}" for name, value in pairs) or "usual"
+        return ",".join(f"{name}={value}" for name, value in pairs) or "default"
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -87,11 +90,11 @@ class Plan:
         return FLAG_SETS[self.flag_set].flags if self.flag_set else ()
 
 
-USUAL = Plan()
+DEFAULT_PLAN = Plan()
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals or not value:
-        raise HipgraftError(f"expected 'usual' or 'op=variant,...' as a plan, found '{text}'")
+        raise HipgraftError(f"expected 'default' or 'op=variant,...' as a plan, found '{text}'")
     return name, value

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipgraft.codegen.kernel import variants
-from hipgraft.codegen.objects.resource_stats import KernelFigures, kernel_figures
+from hipgraft.codegen.objects.resource_stats import KernelResources, kernel_resources
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Remark, RemarkKind
 from hipgraft.ir.io import function_blocks
@@ -56,12 +56,12 @@ class KernelRow:
     Attributes:
         executable: its symbol.
         target: architecture.
-        figures: what its kernel takes of a compute unit.
+        resources: resource usage of the kernel.
     """
 
     executable: str
     target: str
-    figures: KernelFigures
+    resources: KernelResources
 
 
 @dataclass
@@ -119,13 +119,13 @@ def launch_rows(module: ir.Module) -> list[LaunchRow]:
 
 
 def kernel_rows(module: ir.Module) -> list[KernelRow]:
-    """Returns the launches of a program's executables, with their static figures."""
+    """Returns the launches of a program's executables, with their resource usage."""
     return [
-        KernelRow(_symbol(op.operation, "sym_name"), kernel.target, figures)
+        KernelRow(_symbol(op.operation, "sym_name"), kernel.target, resources)
         for op in module.body.operations
         if op.operation.name == "hipdnn.executable"
         for kernel in variants(op)
-        for figures in kernel_figures(kernel)
+        for resources in kernel_resources(kernel)
     ]
 
 

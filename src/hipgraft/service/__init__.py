@@ -1,11 +1,11 @@
-"""The compile scheduler: its jobs (units), the cache of kernels, and the worker processes."""
+"""The compile scheduler: its jobs (jobs), the cache of kernels, and the worker processes."""
 
 from __future__ import annotations
 
 from hipgraft.service.cache import Cache, default_cache_directory
 from hipgraft.service.executors import ExecutorWorkers, connect_executor
 from hipgraft.service.in_process import InProcess
-from hipgraft.service.job import Outcome, Unit, Workers
+from hipgraft.service.job import Job, Outcome, Workers
 from hipgraft.service.overrides import Override, read_overrides
 from hipgraft.service.processes import ProcessWorkers
 from hipgraft.service.request import Request
@@ -27,11 +27,11 @@ __all__ = [
     "CompileService",
     "ExecutorWorkers",
     "InProcess",
+    "Job",
     "Outcome",
     "Override",
     "ProcessWorkers",
     "Request",
-    "Unit",
     "Workers",
     "connect_executor",
     "current_service",

@@ -1,4 +1,4 @@
-"""Compiles a unit in this process."""
+"""Compiles a job in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.service.job import Outcome, Unit
+from hipgraft.service.job import Job, Outcome
 
 # Two threads that use one compiler session crash.
 _SESSIONS = threading.Lock()
@@ -29,14 +29,14 @@ class _Artifacts:
         self.files[suffix] = data.encode() if isinstance(data, str) else data
 
 
-def compile_here(unit: Unit) -> Outcome:
-    """Compiles a unit in this process; an error of the compiler becomes part of the outcome."""
+def compile_here(job: Job) -> Outcome:
+    """Compiles a job in this process; an error of the compiler becomes part of the outcome."""
     artifacts = _Artifacts()
     started = time.perf_counter()
     kernel, error = None, None
     with _SESSIONS:
         try:
-            kernel = compile_text(unit.text, Target.parse(unit.target), unit.flags, artifacts)
+            kernel = compile_text(job.text, Target.parse(job.target), job.flags, artifacts)
         except HipgraftError as caught:
             # The traceback is dropped because it holds IR and cannot be pickled.
             error = caught.with_traceback(None)

@@ -8,14 +8,14 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from typing import Any
 
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
-from hipgraft.service.in_process import compile_unit
-from hipgraft.service.job import OnStart, Outcome, Unit
+from hipgraft.service.in_process import compile_job
+from hipgraft.service.job import Job, OnStart, Outcome
 
 _DASK = "dask://"
 
 
 class ExecutorWorkers:
-    """Submits units to an executor, the costliest first; the executor must isolate crashes.
+    """Submits jobs to an executor, the costliest first; the executor must isolate crashes.
 
     Attributes:
         executor: executor of the caller, who also shuts it down.
@@ -25,7 +25,7 @@ class ExecutorWorkers:
         """Wraps an executor.
 
         Args:
-            executor: runs the units.
+            executor: runs the jobs.
             close: called when these workers close.
         """
         self.executor = executor
@@ -34,12 +34,12 @@ class ExecutorWorkers:
     def prepare(self) -> None:
         """Does nothing: the executor decides when its workers start."""
 
-    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        """Yields each unit's index and outcome as soon as it is done."""
-        order = sorted(range(len(units)), key=lambda index: units[index].cost, reverse=True)
+    def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        """Yields each job's index and outcome as soon as it is done."""
+        order = sorted(range(len(jobs)), key=lambda index: jobs[index].cost, reverse=True)
         futures: dict[Future[Outcome], int] = {}
         for index in order:
-            futures[self.executor.submit(compile_unit, units[index])] = index
+            futures[self.executor.submit(compile_job, jobs[index])] = index
             on_start(index, 0)
         try:
             for future in as_completed(futures):
@@ -75,7 +75,7 @@ def connect_executor(address: str, *, timeout: float = 10.0) -> ExecutorWorkers:
         client = distributed.Client(scheduler, timeout=timeout, set_as_default=False)
     except OSError as error:
         raise HipgraftError(f"cannot connect to '{address}': {error}") from None
-    # Compiling is pure, but equal units are never submitted twice, so hashing their text would gain
+    # Compiling is pure, but equal jobs are never submitted twice, so hashing their text would gain
     # nothing.
     return ExecutorWorkers(client.get_executor(pure=False), client.close)
 

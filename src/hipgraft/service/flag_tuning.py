@@ -1,8 +1,7 @@
 """Chooses compiler flags for single graphs by the kernels that result.
 
-Without a judge, candidates are ranked by resource usage: fewer spills, then fewer launches, then
-use of matrix instructions, then higher occupancy. A judge (a cost model or a measurement) ranks
-them by its cost instead.
+Without a cost model, candidates are ranked by resource usage: fewer spills, then fewer launches,
+then use of matrix instructions, then higher occupancy. With a cost model, the cheapest is first.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from hipgraft.codegen.canonical import container_key, container_text, find_conta
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.objects.matrix_code import count_matrix_instructions
-from hipgraft.codegen.objects.resource_stats import kernel_figures, largest_figures
+from hipgraft.codegen.objects.resource_stats import kernel_resources, peak_resources
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
@@ -27,7 +26,7 @@ from hipgraft.service.job import Outcome
 from hipgraft.service.override_fields import CandidateFields
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService
-from hipgraft.service.tuning.verdict import Judge, Verdict
+from hipgraft.service.tuning.cost_model import Cost, CostModel
 from hipgraft.service.tuning.work import graph_work
 
 # The least gain, relative to the cost with the default flags. A smaller gain may be chance, and so
@@ -49,11 +48,11 @@ class Candidate:
 
 
 _CANDIDATES = (
-    Candidate("as it is"),
+    Candidate("default"),
     Candidate("O2", ("--iree-opt-level=O2",)),
     Candidate("whole reductions", ("--iree-dispatch-creation-enable-split-reduction=false",)),
     Candidate(
-        "padding apart",
+        "materialized padding",
         ("--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops=false",),
     ),
     Candidate("aggressive fusion", ("--iree-dispatch-creation-enable-aggressive-fusion",)),
@@ -72,26 +71,26 @@ class Score:
         candidate: the flags that were tried.
         launches: number of kernel launches.
         matrix: number of matrix instructions (MFMA, WMMA) in the code of all kernels.
-        figures: largest resource usage of its kernels (`largest_figures`); empty unless for AMDGPU.
-        verdict: cost by the judge; None without a judge.
+        resources: resource usage of its kernels (`peak_resources`); empty unless for AMDGPU.
+        cost: None without a cost model.
         error: why it did not compile or run, or empty.
     """
 
     candidate: Candidate
     launches: int = 0
     matrix: int = 0
-    figures: Mapping[str, int] | None = None
-    verdict: Verdict | None = None
+    resources: Mapping[str, int] | None = None
+    cost: Cost | None = None
     error: str = ""
 
     @property
     def rank(self) -> tuple[float, ...]:
         """The sort key of the score: its criteria, most important first."""
-        if self.error or self.figures is None:
+        if self.error or self.resources is None:
             return (1,)
-        if self.verdict is not None:
-            return (0, self.verdict.cost)
-        f = self.figures
+        if self.cost is not None:
+            return (0, self.cost.value)
+        f = self.resources
         memory = f.get("spills", 0) + f.get("scratch", 0)
         return (0, memory, self.launches, int(self.matrix == 0), -f.get("occupancy", 0))
 
@@ -114,13 +113,13 @@ class Ranking:
 
     @property
     def best(self) -> Score:
-        """The first score, or the one without flags if a judge finds the first hardly better."""
+        """The first score, or the one without flags if the first costs hardly less."""
         first = self.scores[0]
-        usual = next((each for each in self.scores if not each.candidate.flags), first)
-        if first.verdict is None or usual.verdict is None:
+        default = next((each for each in self.scores if not each.candidate.flags), first)
+        if first.cost is None or default.cost is None:
             return first
-        chance = max(_LEAST_GAIN * usual.verdict.cost, first.verdict.figures.get("spread", 0.0))
-        return first if usual.verdict.cost - first.verdict.cost > chance else usual
+        chance = max(_LEAST_GAIN * default.cost.value, first.cost.metrics.get("spread", 0.0))
+        return first if default.cost.value - first.cost.value > chance else default
 
 
 def default_candidates(target: Target) -> tuple[Candidate, ...]:
@@ -135,7 +134,7 @@ def read_candidates(path: str | Path) -> list[Candidate]:
     Raises:
         HipgraftError: the file cannot be read or is malformed; located.
     """
-    found = [Candidate("as it is")]
+    found = [Candidate("default")]
     for index, one in enumerate(read_yaml(path, list[CandidateFields], "candidates")):
         found.append(Candidate(one.name or f"#{index}", one.all_flags(path)))
     return found
@@ -149,21 +148,21 @@ def tune(
     *,
     pattern: str = "*",
     extra_flags: Sequence[str] = (),
-    judge: Judge | None = None,
+    cost_model: CostModel | None = None,
 ) -> list[Ranking]:
     """Compiles each distinct graph of a module with each candidate, and ranks these.
 
     Args:
         module: module at stage `hipdnn-graphs`.
-        target: an AMDGPU target; any target if a judge supports it.
+        target: an AMDGPU target; any target if a cost model supports it.
         candidates: flags to try.
         service: compiles the graphs.
         pattern: a glob of the names of the graphs to tune.
         extra_flags: compiler flags before those of the candidates.
-        judge: determines the costs; None ranks by resource usage.
+        cost_model: determines the costs; None ranks by resource usage.
 
     Raises:
-        HipgraftError: a flag is unknown, or the judge's device has another architecture.
+        HipgraftError: a flag is unknown, or the cost model's device has another architecture.
     """
     chosen = [op for op in find_containers(module) if fnmatchcase(_name(op), pattern)]
     graphs = {container_key(op): op for op in reversed(chosen)}
@@ -172,17 +171,17 @@ def tune(
     outcomes = service.compile(
         [_request(graphs[key], key, target, (*common, *each.flags)) for key, each in pairs]
     )
-    judged: dict[tuple[str, Kernel], Verdict] = {}
+    costs: dict[tuple[str, Kernel], Cost] = {}
 
-    def verdict_of(key: str, kernel: Kernel) -> Verdict | None:
-        # Each kernel is judged once, so that flags without an effect do not win by chance.
-        if judge is not None and (key, kernel) not in judged:
-            judged[key, kernel] = judge.judge(kernel, graph_work(graphs[key]))
-        return judged.get((key, kernel))
+    def cost_of(key: str, kernel: Kernel) -> Cost | None:
+        # One cost for each kernel, so that flags without an effect do not win by chance.
+        if cost_model is not None and (key, kernel) not in costs:
+            costs[key, kernel] = cost_model.cost(kernel, graph_work(graphs[key]))
+        return costs.get((key, kernel))
 
     scores: dict[str, list[Score]] = {key: [] for key in reversed(graphs)}
     for (key, candidate), outcome in zip(pairs, outcomes, strict=True):
-        scores[key].append(_score(candidate, outcome, partial(verdict_of, key)))
+        scores[key].append(_score(candidate, outcome, partial(cost_of, key)))
     return [
         Ranking(
             _name(graphs[key]), key, target.name, tuple(sorted(found, key=lambda score: score.rank))
@@ -215,20 +214,20 @@ def _name(op: ir.Operation) -> str:
 
 
 def _score(
-    candidate: Candidate, outcome: Outcome, verdict_of: Callable[[Kernel], Verdict | None]
+    candidate: Candidate, outcome: Outcome, cost_of: Callable[[Kernel], Cost | None]
 ) -> Score:
     kernel = outcome.kernel
     if kernel is None:
         error = outcome.error or HipgraftError("no reason given")
         return Score(candidate, error=error.message)
-    verdict = verdict_of(kernel)
+    cost = cost_of(kernel)
     return Score(
         candidate,
         launches=len(kernel.dispatches),
         matrix=_matrix_instructions(kernel),
-        figures=largest_figures(kernel_figures(kernel)),
-        verdict=verdict,
-        error="; ".join(verdict.problems) if verdict is not None else "",
+        resources=peak_resources(kernel_resources(kernel)),
+        cost=cost,
+        error="; ".join(cost.problems) if cost is not None else "",
     )
 
 

@@ -7,30 +7,30 @@ from contextlib import closing
 
 from hipgraft.codegen.iree.session import IreeSession, process_flags
 from hipgraft.service.compilation import compile_here
-from hipgraft.service.job import OnStart, Outcome, Unit
+from hipgraft.service.job import Job, OnStart, Outcome
 from hipgraft.service.processes import ProcessWorkers
 
 
 class InProcess:
-    """Compiles units one after the other in this process, which a compiler crash ends."""
+    """Compiles jobs one after the other in this process, which a compiler crash ends."""
 
     def prepare(self) -> None:
         """Does nothing."""
 
-    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        """Yields each unit's index and outcome, in order."""
-        for index, unit in enumerate(units):
+    def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        """Yields each job's index and outcome, in order."""
+        for index, job in enumerate(jobs):
             on_start(index, 0)
-            yield index, compile_unit(unit)
+            yield index, compile_job(job)
 
     def close(self) -> None:
         """Does nothing."""
 
 
-def compile_unit(unit: Unit) -> Outcome:
-    """Compiles a unit in this process, or in a child if some of its flags are process-wide."""
-    if process_flags(unit.flags) and not IreeSession.process_flags:
+def compile_job(job: Job) -> Outcome:
+    """Compiles a job in this process, or in a child if some of its flags are process-wide."""
+    if process_flags(job.flags) and not IreeSession.process_flags:
         with closing(ProcessWorkers(1)) as workers:
-            ((_, outcome),) = workers.run([unit], lambda index, worker: None)
+            ((_, outcome),) = workers.run([job], lambda index, worker: None)
         return outcome
-    return compile_here(unit)
+    return compile_here(job)

@@ -1,4 +1,4 @@
-"""A unit of compilation (one graph for one target) and its outcome.
+"""A job of compilation (one graph for one target) and its outcome.
 
 Both are sent between processes, so they hold text and bytes instead of IR.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Unit:
+class Job:
     """One graph to compile for one target.
 
     Attributes:
@@ -27,7 +27,7 @@ class Unit:
         target: architecture.
         flags: compiler flags besides those that select the target.
         text: the compiler's input.
-        cost: estimated compilation cost, only comparable between units.
+        cost: estimated compilation cost, only comparable between jobs.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Unit:
 
     @property
     def process_flags(self) -> tuple[str, ...]:
-        """All flags of the unit if some are process-wide; otherwise none."""
+        """All flags of the job if some are process-wide; otherwise none."""
         flags = (*Target.parse(self.target).device_flags, *self.flags)
         return flags if process_flags(flags) else ()
 
@@ -71,22 +71,22 @@ class Outcome:
     decision: Decision | None = None
 
 
-Task = Callable[[Unit], Outcome]
-"""The function that a worker process applies to each unit."""
+Task = Callable[[Job], Outcome]
+"""The function that a worker process applies to each job."""
 
 OnStart = Callable[[int, int], None]
-"""Called with the index of a unit and the number of the worker that starts it."""
+"""Called with the index of a job and the number of the worker that starts it."""
 
 
 class Workers(Protocol):
-    """Compiles units in any order, in this process or elsewhere."""
+    """Compiles jobs in any order, in this process or elsewhere."""
 
     def prepare(self) -> None:
         """Starts resources that `run` will need, without waiting for them."""
         ...
 
-    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        """Yields each unit's index and outcome as soon as it is done."""
+    def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        """Yields each job's index and outcome as soon as it is done."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Worker processes: each compiles one unit at a time, and a crash ends only that process."""
+"""Worker processes: each compiles one job at a time, and a crash ends only that process."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hipgraft.codegen.iree.session import PROGRAM
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 from hipgraft.service.child_python import child_environment, python_command
 from hipgraft.service.compilation import compile_here
-from hipgraft.service.job import OnStart, Outcome, Task, Unit
+from hipgraft.service.job import Job, OnStart, Outcome, Task
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds after which the compilation of a graph is given up."""
 
 _POLL_SECONDS = 0.05
-# Seconds that a process may take to start on a busy machine; they do not count for its unit.
+# Seconds that a process may take to start on a busy machine; they do not count for its job.
 _START_SECONDS = 60.0
 _ATTEMPTS = 2
 # Processes to start ahead: most models have more graphs than this, and each process takes a third
@@ -38,11 +38,11 @@ _LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
 
 
 @dataclass
-class _Job:
-    """A unit that waits or is being compiled, with the reasons of failed attempts."""
+class _Queued:
+    """A job that waits or is being compiled, with the reasons of failed attempts."""
 
     index: int
-    unit: Unit
+    job: Job
     reasons: list[str] = field(default_factory=list[str])
 
 
@@ -52,7 +52,7 @@ class _Worker:
     def __init__(self, number: int, task: Task, flags: tuple[str, ...]):
         self.number = number
         self.flags = flags
-        self.job: _Job | None = None
+        self.queued: _Queued | None = None
         self.started = 0.0
         self.is_ready = False
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
@@ -72,11 +72,11 @@ class _Worker:
             )
         self.connection.send((task, flags))
 
-    def begin(self, job: _Job) -> None:
-        self.job, self.started = job, time.monotonic()
+    def begin(self, queued: _Queued) -> None:
+        self.queued, self.started = queued, time.monotonic()
         # If the worker died while idle, waiting for its answer detects that.
         with suppress(OSError):
-            self.connection.send(job.unit)
+            self.connection.send(queued.job)
 
     def takes_greeting(self) -> bool:
         """Receives the first message, which says that the process is ready, if it is due."""
@@ -127,27 +127,27 @@ class _Worker:
 
 
 class ProcessWorkers:
-    """Compiles in worker processes, the costliest units first.
+    """Compiles in worker processes, the costliest jobs first.
 
-    A worker that crashes, takes too long or uses too much memory is replaced; its unit is tried
+    A worker that crashes, takes too long or uses too much memory is replaced; its job is tried
     once more and then given up.
 
     Attributes:
         jobs: number of processes.
-        timeout: the most seconds for one unit.
+        timeout: the most seconds for one job.
         memory_limit: the most resident bytes of one process; 0 for no limit.
-        task: function that a worker applies to each unit; workers must be able to import it.
+        task: function that a worker applies to each job; workers must be able to import it.
     """
 
     def __init__(
         self,
-        jobs: int | None = None,
+        queued_jobs: int | None = None,
         *,
         timeout: float = DEFAULT_TIMEOUT,
         memory_limit: int = 0,
         task: Task = compile_here,
     ):
-        self.jobs = jobs or available_cores()
+        self.queued_jobs = queued_jobs or available_cores()
         self.timeout = timeout
         self.memory_limit = memory_limit
         self.task = task
@@ -155,23 +155,25 @@ class ProcessWorkers:
 
     def prepare(self) -> None:
         """Starts a few processes early, while the caller still outlines graphs."""
-        for _ in range(min(self.jobs, _PREPARED) - len(self._workers)):
+        for _ in range(min(self.queued_jobs, _PREPARED) - len(self._workers)):
             self._start()
 
-    def run(self, units: Sequence[Unit], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
-        """Yields each unit's index and outcome as soon as it is done."""
-        jobs = [_Job(index, unit) for index, unit in enumerate(units)]
+    def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
+        """Yields each job's index and outcome as soon as it is done."""
+        queued_jobs = [_Queued(index, job) for index, job in enumerate(jobs)]
         # Units with equal process-wide flags follow each other, because other flags need a new
         # process.
-        waiting = deque(sorted(jobs, key=lambda job: (job.unit.process_flags, -job.unit.cost)))
+        waiting = deque(
+            sorted(queued_jobs, key=lambda queued: (queued.job.process_flags, -queued.job.cost))
+        )
         try:
             while waiting or self._busy():
                 self._assign(waiting, on_start)
-                for job, outcome in self._collect():
+                for queued, outcome in self._collect():
                     if outcome is None:
-                        waiting.appendleft(job)
+                        waiting.appendleft(queued)
                     else:
-                        yield job.index, outcome
+                        yield queued.index, outcome
         except BaseException:
             # Answers to an interrupted batch must not reach the next one.
             self.close()
@@ -184,29 +186,29 @@ class ProcessWorkers:
         self._workers.clear()
 
     def _busy(self) -> list[_Worker]:
-        return [worker for worker in self._workers if worker.job is not None]
+        return [worker for worker in self._workers if worker.queued is not None]
 
-    def _assign(self, waiting: deque[_Job], on_start: OnStart) -> None:
-        while waiting and (worker := self._worker_for(waiting[0].unit)):
-            job = waiting.popleft()
-            worker.begin(job)
-            on_start(job.index, worker.number)
+    def _assign(self, waiting: deque[_Queued], on_start: OnStart) -> None:
+        while waiting and (worker := self._worker_for(waiting[0].job)):
+            queued = waiting.popleft()
+            worker.begin(queued)
+            on_start(queued.index, worker.number)
 
-    def _worker_for(self, unit: Unit) -> _Worker | None:
-        """Returns an idle or new process with the unit's flags; None if all are busy."""
-        idle = [worker for worker in self._workers if worker.job is None]
-        fitting = [worker for worker in idle if worker.flags == unit.process_flags]
+    def _worker_for(self, job: Job) -> _Worker | None:
+        """Returns an idle or new process with the job's flags; None if all are busy."""
+        idle = [worker for worker in self._workers if worker.queued is None]
+        fitting = [worker for worker in idle if worker.flags == job.process_flags]
         if fitting:
             return fitting[0]
-        if len(self._workers) == self.jobs:
+        if len(self._workers) == self.queued_jobs:
             if not idle:
                 return None
             self._end(idle[0])
-        return self._start(unit.process_flags)
+        return self._start(job.process_flags)
 
     def _start(self, flags: tuple[str, ...] = ()) -> _Worker:
         taken = {worker.number for worker in self._workers}
-        number = next(number for number in range(self.jobs) if number not in taken)
+        number = next(number for number in range(self.queued_jobs) if number not in taken)
         self._workers.append(_Worker(number, self.task, flags))
         return self._workers[-1]
 
@@ -214,24 +216,24 @@ class ProcessWorkers:
         worker.kill()
         self._workers.remove(worker)
 
-    def _collect(self) -> Iterator[tuple[_Job, Outcome | None]]:
+    def _collect(self) -> Iterator[tuple[_Queued, Outcome | None]]:
         """Yields jobs that ended; the outcome is None if the job is to be tried again."""
         busy = self._busy()
         ready = wait([worker.connection for worker in busy], timeout=_POLL_SECONDS)
         for worker in busy:
-            job = worker.job
-            if job is None:
+            queued = worker.queued
+            if queued is None:
                 continue
             if worker.connection in ready and not worker.takes_greeting():
-                outcome = self._receive(worker, job)
+                outcome = self._receive(worker, queued)
             elif reason := self._excess(worker):
-                outcome = self._give_up(worker, job, reason)
+                outcome = self._give_up(worker, queued, reason)
             else:
                 continue
-            worker.job = None
-            yield job, outcome
+            worker.queued = None
+            yield queued, outcome
 
-    def _receive(self, worker: _Worker, job: _Job) -> Outcome | None:
+    def _receive(self, worker: _Worker, queued: _Queued) -> Outcome | None:
         try:
             return worker.connection.recv()
         except (EOFError, OSError):
@@ -239,7 +241,7 @@ class ProcessWorkers:
         if reason := worker.refused_flags():
             self._end(worker)
             return Outcome(error=HipgraftError(f"invalid compiler flags: {reason}"))
-        return self._give_up(worker, job, cause)
+        return self._give_up(worker, queued, cause)
 
     def _excess(self, worker: _Worker) -> str:
         """Describes the limit that a worker exceeds; empty if none."""
@@ -250,16 +252,16 @@ class ProcessWorkers:
             return f"the compiler took more than {self.memory_limit >> 20} MiB of memory"
         return ""
 
-    def _give_up(self, worker: _Worker, job: _Job, reason: str) -> Outcome | None:
+    def _give_up(self, worker: _Worker, queued: _Queued, reason: str) -> Outcome | None:
         """Kills a worker; returns its job's outcome, or None if the job is to be tried again."""
         self._end(worker)
-        job.reasons.append(reason)
-        if len(job.reasons) < _ATTEMPTS:
+        queued.reasons.append(reason)
+        if len(queued.reasons) < _ATTEMPTS:
             return None
-        times = "twice" if len(set(job.reasons)) == 1 else f"after {job.reasons[0]}"
+        times = "twice" if len(set(queued.reasons)) == 1 else f"after {queued.reasons[0]}"
         error = CodegenError(f"{reason} ({times})")
         seconds = time.monotonic() - worker.started
-        artifacts = {"input.mlir": job.unit.text.encode()}
+        artifacts = {"input.mlir": queued.job.text.encode()}
         return Outcome(error=error, artifacts=artifacts, seconds=seconds, permanent=False)
 
 

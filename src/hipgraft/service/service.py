@@ -9,14 +9,14 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from hipgraft.codegen.objects.resource_stats import kernel_figures
+from hipgraft.codegen.objects.resource_stats import kernel_resources
 from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
 from hipgraft.ir.closing import Closing
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.service.cache import Cache
 from hipgraft.service.entry import Entry
 from hipgraft.service.in_process import InProcess
-from hipgraft.service.job import Outcome, Unit, Workers
+from hipgraft.service.job import Job, Outcome, Workers
 from hipgraft.service.keys import cache_key, compiler_version, generator_version
 from hipgraft.service.overrides import Override, flags_for
 from hipgraft.service.request import Request
@@ -76,7 +76,7 @@ class CompileService(Closing):
     It is a context manager, which ends its workers on exit.
 
     Attributes:
-        workers: compile the units.
+        workers: compile the jobs.
         cache: the cache of kernels, None for none.
         overrides: flags for single graphs.
         search: chooses a plan for each graph; None uses the default plan.
@@ -160,11 +160,11 @@ class _Batch:
         return not reason
 
     def compile(self) -> None:
-        units = {index: self._unit(index) for index in self._missing()}
+        jobs = {index: self._job(index) for index in self._missing()}
         # `_unit` has ended the requests without a lowering.
-        indices = [index for index, unit in units.items() if unit is not None]
+        indices = [index for index, job in jobs.items() if job is not None]
         compiled = self._service.workers.run(
-            [unit for unit in units.values() if unit is not None],
+            [job for job in jobs.values() if job is not None],
             lambda position, worker: self._tell_start(indices[position], worker),
         )
         for position, outcome in compiled:
@@ -185,14 +185,14 @@ class _Batch:
     def _missing(self) -> list[int]:
         return [index for index in range(len(self._requests)) if index not in self._found]
 
-    def _unit(self, index: int) -> Unit | None:
+    def _job(self, index: int) -> Job | None:
         request = self._requests[index]
         try:
             text = request.lower()
         except CodegenError as error:
             self._end(index, Outcome(error=error))
             return None
-        return Unit(request.name, request.target.name, self._flags[index], text, _cost(text))
+        return Job(request.name, request.target.name, self._flags[index], text, _cost(text))
 
     def _keep(self, index: int, outcome: Outcome) -> None:
         cache = self._service.cache
@@ -207,7 +207,7 @@ class _Batch:
             "compiler": compiler_version(),
             "generator": generator_version(),
             "seconds": outcome.seconds,
-            "kernels": [asdict(f) for f in kernel_figures(outcome.kernel)]
+            "kernels": [asdict(f) for f in kernel_resources(outcome.kernel)]
             if outcome.kernel
             else [],
         }

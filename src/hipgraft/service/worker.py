@@ -1,6 +1,6 @@
 """A worker process: `python -m hipgraft.service.worker FD`.
 
-It receives a function, process-wide flags, and then units over a socket, and answers each unit with
+It receives a function, process-wide flags, and then jobs over a socket, and answers each job with
 an outcome. It ends when the parent closes the socket, even during a compilation, because nobody
 waits for the outcome then.
 """
@@ -17,11 +17,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from hipgraft.codegen.iree.session import compile_unattended, set_process_flags
-from hipgraft.service.job import Task, Unit
+from hipgraft.service.job import Job, Task
 
 
 def main() -> None:
-    """Serves units until the socket closes."""
+    """Serves jobs until the socket closes."""
     # Ctrl-C reaches all processes of the terminal, but the parent decides when workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     compile_unattended()
@@ -31,18 +31,18 @@ def main() -> None:
     task, flags = connection.recv()
     if flags:
         set_process_flags(flags)
-    units: queue.SimpleQueue[Unit] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, units), daemon=True).start()
-    # The greeting says that start-up is over, and the time of units begins.
+    jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, jobs), daemon=True).start()
+    # The greeting says that start-up is over, and the time of jobs begins.
     connection.send(None)
     while True:
-        connection.send(replace(task(units.get()), process=os.getpid()))
+        connection.send(replace(task(jobs.get()), process=os.getpid()))
 
 
-def _receive(connection: Connection[Any, Any], units: queue.SimpleQueue[Unit]) -> None:
+def _receive(connection: Connection[Any, Any], jobs: queue.SimpleQueue[Job]) -> None:
     try:
         while True:
-            units.put(connection.recv())
+            jobs.put(connection.recv())
     except (EOFError, OSError):
         # `sys.exit` would not end the main thread, which may be in the compiler.
         os._exit(0)

@@ -6,7 +6,7 @@
 
 // AGAIN: remark: it names its lowered modules already
 
-// CHECK-LABEL: module @relu_gfx942 attributes {hipdnn.lowered_for = "gfx942", hipdnn.plan = "usual"} {
+// CHECK-LABEL: module @relu_gfx942 attributes {hipdnn.lowered_for = "gfx942", hipdnn.plan = "default"} {
 // CHECK:         func.func @main(%[[X:.*]]: tensor<8xf32>) -> tensor<8xf32>
 // CHECK:           %[[Y:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<8xf32>)
 // CHECK:           return %[[Y]] : tensor<8xf32>

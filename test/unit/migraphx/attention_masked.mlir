@@ -1,5 +1,5 @@
 // Queries that no key has weight for: a chunk after the cache's end, places before the first key,
-// a window after the query, and a region that masks; the rest of each is as usual.
+// a window after the query, and a region that masks; the rest of each is unchanged.
 func.func @attention_masked(%q: !migraphx.shaped<2x4x8xf32, 32x8x1>, %k: !migraphx.shaped<2x8x16xf32, 128x16x1>, %v: !migraphx.shaped<2x16x8xf32, 128x8x1>, %h: !migraphx.shaped<2x16x8xf16, 128x8x1>, %c: !migraphx.shaped<2x4x1xsi8, 4x1x1>) -> (!migraphx.shaped<2x2x4x8xf32, 64x32x8x1>, !migraphx.shaped<2x2x4xf32, 8x4x1>, !migraphx.shaped<2x4x8xf32, 32x8x1>, !migraphx.shaped<2x4x8xf32, 32x8x1>, !migraphx.shaped<2x4xf32, 4x1>, !migraphx.shaped<2x4x8xf16, 32x8x1>) {
   %length = migraphx.literal(dense<[3, 11]> : tensor<2xi32>) : <2xi32, 1>
   %offset = migraphx.literal(dense<[-2, 1]> : tensor<2xi32>) : <2xi32, 1>

@@ -16,7 +16,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
 from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
-from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
@@ -32,7 +32,7 @@ _ALONG_DIMS = ("hipdnn.conv_dgrad", "hipdnn.conv_fprop", "hipdnn.conv_wgrad", "h
 _ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
 
 
-def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = USUAL) -> str:
+def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = DEFAULT_PLAN) -> str:
     """Returns the text of an IREE input module for a `hipdnn.graph` or `hipdnn.fallback`.
 
     The module holds one function `@main`. It takes the physical tensors of the operands, in

@@ -68,7 +68,7 @@ _SGPR_FLOOR = 7
 
 
 @dataclass(frozen=True)
-class KernelFigures:
+class KernelResources:
     """Resource usage of the kernel of one launch.
 
     Attributes:
@@ -98,21 +98,21 @@ class KernelFigures:
     occupancy: int
 
 
-def kernel_figures(kernel: Kernel) -> list[KernelFigures]:
+def kernel_resources(kernel: Kernel) -> list[KernelResources]:
     """Returns the resource usage of each launch of a kernel, in order; empty unless for AMDGPU."""
     if kernel.format != "hsaco":
         return []
     code_objects = [CodeObject.parse(data) for data in kernel.objects]
-    return [_figures(code_objects[dispatch.object], dispatch) for dispatch in kernel.dispatches]
+    return [_resources(code_objects[dispatch.object], dispatch) for dispatch in kernel.dispatches]
 
 
-def largest_figures(figures: Sequence[KernelFigures]) -> dict[str, int]:
+def peak_resources(resources: Sequence[KernelResources]) -> dict[str, int]:
     """Returns the largest resource usage among a kernel's launches, and the lowest occupancy."""
-    if not figures:
+    if not resources:
         return {}
     names = ("vgprs", "agprs", "sgprs", "lds", "spills", "scratch")
-    largest = {name: max(getattr(each, name) for each in figures) for name in names}
-    return {**largest, "occupancy": min(each.occupancy for each in figures)}
+    largest = {name: max(getattr(each, name) for each in resources) for name in names}
+    return {**largest, "occupancy": min(each.occupancy for each in resources)}
 
 
 def occupancy(architecture: str, info: KernelInfo, workgroup: int) -> int:
@@ -133,10 +133,10 @@ def occupancy(architecture: str, info: KernelInfo, workgroup: int) -> int:
     return min(limits)
 
 
-def _figures(code_object: CodeObject, dispatch: Dispatch) -> KernelFigures:
+def _resources(code_object: CodeObject, dispatch: Dispatch) -> KernelResources:
     info = code_object.kernels[dispatch.kernel]
     workgroup = prod(dispatch.block)
-    return KernelFigures(
+    return KernelResources(
         name=info.name,
         workgroup=workgroup,
         wavefront=info.wavefront_size,

@@ -15,7 +15,7 @@ import numpy as np
 
 from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.service.tuning.verdict import Verdict
+from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.work import GraphWork
 
 _VARIABLE = "HIPGRAFT_EMULATOR"
@@ -41,7 +41,7 @@ class Count:
     stored: float
 
 
-class CountedJudge:
+class CountedCostModel:
     """Executes a sample of each launch's workgroups.
 
     Attributes:
@@ -55,8 +55,8 @@ class CountedJudge:
         self._sample = sample
 
     @classmethod
-    def open(cls, sample: int = _SAMPLE) -> CountedJudge:
-        """Returns a judge that uses the emulator named by the environment.
+    def open(cls, sample: int = _SAMPLE) -> CountedCostModel:
+        """Returns a cost model that uses the emulator named by the environment.
 
         Args:
             sample: approximate number of workgroups to execute per launch; 0 for all.
@@ -66,25 +66,25 @@ class CountedJudge:
         """
         directory = Path(os.environ.get(_VARIABLE, ""))
         if _VARIABLE not in os.environ or not (directory / "amdemu.py").is_file():
-            raise HipgraftError(f"judge 'counted' needs an emulator: {_VARIABLE} names none")
+            raise HipgraftError(f"cost model 'counted' needs an emulator: {_VARIABLE} names none")
         sys.path.insert(0, str(directory))
         try:
             return cls(importlib.import_module("amdemu"), sample)
         finally:
             sys.path.remove(str(directory))
 
-    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+    def cost(self, kernel: Kernel, work: GraphWork) -> Cost:
         """Returns the wave instructions as the cost; infinity if the emulator fails."""
         try:
             counts = self.counts(kernel)
         except self._emulator.EmuError as error:
-            return Verdict(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
-        figures = {
+            return Cost(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
+        metrics = {
             "instructions": sum(each.instructions for each in counts),
             "loaded": sum(each.loaded for each in counts),
             "stored": sum(each.stored for each in counts),
         }
-        return Verdict(self.name, figures["instructions"], figures)
+        return Cost(self.name, metrics["instructions"], metrics)
 
     def counts(self, kernel: Kernel) -> list[Count]:
         """Returns the counts of each launch, executed on memory of zeros.
@@ -93,7 +93,7 @@ class CountedJudge:
             HipgraftError: the kernel is not for an AMDGPU.
         """
         if kernel.format != "hsaco":
-            raise HipgraftError(f"judge 'counted' cannot execute kernels for {kernel.target}")
+            raise HipgraftError(f"cost model 'counted' cannot execute kernels for {kernel.target}")
         buffers = {
             number: np.zeros(size, np.uint8) for number, size in _buffer_sizes(kernel).items()
         }

@@ -2,9 +2,9 @@
 
 It is a JSON file with sorted entries, which can be compared and merged as text:
 
-    {"format": 1, "entries": [{"graph": DIGEST, "target": "gfx942", "compiler": "3.13.0",
-      "name": "sdpa_0", "plan": "hipdnn.sdpa=padded", "judge": "counted",
-      "figures": {"usual": 9.0e6, "hipdnn.sdpa=padded": 3.2e6}}]}
+    {"format": 2, "entries": [{"graph": DIGEST, "target": "gfx942", "compiler": "3.13.0",
+      "name": "sdpa_0", "plan": "hipdnn.sdpa=padded", "cost_model": "counted",
+      "costs": {"default": 9.0e6, "hipdnn.sdpa=padded": 3.2e6}}]}
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from msgspec import Struct, structs
 from hipgraft.codegen.plan import Plan
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_data import decode_json, malformed, read_file
+from hipgraft.service.tuning.cost_model import AUTHORITY
 from hipgraft.service.tuning.decision import Decision
-from hipgraft.service.tuning.judges import AUTHORITY
 
-_FORMAT = 1
+_FORMAT = 2
 _SHIPPED = "database.json"
 
 
@@ -39,8 +39,8 @@ class Tuned:
         compiler: version of IREE's compiler.
         name: name of the graph, for readers.
         plan: text of the best plan.
-        judge: name of the judge that determined the costs.
-        figures: cost by plan, for all plans that were tried and compile.
+        cost_model: name of the cost model.
+        costs: cost by plan, for all plans that were tried and compile.
     """
 
     graph: str
@@ -48,16 +48,20 @@ class Tuned:
     compiler: str
     name: str
     plan: str
-    judge: str
-    figures: Mapping[str, float]
+    cost_model: str
+    costs: Mapping[str, float]
 
     @classmethod
     def of(cls, graph: str, target: str, compiler: str, name: str, decision: Decision) -> Tuned:
         """Returns the entry for a decision with costs."""
-        trials = [decision.chosen, *decision.rejected]
-        figures = {str(trial.plan): trial.cost for trial in trials if isfinite(trial.cost)}
-        judge = decision.chosen.verdicts[0].judge
-        return cls(graph, target, compiler, name, str(decision.chosen.plan), judge, figures)
+        candidates = [decision.chosen, *decision.rejected]
+        costs = {
+            str(candidate.plan): candidate.cost
+            for candidate in candidates
+            if isfinite(candidate.cost)
+        }
+        cost_model = decision.chosen.costs[0].cost_model
+        return cls(graph, target, compiler, name, str(decision.chosen.plan), cost_model, costs)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -66,8 +70,8 @@ class Tuned:
 
     @property
     def trust(self) -> int:
-        """The authority of the entry's judge; larger is more reliable."""
-        return -AUTHORITY.index(self.judge)
+        """The authority of the entry's cost model; larger is more reliable."""
+        return -AUTHORITY.index(self.cost_model)
 
 
 class Database:
@@ -88,7 +92,7 @@ class Database:
         return "\n".join(f"{' '.join(entry.key)} {entry.plan}" for entry in self.entries)
 
     def merge(self, entries: Iterable[Tuned]) -> None:
-        """Adds entries; an entry replaces one with the same key unless its judge is inferior."""
+        """Adds entries, which replace those with the same key, unless their model is inferior."""
         for entry in entries:
             old = self._entries.get(entry.key)
             if old is None or entry.trust >= old.trust:
@@ -128,12 +132,12 @@ class _Entry(Struct, forbid_unknown_fields=True, frozen=True):
     compiler: str
     name: str
     plan: str
-    judge: str
-    figures: dict[str, float]
+    cost_model: str
+    costs: dict[str, float]
 
 
 class _Document(Struct, forbid_unknown_fields=True, frozen=True):
-    format: Literal[1]
+    format: Literal[2]
     entries: list[_Entry]
 
 
@@ -144,9 +148,11 @@ def _parse(data: bytes, path: str) -> Database:
 
 
 def _tuned(entry: _Entry, at: int) -> Tuned:
-    if entry.judge not in AUTHORITY:
+    if entry.cost_model not in AUTHORITY:
         known = ", ".join(AUTHORITY)
-        raise HipgraftError(f"entry {at}: expected a judge of {known}, found '{entry.judge}'")
+        raise HipgraftError(
+            f"entry {at}: expected a cost model of {known}, found '{entry.cost_model}'"
+        )
     try:
         Plan.parse(entry.plan)
     except HipgraftError as error:

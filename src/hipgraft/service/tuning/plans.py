@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.lowering.context import VARIANTS
-from hipgraft.codegen.plan import FLAG_SETS, USUAL, Plan
+from hipgraft.codegen.plan import DEFAULT_PLAN, FLAG_SETS, Plan
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import wrap
 from hipgraft.ir.bindings import ir
@@ -35,11 +35,11 @@ class Choices:
 
     def plans(self) -> list[Plan]:
         """Returns the alternatives to the default plan, each with one variant or flag set."""
-        usual = self.lower(USUAL)
-        variants = [plan for plan in self._variants() if self.lower(plan) != usual]
+        default = self.lower(DEFAULT_PLAN)
+        variants = [plan for plan in self._variants() if self.lower(plan) != default]
         # Other targets use IREE's defaults already, to which the flag sets would revert.
         is_amdgpu = self.target.kind is TargetKind.AMDGPU
-        names = [name for name, each in FLAG_SETS.items() if is_amdgpu and each.matters(usual)]
+        names = [name for name, each in FLAG_SETS.items() if is_amdgpu and each.matters(default)]
         return [*variants, *(Plan(flag_set=name) for name in names)]
 
     def _variants(self) -> list[Plan]:

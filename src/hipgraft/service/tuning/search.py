@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.job import Outcome
 from hipgraft.service.keys import compiler_version
 from hipgraft.service.request import Request
+from hipgraft.service.tuning.cost_model import AUTHORITY, CostModel
 from hipgraft.service.tuning.database import Database, Tuned
-from hipgraft.service.tuning.decision import Decision, Trial, decide
-from hipgraft.service.tuning.static import StaticJudge
-from hipgraft.service.tuning.verdict import Judge
+from hipgraft.service.tuning.decision import Candidate, Decision, decide
+from hipgraft.service.tuning.static import StaticCostModel
 
 if TYPE_CHECKING:
     from hipgraft.service.tuning.plans import Choices
@@ -29,16 +30,16 @@ class Search:
 
     Attributes:
         mode: `none` uses the database's plan, or else the default plan; `default` tries other plans
-            if the default plan does not compile or the static judge reports problems; `full` tries
-            all plans.
-        judges: the first judge decides; disagreements of later judges are reported.
+            if the default plan does not compile or has problems according to the static cost model;
+            `full` tries all plans.
+        cost_models: the first one decides; disagreements of later ones are reported.
         database: plans that are already known.
         budget: seconds after which no search starts.
         found: entries for the graphs that were searched.
     """
 
     mode: Mode = "default"
-    judges: Sequence[Judge] = field(default_factory=lambda: [StaticJudge()])
+    cost_models: Sequence[CostModel] = field(default_factory=lambda: [StaticCostModel()])
     database: Database = field(default_factory=Database)
     budget: float = float("inf")
     found: Database = field(default_factory=Database)
@@ -46,8 +47,8 @@ class Search:
     @property
     def identity(self) -> str:
         """The settings that determine the decisions, as text."""
-        judges = ",".join(judge.name for judge in self.judges)
-        return f"{self.mode} {judges} {self.budget}\n{self.database.identity}"
+        cost_models = ",".join(cost_model.name for cost_model in self.cost_models)
+        return f"{self.mode} {cost_models} {self.budget}\n{self.database.identity}"
 
     def compile(self, requests: Sequence[Request], compile_all: Compile) -> list[Outcome]:
         """Returns the best outcome of each request, in order, with its `decision`.
@@ -77,39 +78,47 @@ class Search:
         if each.choices is None:
             return
         if each.plan is not None and each.outcome.kernel is not None and self.mode != "full":
-            trial = _trial(each.plan, each.outcome, each.choices, self._first_judges())
-            each.settle(Decision("database", trial))
+            candidate = _candidate(each.plan, each.outcome, each.choices, self._first_cost_models())
+            each.settle(Decision("database", candidate))
             return
-        trials = [_trial(each.plan or USUAL, each.outcome, each.choices, self._first_judges())]
-        if not self._is_worth(each, trials[0]) or time.monotonic() > end:
-            each.settle(Decision("usual", trials[0]))
+        candidates = [
+            _candidate(
+                each.plan or DEFAULT_PLAN, each.outcome, each.choices, self._first_cost_models()
+            )
+        ]
+        if not self._is_worth(each, candidates[0]) or time.monotonic() > end:
+            each.settle(Decision("default", candidates[0]))
             return
-        tried = each.plan or USUAL
-        plans = [plan for plan in (USUAL, *each.choices.plans()) if plan != tried]
+        tried = each.plan or DEFAULT_PLAN
+        plans = [plan for plan in (DEFAULT_PLAN, *each.choices.plans()) if plan != tried]
         outcomes = [each.outcome, *compile_all([_planned(each.request, plan) for plan in plans])]
-        trials = [
-            _trial(plan, outcome, each.choices, self.judges)
+        candidates = [
+            _candidate(plan, outcome, each.choices, self.cost_models)
             for plan, outcome in zip((tried, *plans), outcomes, strict=True)
         ]
-        decision = decide("search", trials)
-        each.outcome = outcomes[trials.index(decision.chosen)]
+        decision = decide("search", candidates)
+        each.outcome = outcomes[candidates.index(decision.chosen)]
         each.settle(decision)
         self._remember(each.request, decision)
 
-    def _first_judges(self) -> Sequence[Judge]:
-        """Returns the judges of the first trial; the static judge decides whether to search.
+    def _first_cost_models(self) -> Sequence[CostModel]:
+        """Returns the cost models for the first candidate.
 
-        The others' costs are for the report.
+        The static model comes first, because it decides whether to search. The others' costs are
+        for the report.
         """
         if self.mode == "full":
-            return self.judges
-        return [StaticJudge(), *(judge for judge in self.judges if judge.name != "static")]
+            return self.cost_models
+        return [
+            StaticCostModel(),
+            *(cost_model for cost_model in self.cost_models if cost_model.name != "static"),
+        ]
 
-    def _is_worth(self, each: _Searched, trial: Trial) -> bool:
+    def _is_worth(self, each: _Searched, candidate: Candidate) -> bool:
         """Whether to try other plans; not after a crash or timeout."""
         if self.mode == "none" or not each.outcome.permanent:
             return False
-        return self.mode == "full" or bool(trial.error or trial.verdicts[0].problems)
+        return self.mode == "full" or bool(candidate.error or candidate.costs[0].problems)
 
     def _remember(self, request: Request, decision: Decision) -> None:
         if decision.chosen.error or not decision.rejected:
@@ -139,10 +148,40 @@ class _Searched:
         self.outcome = replace(self.outcome, decision=decision)
 
 
+def open_cost_models(names: Sequence[str], device: str = "") -> list[CostModel]:
+    """Returns the cost models with the given names, in this order.
+
+    Args:
+        names: any of `static`, `counted` and `timed`.
+        device: device of `timed`; by default the GPU that is found.
+
+    Raises:
+        HipgraftError: a name is unknown, or a cost model lacks its device or emulator.
+    """
+    unknown = [name for name in names if name not in AUTHORITY]
+    if unknown or not names:
+        known = ", ".join(reversed(AUTHORITY))
+        raise HipgraftError(f"expected cost models of {known}, found '{', '.join(unknown)}'")
+    return [_open(name, device) for name in names]
+
+
+def _open(name: str, device: str) -> CostModel:
+    # Imported only if named, because devices slow start-up down.
+    if name == "counted":
+        from hipgraft.service.tuning.counted import CountedCostModel
+
+        return CountedCostModel.open()
+    if name == "timed":
+        from hipgraft.service.tuning.timed import TimedCostModel
+
+        return TimedCostModel.open(device)
+    return StaticCostModel()
+
+
 def _planned(request: Request, plan: Plan) -> Request:
     """Returns the request for a plan; the default plan's request keeps its cache key."""
     choices = request.choices
-    if plan == USUAL or choices is None:
+    if plan == DEFAULT_PLAN or choices is None:
         return request
     return replace(
         request,
@@ -152,10 +191,12 @@ def _planned(request: Request, plan: Plan) -> Request:
     )
 
 
-def _trial(plan: Plan, outcome: Outcome, choices: Choices, judges: Sequence[Judge]) -> Trial:
+def _candidate(
+    plan: Plan, outcome: Outcome, choices: Choices, cost_models: Sequence[CostModel]
+) -> Candidate:
     if outcome.kernel is None:
         message = "no reason given" if outcome.error is None else outcome.error.message
-        return Trial(plan, error=message)
+        return Candidate(plan, error=message)
     work = choices.work()
-    verdicts = tuple(judge.judge(outcome.kernel, work) for judge in judges)
-    return Trial(plan, verdicts, launches=len(outcome.kernel.dispatches))
+    costs = tuple(cost_model.cost(outcome.kernel, work) for cost_model in cost_models)
+    return Candidate(plan, costs, launches=len(outcome.kernel.dispatches))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hipgraft.codegen.kernel import Dispatch, Kernel
 from hipgraft.codegen.objects.matrix_code import count_matrix_instructions
-from hipgraft.codegen.objects.resource_stats import KernelFigures, kernel_figures
-from hipgraft.service.tuning.verdict import Verdict
+from hipgraft.codegen.objects.resource_stats import KernelResources, kernel_resources
+from hipgraft.service.tuning.cost_model import Cost
 
 if TYPE_CHECKING:
     from hipgraft.service.tuning.work import GraphWork
@@ -63,47 +63,47 @@ _PER_SCALAR = 1.5
 _PER_MATRIX = 8
 
 
-class StaticJudge:
+class StaticCostModel:
     """Estimates the cost of a kernel and finds its problems without running it."""
 
     name = "static"
 
-    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+    def cost(self, kernel: Kernel, work: GraphWork) -> Cost:
         """Estimates the cost from resource usage and launches; 0 unless for AMDGPU."""
-        figures = kernel_figures(kernel)
+        resources = kernel_resources(kernel)
         matrix = [
             count_matrix_instructions(data, kernel.target) if kernel.format == "hsaco" else {}
             for data in kernel.objects
         ]
         counts = [matrix[step.object].get(step.kernel, 0) for step in kernel.dispatches]
-        if not figures:
-            return Verdict(self.name, 0)
+        if not resources:
+            return Cost(self.name, 0)
         problems = [
             problem
-            for launch, each, count in zip(kernel.dispatches, figures, counts, strict=True)
+            for launch, each, count in zip(kernel.dispatches, resources, counts, strict=True)
             for problem in _problems(launch, each, count, kernel, work)
         ]
         if kernel.workspace_size > _LARGE_TRANSIENTS * work.bytes:
             problems.append(
                 f"{kernel.workspace_size} bytes of transients for a graph of {work.bytes}"
             )
-        return Verdict(
+        return Cost(
             self.name,
-            _cost(kernel, figures, counts, work),
-            _summary(kernel, figures, counts),
+            _cost(kernel, resources, counts, work),
+            _summary(kernel, resources, counts),
             tuple(problems),
         )
 
 
 def _problems(
-    launch: Dispatch, figures: KernelFigures, matrix: int, kernel: Kernel, work: GraphWork
+    launch: Dispatch, resources: KernelResources, matrix: int, kernel: Kernel, work: GraphWork
 ) -> Iterator[str]:
     name = f"kernel '{launch.kernel}'"
-    if _spill_cost(launch, figures) > _NEGLIGIBLE:
-        yield f"{name} spills {figures.spills} registers"
-    elif _scratch_cost(launch, figures) > _NEGLIGIBLE:
-        yield f"{name} uses {figures.scratch} bytes of scratch memory for each work item"
-    if _lacks_matrix(launch, figures, matrix, kernel, work):
+    if _spill_cost(launch, resources) > _NEGLIGIBLE:
+        yield f"{name} spills {resources.spills} registers"
+    elif _scratch_cost(launch, resources) > _NEGLIGIBLE:
+        yield f"{name} uses {resources.scratch} bytes of scratch memory for each work item"
+    if _lacks_matrix(launch, resources, matrix, kernel, work):
         yield f"{name} contracts without matrix instructions"
     groups = prod(launch.grid)
     if _is_scattered(launch, matrix, work):
@@ -113,16 +113,16 @@ def _problems(
         yield f"{name} writes {_written(launch)} bytes by {items} work items"
     if _REDUCES.search(launch.kernel):
         is_split = any(_MERGES in step.kernel for step in kernel.dispatches)
-        yield from _badly_spread(launch, figures, is_split)
+        yield from _badly_spread(launch, resources, is_split)
 
 
-def _badly_spread(launch: Dispatch, figures: KernelFigures, is_split: bool) -> Iterator[str]:
+def _badly_spread(launch: Dispatch, resources: KernelResources, is_split: bool) -> Iterator[str]:
     """Yields problems in the distribution of a reduction over workgroups and lanes."""
     name, groups, lanes = f"kernel '{launch.kernel}'", prod(launch.grid), prod(launch.block)
     each = _moved(launch) // groups
     if is_split and groups > 1 and each <= _SMALLEST_PART and _written(launch) <= 8 * groups:
         yield f"{name} reduces {each} bytes in each of {groups} workgroups"
-    if lanes < figures.wavefront and _moved(launch) > _SMALLEST_PART:
+    if lanes < resources.wavefront and _moved(launch) > _SMALLEST_PART:
         yield f"{name} reduces {each} bytes by {lanes} work items of each workgroup"
 
 
@@ -145,13 +145,13 @@ def _is_scalar_attention(launch: Dispatch, matrix: int) -> bool:
 
 
 def _lacks_matrix(
-    launch: Dispatch, figures: KernelFigures, matrix: int, kernel: Kernel, work: GraphWork
+    launch: Dispatch, resources: KernelResources, matrix: int, kernel: Kernel, work: GraphWork
 ) -> bool:
     if _is_scalar_attention(launch, matrix):
         return True
     if matrix or not work.takes_matrix_instructions(kernel.target):
         return False
-    if work.least_instructions(figures.wavefront) < _NEGLIGIBLE:
+    if work.least_instructions(resources.wavefront) < _NEGLIGIBLE:
         return False
     # IREE may name a product as a reduction. The launch of a kernel with only one launch is the
     # contraction under any name.
@@ -159,18 +159,18 @@ def _lacks_matrix(
     return alone or _is_contraction(launch)
 
 
-def _scratch_cost(launch: Dispatch, figures: KernelFigures) -> float:
+def _scratch_cost(launch: Dispatch, resources: KernelResources) -> float:
     """Estimates wave instructions for scratch memory: each word is written and read once."""
-    return 2 * _waves(launch, figures) * figures.scratch // 4
+    return 2 * _waves(launch, resources) * resources.scratch // 4
 
 
-def _spill_cost(launch: Dispatch, figures: KernelFigures) -> float:
+def _spill_cost(launch: Dispatch, resources: KernelResources) -> float:
     """Estimates wave instructions for spills, which are assumed to be in loops."""
-    return 100 * figures.spills * prod(launch.grid)
+    return 100 * resources.spills * prod(launch.grid)
 
 
-def _waves(launch: Dispatch, figures: KernelFigures) -> int:
-    return prod(launch.grid) * -(-prod(launch.block) // figures.wavefront)
+def _waves(launch: Dispatch, resources: KernelResources) -> int:
+    return prod(launch.grid) * -(-prod(launch.block) // resources.wavefront)
 
 
 def _written(launch: Dispatch) -> int:
@@ -183,12 +183,12 @@ def _moved(launch: Dispatch) -> int:
 
 
 def _cost(
-    kernel: Kernel, figures: list[KernelFigures], matrix: list[int], work: GraphWork
+    kernel: Kernel, resources: list[KernelResources], matrix: list[int], work: GraphWork
 ) -> float:
     """Estimates wave instructions for contractions, memory accesses, waves and launches."""
     products = sum(_is_contraction(launch) for launch in kernel.dispatches)
     total = 0.0
-    for launch, each, count in zip(kernel.dispatches, figures, matrix, strict=True):
+    for launch, each, count in zip(kernel.dispatches, resources, matrix, strict=True):
         total += _LAUNCH + _WAVE * _waves(launch, each) + _loads(launch, each)
         if _is_scalar_attention(launch, count):
             total += work.flops
@@ -203,33 +203,37 @@ def _cost(
     return total
 
 
-def _loads(launch: Dispatch, figures: KernelFigures) -> float:
+def _loads(launch: Dispatch, resources: KernelResources) -> float:
     """Estimates wave instructions for loads and stores of 4 bytes per lane.
 
     Reductions in fewer than `_FEWEST_GROUPS` workgroups cost as much as if these were that many.
     """
     if not _REDUCES.search(launch.kernel):
-        return _moved(launch) / (4 * figures.wavefront)
-    lanes = min(prod(launch.block), figures.wavefront)
+        return _moved(launch) / (4 * resources.wavefront)
+    lanes = min(prod(launch.block), resources.wavefront)
     return _moved(launch) / (4 * lanes) * max(_FEWEST_GROUPS / prod(launch.grid), 1)
 
 
-def _product_cost(kernel: Kernel, figures: KernelFigures, matrix: int, work: GraphWork) -> float:
+def _product_cost(
+    kernel: Kernel, resources: KernelResources, matrix: int, work: GraphWork
+) -> float:
     """Estimates wave instructions of all contractions, if computed like this launch."""
     if matrix:
         return _PER_MATRIX * work.least_matrix_instructions(kernel.target)
-    return _PER_SCALAR * work.flops / figures.wavefront
+    return _PER_SCALAR * work.flops / resources.wavefront
 
 
-def _summary(kernel: Kernel, figures: list[KernelFigures], matrix: list[int]) -> dict[str, float]:
+def _summary(
+    kernel: Kernel, resources: list[KernelResources], matrix: list[int]
+) -> dict[str, float]:
     return {
         "launches": len(kernel.dispatches),
         "workgroups": sum(prod(launch.grid) for launch in kernel.dispatches),
         "matrix-instructions": sum(matrix),
         "bytes": sum(_moved(launch) for launch in kernel.dispatches),
-        "spills": sum(each.spills for each in figures),
-        "scratch": max(each.scratch for each in figures),
-        "lds": max(each.lds for each in figures),
-        "occupancy": min(each.occupancy for each in figures),
+        "spills": sum(each.spills for each in resources),
+        "scratch": max(each.scratch for each in resources),
+        "lds": max(each.lds for each in resources),
+        "occupancy": min(each.occupancy for each in resources),
         "transients": kernel.workspace_size,
     }

@@ -1,4 +1,4 @@
-"""The judge that measures the run time of kernels on a device."""
+"""The cost model that measures the run time of kernels on a device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hipgraft.runtime.host_program.kernel_recording import kernel_recording
 from hipgraft.runtime.recording import Tensor
 from hipgraft.runtime.session import Session
 from hipgraft.runtime.timing import Timing
-from hipgraft.service.tuning.verdict import Verdict
+from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.work import GraphWork
 
 # The first runs load code and fill caches.
@@ -32,7 +32,7 @@ _ALL_RUNS = 300_000
 _FEWEST, _MOST = 3, 25
 
 
-class TimedJudge:
+class TimedCostModel:
     """Runs kernels on a device, in buffers of its own.
 
     Attributes:
@@ -45,15 +45,15 @@ class TimedJudge:
         self._device = device
 
     @classmethod
-    def open(cls, device: str = "") -> TimedJudge:
-        """Returns a judge for the device of this name, by default the GPU that is found.
+    def open(cls, device: str = "") -> TimedCostModel:
+        """Returns a cost model for the device of this name, by default the GPU that is found.
 
         Raises:
             HipgraftError: there is no such device.
         """
         return cls(open_device(device or default_device_name()))
 
-    def judge(self, kernel: Kernel, work: GraphWork) -> Verdict:
+    def cost(self, kernel: Kernel, work: GraphWork) -> Cost:
         """Returns the median time of a run as the cost; infinity if the kernel fails on the device.
 
         Raises:
@@ -62,15 +62,15 @@ class TimedJudge:
         architecture = self._device.architecture
         if fitting(architecture, [kernel.target]) is None:
             raise HipgraftError(
-                f"judge 'timed' cannot run kernels for {kernel.target} on a device that is "
+                f"cost model 'timed' cannot run kernels for {kernel.target} on a device that is "
                 f"{architecture}"
             )
         try:
             timing = self._time(kernel, work)
         except Exception as error:  # devices raise errors of any class
-            return Verdict(self.name, float("inf"), {}, (f"it does not run: {error}",))
-        figures = {"microseconds": timing.median, "spread": timing.spread}
-        return Verdict(self.name, timing.median, figures)
+            return Cost(self.name, float("inf"), {}, (f"it does not run: {error}",))
+        metrics = {"microseconds": timing.median, "spread": timing.spread}
+        return Cost(self.name, timing.median, metrics)
 
     def _time(self, kernel: Kernel, work: GraphWork) -> Timing:
         recording = kernel_recording(kernel, work.operands, work.results)

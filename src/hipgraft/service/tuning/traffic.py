@@ -13,13 +13,13 @@ from hipgraft.service.tuning.work import GraphWork
 _AGAIN = 1.05
 
 
-def excess(kernel: Kernel, work: GraphWork, figures: Mapping[str, float]) -> list[str]:
+def excess(kernel: Kernel, work: GraphWork, metrics: Mapping[str, float]) -> list[str]:
     """Returns the reasons with their bytes; empty if no byte moves twice.
 
     Args:
         kernel: the kernel.
         work: the least work of its graph.
-        figures: results of the judges; with `loaded` and `stored` bytes if those were counted.
+        metrics: metrics of the cost models; with `loaded` and `stored` bytes if those were counted.
     """
     workspace = len(work.operands) + len(work.results)
     between, again = 0, 0
@@ -35,12 +35,12 @@ def excess(kernel: Kernel, work: GraphWork, figures: Mapping[str, float]) -> lis
     reasons = [f"{between} of what passes between {launches} launches"] if between else []
     if again:
         reasons.append(f"{again} that several launches read or write")
-    return reasons + _requested(kernel, figures)
+    return reasons + _requested(kernel, metrics)
 
 
-def _requested(kernel: Kernel, figures: Mapping[str, float]) -> list[str]:
+def _requested(kernel: Kernel, metrics: Mapping[str, float]) -> list[str]:
     """Returns the bytes that lanes request beyond those that launches bind, if counted."""
-    requested = figures.get("loaded", 0) + figures.get("stored", 0)
+    requested = metrics.get("loaded", 0) + metrics.get("stored", 0)
     sizes = Counter({launch.kernel: prod(launch.grid) for launch in kernel.dispatches})
     bound = sum(each.length for launch in kernel.dispatches for each in launch.bindings)
     if requested <= _AGAIN * bound:

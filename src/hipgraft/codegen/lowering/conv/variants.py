@@ -56,7 +56,7 @@ def lower_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]
     return _convolved(op, lowering, x, w)
 
 
-@variant(ConvFpropOp, "channels-last-apart", _is_dense)
+@variant(ConvFpropOp, "materialized-channels-last", _is_dense)
 def lower_channels_last_apart(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Materializes channels-last copies of activations and filters; pays off with many channels."""
     emitter = lowering.emitter

@@ -61,7 +61,7 @@ def is_widened(op: MatmulOp, target: Target) -> bool:
     return has_bytes and target.kind is TargetKind.AMDGPU
 
 
-@variant(MatmulOp, "widened-apart", is_widened)
+@variant(MatmulOp, "materialized-widening", is_widened)
 def lower_widened_apart(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Widens each element once, instead of in every tile that reads it."""
     a, b = (lowering.emitter.apart(value) for value in operands_of(op, lowering))

@@ -47,8 +47,8 @@ def _is_native(writer: Writer) -> bool:
     rounds = rounding in ("round_prefer_floor", "floor")
     if mode == "align_corners" and not _has_whole_extents(writer):
         return False
-    is_usual = float(writer.attribute("cubic_coeff_a", -0.75)) == -0.75
-    return known and plain and stretches and rounds and is_usual and mode in _NATIVE
+    is_default = float(writer.attribute("cubic_coeff_a", -0.75)) == -0.75
+    return known and plain and stretches and rounds and is_default and mode in _NATIVE
 
 
 def _has_whole_extents(writer: Writer) -> bool:

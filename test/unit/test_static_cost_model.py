@@ -1,4 +1,4 @@
-"""The static judge against counted work: what it calls pathological, and what it takes instead."""
+"""Compares the problems and costs of the static cost model with counted instructions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from emulator import emulator_directory, requires_emulator
 from lowering_cases import splat, tensor_type
 
 from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
-from hipgraft.codegen.objects.resource_stats import KernelFigures
-from hipgraft.codegen.plan import USUAL, Plan
+from hipgraft.codegen.objects.resource_stats import KernelResources
+from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError
-from hipgraft.service.tuning.counted import CountedJudge
+from hipgraft.service.tuning.counted import CountedCostModel
 from hipgraft.service.tuning.plans import Choices
-from hipgraft.service.tuning.static import StaticJudge
+from hipgraft.service.tuning.static import StaticCostModel
 from hipgraft.service.tuning.work import GraphWork
 
 _ALIVE: list[ir.Module] = []  # an operation does not keep its module
@@ -87,20 +87,20 @@ def test_it_takes_what_does_the_least_work(
 ) -> None:
     monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
     choices = Choices(make(), GFX942)
-    static, counted, work = StaticJudge(), CountedJudge.open(), choices.work()
-    tried = {each: compiled(choices, each) for each in (USUAL, *choices.plans())}
+    static, counted, work = StaticCostModel(), CountedCostModel.open(), choices.work()
+    tried = {each: compiled(choices, each) for each in (DEFAULT_PLAN, *choices.plans())}
     kernels = {str(each): kernel for each, kernel in tried.items() if kernel is not None}
-    verdicts = {name: static.judge(kernel, work) for name, kernel in kernels.items()}
-    assert any(problem in found for found in verdicts["usual"].problems)
-    assert min(verdicts, key=lambda name: verdicts[name].cost) == plan
-    costs = {name: counted.judge(kernel, work).cost for name, kernel in kernels.items()}
+    costs = {name: static.cost(kernel, work) for name, kernel in kernels.items()}
+    assert any(problem in found for found in costs["default"].problems)
+    assert min(costs, key=lambda name: costs[name].value) == plan
+    costs = {name: counted.cost(kernel, work).value for name, kernel in kernels.items()}
     assert costs[plan] <= 1.1 * min(costs.values())
-    assert costs[plan] < costs["usual"] / 2
+    assert costs[plan] < costs["default"] / 2
 
 
 SIMPLE = GraphWork(0, 1 << 16, 1 << 12, 0, frozenset())
 CONTRACTION = GraphWork(1 << 30, 1 << 16, 1 << 12, 1, frozenset({"f16"}))
-MEDIAN = KernelFigures("", 256, 64, 32, 0, 32, 0, 0, 0, 16, 8)
+MEDIAN = KernelResources("", 256, 64, 32, 0, 32, 0, 0, 0, 16, 8)
 
 
 def launch(kernel: str, groups: int, written: int) -> Dispatch:
@@ -109,7 +109,7 @@ def launch(kernel: str, groups: int, written: int) -> Dispatch:
 
 
 @pytest.mark.parametrize(
-    ("kernels", "work", "figures", "workspace", "problem"),
+    ("kernels", "work", "resources", "workspace", "problem"),
     [
         ([launch("_slow_memcpy", 64, 64)], SIMPLE, {"spills": 3}, 0, "spills 3 registers"),
         ([launch("_slow_memcpy", 4, 64)], SIMPLE, {"spills": 3}, 0, None),
@@ -130,16 +130,16 @@ def launch(kernel: str, groups: int, written: int) -> Dispatch:
 def test_each_rule(
     kernels: list[Dispatch],
     work: GraphWork,
-    figures: dict[str, int],
+    resources: dict[str, int],
     workspace: int,
     problem: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of launches as they are, with figures that only some compilers give."""
-    found = [replace(MEDIAN, **figures)] * len(kernels)
-    monkeypatch.setattr("hipgraft.service.tuning.static.kernel_figures", lambda _: found)
+    """Of launches as they are, with resources that only some compilers give."""
+    found = [replace(MEDIAN, **resources)] * len(kernels)
+    monkeypatch.setattr("hipgraft.service.tuning.static.kernel_resources", lambda _: found)
     problems = (
-        StaticJudge().judge(Kernel("gfx942", "", (b"",), workspace, (*kernels,)), work).problems
+        StaticCostModel().cost(Kernel("gfx942", "", (b"",), workspace, (*kernels,)), work).problems
     )
     assert len(problems) == (problem is not None)
     assert problem is None or problem in problems[0]
@@ -151,16 +151,16 @@ def test_waves_of_few_products_each_cost_more_than_some_spills(
     work = replace(CONTRACTION, flops=1 << 23)
     costs: list[float] = []
     for groups, spills in ((6, 40), (120, 0)):
-        figures = [replace(MEDIAN, spills=spills)]
+        resources = [replace(MEDIAN, spills=spills)]
         monkeypatch.setattr(
-            "hipgraft.service.tuning.static.kernel_figures", lambda _, found=figures: found
+            "hipgraft.service.tuning.static.kernel_resources", lambda _, found=resources: found
         )
         monkeypatch.setattr(
             "hipgraft.service.tuning.static.count_matrix_instructions",
             lambda *_: {"main_dispatch_0_matmul_9": 8},
         )
         kernel = Kernel("gfx942", "hsaco", (b"",), 0, (launch("_matmul_9", groups, 1 << 16),))
-        costs.append(StaticJudge().judge(kernel, work).cost)
+        costs.append(StaticCostModel().cost(kernel, work).value)
     assert costs[0] < costs[1]
 
 
@@ -171,6 +171,6 @@ def test_waves_of_few_products_each_cost_more_than_some_spills(
 )
 def test_what_is_well_is_no_problem(make: Callable[[], ir.Operation]) -> None:
     choices = Choices(make(), GFX942)
-    kernel = compiled(choices, USUAL)
+    kernel = compiled(choices, DEFAULT_PLAN)
     assert kernel is not None
-    assert StaticJudge().judge(kernel, choices.work()).problems == ()
+    assert StaticCostModel().cost(kernel, choices.work()).problems == ()

@@ -1,4 +1,4 @@
-"""Static figures of kernels, against what LLVM prints beside assembly that it makes."""
+"""Static resources of kernels, against what LLVM prints beside assembly that it makes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from test_code_object import INFO
 from test_provider import CHAIN, MATMUL
 
 from hipgraft.codegen.objects.resource_stats import (
-    KernelFigures,
-    kernel_figures,
-    largest_figures,
+    KernelResources,
+    kernel_resources,
     occupancy,
+    peak_resources,
 )
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target, known_targets
@@ -81,18 +81,18 @@ def test_occupancy_is_llvm_s(target: str, tmp_path: Path) -> None:
     assert got == printed
 
 
-def test_each_launch_has_figures() -> None:
+def test_each_launch_has_resources() -> None:
     kernel = compile_text(CHAIN, Target.parse("gfx942"))
-    figures = kernel_figures(kernel)
-    assert [each.name for each in figures] == [step.kernel for step in kernel.dispatches]
-    assert all(1 <= each.occupancy <= 8 and each.vgprs and each.kernarg for each in figures)
-    assert kernel_figures(compile_text(MATMUL, Target.parse("sm_80"))) == []
+    resources = kernel_resources(kernel)
+    assert [each.name for each in resources] == [step.kernel for step in kernel.dispatches]
+    assert all(1 <= each.occupancy <= 8 and each.vgprs and each.kernarg for each in resources)
+    assert kernel_resources(compile_text(MATMUL, Target.parse("sm_80"))) == []
 
 
 def test_largest_needs_and_lowest_occupancy() -> None:
-    small = KernelFigures("a", 64, 64, 8, 0, 16, 0, 512, 0, 24, 8)
-    large = KernelFigures("b", 64, 64, 128, 4, 12, 2, 0, 64, 24, 4)
-    assert largest_figures([small, large]) == {
+    small = KernelResources("a", 64, 64, 8, 0, 16, 0, 512, 0, 24, 8)
+    large = KernelResources("b", 64, 64, 128, 4, 12, 2, 0, 64, 24, 4)
+    assert peak_resources([small, large]) == {
         "vgprs": 128,
         "agprs": 4,
         "sgprs": 16,
@@ -101,4 +101,4 @@ def test_largest_needs_and_lowest_occupancy() -> None:
         "scratch": 64,
         "occupancy": 4,
     }
-    assert largest_figures([]) == {}
+    assert peak_resources([]) == {}

@@ -65,7 +65,7 @@ APART = [
     conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
 ]
 CASES = [
-    replace(case, name=f"usual_{case.name}") for case in (*GRADIENTS, *APART, *FEW_POSITIONS, *FEW)
+    replace(case, name=f"long_{case.name}") for case in (*GRADIENTS, *APART, *FEW_POSITIONS, *FEW)
 ]
 
 
@@ -90,6 +90,6 @@ def test_few_filters_are_16_where_matrices_are_multiplied(case: Case) -> None:
 def test_convolutions_stay_whole() -> None:
     whole = {case.name: WHOLE_REDUCTIONS in lower_case(case) for case in CASES}
     assert [name for name, is_whole in whole.items() if not is_whole] == [
-        "usual_wgrad_groups_f16",
-        "usual_wgrad_depthwise_f16",
+        "long_wgrad_groups_f16",
+        "long_wgrad_depthwise_f16",
     ]
