@@ -9,6 +9,7 @@ outputs = hipgraft.load("model.hgb").run(inputs, device="hip")
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ _HOMES = {
     "compile": "compiler.program",
     "load": "runtime.bundle",
 }
+
+# A checkout without symbolic links has text files in their place.
+if os.path.isfile(os.path.join(os.path.dirname(__file__), "dialects")):
+    raise ImportError(
+        "hipgraft's checkout lacks its symbolic links; allow them (on Windows, by developer mode) "
+        "and run `git config core.symlinks true` and `git checkout -- src`"
+    )
 
 
 def __getattr__(name: str) -> Any:

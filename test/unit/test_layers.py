@@ -1,6 +1,9 @@
 """The packages of `hipgraft` are layers: imports go down only, and no files import in a circle."""
 
 import ast
+import shutil
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -111,3 +114,15 @@ def test_no_files_import_in_a_circle():
 @pytest.mark.parametrize("layer", LAYERS)
 def test_layer_says_what_it_is(layer: str):
     assert ast.get_docstring(ast.parse((ROOT / layer / "__init__.py").read_text()))
+
+
+def test_a_checkout_without_links_says_how_to_get_them(tmp_path):
+    package = tmp_path / "hipgraft"
+    package.mkdir()
+    shutil.copy(ROOT / "__init__.py", package)
+    (package / "dialects").write_text("../../dialects")  # as Git writes a link that it cannot make
+    command = [sys.executable, "-c", "import hipgraft"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert "ImportError: hipgraft's checkout lacks its symbolic links" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
@@ -197,6 +198,9 @@ def anonymous_bytes() -> int:
     ("entry", "message"),
     [
         ({"location": "../model.data"}, "no file below the model's directory"),
+        ({"location": "{tmp}/model.data"}, "no file below the model's directory"),
+        ({"location": "link.data"}, "no file below the model's directory"),
+        ({"location": "."}, "no file below the model's directory"),
         ({"location": "none.data"}, "No such file"),
         ({"offset": "1048576"}, "'w1' has 1048576 bytes in 'model.data', needs 2097152"),
         ({"length": "12"}, "'w1' has 12 bytes in 'model.data', needs 2097152"),
@@ -205,14 +209,16 @@ def anonymous_bytes() -> int:
 def test_external_data_that_is_refused(
     tmp_path: Path, entry: Mapping[str, str], message: str
 ) -> None:
-    (tmp_path / "model.data").touch()
     (tmp_path / "sub").mkdir()
     path = external_weights(tmp_path / "sub" / "model.onnx", (16, 1 << 15), 1)
+    outside = tmp_path / "model.data"
+    shutil.copy(path.with_suffix(".data"), outside)  # what would be read if nothing refused it
+    path.with_name("link.data").symlink_to(outside)
     model = onnx.load(path, load_external_data=False)
     weight = model.graph.initializer[0]
     weight.name = model.graph.node[0].input[1] = "w1"
     for place in weight.external_data:
-        place.value = entry.get(place.key, place.value)
+        place.value = entry.get(place.key, place.value).replace("{tmp}", str(tmp_path))
     onnx.save(model, path)
     with pytest.raises(HipgraftError, match=f"external data is missing or invalid: .*{message}"):
         compile(path, "gfx942")

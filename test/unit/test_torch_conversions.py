@@ -40,9 +40,11 @@ INPUTS: dict[str, Array] = {
     "v": random.uniform(0.5, 2, (4,)).astype(np.float32),
     "i": random.integers(-3, 4, (4, 6)).astype(np.int64),
     "t": random.integers(0, 2, (4, 6)).astype(np.bool_),
+    "m": random.normal(size=(5, 6)).astype(np.float32),
+    "n": random.normal(size=(6, 4)).astype(np.float32),
 }
-X, DY, Y, W, U, B, V = (
-    INPUTS[name].astype(np.float64) for name in ("x", "dy", "y", "w", "u", "b", "v")
+X, DY, Y, W, U, B, V, M, N = (
+    INPUTS[name].astype(np.float64) for name in ("x", "dy", "y", "w", "u", "b", "v", "m", "n")
 )
 ELEMENTS = {"float32": "f32", "int64": "si64", "bool": "i1"}
 
@@ -248,6 +250,8 @@ CASES = [
     Case("aten.where.self", ["q", "x", "y"], [np.where(INPUTS["q"], X, Y)]),
     Case("aten.maximum", ["x", "y"], [np.maximum(X, Y)]),
     Case("aten.matmul", ["x", "y"], [X @ Y]),
+    Case("aten.addmm", ["b", "m", "n", 2, 3], [2 * B + 3 * (M @ N)]),
+    Case("aten.addmm", ["b", "m", "n", 0.5, 1], [B / 2 + M @ N]),
     Case("aten.convolution_backward",
          ["dy", "x", "u", [4], ONES, ONES, ONES, False, ZEROS, 1, [True, True, True]],
          [np.stack([adjoint(lambda u: convolution(u[None], U, 1, 1), (4, 6, 6), dy[None])

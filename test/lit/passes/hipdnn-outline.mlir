@@ -57,6 +57,27 @@ func.func @diamond(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> 
 
 // -----
 
+// The first sum reads the first product, and another op that joins it. It cannot join the product,
+// which the second one reads: a graph of both sums would then read what reads it.
+
+// CHECK-LABEL: func.func @crossing
+// CHECK:         %[[P:.*]] = "hipdnn.graph"
+// CHECK:         name = "matmul_0"
+// CHECK:         %[[Q:.*]] = "hipdnn.graph"(%[[P]], %{{.*}})
+// CHECK:         name = "matmul_1"
+// CHECK:         "hipdnn.graph"(%{{.*}}, %[[P]], %[[Q]])
+// CHECK:         name = "exp_add_add_2"
+func.func @crossing(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q = "hipdnn.matmul"(%p, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = "hipdnn.pointwise"(%a) {mode = "exp"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %x = "hipdnn.pointwise"(%p, %r) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = "hipdnn.pointwise"(%x, %q) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
 // Windows become strides; a window on an argument keeps its offset, an aligned one on a result
 // does not.
 

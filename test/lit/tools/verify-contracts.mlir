@@ -32,3 +32,16 @@ func.func @returns_argument(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{operand #0 is not the result of a container at stage 'hipdnn-graphs'}}
   return %x : tensor<4xf32>
 }
+
+// -----
+
+func.func @returns_one_result_twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<2x2xf32>) {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<4xf32>):
+    %1 = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<4xf32>) -> tensor<4xf32>
+    "hipdnn.yield"(%1) : (tensor<4xf32>) -> ()
+  }) {engine = "iree", name = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 2, 1>} : (tensor<4xf32>) -> tensor<2x2xf32>
+  // expected-error @below {{operand #1 is returned twice at stage 'hipdnn-graphs'}}
+  return %0, %2 : tensor<4xf32>, tensor<2x2xf32>
+}
