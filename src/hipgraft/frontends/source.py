@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from hipgraft.ir import io as ir_io
+from hipgraft.ir.activity import doing
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.bytecode import parse_bytecode
 from hipgraft.ir.diagnostics import MEMORY_NAME, VerifyError
+from hipgraft.ir.foreign_modules import check_reader, check_text
+
+T = TypeVar("T", bound="ir.Module | ir.OpView")
 
 
 def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
@@ -24,11 +31,23 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
     # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
     # read only once.
     if Path(path).is_file() and (_is_mapped(path) or not ir_io.is_bytecode_file(path)):
-        return ir.Module.parseFile(path, context)
+        is_text = not ir_io.is_bytecode_file(path)
+        text = (data or ir_io.read_bytes(path)) if is_text else None
+        return _checked(text, path, lambda: ir.Module.parseFile(path, context))
     data = data or ir_io.read_bytes(path)
     if ir_io.is_bytecode(data):
-        return parse_bytecode(data, context)
-    return ir.Module.parse(ir_io.decode(data, path), context)
+        return _checked(None, path, lambda: parse_bytecode(data, context))
+    return _checked(data, path, lambda: ir.Module.parse(ir_io.decode(data, path), context))
+
+
+def _checked(text: bytes | None, path: str, parse: Callable[[], T]) -> T:
+    """Parses text, or bytecode where there is none, once it is known that this goes well."""
+    doing(f"parsing {ir_io.shown_path(path)}")
+    if text is None:
+        check_reader(path, parse)
+    else:
+        check_text(text, path, parse)
+    return parse()
 
 
 def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
@@ -37,9 +56,10 @@ def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Modu
         # Most modules do without the dialect.
         from hipgraft.dialects.migraphx.parsing import parse_module
 
-        module = parse_module(text, line, name, context)
+        parse = partial(parse_module, text, line, name, context)
     else:
-        module = ir.Module.parse("\n" * (line - 1) + text, context)
+        parse = partial(ir.Module.parse, "\n" * (line - 1) + text, context)
+    module = _checked(text.encode(), name, parse)
     _name_source(module, name)
     return module
 
@@ -50,7 +70,9 @@ def parse_op(text: str, name: str, context: ir.Context) -> ir.OpView:
     Raises:
         ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
     """
-    return ir.Operation.parse(text, source_name=name, context=context)
+    return _checked(
+        text.encode(), name, lambda: ir.Operation.parse(text, source_name=name, context=context)
+    )
 
 
 def check_registered(op: ir.Operation) -> None:

@@ -185,10 +185,17 @@ def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:
     """Returns a diagnostic of MLIR's as ours."""
     return Diagnostic(
         severity=Severity[info.severity.name],
-        message=_readable(info.message),
+        message=_readable(_message(info)),
         location=location_text(info.location),
         notes=tuple(native_diagnostic(note) for note in info.notes),
     )
+
+
+def _message(info: ir.Diagnostic) -> str:
+    try:
+        return info.message
+    except RuntimeError:  # the bindings give no bytes
+        return "a name that is not UTF-8 is part of this message"
 
 
 def _readable(message: str) -> str:

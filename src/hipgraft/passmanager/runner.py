@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+from hipgraft.ir.activity import doing
 from hipgraft.ir.bindings import ir, passmanager
 from hipgraft.ir.diagnostics import (
     Diagnostic,
@@ -185,6 +186,7 @@ class _Run:
             self.runner.on_record(record)
 
     def _execute(self, group: Sequence[Step], state: PassState) -> None:
+        doing(f"pass '{state.pass_name}'")
         if isinstance(group[0], Pass):
             group[0].run(self.module, state)
             return

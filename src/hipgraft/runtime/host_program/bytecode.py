@@ -5,6 +5,7 @@ from __future__ import annotations
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.bytecode import parse_bytecode, to_bytecode
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.foreign_modules import check_reader
 from hipgraft.runtime.host_program.form import PARAMETERS
 
 
@@ -23,5 +24,12 @@ def host_bytes(module: ir.Module) -> bytes:
 
 
 def parse_host(data: bytes | memoryview) -> ir.Module:
-    """Parses what `host_bytes` returned, in a context of its own."""
-    return parse_bytecode(data, make_context())
+    """Parses what `host_bytes` returned, in a context of its own.
+
+    Raises:
+        HipgraftError: it is not that.
+        ir.MLIRError: it does not verify.
+    """
+    context = make_context()
+    check_reader("", lambda: parse_bytecode(data, context))
+    return parse_bytecode(data, context)

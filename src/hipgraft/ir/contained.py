@@ -1,0 +1,84 @@
+"""Tries on a copy of this process what could end it.
+
+MLIR's reader of bytecode believes what it reads, and the bindings end the process at a location or
+an attribute's name that is not UTF-8. Neither can be caught, but a forked process can be lost.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import select
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from typing import NoReturn
+
+from hipgraft.ir.diagnostics import HipgraftError
+
+_MOST_SECONDS = 60.0
+_MOST_CHARACTERS = 1000
+
+
+def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
+    """Runs `body` in a forked process; nothing of it is seen here.
+
+    Args:
+        body: what may crash; a `HipgraftError` of it is a reason, any other exception as well.
+        seconds: that it may take.
+
+    Returns:
+        why the process did not end well, empty if it did.
+    """
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        # The child calls MLIR alone, and leaves without ending what other threads began.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _run(body, writer)
+    os.close(writer)
+    said: str | None = None
+    try:
+        said = _read(reader, time.monotonic() + seconds)
+    finally:
+        os.close(reader)
+        if said is None:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if said is None:
+        return f"reading takes more than {seconds:g} seconds"
+    ended = os.waitstatus_to_exitcode(status)
+    return f"the reader was ended by {signal.Signals(-ended).name}" if ended < 0 else said
+
+
+def _run(body: Callable[[], object], writer: int) -> NoReturn:
+    """Runs `body` and ends the process."""
+    try:
+        faulthandler.disable()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):  # what MLIR prints as it crashes
+            os.dup2(nothing, stream)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        body()
+    except HipgraftError as error:
+        os.write(writer, error.message[:_MOST_CHARACTERS].encode(errors="replace"))
+    except BaseException as error:
+        os.write(writer, (str(error) or type(error).__name__)[:_MOST_CHARACTERS].encode())
+    finally:
+        os._exit(0)
+
+
+def _read(reader: int, until: float) -> str | None:
+    """Reads to the end; None if that does not come in time."""
+    said = b""
+    while select.select([reader], [], [], max(until - time.monotonic(), 0.0))[0]:
+        more = os.read(reader, _MOST_CHARACTERS)
+        if not more:
+            return said.decode(errors="replace")
+        said += more
+    return None
