@@ -129,14 +129,14 @@ class _Resource:
 
 
 def _resources(recording: Recording) -> list[_Resource]:
-    border = [("argument", one.nbytes) for one in recording.inputs]
-    border += [("result", one.nbytes) for one in recording.results]
+    boundary = [("argument", one.nbytes) for one in recording.inputs]
+    boundary += [("result", one.nbytes) for one in recording.results]
     found = [
         _Resource(f"{kind}_{number}", kind, nbytes, {number: 0})
-        for number, (kind, nbytes) in enumerate(border)
+        for number, (kind, nbytes) in enumerate(boundary)
     ]
     constants = _Resource("constants", "argument", 0, {})
-    for number, buffer in enumerate(recording.buffers, start=len(border)):
+    for number, buffer in enumerate(recording.buffers, start=len(boundary)):
         if buffer.read is None:
             found.append(_Resource(f"scratch_{number}", "scratch", buffer.nbytes, {number: 0}))
             continue

@@ -116,7 +116,7 @@ class _Compiler:
         self._compile(first)
         for op, key in zip(containers, keys, strict=True):
             if key in self._failures:
-                self._take_apart(op, self._failures[key])
+                self._split(op, self._failures[key])
             else:
                 self._state.count("containers")
                 _replace_by_execute(op, self._symbols[key])
@@ -198,9 +198,13 @@ class _Compiler:
         launches = len(kernel.dispatches)
         self._state.count("launches", launches)
         message = f"'{symbol}' for {kernel.target}, launches: {launches}"
-        facts = {"target": kernel.target, "launches": launches, "workspace": kernel.workspace_size}
+        attributes = {
+            "target": kernel.target,
+            "launches": launches,
+            "workspace": kernel.workspace_size,
+        }
         self._state.passed(
-            op, "compiled", message, **facts, **peak_resources(kernel_resources(kernel))
+            op, "compiled", message, **attributes, **peak_resources(kernel_resources(kernel))
         )
 
     def _report_decision(
@@ -231,9 +235,9 @@ class _Compiler:
         seen = (*problems, *(f"another lowering, {candidate}" for candidate in decision.rejected))
         note = leave_input(f"{symbol}.{target.name}", text, flags, seen)
         message = f"'{symbol}' for {target.name}: {'; '.join((*problems, note))}"
-        facts = {"problems": "; ".join(problems), "reproducer": note}
+        attributes = {"problems": "; ".join(problems), "reproducer": note}
         self._state.missed(
-            op, "pathological", message, executable=symbol, target=target.name, **facts
+            op, "pathological", message, executable=symbol, target=target.name, **attributes
         )
 
     def _report_work(
@@ -250,12 +254,12 @@ class _Compiler:
         done = ", ".join(f"{name} {value:g}" for name, value in metrics.items())
         reasons = "; ".join(excess(kernel, work, metrics))
         done += f"; bytes beyond the least: {reasons}" if reasons else ""
-        facts = {"executable": symbol, "target": target.name, "plan": str(candidate.plan)}
-        facts |= {"excess": reasons} if reasons else {}
+        attributes = {"executable": symbol, "target": target.name, "plan": str(candidate.plan)}
+        attributes |= {"excess": reasons} if reasons else {}
         bounds = {"least-matrix-instructions": least, "least-bytes": work.bytes}
-        self._state.analysis(op, "work", f"{message} {done}", **facts, **bounds, **metrics)
+        self._state.analysis(op, "work", f"{message} {done}", **attributes, **bounds, **metrics)
 
-    def _take_apart(self, op: ir.Operation, failure: CodegenError) -> None:
+    def _split(self, op: ir.Operation, failure: CodegenError) -> None:
         """Splits a container that does not compile, or gives its only op back.
 
         Raises:
@@ -264,7 +268,7 @@ class _Compiler:
         ops = compute_ops(op)
         if can_split(op):
             self._state.count("split-containers")
-            reason = f"'{op.name}' op {failure.message}; its {len(ops)} ops are taken apart"
+            reason = f"'{op.name}' op {failure.message}; its {len(ops)} ops are split"
             self._state.missed(op, "not-compiled", reason)
             split(op)
             return

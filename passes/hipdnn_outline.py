@@ -122,16 +122,17 @@ class _Policy:
         others = [
             other
             for other in self._grouping.mergeable(op, group)
-            if other.facts["anchor"] is None and other.facts["shapes"] <= group.facts["shapes"]
+            if other.attributes["anchor"] is None
+            and other.attributes["shapes"] <= group.attributes["shapes"]
         ]
         self._grouping.join(op, group)
         self._remember(op, group)
         for other in others:
             made = {result for member in other.ops for result in member.results}
-            operands = (group.facts["operands"] | other.facts["operands"]) - made
+            operands = (group.attributes["operands"] | other.attributes["operands"]) - made
             if len(operands) <= MAX_OPERANDS:
                 self._grouping.merge(other, group)
-                group.facts["operands"] = operands
+                group.attributes["operands"] = operands
 
     def _candidates(self, op: ir.Operation) -> list[Group]:
         """Groups that make the op's operands, latest first."""
@@ -144,7 +145,7 @@ class _Policy:
         reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
         if reason is not None:
             return reason
-        if len(group.facts["operands"] | self._reads(op, group)) > MAX_OPERANDS:
+        if len(group.attributes["operands"] | self._reads(op, group)) > MAX_OPERANDS:
             return f"the graph would read more than {MAX_OPERANDS} tensors"
         if not self._grouping.can_join(op, group):
             return "an operand depends on the graph through another one"
@@ -159,7 +160,7 @@ class _Policy:
         }
 
     def _shape_declines(self, op: ir.Operation, group: Group) -> str | None:
-        shapes: set[tuple[int, ...]] = group.facts["shapes"]
+        shapes: set[tuple[int, ...]] = group.attributes["shapes"]
         if op.name in _ELEMENTWISE:
             if _shape(op.results[0]) in shapes:
                 return None
@@ -169,7 +170,7 @@ class _Policy:
         if op.name in _CONTRACTIONS:
             return "a contraction starts a graph"
         if op.name in _NORMS:
-            fits = group.facts["anchor"] is None and _shape(op.operands[0]) in shapes
+            fits = group.attributes["anchor"] is None and _shape(op.operands[0]) in shapes
             return None if fits else "the producer has an anchor of its own"
         if op.name != "hipdnn.reduction":
             return "it has a kernel of its own"
@@ -177,41 +178,41 @@ class _Policy:
 
     def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:
         """Keeps a reduction's inputs with it if its producer stores the operand anyway."""
-        if op.name not in _ELEMENTWISE or group.facts["anchor"] is None:
+        if op.name not in _ELEMENTWISE or group.attributes["anchor"] is None:
             return None
         own = [value for value in op.operands if self._grouping.producer(value) is group]
-        reduces = group.facts["anchor"][0] == "reduction"
+        reduces = group.attributes["anchor"][0] == "reduction"
         if not reduces and any(map(_is_shared, own)) and _feeds_reduction(op):
             return "it feeds a reduction, whose kernel reads the same tensor"
         return None
 
     def _reduction_declines(self, op: ir.Operation, group: Group) -> str | None:
         walked, reduced = _shape(op.operands[0]), _shape(op.results[0])
-        anchor = group.facts["anchor"]
+        anchor = group.attributes["anchor"]
         if anchor is None:
-            return None if walked in group.facts["shapes"] else "another shape is reduced"
+            return None if walked in group.attributes["shapes"] else "another shape is reduced"
         if anchor == ("reduction", walked, reduced):
             return None
         return "the producer has another anchor"
 
     def _remember(self, op: ir.Operation, group: Group) -> None:
         """Updates the policy's attributes of a group after `op` joined it."""
-        facts = group.facts
-        facts.setdefault("anchor", None)
-        facts.setdefault("operands", set()).update(self._reads(op, group))
-        shapes = facts.setdefault("shapes", set())
+        attributes = group.attributes
+        attributes.setdefault("anchor", None)
+        attributes.setdefault("operands", set()).update(self._reads(op, group))
+        shapes = attributes.setdefault("shapes", set())
         shapes.add(_shape(op.results[0]))
         if op.name == "hipdnn.reduction":
             shapes.add(_shape(op.operands[0]))
-            facts["anchor"] = ("reduction", _shape(op.operands[0]), _shape(op.results[0]))
+            attributes["anchor"] = ("reduction", _shape(op.operands[0]), _shape(op.results[0]))
         elif op.name not in _ELEMENTWISE:
-            facts["anchor"] = (op.name,)
+            attributes["anchor"] = (op.name,)
 
 
 def _leave_to_fallbacks(grouping: Grouping) -> None:
     """Leaves elementwise groups that only torch ops read: they are part of those kernels."""
     for group in grouping.groups:
-        if not group.outlined or group.facts["anchor"] is not None:
+        if not group.outlined or group.attributes["anchor"] is not None:
             continue
         members = set(group.ops)
         outside = {user for op in group.ops for user in _users(op)} - members

@@ -191,8 +191,8 @@ class HipgraftCompileDynamicPass(Pass):
             DynamicProgram(function, name + suffix, names).write(outcome.kernel)
             launches = len(outcome.kernel.dispatches)
             message = f"'{name}' for {target.name}, launches: {launches}"
-            facts = {"target": target.name, "launches": launches}
-            state.passed(function, "compiled", message, **facts)
+            attributes = {"target": target.name, "launches": launches}
+            state.passed(function, "compiled", message, **attributes)
 
     def _outcomes(
         self, function: ir.Operation, name: str, targets: Sequence[Target], state: PassState

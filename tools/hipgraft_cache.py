@@ -66,8 +66,8 @@ def _list(cache: Cache, flags: argparse.Namespace) -> int:
     entries = cache.entries()
     for stored in reversed(entries):
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(stored.used))
-        facts = _facts(cache, stored)
-        name = f"{facts.get('name')} for {facts.get('target')}" if facts else "damaged"
+        metadata = _metadata(cache, stored)
+        name = f"{metadata.get('name')} for {metadata.get('target')}" if metadata else "damaged"
         print(f"{stored.key[:_SHOWN_DIGITS]}  {stored.size:>9}  {used}  {_printable(name)}")
     total = sum(stored.size for stored in entries)
     print(f"{len(entries)} entries, {total} bytes in '{cache.directory}'")
@@ -85,7 +85,7 @@ def _show(cache: Cache, flags: argparse.Namespace) -> int:
     except OSError as error:
         raise HipgraftError(f"cannot read '{stored.path}': {error.strerror}") from None
     files = {name: len(data) for name, data in sorted(entry.outcome.artifacts.items())}
-    print(json.dumps({**entry.facts, "path": str(stored.path), "files": files}, indent=1))
+    print(json.dumps({**entry.metadata, "path": str(stored.path), "files": files}, indent=1))
     if flags.extract:
         _extract(entry.outcome.artifacts, Path(flags.extract))
     return 0
@@ -97,7 +97,7 @@ def _printable(text: str) -> str:
 
 
 def _find(cache: Cache, text: str) -> StoredEntry:
-    named = [each for each in cache.entries() if _facts(cache, each).get("name") == text]
+    named = [each for each in cache.entries() if _metadata(cache, each).get("name") == text]
     return named[0] if len(named) == 1 else cache.find(text)
 
 
@@ -205,11 +205,11 @@ def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     return b"" if file is None else file.read()
 
 
-def _facts(cache: Cache, stored: StoredEntry) -> dict[str, str]:
+def _metadata(cache: Cache, stored: StoredEntry) -> dict[str, str]:
     from hipgraft.service.entry import DamagedEntryError
 
     try:
-        return cache.load(stored).facts
+        return cache.load(stored).metadata
     except (DamagedEntryError, OSError):
         return {}
 

@@ -18,7 +18,7 @@ _CROWD = 20
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _Block:
     """A buffer: bytes, the steps of its life, and where it lies."""
 
     size: int
@@ -41,7 +41,7 @@ def print_plans(console: Console, remarks: Sequence[Remark]) -> None:
 
 def _print_plan(console: Console, remark: Remark) -> None:
     texts = remark.args["buffers"].split()
-    buffers = [_Placed(*map(int, text.split(","))) for text in texts]
+    buffers = [_Block(*map(int, text.split(","))) for text in texts]
     planned, bound, unplanned = (
         int(remark.args[key]) for key in ("planned", "lower_bound", "unplanned")
     )
@@ -55,7 +55,7 @@ def _print_plan(console: Console, remark: Remark) -> None:
         console.print(line, highlight=False, markup=False)
 
 
-def _table(buffers: Sequence[_Placed]) -> Table:
+def _table(buffers: Sequence[_Block]) -> Table:
     table = Table("buffer", "bytes", "offset", "first", "last")
     for number, one in enumerate(buffers):
         name = _NAMES[number % len(_NAMES)]
@@ -63,7 +63,7 @@ def _table(buffers: Sequence[_Placed]) -> Table:
     return table
 
 
-def draw(buffers: Sequence[_Placed], size: int) -> list[str]:
+def draw(buffers: Sequence[_Block], size: int) -> list[str]:
     """Returns lines of the arena, high addresses first; time goes to the right.
 
     Each character is the buffer that holds the middle of its bytes at its step, a dot is free.
@@ -72,14 +72,14 @@ def draw(buffers: Sequence[_Placed], size: int) -> list[str]:
     shown = steps[:: max(1, -(-len(steps) // _COLUMNS))]
     lines: list[str] = []
     for row in reversed(range(min(_ROWS, max(size, 1)))):
-        place = (2 * row + 1) * size // (2 * min(_ROWS, max(size, 1)))
-        cells = "".join(_at(buffers, place, step) for step in shown)
-        lines.append(f"{place:>12} {cells}")
+        offset = (2 * row + 1) * size // (2 * min(_ROWS, max(size, 1)))
+        cells = "".join(_at(buffers, offset, step) for step in shown)
+        lines.append(f"{offset:>12} {cells}")
     return lines
 
 
-def _at(buffers: Sequence[_Placed], place: int, step: int) -> str:
+def _at(buffers: Sequence[_Block], offset: int, step: int) -> str:
     for number, one in enumerate(buffers):
-        if one.first <= step <= one.last and one.offset <= place < one.offset + one.size:
+        if one.first <= step <= one.last and one.offset <= offset < one.offset + one.size:
             return _NAMES[number % len(_NAMES)]
     return "."

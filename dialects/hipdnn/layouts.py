@@ -48,7 +48,7 @@ def check_layouts(
         if any(stride < 0 for stride in layout):
             raise op.error(f"expected strides of at least 0 in {where}")
         if written and _overlaps(shape, layout):
-            raise op.error(f"expected {where} to give each element its own place")
+            raise op.error(f"expected {where} to give each element its own offset")
 
 
 def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -61,8 +61,8 @@ def _check_heads(op: AttentionOp) -> None:
             "leading dimension mismatch: queries, keys, and values must have the same number of "
             "leading dimensions"
         )
-    for place, (queries, keys, values) in enumerate(zip(*leading, strict=True)):
-        where = f"leading dimension mismatch at dimension {place}"
+    for dim, (queries, keys, values) in enumerate(zip(*leading, strict=True)):
+        where = f"leading dimension mismatch at dimension {dim}"
         if keys != values:
             raise op.error(f"{where}: keys={keys} != values={values}")
         if queries != keys and (not keys or (queries or 1) % keys):

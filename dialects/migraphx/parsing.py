@@ -42,7 +42,7 @@ def _report_dialect_errors(text: str, context: ir.Context) -> None:
         return
     errors = verify(module)
     for error in errors:
-        place = split_location(error.location) or (error.location, 0, 0)
-        ir.Location.file(*place, context=context).emit_error(error.message)
+        position = split_location(error.location) or (error.location, 0, 0)
+        ir.Location.file(*position, context=context).emit_error(error.message)
     if errors:
         raise ir.MLIRError("the module breaks rules of the migraphx dialect", [])

@@ -54,7 +54,7 @@ FEW = [
     conv_case("wide_padded", (3, 4, 16, 16), (8, 4, 16, 16), "f32", pre=ONE),
 ]
 # Of a batch of one, and of windows over one channel, IREE reads rows as if nothing were left out.
-APART = [
+MATERIALIZED = [
     *gradient_cases(
         "one_by_2", (1, 16, 17, 33), (16, 16, 3, 3), "f32", pre=[0, 0], stride=TWO, dilation=ONE
     ),
@@ -65,7 +65,8 @@ APART = [
     conv_case("dilated", (1, 2, 30, 30), (32, 1, 4, 4), "f32", dilation=TWO),
 ]
 CASES = [
-    replace(case, name=f"long_{case.name}") for case in (*GRADIENTS, *APART, *FEW_POSITIONS, *FEW)
+    replace(case, name=f"long_{case.name}")
+    for case in (*GRADIENTS, *MATERIALIZED, *FEW_POSITIONS, *FEW)
 ]
 
 

@@ -71,7 +71,7 @@ def test_archive_with_another_name_writes_nothing(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = name.format(folder=tmp_path)
-    data = Entry(bad, entry(key(1)).facts, entry(key(1)).outcome).to_bytes()
+    data = Entry(bad, entry(key(1)).metadata, entry(key(1)).outcome).to_bytes()
     archive = archive_of(tmp_path / "in.tar", {f"{bad}.zip": data})
     (tmp_path / "deep" / "er").mkdir(parents=True)
     before = everything_below(tmp_path)

@@ -420,15 +420,15 @@ def test_large_gradients_of_filters_by_default_sum_images_that_lie_together(
     [(256, "gfx1100", True), (255, "gfx942", False), (256, "cpu", False)],
 )
 def test_bytes_that_many_tiles_read_are_by_default_widened_once(
-    size: int, target: str, is_apart: bool
+    size: int, target: str, is_materialized: bool
 ) -> None:
     case = matmul_case("large", (1, size, 32), (1, 32, 256), "f8E4M3FN", result="f32")
     case = replace(case, target=target)
     is_same = lower_case(case) == lower_case(
         replace(case, plan="hipdnn.matmul=materialized-widening")
     )
-    assert is_same == (is_apart or target == "cpu")
-    assert ("util.optimization_barrier" in lower_case(case)) == is_apart
+    assert is_same == (is_materialized or target == "cpu")
+    assert ("util.optimization_barrier" in lower_case(case)) == is_materialized
 
 
 def test_attention_of_a_decoder_pads_the_query_only() -> None:

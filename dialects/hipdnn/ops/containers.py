@@ -100,7 +100,7 @@ class GraphOp(ContainerOp, mnemonic="graph"):
 class FallbackOp(ContainerOp, mnemonic="fallback"):
     """Connected ops that hipDNN cannot express, compiled like a graph.
 
-    They are torch or migraphx ops, between casts to the builtin tensors at the border (`torch_c`,
+    They are torch or migraphx ops, between casts to the builtin tensors at the boundary (`torch_c`,
     `migraphx.mlir.as.*.shape`), and hipDNN ops that have no graph of their own.
     """
 

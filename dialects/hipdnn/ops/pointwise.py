@@ -16,8 +16,8 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
 
     Operands broadcast by numpy's rules. In the backward modes `in_0` is the gradient `dy` and
     `in_1` the forward op's input `x`, as in cuDNN; hipDNN's reference takes them the other way
-    around, which the JSON border converts. In `binary_select`, `in_0` is the mask, nonzero where
-    `in_1` is taken and zero where `in_2` is.
+    around, so reading and writing files swaps them. `binary_select` returns elements of `in_1`
+    where the mask `in_0` is nonzero, and of `in_2` elsewhere.
     """
 
     in_0 = Operand("first operand")

@@ -115,5 +115,5 @@ def keep_program(key: str, name: str, program: CachedProgram, service: CompileSe
     if service.cache is None or sum(map(len, files.values())) > _MOST_BYTES:
         return
     seconds = sum(program.report.seconds.values())
-    facts = {"name": name, "target": "a program", "seconds": seconds}
-    service.cache.put(Entry(key, facts, Outcome(artifacts=files)))
+    metadata = {"name": name, "target": "a program", "seconds": seconds}
+    service.cache.put(Entry(key, metadata, Outcome(artifacts=files)))

@@ -32,11 +32,11 @@ def combinations(dims: Extents, specialize: Mapping[str, Sequence[int]]) -> list
     ]
 
 
-def first_places(places: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns where each symbolic dimension is first, from all names and places in order."""
+def first_occurrences(occurrences: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns the first occurrence of each symbolic dimension, from all names and occurrences."""
     found: dict[str, str] = {}
-    for name, place in places:
-        found.setdefault(name, place)
+    for name, occurrence in occurrences:
+        found.setdefault(name, occurrence)
     return found
 
 
@@ -70,11 +70,11 @@ def check_complete(found: Mapping[str, str], given: Extents, location: str) -> N
     Raises:
         HipgraftError: one has none.
     """
-    missing = {name: place for name, place in found.items() if name not in given}
+    missing = {name: occurrence for name, occurrence in found.items() if name not in given}
     if missing:
-        places = ", ".join(f"'{name}' ({place})" for name, place in missing.items())
+        occurrences = ", ".join(f"'{name}' ({occurrence})" for name, occurrence in missing.items())
         raise HipgraftError(
-            f"the model has symbolic dimensions without extents: {places}",
+            f"the model has symbolic dimensions without extents: {occurrences}",
             location=location,
             notes=tuple(
                 f"give one extent by --dim {name}=N, or several by --specialize {name}=N,M"

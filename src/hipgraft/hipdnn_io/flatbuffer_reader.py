@@ -89,7 +89,7 @@ class _Table:
             raise struct.error("outside of the buffer")
         return struct.unpack_from(form, self.data, at)[0]
 
-    def _place(self, slot: int) -> int | None:
+    def _offset(self, slot: int) -> int | None:
         """Where a field is; None for an absent one."""
         vtable = self.at - self._unpack("<i", self.at)
         entry = 4 + 2 * slot
@@ -99,16 +99,16 @@ class _Table:
         return self.at + offset if offset else None
 
     def _field(self, field: SchemaField) -> Any:
-        place = self._place(field.slot)
-        if place is None:
+        offset = self._offset(field.slot)
+        if offset is None:
             return self._absent(field)
         if field.type in SCHEMA.unions:
-            return self._union(field, place)
+            return self._union(field, offset)
         if field.type in SCHEMA.structs:
-            return self._struct(field.type, place)
+            return self._struct(field.type, offset)
         if field.is_vector or field.type == "string":
-            return self._sequence(field, place + self._unpack("<I", place))
-        return self._scalar(field.type, place)
+            return self._sequence(field, offset + self._unpack("<I", offset))
+        return self._scalar(field.type, offset)
 
     def _absent(self, field: SchemaField) -> Any:
         if field.is_vector:
@@ -121,10 +121,10 @@ class _Table:
             return field.default == "true"
         return int(field.default or 0)
 
-    def _scalar(self, type_: str, place: int) -> Any:
+    def _scalar(self, type_: str, offset: int) -> Any:
         if type_ not in SCHEMA.enums:
-            return self._unpack(SCALARS[type_][1], place)
-        number = self._unpack("<b", place)
+            return self._unpack(SCALARS[type_][1], offset)
+        number = self._unpack("<b", offset)
         # An unknown number stays one, and the importer says where.
         name = SCHEMA.enumerator(type_, number)
         return f"#{number}" if name is None else _spelled(type_, name)
@@ -134,8 +134,8 @@ class _Table:
         if field.type == "string":
             return bytes(self._unpack(f"<{length}s", start + 4)).decode()
         if field.type in SCHEMA.tables:
-            places = [start + 4 + 4 * at for at in range(self._bounded(length, 4))]
-            return [_Table(self.data, at + self._unpack("<I", at), field.type) for at in places]
+            offsets = [start + 4 + 4 * at for at in range(self._bounded(length, 4))]
+            return [_Table(self.data, at + self._unpack("<I", at), field.type) for at in offsets]
         form = SCALARS[field.type][1]
         size = struct.calcsize(form)
         return [
@@ -147,11 +147,11 @@ class _Table:
             raise struct.error("longer than the buffer")
         return length
 
-    def _union(self, field: SchemaField, place: int) -> tuple[str, Any]:
-        type_place = self._place(field.slot - 1)
-        number = 0 if type_place is None else self._unpack("<B", type_place)
+    def _union(self, field: SchemaField, offset: int) -> tuple[str, Any]:
+        type_offset = self._offset(field.slot - 1)
+        number = 0 if type_offset is None else self._unpack("<B", type_offset)
         member = SCHEMA.unions[field.type][number]
-        target = place + self._unpack("<I", place)
+        target = offset + self._unpack("<I", offset)
         if member in SCHEMA.tables:
             return member, _Table(self.data, target, member).read()
         return member, self._struct(member, target)["value"]

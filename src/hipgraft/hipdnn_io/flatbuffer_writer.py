@@ -64,10 +64,10 @@ class _Writer:
                 )
         present = [field for field in fields.values() if values.get(field.name) is not None]
         # What a table points at is written before the table.
-        places = {field.name: self._pointee(field, values[field.name], label) for field in present}
+        offsets = {field.name: self._pointee(field, values[field.name], label) for field in present}
         self.builder.StartObject(1 + max(field.slot for field in fields.values()))
         for field in present:
-            self._set(field, places[field.name], values[field.name], label)
+            self._set(field, offsets[field.name], values[field.name], label)
         return self.builder.EndObject()
 
     def _pointee(self, field: SchemaField, value: Any, label: str) -> int | None:
@@ -124,15 +124,15 @@ class _Writer:
             self.builder.PrependByte(byte)
         return self.builder.Offset()
 
-    def _set(self, field: SchemaField, place: int | None, value: Any, label: str) -> None:
+    def _set(self, field: SchemaField, offset: int | None, value: Any, label: str) -> None:
         if field.type in SCHEMA.unions:
             number = SCHEMA.number(field.type, value[0])
             self.builder.PrependUint8Slot(field.slot - 1, number, 0)
         if field.type in SCHEMA.structs:
             members = _struct_members(field.type, value)
             self.builder.PrependStructSlot(field.slot, self._struct(field.type, members), 0)
-        elif place is not None:
-            self.builder.PrependUOffsetTRelativeSlot(field.slot, place, 0)
+        elif offset is not None:
+            self.builder.PrependUOffsetTRelativeSlot(field.slot, offset, 0)
         else:
             self._set_scalar(field, value, label)
 

@@ -38,8 +38,8 @@ def _node(node: NodeDocument) -> Json:
             written.setdefault(section, {})
     for key, value in node.fields.items():
         section = members[key][0] if key in members else node.sections.get(key, "")
-        place = written.setdefault(section, {}) if section else written
-        place[key] = value
+        target = written.setdefault(section, {}) if section else written
+        target[key] = value
     return {key: value for key, value in written.items() if value != {}}
 
 

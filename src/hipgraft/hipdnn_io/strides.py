@@ -34,7 +34,7 @@ def packed_like(dims: Sequence[int], like: TensorDocument) -> list[int]:
 
 
 def same_places(dims: Sequence[int], left: Sequence[int], right: Sequence[int]) -> bool:
-    """Returns whether two layouts put each element in the same place."""
+    """Returns whether two layouts give each element the same offset."""
     return len(left) == len(right) and all(
         extent == 1 or a == b for extent, a, b in zip(dims, left, right, strict=True)
     )

@@ -90,11 +90,11 @@ class Jit(Closing):
             for array, address, tensor in zip(given, sources, tensors, strict=False):
                 if not isinstance(array, DeviceArray):
                     self._device.copy_to_device(address, boundary.raw(array, tensor))
-            placed = [
+            arguments = [
                 array.address if isinstance(array, DeviceArray) else address
                 for array, address in zip(given, sources, strict=True)
             ]
-            self._invoke([*placed, *self._constants, *targets], tensors)
+            self._invoke([*arguments, *self._constants, *targets], tensors)
             results = [boundary.empty(tensor) for tensor in outputs]
             for array, address, tensor in zip(results, targets, outputs, strict=True):
                 boundary.download(self._device, address, tensor, array)

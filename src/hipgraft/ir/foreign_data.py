@@ -155,10 +155,10 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _at_line(error: HipgraftError, data: bytes | str, location: str) -> HipgraftError:
-    place = _BYTE.search(error.message)
-    if place is None:
+    offset = _BYTE.search(error.message)
+    if offset is None:
         return error
-    before = (data.encode() if isinstance(data, str) else data)[: int(place[1])]
+    before = (data.encode() if isinstance(data, str) else data)[: int(offset[1])]
     line, column = before.count(b"\n") + 1, len(before) - (before.rfind(b"\n") + 1) + 1
-    message = error.message[: place.start()]
+    message = error.message[: offset.start()]
     return HipgraftError(message, location=f"{location}:{line}:{column}")

@@ -53,14 +53,14 @@ class DiagnosticPrinter:
             self._write(str(error))
 
     def _print_one(self, diagnostic: Diagnostic, *, with_source: bool) -> None:
-        place = split_location(diagnostic.location)
+        position = split_location(diagnostic.location)
         where = diagnostic.location or "<unknown>:0"
-        if place is not None and place[0] == MEMORY_NAME:
-            place = (self.memory_name, place[1], place[2])
-            where = f"{self.memory_name}:{place[1]}:{place[2]}"
+        if position is not None and position[0] == MEMORY_NAME:
+            position = (self.memory_name, position[1], position[2])
+            where = f"{self.memory_name}:{position[1]}:{position[2]}"
         self._write(f"{where}: {diagnostic.severity.value}: {diagnostic.message}")
-        if with_source and place is not None:
-            self._print_source(*place)
+        if with_source and position is not None:
+            self._print_source(*position)
 
     def _print_source(self, name: str, line: int, column: int) -> None:
         lines = self._source_lines(name)

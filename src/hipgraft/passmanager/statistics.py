@@ -61,9 +61,9 @@ def _remark_document(remark: Remark) -> str:
         f"Pass:            {_quoted(remark.pass_name)}",
         f"Name:            {_quoted(remark.name)}",
     ]
-    place = split_location(remark.location)
-    if place is not None:
-        file, line, column = place
+    position = split_location(remark.location)
+    if position is not None:
+        file, line, column = position
         where = f"{{ File: {_quoted(file)}, Line: {line}, Column: {column} }}"
         lines.append(f"DebugLoc:        {where}")
     lines += [f"Function:        {_quoted(remark.function)}", "Args:"]

@@ -15,7 +15,7 @@ from hipgraft.ir.diagnostics import Diagnostic, Severity, split_location
 
 _EXPECTED = re.compile(
     r"expected-(?P<severity>error|warning|note|remark)(?P<re>-re)?"
-    r"\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?\s*\{\{(?P<message>.*)\}\}\s*$"
+    r"\s*(?:@(?P<line>[+-]\d+|above|below|unknown))?\s*\{\{(?P<message>.*)\}\}\s*$"
 )
 _MARK = re.compile(r"expected-(?:error|warning|note|remark)")
 _INNER_REGEX = re.compile(r"\{\{(.*?)\}\}")
@@ -60,12 +60,12 @@ def expectations(text: str, name: str, first_line: int = 1) -> list[Expectation 
         if mark is None or "//" not in line[: mark.start()]:
             continue
         match = _EXPECTED.match(line, mark.start())
-        place = f"{name}:{number}:{mark.start() + 1}"
+        location = f"{name}:{number}:{mark.start() + 1}"
         if match is None:
             message = "malformed expectation: expected '{{message}}' at the end of the line"
-            found.append(Diagnostic(Severity.ERROR, message, place))
+            found.append(Diagnostic(Severity.ERROR, message, location))
             continue
-        target = _target(match["place"], number, lines, first_line)
+        target = _target(match["line"], number, lines, first_line)
         pattern = _pattern(match["message"], bool(match["re"]))
         severity = Severity(match["severity"])
         written_at = (number, mark.start() + 1)
@@ -102,15 +102,15 @@ def mismatches(
     return errors + [_missing(item, name) for item in open_]
 
 
-def _target(place: str | None, line: int, lines: Sequence[str], first_line: int) -> int:
-    if place is None:
+def _target(line_offset: str | None, line: int, lines: Sequence[str], first_line: int) -> int:
+    if line_offset is None:
         return line
-    if place == "unknown":
+    if line_offset == "unknown":
         return 0
-    if place[0] in "+-":
-        return line + int(place)
+    if line_offset[0] in "+-":
+        return line + int(line_offset)
     # Several expectations may stand together: they all speak of the same line.
-    step = 1 if place == "below" else -1
+    step = 1 if line_offset == "below" else -1
     line += step
     while 0 <= line - first_line < len(lines) and _MARK.search(lines[line - first_line]):
         line += step
@@ -136,8 +136,8 @@ def _flatten(diagnostics: Iterable[Diagnostic], *, with_notes: bool) -> list[Dia
 
 
 def _line(diagnostic: Diagnostic, names: tuple[str, str]) -> int:
-    place = split_location(diagnostic.location)
-    return place[1] if place is not None and place[0] in names else 0
+    position = split_location(diagnostic.location)
+    return position[1] if position is not None and position[0] in names else 0
 
 
 def _missing(item: Expectation, name: str) -> Diagnostic:

@@ -20,7 +20,7 @@ class Blocks:
         self._sizes: list[int] = []
 
     def fit(self, sizes: Sequence[int]) -> None:
-        """Makes each block at least as large as the number of bytes at its place.
+        """Makes each block at least as large as the number of bytes at its index.
 
         Raises:
             HipgraftError: the device has no more memory; the blocks are as they were, but for

@@ -153,7 +153,7 @@ def _holds(dtype: np.dtype[Any], element_type: str) -> bool:
 
 
 def _lies_alike(one: Tensor, other: Tensor) -> bool:
-    """Whether elements lie at the same places; extents of 1 have no stride."""
+    """Whether elements have the same offsets; the strides of extents of 1 do not matter."""
     pairs = zip(one.shape, one.dense_strides, other.dense_strides, strict=True)
     return one.offset == other.offset and all(n == 1 or s == t for n, s, t in pairs)
 
@@ -167,10 +167,10 @@ def _imported(value: Any, device: Device, what: str) -> Array | DeviceArray:
         return value
     if not hasattr(value, "__dlpack__"):
         raise HipgraftError(f"{what} is a '{type(value).__name__}'; expected an array")
-    place = value.__dlpack_device__()
-    if place[0] == dlpack.CPU:
+    dlpack_device = value.__dlpack_device__()
+    if dlpack_device[0] == dlpack.CPU:
         return dlpack.read_host(value)
-    if tuple(place) != getattr(device, "dlpack_device", None):
+    if tuple(dlpack_device) != getattr(device, "dlpack_device", None):
         raise HipgraftError(f"{what} is on another device than the program")
     foreign = dlpack.read(value)
     kind = element_type_name(foreign.dtype)

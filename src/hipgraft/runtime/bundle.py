@@ -2,7 +2,7 @@
 
 Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
 multiples of 4096 bytes, so that constants can be mapped, then a checksum of each piece of it. The
-header holds the recordings for each architecture, one or those of variants, and the place of each
+header holds the recordings for each architecture, one or those of variants, and the offset of each
 object and constant; equal data is stored once. A program of dynamic shapes is recorded for each
 shape that it meets: its host program is in the bundle as MLIR bytecode.
 """
@@ -84,14 +84,14 @@ def write_host_bundle(
         metadata: what else to tell readers, as JSON.
     """
     sections = _Sections()
-    number = sections.place("host", len(host), lambda: host)
+    number = sections.add("host", len(host), lambda: host)
     programs = [{"architecture": name, "host": number} for name in architectures]
     _write(path, sections, {"metadata": dict(metadata), "programs": programs})
 
 
 def _write(path: str | Path, sections: _Sections, fields: Mapping[str, Any]) -> None:
-    places = {"sections": sections.places, "data_size": sections.size}
-    header = json.dumps({**fields, **places}, separators=(",", ":")).encode()
+    extents = {"sections": sections.extents, "data_size": sections.size}
+    header = json.dumps({**fields, **extents}, separators=(",", ":")).encode()
     with replacing(str(path)) as temporary, temporary.open("wb") as file:
         file.write(_PREFIX.pack(MAGIC, _VERSION, zlib.crc32(header), len(header)))
         file.write(header)
@@ -103,15 +103,15 @@ class _Sections:
 
     def __init__(self) -> None:
         self.size = 0
-        self.places: list[tuple[int, int]] = []
+        self.extents: list[tuple[int, int]] = []
         self._numbers: dict[Any, int] = {}
         self._readers: list[Any] = []
 
-    def place(self, key: Any, nbytes: int, read: Any) -> int:
+    def add(self, key: Any, nbytes: int, read: Any) -> int:
         """Returns the number of a piece; one with the same key is stored once."""
         if key not in self._numbers:
-            self._numbers[key] = len(self.places)
-            self.places.append((self.size, nbytes))
+            self._numbers[key] = len(self.extents)
+            self.extents.append((self.size, nbytes))
             self._readers.append(read)
             self.size = _aligned(self.size + nbytes)
         return self._numbers[key]
@@ -120,7 +120,7 @@ class _Sections:
         """Writes all, then their checksums; constants are read one at a time."""
         start = _aligned(file.tell())
         checksums: list[int] = []
-        for (offset, _), read in zip(self.places, self._readers, strict=True):
+        for (offset, _), read in zip(self.extents, self._readers, strict=True):
             data = read()
             file.seek(start + offset)
             file.write(data)
@@ -265,7 +265,7 @@ class Bundle(Runnable):
         except HipgraftError as error:
             raise self._broken(error.message) from None
         self._start = _aligned(_PREFIX.size + length)
-        expected = self._checksum_place(header, len(header.sections))
+        expected = self._checksum_offset(header, len(header.sections))
         if len(self._map) < expected:
             raise self._broken(
                 f"the bundle is truncated: it has {len(self._map)} of {expected} bytes"
@@ -274,7 +274,7 @@ class Bundle(Runnable):
             raise self._broken(f"the bundle has {len(self._map)} bytes; expected {expected}")
         return header
 
-    def _checksum_place(self, header: Header, number: int) -> int:
+    def _checksum_offset(self, header: Header, number: int) -> int:
         return self._start + header.data_size + number * _CHECKSUM.size
 
     def _broken(self, message: str) -> HipgraftError:
@@ -286,8 +286,8 @@ class Bundle(Runnable):
         offset, nbytes = self._header.sections[number]
         start = self._start + offset
         data = self._data[start : start + nbytes]
-        place = self._checksum_place(self._header, number)
-        if _CHECKSUM.unpack_from(self._map, place) != (zlib.crc32(data),):
+        offset = self._checksum_offset(self._header, number)
+        if _CHECKSUM.unpack_from(self._map, offset) != (zlib.crc32(data),):
             raise HipgraftError(
                 f"the bundle is damaged in the {nbytes} bytes from {start}", location=self._path
             )
@@ -313,9 +313,7 @@ def _program_to_json(variants: Sequence[Recording], sections: _Sections) -> dict
     return {
         "architecture": recording.architecture,
         "buffers": [_buffer_to_json(buffer, sections) for buffer in recording.buffers],
-        "objects": [
-            sections.place(data, len(data), lambda d=data: d) for data in recording.objects
-        ],
+        "objects": [sections.add(data, len(data), lambda d=data: d) for data in recording.objects],
         "kernels": list(recording.kernels),
         "variants": [_variant_to_json(variant) for variant in variants],
     }
@@ -333,7 +331,7 @@ def _variant_to_json(variant: Recording) -> dict[str, Any]:
 def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
     number = None
     if buffer.read is not None:
-        number = sections.place(buffer.name, buffer.nbytes, buffer.read)
+        number = sections.add(buffer.name, buffer.nbytes, buffer.read)
     return {"nbytes": buffer.nbytes, "name": buffer.name, "section": number}
 
 

@@ -30,9 +30,9 @@ class LaunchFields(Struct, array_like=True, tag="launch", frozen=True):
 
     def command(self) -> Command:
         """Returns the launch."""
-        places = tuple((offset, Pointer(*place)) for offset, *place in self.pointers)
+        pointers = tuple((offset, Pointer(*pointer)) for offset, *pointer in self.pointers)
         segment = bytes.fromhex(self.kernarg)
-        return Launch(self.kernel, self.grid, self.block, self.shared_bytes, segment, places)
+        return Launch(self.kernel, self.grid, self.block, self.shared_bytes, segment, pointers)
 
 
 class FillFields(Struct, array_like=True, tag="fill", frozen=True):
@@ -124,7 +124,7 @@ class Header(Struct, frozen=True):
     Attributes:
         metadata: what the writer tells.
         programs: one for each architecture.
-        sections: place and bytes of each piece of data.
+        sections: offset and bytes of each piece of data.
         data_size: bytes of all of them, with what lies between.
     """
 

@@ -64,28 +64,28 @@ def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
     digest = hashlib.sha256(b"\0".join(names))
     entries = (*constants.values(), _Digest(digest))
     sizes = [constant.nbytes for constant in entries]
-    name_places = [0, *accumulate(map(len, names))]
-    places = [0, *accumulate(_aligned(size, _DATA_ALIGNMENT) for size in sizes)]
+    name_offsets = [0, *accumulate(map(len, names))]
+    offsets = [0, *accumulate(_aligned(size, _DATA_ALIGNMENT) for size in sizes)]
     stride = _aligned(_ENTRY.size, _TABLE_ALIGNMENT)
     table = _aligned(_HEADER.size, _TABLE_ALIGNMENT)
     table_end = table + stride * len(names)
-    start = _aligned(table_end + name_places[-1], _DATA_ALIGNMENT)
+    start = _aligned(table_end + name_offsets[-1], _DATA_ALIGNMENT)
     with path.open("wb") as file:
-        segments = (table, table_end - table, table_end, name_places[-1], start, places[-1])
+        segments = (table, table_end - table, table_end, name_offsets[-1], start, offsets[-1])
         file.write(_HEADER.pack(b"IRPA", 0, 0, _HEADER.size, 0, 0, len(names), *segments))
         for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
             file.seek(table + stride * number)
-            where = (name_places[number], len(name), 0, 0, _DATA_ALIGNMENT, places[number], size)
+            where = (name_offsets[number], len(name), 0, 0, _DATA_ALIGNMENT, offsets[number], size)
             file.write(_ENTRY.pack(_ENTRY.size, _DATA_ENTRY, 0, *where))
         file.seek(table_end)
         file.write(b"".join(names))
-        for place, constant in zip(places, entries, strict=False):
-            file.seek(start + place)
+        for offset, constant in zip(offsets, entries, strict=False):
+            file.seek(start + offset)
             data = constant.read()
             file.write(data)
             if not isinstance(constant, _Digest):
                 digest.update(data)
-        file.truncate(_aligned(start + places[-1], _FILE_ALIGNMENT))
+        file.truncate(_aligned(start + offsets[-1], _FILE_ALIGNMENT))
     return digest.hexdigest()
 
 

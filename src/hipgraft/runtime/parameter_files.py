@@ -187,7 +187,7 @@ class ParameterFile:
             raise HipgraftError(f"cannot open parameters: {error}", location=self._path) from None
         is_safetensors = Path(path).suffix == ".safetensors"
         with malformed("parameter file", self._path):
-            self._places = self._safetensors() if is_safetensors else self._irpa()
+            self._ranges = self._safetensors() if is_safetensors else self._irpa()
         if digest and digest != self.digest:
             raise HipgraftError(
                 "the parameters are not those that the program was written with",
@@ -200,9 +200,9 @@ class ParameterFile:
         Raises:
             HipgraftError: there is none of this name and size.
         """
-        if name not in self._places:
+        if name not in self._ranges:
             raise HipgraftError(f"no parameter '{name}'", location=self._path)
-        start, size = self._places[name]
+        start, size = self._ranges[name]
         if size != nbytes or start + size > len(self._data):
             raise HipgraftError(
                 f"parameter '{name}' has {max(min(size, len(self._data) - start), 0)} bytes; "
@@ -225,12 +225,12 @@ class ParameterFile:
         metadata = convert(table.pop("__metadata__", {}), dict[str, str], "metadata", self._path)
         self.digest = metadata.get(DIGEST, "")
         entries = convert(table, dict[str, _Entry], "header", self._path)
-        places = {name: one.data_offsets for name, one in entries.items()}
-        for name, (first, end) in places.items():
+        ranges = {name: one.data_offsets for name, one in entries.items()}
+        for name, (first, end) in ranges.items():
             if not 0 <= first <= end:
                 reason = f"malformed parameter file: '{name}' is at {first} to {end}"
                 raise HipgraftError(reason, location=self._path)
-        return {name: (start + first, end - first) for name, (first, end) in places.items()}
+        return {name: (start + first, end - first) for name, (first, end) in ranges.items()}
 
     def _irpa(self) -> dict[str, tuple[int, int]]:
         # Only now, as safetensors need it not; its stubs lack the class.
@@ -240,8 +240,8 @@ class ParameterFile:
         for name, entry in index.items():
             _, offset = entry.file_storage
             found[name] = (offset, entry.length)
-        place = found.pop(DIGEST, None)
-        if place is not None:
-            start, size = place
+        digest = found.pop(DIGEST, None)
+        if digest is not None:
+            start, size = digest
             self.digest = self._data[start : start + size].hex()
         return found

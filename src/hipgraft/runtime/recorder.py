@@ -79,8 +79,8 @@ def record_variants(
             memory that is not the program's, or shapes are dynamic and none are given.
     """
     functions = find_functions(module, architecture)
-    border = len(functions[0].regions[0].blocks[0].arguments) - len(constants_of(functions[0]))
-    device = _RecordingDevice(entry_target(functions[0], architecture), border)
+    boundary = len(functions[0].regions[0].blocks[0].arguments) - len(constants_of(functions[0]))
+    device = _RecordingDevice(entry_target(functions[0], architecture), boundary)
     recorder = _Recorder(module, device, Path(directory))
     if shapes is None and any(map(is_dynamic, functions)):
         raise HipgraftError(
@@ -154,8 +154,8 @@ class _Recorder(Executor):
             self._constant(Buffer(one.nbytes, name, partial(file.read, name, one.nbytes)))
             for name, one in zip(names, tensors[count:], strict=False)
         ]
-        border = self._recording.begin()
-        self.execute(function, tensors, [*border[:count], *held, *border[count:]])
+        boundary = self._recording.begin()
+        self.execute(function, tensors, [*boundary[:count], *held, *boundary[count:]])
         return Recording(
             architecture=self._recording.architecture,
             inputs=tuple(inputs),
@@ -183,7 +183,7 @@ class _RecordingDevice:
     """A device that only writes down what it is asked."""
 
     architecture: str
-    border: int
+    boundary: int
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     objects: list[bytes] = field(default_factory=list[bytes])
     kernels: list[_Kernel] = field(default_factory=list[_Kernel])
@@ -198,12 +198,12 @@ class _RecordingDevice:
         """
         self.commands = []
         self.allocated = 0
-        return [_address(number) for number in range(self.border)]
+        return [_address(number) for number in range(self.boundary)]
 
     def reserve(self, buffer: Buffer) -> int:
         """Returns the address of a buffer of the program's own."""
         self.buffers.append(buffer)
-        return _address(self.border + len(self.buffers) - 1)
+        return _address(self.boundary + len(self.buffers) - 1)
 
     def allocate(self, nbytes: int) -> int:
         if self.allocated == len(self.scratch):
@@ -212,7 +212,7 @@ class _RecordingDevice:
         number = self.scratch[self.allocated]
         self.allocated += 1
         self.buffers[number] = Buffer(max(nbytes, self.buffers[number].nbytes))
-        return _address(self.border + number)
+        return _address(self.boundary + number)
 
     def free(self, address: int) -> None:
         pass

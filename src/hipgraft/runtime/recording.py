@@ -22,7 +22,7 @@ DYNAMIC = -1
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor at the border of a program or of a graph.
+    """An input or result of a program or of a graph.
 
     Attributes:
         name: as the model calls it, or empty.
@@ -75,7 +75,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Pointer:
-    """A place `offset` bytes into a buffer."""
+    """An address: `offset` bytes into a buffer."""
 
     buffer: int
     offset: int

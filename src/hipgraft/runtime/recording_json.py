@@ -19,19 +19,19 @@ def command_to_json(command: Command) -> list[Any]:
                 command.block,
                 command.shared_bytes,
                 command.kernarg.hex(),
-                [[offset, *_place(pointer)] for offset, pointer in command.pointers],
+                [[offset, *_address(pointer)] for offset, pointer in command.pointers],
             ]
         case Fill():
-            return ["fill", _place(command.target), command.pattern.hex(), command.nbytes]
+            return ["fill", _address(command.target), command.pattern.hex(), command.nbytes]
         case Copy():
-            return ["copy", _place(command.target), _place(command.source), command.nbytes]
+            return ["copy", _address(command.target), _address(command.source), command.nbytes]
         case Call():
             return ["call", command.module, _placed(command.inputs), _placed(command.outputs)]
 
 
-def _place(pointer: Pointer) -> tuple[int, int]:
+def _address(pointer: Pointer) -> tuple[int, int]:
     return pointer.buffer, pointer.offset
 
 
 def _placed(tensors: Sequence[tuple[Pointer, Tensor]]) -> list[Any]:
-    return [[*_place(pointer), one.shape, one.element_type] for pointer, one in tensors]
+    return [[*_address(pointer), one.shape, one.element_type] for pointer, one in tensors]

@@ -49,7 +49,7 @@ class _Error:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _Metadata:
     """The required fields of `entry.json`; other fields are for human readers."""
 
     format: int
@@ -72,12 +72,12 @@ class Entry:
 
     Attributes:
         key: key of the entry.
-        facts: metadata for human readers: name, target, flags, versions, seconds, resource usage.
+        metadata: for human readers: name, target, flags, versions, seconds, resource usage.
         outcome: outcome of the compilation; a program has only artifacts.
     """
 
     key: str
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
     outcome: Outcome
 
     def to_bytes(self) -> bytes:
@@ -111,26 +111,26 @@ class Entry:
             files = _read_archive(data)
             text = files.pop("entry.json")
         fields = decode_json(text, dict[str, Any], "'entry.json'", "")
-        facts = convert(fields, _Facts, "'entry.json'", "")
-        if facts.format != _FORMAT or facts.key != key:
+        metadata = convert(fields, _Metadata, "'entry.json'", "")
+        if metadata.format != _FORMAT or metadata.key != key:
             raise HipgraftError("it belongs to another key or format")
-        return cls(key=key, facts=fields, outcome=_outcome(facts, files))
+        return cls(key=key, metadata=fields, outcome=_outcome(metadata, files))
 
     def _files(self) -> dict[str, bytes]:
         files = dict(self.outcome.artifacts)
-        facts: dict[str, Any] = {"format": _FORMAT, "key": self.key, **self.facts}
+        metadata: dict[str, Any] = {"format": _FORMAT, "key": self.key, **self.metadata}
         if self.outcome.kernel is not None:
             files["kernel.json"] = _json(kernel_to_json(self.outcome.kernel))
         if self.outcome.error is not None:
             error = self.outcome.error
-            facts["error"] = {"message": error.message, "notes": list(error.notes)}
-        return {"entry.json": _json(facts), **files}
+            metadata["error"] = {"message": error.message, "notes": list(error.notes)}
+        return {"entry.json": _json(metadata), **files}
 
 
-def _outcome(facts: _Facts, files: dict[str, bytes]) -> Outcome:
-    outcome = Outcome(seconds=facts.seconds, artifacts=files, cached=True)
-    if facts.error is not None:
-        error = CodegenError(facts.error.message, notes=tuple(facts.error.notes))
+def _outcome(metadata: _Metadata, files: dict[str, bytes]) -> Outcome:
+    outcome = Outcome(seconds=metadata.seconds, artifacts=files, cached=True)
+    if metadata.error is not None:
+        error = CodegenError(metadata.error.message, notes=tuple(metadata.error.notes))
         return replace(outcome, error=error)
     return replace(outcome, kernel=_kernel(files)) if "kernel.json" in files else outcome
 

@@ -199,7 +199,7 @@ class _Batch:
         if cache is None or not outcome.permanent:
             return
         request = self._requests[index]
-        facts = {
+        metadata = {
             "name": request.name,
             "graph": request.digest,
             "target": request.target.name,
@@ -211,7 +211,7 @@ class _Batch:
             if outcome.kernel
             else [],
         }
-        cache.put(Entry(self._keys[index], facts, outcome))
+        cache.put(Entry(self._keys[index], metadata, outcome))
 
     def _end(self, index: int, outcome: Outcome) -> None:
         self._found[index] = outcome

@@ -29,14 +29,14 @@ class Group:
         level: above the level of every group this one reads.
         is_read: whether another group reads a result of this one.
         outlined: whether it becomes a container.
-        facts: attributes that the policy keeps.
+        attributes: kept by the policy.
     """
 
     ops: list[ir.Operation] = field(default_factory=list[ir.Operation])
     level: int = 0
     is_read: bool = False
     outlined: bool = False
-    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 Reads = Callable[[ir.Operation], Sequence[ir.Value]]

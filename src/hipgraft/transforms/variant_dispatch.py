@@ -131,11 +131,11 @@ def _types(arguments: Mapping[str, ir.MemRefType]) -> str:
 
 def _common_arguments(variants: Sequence[Mapping[str, ir.MemRefType]]) -> dict[str, ir.MemRefType]:
     """The arguments of any variant, dynamic where they differ; inputs, constants, results."""
-    names = sorted({name for kinds in variants for name in kinds}, key=_place)
+    names = sorted({name for kinds in variants for name in kinds}, key=_sort_key)
     return {name: _common([kinds[name] for kinds in variants if name in kinds]) for name in names}
 
 
-def _place(name: str) -> tuple[int, int]:
+def _sort_key(name: str) -> tuple[int, int]:
     return "xky".index(name[1]), int(name[2:])
 
 

@@ -2,7 +2,7 @@
 // RUN: hipgraft-opt %s --split-input-file --convert-hipdnn-to-torch --convert-hipdnn-to-torch | FileCheck %s
 // hipDNN ops become torch ops, and graphs of them fallbacks.
 
-// Between two converted ops there is no cast; arithmetic is in f32, rounded once at the border.
+// Between two converted ops there is no cast; arithmetic is in f32, rounded once at the end.
 
 // CHECK-LABEL: func.func @graph
 // CHECK:         "hipdnn.fallback"(%{{.*}}, %{{.*}}) ({

@@ -30,11 +30,11 @@ func.func @nhwc(%w: !migraphx.shaped<2x8x3x3xf32, 72x1x24x8>, %x: !migraphx.shap
 // -----
 
 // A broadcast is not in memory; rows may be longer than what is read of them.
-// CHECK-LABEL: func.func @border
+// CHECK-LABEL: func.func @signature
 // CHECK-SAME: (%{{.*}}: tensor<8x1xf32>, %{{.*}}: tensor<4x12xf32>) -> tensor<4x8xf32>
-// FLAT-LABEL: func.func @border
+// FLAT-LABEL: func.func @signature
 // FLAT-SAME: (%{{.*}}: tensor<8xf32>, %{{.*}}: tensor<48xf32>) -> tensor<32xf32>
-func.func @border(%x: !migraphx.shaped<4x8xf32, 0x1>, %y: !migraphx.shaped<4x8xf32, 12x1>)
+func.func @signature(%x: !migraphx.shaped<4x8xf32, 0x1>, %y: !migraphx.shaped<4x8xf32, 12x1>)
     -> !migraphx.shaped<4x8xf32, 8x1> {
   // CHECK: %[[Y:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 12, 1>}
   // CHECK: "hipdnn.pointwise"(%{{.*}}, %[[Y]]) {mode = "add"}

@@ -2,7 +2,7 @@
 // RUN: hipgraft-opt %t.once.mlir --convert-torch-to-hipdnn -o %t.twice.mlir
 // RUN: diff %t.once.mlir %t.twice.mlir
 // RUN: FileCheck %s < %t.twice.mlir
-// A converted function has no torch tensor at its border and is left alone.
+// A converted function has no torch tensor in its signature and is left alone.
 
 // CHECK: "hipdnn.pointwise"
 // CHECK: torch.aten.cumsum

@@ -1,10 +1,10 @@
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile="target=gfx942 keep-failed" | FileCheck %s
 // RUN: hipgraft-opt %s --split-input-file --hipdnn-compile="target=gfx942 keep-failed" --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
-// A container that does not compile is taken apart. This one holds a constant too large for a
+// A container that does not compile is split. This one holds a constant too large for a
 // schedule, which becomes an operand of the op that reads it. Its neighbour that compiles is left alone.
 
 // REMARK: remark: 'hipdnn.graph' op does not compile for gfx942: the graph holds a constant of {{.*}} bytes
-// REMARK-SAME: its 2 ops are taken apart
+// REMARK-SAME: its 2 ops are split
 // CHECK-LABEL: func.func @large_constant
 // CHECK-SAME:    (%[[X:.*]]: tensor<300xf32>)
 // CHECK:         %[[P:.*]] = "hipdnn.execute"(%[[X]]) {callee = @neg_0}
@@ -33,8 +33,8 @@ func.func @large_constant(%x: tensor<300xf32>) -> tensor<300xf32> {
 // -----
 
 // The half that does not compile is cut again, until an op is left that has no kernel and stays.
-// REMARK: 'hipdnn.fallback' op does not compile for gfx942: {{.*}}; its 4 ops are taken apart
-// REMARK: 'hipdnn.fallback' op does not compile for gfx942: {{.*}}; its 2 ops are taken apart
+// REMARK: 'hipdnn.fallback' op does not compile for gfx942: {{.*}}; its 4 ops are split
+// REMARK: 'hipdnn.fallback' op does not compile for gfx942: {{.*}}; its 2 ops are split
 // REMARK: 'torch.operator' op does not compile for gfx942: {{.*}}; the compiler's input and its command are in {{.*}}.mlir [missed=hipdnn-compile:kept]
 // CHECK-LABEL: func.func @bisected
 // CHECK-SAME:    (%[[X:[a-z0-9]*]]: tensor<64x64xf32>, %[[Y:[a-z0-9]*]]: tensor<64xf32>)

@@ -8,7 +8,7 @@ func.func @empty() { return }
 // -----
 
 // expected-error @below {{'func.func' op takes and returns static builtin tensors, found 'i32' at stage 'hipdnn-ops', which 'test-check-stage' requires}}
-func.func @border(%x: i32) { return }
+func.func @signature(%x: i32) { return }
 
 // -----
 

@@ -1,4 +1,4 @@
-// What strides of the border say: channels last, rows longer than needed, broadcasts, a result in
+// Strides of the signature: channels last, rows longer than needed, broadcasts, a result in
 // another order and one with room in its rows. One argument is not read, one is read twice.
 func.func @strides(%unused: !migraphx.shaped<7xf32, 1>, %nhwc: !migraphx.shaped<1x3x4x4xf32, 48x1x12x3>, %rows: !migraphx.shaped<1x3x4x4xf32, 96x24x6x1>, %bias: !migraphx.shaped<1x3x4x4xf32, 0x1x0x0>) -> (!migraphx.shaped<1x3x4x4xf32, 48x1x3x12>, !migraphx.shaped<3x4x4xf32, 32x8x1>) {
   %0 = migraphx.mul %nhwc, %rows : <1x3x4x4xf32, 48x1x12x3>, <1x3x4x4xf32, 96x24x6x1> -> <1x3x4x4xf32, 48x16x4x1>

@@ -106,10 +106,10 @@ def is_dynamic(kind: ir.FunctionType) -> bool:
     Raises:
         CodegenError: an operand or result is no ranked tensor.
     """
-    for place, types in (("operand", kind.inputs), ("result", kind.results)):
+    for side, types in (("operand", kind.inputs), ("result", kind.results)):
         for index, type_ in enumerate(types):
             if not isinstance(type_, ir.RankedTensorType):
-                raise CodegenError(f"{place} {index} is a {type_}, expected a ranked tensor")
+                raise CodegenError(f"{side} {index} is a {type_}, expected a ranked tensor")
     tensors = [ir.RankedTensorType(type_) for type_ in (*kind.inputs, *kind.results)]
     return not all(tensor.has_static_shape for tensor in tensors)
 

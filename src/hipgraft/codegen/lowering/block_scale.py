@@ -89,11 +89,11 @@ def _repeated(
     source = emitter.logical(scale)
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        places = [
+        indices = [
             scalars.op("arith.divui", scalars.index(dim), scalars.constant(block, "index"))
             for dim, block in enumerate(blocks)
         ]
-        return [scalars.element(source, *places)]
+        return [scalars.element(source, *indices)]
 
     init = emitter.empty(Tensor.logical("", shape, scale.element))
     return emitter.generic("repeated", [], [init], body, shape=shape)[0]

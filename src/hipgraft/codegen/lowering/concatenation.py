@@ -97,8 +97,8 @@ def _gathered(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
     """Reads each element at its own index."""
     *outer, columns = first.tensor.shape
 
-    def read(scalars: ScalarEmitter, places: list[Scalar]) -> Scalar:
-        *lead, column = places
+    def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:
+        *lead, column = indices
         half = scalars.constant(columns, "index")
         is_first = scalars.compare("lt", column, half)
         column = scalars.select(is_first, column, scalars.op("arith.subi", column, half))

@@ -116,7 +116,7 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
             if _is_reduced_along(argument) and (operand.broadcast_dims or layout.has_gaps):
-                operand = emitter.apart(emitter.logical(operand))
+                operand = emitter.materialized(emitter.logical(operand))
             lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue
         form = _ragged_form(lowering, container, layout, *ragged[position])

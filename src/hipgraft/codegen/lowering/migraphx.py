@@ -105,8 +105,8 @@ def _nibbles(
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         byte = scalars.bitcast(arguments[0], "i8")
         code = scalars.line(f"arith.extui {byte.name} : i8 to i32", "i32")
-        place = scalars.cast(scalars.index(axis), "i32")
-        distance = scalars.op("arith.muli", place, scalars.constant(4, "i32"))
+        index = scalars.cast(scalars.index(axis), "i32")
+        distance = scalars.op("arith.muli", index, scalars.constant(4, "i32"))
         half = scalars.op("arith.shrui", code, distance)
         return [scalars.cast(_half(scalars, half, kind), held(kind))]
 
@@ -132,9 +132,9 @@ def _unpack(op: MigraphxOp, lowering: Lowering) -> Tensor:
         return emitter.reshape(packed, kind.extents)
     if op.bool("isUnsigned"):
         kind = replace(kind, element=f"ui{kind.bits}")
-    apart = emitter.logical(packed).with_unit_dim(axis + 1)
-    shape = (*apart.shape[: axis + 1], 2, *apart.shape[axis + 2 :])
-    return emitter.reshape(_nibbles(emitter, apart, shape, axis + 1, kind), kind.extents)
+    split = emitter.logical(packed).with_unit_dim(axis + 1)
+    shape = (*split.shape[: axis + 1], 2, *split.shape[axis + 2 :])
+    return emitter.reshape(_nibbles(emitter, split, shape, axis + 1, kind), kind.extents)
 
 
 # Elementwise
@@ -308,10 +308,10 @@ def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
         return _extended(emitter, x, pads[:rank], op.output().extents, mode)
     value = emitter.constant(op.float("value"), x.element)
     result = replace(x, shape=op.output().extents)
-    places = ", ".join(f"%p{dim}: index" for dim in range(rank))
+    indices = ", ".join(f"%p{dim}: index" for dim in range(rank))
     text = (
         f"tensor.pad {x.name} low{pads[:rank]} high{pads[rank:]} {{\n"
-        f"^bb0({places}):\n"
+        f"^bb0({indices}):\n"
         f"  tensor.yield {value.name} : {x.element}\n"
         f"}} : {x.type} to {result.type}"
     )
@@ -334,12 +334,12 @@ def _extended(
 def _inside(scalars: ScalarEmitter, dim: int, low: int, extent: int, mode: int) -> Scalar:
     """Returns the index in the input of the current element of the result."""
     zero, last = scalars.constant(0, "index"), scalars.constant(extent - 1, "index")
-    place = scalars.op("arith.subi", scalars.index(dim), scalars.constant(low, "index"))
+    index = scalars.op("arith.subi", scalars.index(dim), scalars.constant(low, "index"))
     if mode != _REFLECT:
-        return scalars.op("arith.minsi", scalars.op("arith.maxsi", place, zero), last)
-    place = scalars.op("arith.maxsi", place, scalars.op("arith.subi", zero, place))
+        return scalars.op("arith.minsi", scalars.op("arith.maxsi", index, zero), last)
+    index = scalars.op("arith.maxsi", index, scalars.op("arith.subi", zero, index))
     double = scalars.constant(2 * (extent - 1), "index")
-    return scalars.op("arith.minsi", place, scalars.op("arith.subi", double, place))
+    return scalars.op("arith.minsi", index, scalars.op("arith.subi", double, index))
 
 
 _LOWERINGS: dict[str, _Lower] = {

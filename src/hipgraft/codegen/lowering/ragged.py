@@ -37,13 +37,13 @@ class Ragged:
 
         def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
             batch = scalars.index(0)
-            place = self._start(scalars, batch)
+            offset = self._start(scalars, batch)
             for dim, stride in enumerate(self.layout.strides[1:], start=1):
                 step = scalars.constant(stride, "index")
                 distance = scalars.op("arith.muli", scalars.index(dim), step)
-                place = scalars.op("arith.addi", place, distance)
-            inside = scalars.compare("lt", place, self._start(scalars, batch, after=1))
-            return [chosen(scalars, inside, flat, [place])]
+                offset = scalars.op("arith.addi", offset, distance)
+            inside = scalars.compare("lt", offset, self._start(scalars, batch, after=1))
+            return [chosen(scalars, inside, flat, [offset])]
 
         shape = self.layout.shape
         init = emitter.empty(Tensor.logical("", shape, self.layout.element_type))
@@ -54,11 +54,11 @@ class Ragged:
         source = emitter.logical(value)
         shape, strides = self.layout.shape[1:], self.layout.strides[1:]
 
-        def element(scalars: ScalarEmitter, place: Scalar) -> Scalar:
-            batch = self._batch_at(scalars, place)
-            after = scalars.op("arith.subi", place, self._start(scalars, batch))
+        def element(scalars: ScalarEmitter, offset: Scalar) -> Scalar:
+            batch = self._batch_at(scalars, offset)
+            after = scalars.op("arith.subi", offset, self._start(scalars, batch))
             indices, inside = indices_at(scalars, after, shape, strides)
-            before_end = scalars.compare("lt", place, self._start(scalars, batch, after=1))
+            before_end = scalars.compare("lt", offset, self._start(scalars, batch, after=1))
             inside = scalars.op("arith.andi", inside, before_end)
             return chosen(scalars, inside, source, [batch, *indices])
 
@@ -87,8 +87,8 @@ class Ragged:
         start = scalars.op("arith.muli", offset, scalars.constant(self.multiplier, "index"))
         return scalars.op("arith.addi", start, scalars.constant(self.layout.offset, "index"))
 
-    def _batch_at(self, scalars: ScalarEmitter, place: Scalar) -> Scalar:
-        """Emits the last batch that starts at or before `place`, or batch 0, by bisection."""
+    def _batch_at(self, scalars: ScalarEmitter, offset: Scalar) -> Scalar:
+        """Emits the last batch that starts at or before `offset`, or batch 0, by bisection."""
         batches = self.layout.shape[0]
         batch = scalars.constant(0, "index")
         last = scalars.constant(batches - 1, "index")
@@ -96,7 +96,7 @@ class Ragged:
             step = scalars.constant(1 << power, "index")
             further = scalars.op("arith.addi", batch, step)
             safe = scalars.op("arith.minui", further, last)
-            starts = scalars.compare("le", self._start(scalars, safe), place)
+            starts = scalars.compare("le", self._start(scalars, safe), offset)
             exists = scalars.compare("le", further, last)
             reached = scalars.op("arith.andi", starts, exists)
             batch = scalars.select(reached, further, batch)

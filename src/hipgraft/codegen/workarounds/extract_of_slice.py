@@ -70,15 +70,15 @@ def _is_part(op: ir.Operation) -> bool:
 
 
 def _read_whole_source(op: ir.Operation) -> None:
-    value, places = op.operands[0], list(op.operands)[1:]
+    value, indices = op.operands[0], list(op.operands)[1:]
     while _slice_behind(value) is not None:
         owner = _owner(value)
         assert owner is not None
         with ir.InsertionPoint(op), op.location:
-            places = _STEPS[owner.name](owner, places)
+            indices = _STEPS[owner.name](owner, indices)
         value = _whole_load(owner) if owner.name == _LOAD else owner.operands[0]
     with ir.InsertionPoint(op), op.location:
-        read = ir.Operation.create(_EXTRACT, results=[op.result.type], operands=[value, *places])
+        read = ir.Operation.create(_EXTRACT, results=[op.result.type], operands=[value, *indices])
     op.result.replace_all_uses_with(read.result)
     op.erase()
 
@@ -117,11 +117,11 @@ def _whole_load(op: ir.Operation) -> ir.Value:
         ).result
 
 
-def _sliced(op: ir.Operation, places: Sequence[ir.Value]) -> list[ir.Value]:
+def _sliced(op: ir.Operation, indices: Sequence[ir.Value]) -> list[ir.Value]:
     """Returns the indices in the source of a slice."""
     offsets, steps = _mixed(op, "offsets"), _mixed(op, "strides")
     kept = _kept_dims(op)
-    inner = iter(places)
+    inner = iter(indices)
     return [
         _sum(offset, _product(next(inner), step)) if dim in kept else _value(offset)
         for dim, (offset, step) in enumerate(zip(offsets, steps, strict=True))
@@ -139,47 +139,47 @@ def _kept_dims(op: ir.Operation) -> set[int]:
     return kept
 
 
-def _collapsed(op: ir.Operation, places: Sequence[ir.Value]) -> list[ir.Value]:
+def _collapsed(op: ir.Operation, indices: Sequence[ir.Value]) -> list[ir.Value]:
     """Returns the indices in the source of a `tensor.collapse_shape`."""
     source = op.operands[0]
     extents = [_extent(source, dim) for dim in range(_rank(source))]
     inner: list[ir.Value] = []
-    for group, place in zip(_groups(op), places, strict=True):
-        inner += _split(place, [extents[dim] for dim in group])
+    for group, index in zip(_groups(op), indices, strict=True):
+        inner += _split(index, [extents[dim] for dim in group])
     return inner or [_value(0) for _ in extents]
 
 
-def _split(place: ir.Value, extents: Sequence[_Index]) -> list[ir.Value]:
+def _split(index: ir.Value, extents: Sequence[_Index]) -> list[ir.Value]:
     """Returns the indices in the dims that an index of their collapsed dim stands for."""
-    places: list[ir.Value] = []
+    indices: list[ir.Value] = []
     moving = [dim for dim, extent in enumerate(extents) if extent != 1]
     for dim in reversed(range(len(extents))):
         if dim not in moving:
-            places.append(_value(0))
+            indices.append(_value(0))
         elif dim == moving[0]:
-            places.append(place)
+            indices.append(index)
         else:
             extent = _value(extents[dim])
-            places.append(_op("arith.remui", place, extent))
-            place = _op("arith.divui", place, extent)
-    return places[::-1]
+            indices.append(_op("arith.remui", index, extent))
+            index = _op("arith.divui", index, extent)
+    return indices[::-1]
 
 
-def _expanded(op: ir.Operation, places: Sequence[ir.Value]) -> list[ir.Value]:
+def _expanded(op: ir.Operation, indices: Sequence[ir.Value]) -> list[ir.Value]:
     """Returns the indices in the source of a `tensor.expand_shape`."""
     inner: list[ir.Value] = []
     for group in _groups(op):
-        place = _value(0)
+        index = _value(0)
         for count, dim in enumerate(group):
             extent = _extent(op.result, dim)
             if extent != 1:
-                place = _sum(places[dim], _product(place, extent) if count else 0)
-        inner.append(place)
+                index = _sum(indices[dim], _product(index, extent) if count else 0)
+        inner.append(index)
     return inner
 
 
-def _cast(_: ir.Operation, places: Sequence[ir.Value]) -> list[ir.Value]:
-    return list(places)
+def _cast(_: ir.Operation, indices: Sequence[ir.Value]) -> list[ir.Value]:
+    return list(indices)
 
 
 _STEPS = {_SLICE: _sliced, _LOAD: _sliced, _COLLAPSE: _collapsed, _EXPAND: _expanded, _CAST: _cast}

@@ -55,7 +55,7 @@ def external_bytes(tensor: TensorProto) -> int:
     return helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * math.prod(tensor.dims)
 
 
-def place_of(tensor: TensorProto, model: Path) -> Place:
+def location_of(tensor: TensorProto, model: Path) -> Place:
     """Returns where the data of a tensor lies.
 
     Args:

@@ -17,7 +17,7 @@ import onnx
 from iree.compiler.extras import onnx_importer  # noqa: TID251
 from onnx import numpy_helper
 
-from hipgraft.frontends.onnx.external import Place, external_bytes, place_of
+from hipgraft.frontends.onnx.external import Place, external_bytes, location_of
 from hipgraft.frontends.onnx.torch_forms import make_torch_ops
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
@@ -51,8 +51,8 @@ class _Constants(onnx_importer.ContextCache):
 
     def tensor_proto_to_attr(self, tp: onnx.TensorProto) -> ir.Attribute:
         if external_bytes(tp):
-            place = place_of(tp, self._model)
-            return self._resource(tp, place, place.read)
+            location = location_of(tp, self._model)
+            return self._resource(tp, location, location.read)
         array = np.ascontiguousarray(numpy_helper.to_array(tp)).reshape(tuple(tp.dims))
         tensor_type = self.tensor_proto_to_builtin_type(tp)
         if array.size == 0:

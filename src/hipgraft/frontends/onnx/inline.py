@@ -73,12 +73,12 @@ class _Reader:
         if len(raw) != 1 or parsed.data_type not in MAPPED:
             return self._data[tensor.value : tensor.end]
         parsed.data_location = TensorProto.EXTERNAL
-        place = {
+        replacement = {
             "location": self._name,
             "offset": raw[0].value,
             "length": raw[0].end - raw[0].value,
         }
-        for key, value in place.items():
+        for key, value in replacement.items():
             parsed.external_data.add(key=key, value=str(value))
         return parsed.SerializeToString()
 

@@ -12,7 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, checker, defs, inliner, shape_inference, version_converter
 
-from hipgraft.frontends.onnx.external import external_bytes, place_of
+from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.folding import fold_constants, small_constants
 from hipgraft.frontends.onnx.inline import surroundings
 from hipgraft.frontends.onnx.legalization import RefusedNode, boundary_elements, legalize
@@ -23,7 +23,7 @@ from hipgraft.frontends.onnx.limits import (
     memory_limit,
 )
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
-from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_places
+from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import ELEMENTS
 
@@ -127,7 +127,7 @@ def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], 
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in filter(external_bytes, weights):
-            place_of(tensor, path)
+            location_of(tensor, path)
     except (OSError, ValueError, checker.ValidationError) as error:
         raise _at(path, f"external data is missing or invalid: {_one_line(error)}") from error
 
@@ -184,11 +184,11 @@ def _fix_input_shapes(
     for name, value in inputs.items():
         if not value.type.HasField("tensor_type"):
             raise _at(path, f"input '{name}' is no tensor")
-    check_known(_places(inputs.values()), dims, str(path))
+    check_known(_occurrences(inputs.values()), dims, str(path))
     for name, shape in shapes.items():
         _set_shape(inputs[name], path, shape)
     if not dynamic:
-        check_complete(_places(inputs.values()), dims, str(path))
+        check_complete(_occurrences(inputs.values()), dims, str(path))
     for value in inputs.values():
         for index in [index for index, name in _symbols(value).items() if name in dims]:
             symbol = _symbols(value)[index]
@@ -213,9 +213,9 @@ def _set_shape(value: onnx.ValueInfoProto, path: Path, shape: Sequence[int]) -> 
         dim.dim_value = extent
 
 
-def _places(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
+def _occurrences(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
     """Where the symbolic dimensions are, by name."""
-    return first_places(
+    return first_occurrences(
         (symbol, f"dimension {index} of input '{value.name}'")
         for value in inputs
         for index, symbol in _symbols(value).items()

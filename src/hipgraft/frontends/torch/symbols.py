@@ -15,7 +15,7 @@ from hipgraft.frontends.symbols import (
     Extents,
     check_complete,
     check_known,
-    first_places,
+    first_occurrences,
     mark_variant,
     name_ranges,
     name_symbols,
@@ -85,10 +85,10 @@ def _fix(
             known = ", ".join(argument.name for argument in arguments) or "no torch tensors"
             raise OpError(f"no argument '{name}'; the arguments are {known}", function)
     where = location_text(function.location)
-    check_known(_places(arguments), extents, where)
+    check_known(_occurrences(arguments), extents, where)
     open_arguments = [argument for argument in arguments if argument.name not in shapes]
     if not dynamic:
-        check_complete(_places(open_arguments), extents, where)
+        check_complete(_occurrences(open_arguments), extents, where)
     ranges = _ranges(function, extents)
     for argument in arguments:
         argument.set_shape(shapes.get(argument.name), extents)
@@ -133,7 +133,7 @@ class _Argument:
             index: known or f"{name}.{index}" for index, known in zip(dynamic, names, strict=True)
         }
 
-    def places(self) -> Iterator[tuple[str, str]]:
+    def occurrences(self) -> Iterator[tuple[str, str]]:
         """Yields each symbolic dimension, and where it is."""
         for index, extent in enumerate(self._shape):
             if extent is None:
@@ -206,8 +206,10 @@ def _arguments(function: ir.Operation) -> list[_Argument]:
     ]
 
 
-def _places(arguments: Sequence[_Argument]) -> dict[str, str]:
-    return first_places(place for argument in arguments for place in argument.places())
+def _occurrences(arguments: Sequence[_Argument]) -> dict[str, str]:
+    return first_occurrences(
+        occurrence for argument in arguments for occurrence in argument.occurrences()
+    )
 
 
 def _operations(function: ir.Operation) -> list[ir.Operation]:

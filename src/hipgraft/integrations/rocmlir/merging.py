@@ -22,7 +22,7 @@ from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.global_constants import GlobalConstants
 from hipgraft.transforms.host_builder import HostBuilder, Region
 from hipgraft.transforms.migraphx_to_hipdnn import is_kernel
-from hipgraft.transforms.migraphx_to_hipdnn.function import Border
+from hipgraft.transforms.migraphx_to_hipdnn.function import Signature
 
 _OF_THE_OLD_FUNCTION = frozenset(
     {"arg_attrs", "function_type", "res_attrs", "sym_name", "sym_visibility"}
@@ -135,12 +135,12 @@ class Merger:
         old = read_binary(binary)
         target = old.target or target_attribute(self._architecture)
         names: dict[str, list[str]] = {}
-        place: ir.Operation | None = binary if is_whole else None
+        replaced: ir.Operation | None = binary if is_whole else None
         for name, exported in merged.items():
             arrays = object_arrays(exported, target, old.signature(name), old.properties)
-            names[name] = self._create_binaries(binary, symbol_of(binary), arrays, place)
-            place = None if arrays else place
-        if place is not None:
+            names[name] = self._create_binaries(binary, symbol_of(binary), arrays, replaced)
+            replaced = None if arrays else replaced
+        if replaced is not None:
             binary.erase()  # all there is to do are copies and fills
         return names
 
@@ -149,15 +149,15 @@ class Merger:
         before: ir.Operation,
         name: str,
         arrays: Sequence[ir.Attribute],
-        place: ir.Operation | None = None,
+        replaced: ir.Operation | None = None,
     ) -> list[str]:
-        """Makes a binary of each array, the first one in place of `place` if that is given."""
+        """Makes a binary of each array, the first one in place of `replaced` if that is given."""
         names: list[str] = []
         for array in arrays:
-            if place is not None and not names:
-                place.attributes["objects"] = array
-                place.attributes["offloadingHandler"] = _handler()
-                names.append(symbol_of(place))
+            if replaced is not None and not names:
+                replaced.attributes["objects"] = array
+                replaced.attributes["offloadingHandler"] = _handler()
+                names.append(symbol_of(replaced))
                 continue
             names.append(unique_name(name, self._taken()))
             attributes = {
@@ -174,7 +174,7 @@ class Merger:
 
     def _make_host(self, function: ir.Operation, exported: Exported) -> None:
         """Makes the function one that launches its own kernels, on flat memory."""
-        kind = Border.of(function, flat=True).type()
+        kind = Signature.of(function, flat=True).type()
         tensors = [ir.RankedTensorType(each) for each in (*kind.inputs, *kind.results)]
         types = [ir.MemRefType.get(each.shape, each.element_type) for each in tensors]
         target = target_attribute(self._architecture)

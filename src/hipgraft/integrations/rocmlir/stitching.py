@@ -16,14 +16,14 @@ _ALIGNMENT = 256  # bytes; as of the memory that devices allocate
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Address:
     """A range of memory from `offset` bytes into a buffer."""
 
     buffer: int
     offset: int = 0
 
-    def at(self, offset: int) -> _Place:
-        return _Place(self.buffer, self.offset + offset)
+    def at(self, offset: int) -> _Address:
+        return _Address(self.buffer, self.offset + offset)
 
 
 def stitch(module: ir.Module, function: str) -> Kernel:
@@ -37,7 +37,7 @@ def stitch(module: ir.Module, function: str) -> Kernel:
     body = symbols[function].regions[0].blocks[0]
     stitcher.workspace = len(body.arguments)
     for index, argument in enumerate(body.arguments):
-        stitcher.places[argument] = _Place(index)
+        stitcher.addresses[argument] = _Address(index)
     for op in body.operations:
         stitcher.take(op.operation)
     return Kernel(
@@ -51,13 +51,13 @@ def stitch(module: ir.Module, function: str) -> Kernel:
 
 @dataclass
 class _Stitcher:
-    """Collects steps and places."""
+    """Collects steps and addresses."""
 
     symbols: Mapping[str, ir.Operation]
     workspace: int = 0
     size: int = 0
     target: str = ""
-    places: dict[ir.Value, _Place] = field(default_factory=dict[ir.Value, _Place])
+    addresses: dict[ir.Value, _Address] = field(default_factory=dict[ir.Value, _Address])
     shifts: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
     steps: list[Step] = field(default_factory=list[Step])
     objects: list[bytes] = field(default_factory=list[bytes])
@@ -68,16 +68,18 @@ class _Stitcher:
             case "hipdnn.execute":
                 self._execute(op)
             case "memref.alloc":
-                self.places[op.results[0]] = self._room(ir.MemRefType(op.results[0].type).shape[0])
+                self.addresses[op.results[0]] = self._room(
+                    ir.MemRefType(op.results[0].type).shape[0]
+                )
             case "memref.get_global":
-                self.places[op.results[0]] = self._constant(op)
+                self.addresses[op.results[0]] = self._constant(op)
             case "memref.view":
                 shift = self.shifts[op.operands[1]]
-                self.places[op.results[0]] = self.places[op.operands[0]].at(shift)
+                self.addresses[op.results[0]] = self.addresses[op.operands[0]].at(shift)
             case "memref.reinterpret_cast":
                 (offset,) = ir.DenseI64ArrayAttr(op.attributes["static_offsets"])
                 width = byte_width(ir.MemRefType(op.results[0].type).element_type) or 0
-                self.places[op.results[0]] = self.places[op.operands[0]].at(offset * width)
+                self.addresses[op.results[0]] = self.addresses[op.operands[0]].at(offset * width)
             case "arith.constant":
                 self.shifts[op.results[0]] = ir.IntegerAttr(op.attributes["value"]).value
             case "func.return":
@@ -85,43 +87,44 @@ class _Stitcher:
             case _:
                 raise CodegenError(f"'{op.name}' op is unexpected among buffers")
 
-    def _room(self, nbytes: int) -> _Place:
-        place = _Place(self.workspace, self.size)
+    def _room(self, nbytes: int) -> _Address:
+        address = _Address(self.workspace, self.size)
         self.size += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-        return place
+        return address
 
-    def _constant(self, op: ir.Operation) -> _Place:
+    def _constant(self, op: ir.Operation) -> _Address:
         name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
         data = dense_bytes(self.symbols[name].attributes["initial_value"])
-        place = self._room(len(data))
-        self.steps += fills(data, place.buffer, place.offset)
-        return place
+        address = self._room(len(data))
+        self.steps += fills(data, address.buffer, address.offset)
+        return address
 
     def _execute(self, op: ir.Operation) -> None:
         callee = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
         (kernel,) = variants(self.symbols[callee])
         self.target = kernel.target
-        places = [self.places[operand] for operand in op.operands]
+        addresses = [self.addresses[operand] for operand in op.operands]
         if kernel.workspace_size:
-            places.append(self._room(kernel.workspace_size))
+            addresses.append(self._room(kernel.workspace_size))
         first = len(self.objects)
         self.objects += kernel.objects
-        self.steps += [_moved(step, places, first) for step in kernel.steps]
+        self.steps += [_moved(step, addresses, first) for step in kernel.steps]
 
 
-def _moved(step: Step, places: list[_Place], first: int) -> Step:
-    """The step on the places of the whole function's buffers."""
+def _moved(step: Step, addresses: list[_Address], first: int) -> Step:
+    """Returns the step with the buffers and offsets of the whole function."""
     match step:
         case Fill():
-            place = places[step.buffer].at(step.offset)
-            return replace(step, buffer=place.buffer, offset=place.offset)
+            address = addresses[step.buffer].at(step.offset)
+            return replace(step, buffer=address.buffer, offset=address.offset)
         case Copy():
-            source = places[step.source].at(step.source_offset)
-            target = places[step.target].at(step.target_offset)
+            source = addresses[step.source].at(step.source_offset)
+            target = addresses[step.target].at(step.target_offset)
             return Copy(source.buffer, source.offset, target.buffer, target.offset, step.length)
         case Dispatch():
-            moved = [(places[bound.buffer].at(bound.offset), bound) for bound in step.bindings]
+            moved = [(addresses[bound.buffer].at(bound.offset), bound) for bound in step.bindings]
             bindings = tuple(
-                replace(bound, buffer=place.buffer, offset=place.offset) for place, bound in moved
+                replace(bound, buffer=address.buffer, offset=address.offset)
+                for address, bound in moved
             )
             return replace(step, object=first + step.object, bindings=bindings)

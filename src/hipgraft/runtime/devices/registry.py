@@ -91,8 +91,8 @@ def _factory(spec: str) -> Callable[[], Any]:
     return _named_factory(spec, spec)
 
 
-def _named_factory(spec: str, place: str) -> Callable[..., Any]:
-    where, _, name = place.rpartition(":")
+def _named_factory(spec: str, reference: str) -> Callable[..., Any]:
+    where, _, name = reference.rpartition(":")
     if not where or not name:
         raise HipgraftError(f"device '{spec}' names no factory")
     module = _load_file(Path(where)) if where.endswith(".py") else _import(where)

@@ -174,8 +174,8 @@ class _Frame:
                 self.device.copy_to_device(addresses[position], boundary.raw(array, tensor))
         self.execute_body(body, tensors, addresses)
         results = [boundary.empty(tensor) for tensor in tensors[len(inputs) :]]
-        placed = zip(addresses[len(inputs) :], tensors[len(inputs) :], results, strict=True)
-        for address, tensor, array in placed:
+        outputs = zip(addresses[len(inputs) :], tensors[len(inputs) :], results, strict=True)
+        for address, tensor, array in outputs:
             boundary.download(self.device, address, tensor, array)
         return results
 

@@ -33,8 +33,8 @@ def kernel_recording(
     """
     tensors = (*inputs, *results)
     if kernel.format == "vmfb":
-        placed = tuple((Pointer(number, 0), tensor) for number, tensor in enumerate(tensors))
-        call = Call(0, placed[: len(inputs)], placed[len(inputs) :])
+        arguments = tuple((Pointer(number, 0), tensor) for number, tensor in enumerate(tensors))
+        call = Call(0, arguments[: len(inputs)], arguments[len(inputs) :])
         return _recording(kernel, inputs, results, (), (call,))
     steps = _Steps([read_object(data) for data in kernel.objects])
     commands = tuple(steps.command(step) for step in kernel.steps)
@@ -83,16 +83,16 @@ class _Steps:
         if symbol not in self.kernels:
             self.kernels.append(symbol)
         info = self.objects[step.object].kernels[step.kernel]
-        places = [argument.offset for argument in info.arguments]
+        offsets = [argument.offset for argument in info.arguments]
         pointers = [Pointer(binding.buffer, binding.offset) for binding in step.bindings]
         segment = bytearray(info.kernarg_size)
-        for place, word in zip(places[len(pointers) :], step.constants, strict=True):
-            segment[place : place + 4] = (word & 0xFFFFFFFF).to_bytes(4, "little")
+        for offset, word in zip(offsets[len(pointers) :], step.constants, strict=True):
+            segment[offset : offset + 4] = (word & 0xFFFFFFFF).to_bytes(4, "little")
         return Launch(
             kernel=self.kernels.index(symbol),
             grid=step.grid,
             block=step.block,
             shared_bytes=step.dynamic_shared_memory,
             kernarg=bytes(segment),
-            pointers=tuple(zip(places, pointers, strict=False)),
+            pointers=tuple(zip(offsets, pointers, strict=False)),
         )

@@ -133,8 +133,8 @@ def _of_convolution(x: int, w: int, y: int) -> _Products:
         values = (*op.operands, *op.results)
         channels, filters, result = _shape(values[x])[1], _shape(values[w]), _shape(values[y])
         groups = channels // filters[1]
-        places = result[0] * prod(result[2:])
-        extents = (places, filters[0] // groups, prod(filters[1:]))
+        positions = result[0] * prod(result[2:])
+        extents = (positions, filters[0] // groups, prod(filters[1:]))
         return [_Product(extents, groups, _factor(op))]
 
     return products

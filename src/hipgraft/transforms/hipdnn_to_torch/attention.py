@@ -98,9 +98,9 @@ def _masked(t: Torch, op: hipdnn.AttentionOp, scores: ir.Value) -> ir.Value:
             scores = t.add(scores, t.as_type(mask, t.wide))
     lengths = [_lengths(t, value) for value in (op.seq_len_q, op.seq_len_kv)]
     seen += _bounds(t, op, query, key, lengths)
-    for place, length in zip((query, key), lengths, strict=True):
+    for index, length in zip((query, key), lengths, strict=True):
         if length is not None:
-            seen.append(t.test("lt", place, length))
+            seen.append(t.test("lt", index, length))
     for test in seen:
         scores = t.where(test, scores, -math.inf)
     return scores
@@ -192,11 +192,11 @@ def _rows(t: Torch, op: hipdnn.SdpaOp, pool: ir.Value, table: ir.Value | None) -
         return x
     batch, (pages, heads, size, width) = shape_of(op.q)[0], t.shape(x)
     count = math.prod(shape_of(table)) // batch
-    places = t.view(t.as_type(t.read(table, wide=False), "si64"), [batch * count])
+    pages_used = t.view(t.as_type(t.read(table, wide=False), "si64"), [batch * count])
     # Entries that are not in use may point anywhere; what they read is hidden, if it is a number.
-    chosen = t.taken(x, 0, t.unary("clamp", places, 0, pages - 1))
-    apart = t.view(chosen, [batch, count, heads, size, width])
-    rows = t.view(t.permute(apart, [0, 2, 1, 3, 4]), [batch, heads, count * size, width])
+    chosen = t.taken(x, 0, t.unary("clamp", pages_used, 0, pages - 1))
+    split = t.view(chosen, [batch, count, heads, size, width])
+    rows = t.view(t.permute(split, [0, 2, 1, 3, 4]), [batch, heads, count * size, width])
     return _in_use(t, t.slice(rows, 2, 0, op.keys), op.seq_len_kv)
 
 
@@ -226,8 +226,8 @@ def _shared(t: Torch, gradient: ir.Value, result: ir.Value) -> ir.Value:
     groups = t.shape(gradient)[1] // heads
     if groups == 1:
         return gradient
-    apart = t.view(gradient, [batch, heads, groups, rows, columns])
-    return t.view(t.sum(apart, [2]), [batch, heads, rows, columns])
+    split = t.view(gradient, [batch, heads, groups, rows, columns])
+    return t.view(t.sum(split, [2]), [batch, heads, rows, columns])
 
 
 def _is_plain(op: hipdnn.SdpaOp) -> bool:

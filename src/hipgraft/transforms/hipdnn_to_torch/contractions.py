@@ -21,7 +21,7 @@ def conv_fprop(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     assert isinstance(op, hipdnn.ConvFpropOp)
     x, w, pad = t.read(op.x), _filters(t, op, t.read(op.w)), list(op.pre_padding)
     if pad != list(op.post_padding):
-        x, pad = t.placed(x, op.pre_padding, op.post_padding), [0] * len(pad)
+        x, pad = t.padded(x, op.pre_padding, op.post_padding), [0] * len(pad)
     groups = shape_of(op.x)[1] // shape_of(op.w)[1]
     return [_convolution(t, x, w, op.stride, pad, op.dilation, groups, shape_of(op.y))]
 
@@ -51,7 +51,7 @@ def conv_dgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
         extent + pad - reach
         for extent, pad, reach in zip(shape[2:], op.pre_padding, reached, strict=True)
     ]
-    return [t.placed(dx, low, high)]
+    return [t.padded(dx, low, high)]
 
 
 def conv_wgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
@@ -71,11 +71,11 @@ def conv_wgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
         span - extent - pad
         for span, extent, pad in zip(spans, shape_of(op.x)[2:], op.pre_padding, strict=True)
     ]
-    x = t.placed(x, op.pre_padding, after)
+    x = t.padded(x, op.pre_padding, after)
     spatial = t.shape(x)[2:]
-    apart = t.view(x, [batch, groups, shape[1], *spatial])
+    split = t.view(x, [batch, groups, shape[1], *spatial])
     order = [2, 1, 0, *range(3, 3 + len(spatial))]
-    x = t.view(t.permute(apart, order), [shape[1], groups * batch, *spatial])
+    x = t.view(t.permute(split, order), [shape[1], groups * batch, *spatial])
     turned = [shape[1], filters, *shape[2:]]
     zeros = [0] * len(spatial)
     dw = _convolution(t, x, t.transpose(dy, 0, 1), op.dilation, zeros, op.stride, groups, turned)
@@ -124,10 +124,10 @@ def _with_two_channels(
     """
     (batch, _, *spatial), (_, others, *window) = t.shape(x), t.shape(w)
     first, second = ([0] * (1 + len(spatial)), [1] + [0] * len(spatial))
-    x = t.placed(t.view(x, [batch, groups, 1, *spatial]), first, second)
+    x = t.padded(t.view(x, [batch, groups, 1, *spatial]), first, second)
     if transposed:
-        w = t.placed(t.view(w, [groups, 1, others, *window]), [0, *first], [1, 0, *second[1:]])
+        w = t.padded(t.view(w, [groups, 1, others, *window]), [0, *first], [1, 0, *second[1:]])
         w = t.view(w, [2 * groups, others, *window])
     else:
-        w = t.placed(w, first, second)
+        w = t.padded(w, first, second)
     return t.view(x, [batch, 2 * groups, *spatial]), w

@@ -155,7 +155,7 @@ class Torch(Writer):
         end = start + (count - 1) * step + 1
         return self._moved("aten.slice.Tensor", x, [dim, start, end, step], shape)
 
-    def placed(
+    def padded(
         self, x: ir.Value, before: Sequence[int], after: Sequence[int], value: Number = 0.0
     ) -> ir.Value:
         """The tensor with `value` around its last dimensions; negative pads leave elements out."""
@@ -173,19 +173,19 @@ class Torch(Writer):
                            for pad in pads[2 * dim : 2 * dim + 2]]  # fmt: skip
         return self._moved("aten.constant_pad_nd", x, [innermost_first, value], shape)
 
-    def taken(self, x: ir.Value, dim: int, places: ir.Value) -> ir.Value:
-        """Those elements of dimension `dim` that `places` [R] names."""
+    def taken(self, x: ir.Value, dim: int, indices: ir.Value) -> ir.Value:
+        """Those elements of dimension `dim` that `indices` [R] names."""
         shape = self.shape(x)
-        shape[dim] = self.shape(places)[0]
-        return self._moved("aten.index_select", x, [dim, places], shape)
+        shape[dim] = self.shape(indices)[0]
+        return self._moved("aten.index_select", x, [dim, indices], shape)
 
     def repeated(self, x: ir.Value, dim: int, times: int) -> ir.Value:
         """The tensor with each element of dimension `dim` several times."""
         shape = self.shape(x)
         if times == 1:
             return x
-        apart = self.view(x, [*shape[: dim + 1], 1, *shape[dim + 1 :]])
-        wide = self.expand(apart, [*shape[: dim + 1], times, *shape[dim + 1 :]])
+        split = self.view(x, [*shape[: dim + 1], 1, *shape[dim + 1 :]])
+        wide = self.expand(split, [*shape[: dim + 1], times, *shape[dim + 1 :]])
         return self.view(wide, [*shape[:dim], shape[dim] * times, *shape[dim + 1 :]])
 
     # Tensors of known values

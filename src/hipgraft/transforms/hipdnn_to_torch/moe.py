@@ -16,9 +16,9 @@ def moe_grouped_matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     assert isinstance(op, hipdnn.MoeGroupedMatmulOp)
     token, weight = t.read(op.token), t.read(op.weight)
     _, rows, columns = t.shape(token)
-    places = None if op.token_index is None else _line(t, op.token_index)
-    if op.mode is hipdnn.MoeGroupedMatmulMode.GATHER and places is not None:
-        token, rows = t.taken(token, 1, places), t.shape(places)[0]
+    indices = None if op.token_index is None else _line(t, op.token_index)
+    if op.mode is hipdnn.MoeGroupedMatmulMode.GATHER and indices is not None:
+        token, rows = t.taken(token, 1, indices), t.shape(indices)[0]
     members = _members(t, op.first_token_offset, rows)
     groups, experts = t.shape(members)[0], t.shape(weight)[0]
     if groups != experts:  # batch after batch
@@ -26,9 +26,9 @@ def moe_grouped_matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
         weight = t.view(t.expand(weight, shape), [groups, *shape[2:]])
     own = t.mul(t.as_type(members, t.wide), t.view(token, [1, rows, columns]))
     product = t.sum(t.matmul(own, weight), [0])
-    if op.token_ks is None or places is None:
+    if op.token_ks is None or indices is None:
         return [product]
-    target = t.binary("add", t.mul(places, op.top_k), _line(t, op.token_ks), 1)
+    target = t.binary("add", t.mul(indices, op.top_k), _line(t, op.token_ks), 1)
     count = shape_of(op.output)[1]
     written = t.test("eq", t.positions([count, 1], 0), t.view(target, [1, rows]))
     return [t.matmul(t.as_type(t.view(written, [1, count, rows]), t.wide), product)]
@@ -46,7 +46,7 @@ def _members(t: Torch, offsets: ir.Value, rows: int) -> ir.Value:
     """Whether each row belongs to each group: `[groups, rows, 1]`."""
     first = _line(t, offsets)
     groups = t.shape(first)[0]
-    end = t.placed(first, [-1], [1], rows)
+    end = t.padded(first, [-1], [1], rows)
     row = t.positions([1, rows, 1], 1)
     starts, ends = (t.view(value, [groups, 1, 1]) for value in (first, end))
     return t.both(t.test("ge", row, starts), t.test("lt", row, ends))

@@ -52,7 +52,7 @@ def resample_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     dy, shape, window = t.read(op.dy), shape_of(op.dx), window_of(op)
     if op.index is None:
         dy = _divided(t, op, dy, shape)
-    apart = _spread(t, dy, op.stride, 0.0)
+    spread = _spread(t, dy, op.stride, 0.0)
     index = here = None
     if op.index is not None:
         index = t.as_type(t.read(op.index, wide=False), "si64")
@@ -60,7 +60,7 @@ def resample_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
         here = t.literal(range(1, math.prod(shape[2:]) + 1), [1, 1, *shape[2:]], "si64")
     total: ir.Value | None = None
     for offset in _offsets(window):
-        part = _shifted(t, apart, window, offset, shape[2:])
+        part = _shifted(t, spread, window, offset, shape[2:])
         if index is not None and here is not None:
             found = t.test("eq", _shifted(t, index, window, offset, shape[2:]), here)
             part = t.where(found, part, 0.0)
@@ -95,11 +95,11 @@ def _padded(t: Torch, op: hipdnn.ResampleFwdOp, x: ir.Value) -> ir.Value:
     excluded = op.resample_mode is _EXCLUDED
     if op.padding_mode is not hipdnn.PaddingMode.EDGE_VAL_PAD or excluded:
         lowest = op.padding_mode is hipdnn.PaddingMode.NEG_INF_PAD and not excluded
-        return t.placed(x, window.before, window.after, -math.inf if lowest else 0.0)
+        return t.padded(x, window.before, window.after, -math.inf if lowest else 0.0)
     for dim, (before, after) in enumerate(zip(window.before, window.after, strict=True), 2):
         extent = t.shape(x)[dim]
-        places = [min(max(place, 0), extent - 1) for place in range(-before, extent + after)]
-        x = t.taken(x, dim, t.literal(places, [len(places)], "si64"))
+        indices = [min(max(index, 0), extent - 1) for index in range(-before, extent + after)]
+        x = t.taken(x, dim, t.literal(indices, [len(indices)], "si64"))
     return x
 
 
@@ -127,8 +127,8 @@ def _divided(
     counts = t.shape(total)[2:]
     inside = [
         [
-            sum(0 <= place * step - before + tap < extent for tap in range(size))
-            for place in range(count)
+            sum(0 <= index * step - before + tap < extent for tap in range(size))
+            for index in range(count)
         ]
         for count, step, before, size, extent in zip(
             counts, window.stride, window.before, window.size, x[2:], strict=True
@@ -146,8 +146,8 @@ def _index(
     index = t.literal([_PADDING] * math.prod(counts), [1, 1, *counts], "si64")
     is_nan = t.test("ne", largest, largest)
     for part, offset in reversed(list(zip(parts, _offsets(window), strict=True))):
-        places = _places(window, offset, extents, counts)
-        position = t.literal(places, [1, 1, *counts], "si64")
+        indices = _indices(window, offset, extents, counts)
+        position = t.literal(indices, [1, 1, *counts], "si64")
         is_nan_too = t.both(is_nan, t.test("ne", part, part))
         found = t.op("aten.logical_or", [t.test("eq", part, largest), is_nan_too],
                      t.shape(part), "i1")  # fmt: skip
@@ -155,24 +155,24 @@ def _index(
     return index
 
 
-def _places(
+def _indices(
     window: Window, offset: Sequence[int], extents: Sequence[int], counts: Sequence[int]
 ) -> list[int]:
     """Where each window's element at `offset` is in x, row by row; -1 in the padding."""
-    places: list[int] = []
+    indices: list[int] = []
     for position in itertools.product(*(range(count) for count in counts)):
-        place = [
+        index = [
             p * step - before + tap
             for p, step, before, tap in zip(
                 position, window.stride, window.before, offset, strict=True
             )
         ]
-        inside = all(0 <= p < extent for p, extent in zip(place, extents, strict=True))
+        inside = all(0 <= p < extent for p, extent in zip(index, extents, strict=True))
         flat = 0
-        for p, extent in zip(place, extents, strict=True):
+        for p, extent in zip(index, extents, strict=True):
             flat = flat * extent + p
-        places.append(flat if inside else _PADDING)
-    return places
+        indices.append(flat if inside else _PADDING)
+    return indices
 
 
 def _spread(t: Torch, x: ir.Value, stride: Sequence[int], value: float) -> ir.Value:
@@ -183,7 +183,7 @@ def _spread(t: Torch, x: ir.Value, stride: Sequence[int], value: float) -> ir.Va
         shape = t.shape(x)
         column = t.view(x, [*shape[: dim + 1], 1, *shape[dim + 1 :]])
         rest = len(shape) - dim - 1
-        wide = t.placed(column, [0] * (rest + 1), [step - 1, *[0] * rest], value)
+        wide = t.padded(column, [0] * (rest + 1), [step - 1, *[0] * rest], value)
         wide = t.view(wide, [*shape[:dim], shape[dim] * step, *shape[dim + 1 :]])
         x = t.slice(wide, dim, 0, (shape[dim] - 1) * step + 1)
     return x
@@ -197,4 +197,4 @@ def _shifted(
     spans = zip(extents, low, t.shape(x)[2:], strict=True)
     high = [extent - before - span for extent, before, span in spans]
     value = 0.0 if str(x.type).endswith(("f32>", "f64>")) else 0
-    return t.placed(x, low, high, value)
+    return t.padded(x, low, high, value)

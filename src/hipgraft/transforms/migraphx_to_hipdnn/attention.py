@@ -46,10 +46,10 @@ def _scores(converter: Converter, op: AttentionOp, queries: Tensor, keys: Tensor
     if op.chunks == 1:
         return scores
     *leading, rows, length = scores.shape
-    apart = scores.reshape((*leading, rows, op.chunks, length // op.chunks))
+    split = scores.reshape((*leading, rows, op.chunks, length // op.chunks))
     first = len(leading)
     order = (*range(first), first + 1, first, first + 2)
-    return converter.copied(apart.through(apart.view.permute(order)))
+    return converter.copied(split.through(split.view.permute(order)))
 
 
 def _for_heads(converter: Converter, tensor: Tensor, queries: Tensor) -> Tensor:
@@ -59,8 +59,8 @@ def _for_heads(converter: Converter, tensor: Tensor, queries: Tensor) -> Tensor:
         if shared == heads:
             continue
         before, after = tensor.shape[: dim + 1], tensor.shape[dim + 1 :]
-        apart = tensor.reshape((*before, 1, *after))
-        repeated = apart.through(apart.view.expand((*before, heads // shared, *after)))
+        split = tensor.reshape((*before, 1, *after))
+        repeated = split.through(split.view.expand((*before, heads // shared, *after)))
         tensor = converter.copied(repeated).reshape((*before[:-1], heads, *after))
     return tensor
 
@@ -85,7 +85,7 @@ def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
             last = converter.pointwise("add", [last, offset], keys.element_type)
         scores = _keep_where(converter, "cmp_le", keys, last, scores)
     for value in op.group(op.LENGTH):
-        # The sequence's length is the place of its last key.
+        # The sequence's length is the index of its last key.
         last = _per_head(converter, value, scores)
         scores = _keep_where(converter, "cmp_le", keys, last, scores)
         if op.window is not None:
@@ -95,7 +95,7 @@ def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
 
 
 def _key_index(converter: Converter, op: AttentionOp) -> Tensor:
-    """The place of each key among all of them, shaped to broadcast to the scores."""
+    """Returns the index of each key, in a shape that broadcasts to the scores."""
     length = op.input(1).extents[-1]
     chunked = (op.chunks, 1, length // op.chunks)
     return _index(converter, length).reshape(chunked if op.chunks > 1 else (length,))

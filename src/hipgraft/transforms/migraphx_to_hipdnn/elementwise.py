@@ -117,7 +117,7 @@ def _as_float(converter: Converter, op: MigraphxOp, name: str) -> Tensor:
 def _batch_norm(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     x, *parameters = _inputs(converter, op)
     wide = ir.F32Type.get()
-    # Older modules also have one parameter for each place of a channel.
+    # Older modules also have one parameter for each element of a channel.
     count = math.prod(parameters[0].shape)
     spatial = x.shape[2:] if count == math.prod(x.shape[1:]) else [1] * (len(x.shape) - 2)
     scale, bias, mean, variance = (

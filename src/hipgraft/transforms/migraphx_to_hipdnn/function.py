@@ -1,4 +1,4 @@
-"""A kernel function: its border in memory, and its body."""
+"""Converts a kernel function: its signature, with tensors in memory, and its body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITTEN = "writing to tensors with broadcasts is unsupported"
 
 
 @dataclass(frozen=True)
-class Border:
+class Signature:
     """How arguments and results lie in memory.
 
     Attributes:
@@ -31,7 +31,7 @@ class Border:
     flat: bool
 
     @classmethod
-    def of(cls, function: ir.Operation, flat: bool) -> Border:
+    def of(cls, function: ir.Operation, flat: bool) -> Signature:
         """Reads a function's type.
 
         Raises:
@@ -80,25 +80,27 @@ def build_function(function: ir.Operation, converter: Converter, flat: bool) -> 
     """Writes the function on memory in front of `function`, which is only read.
 
     Raises:
-        PassFailure: an op cannot be converted, or the border has no layout; located.
+        PassFailure: an op cannot be converted, or a tensor of the signature has no layout; located.
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
         raise PassFailure("'func.func' op expected one block", function)
-    border = Border.of(function, flat)
+    signature = Signature.of(function, flat)
     name = symbol_of(function)
-    made = func_d.FuncOp(name, border.type(), ip=ir.InsertionPoint(function), loc=function.location)
+    made = func_d.FuncOp(
+        name, signature.type(), ip=ir.InsertionPoint(function), loc=function.location
+    )
     entry = made.add_entry_block([argument.location for argument in blocks[0].arguments])
     with ir.InsertionPoint(entry):
         converter.location = function.location
         for old, new, layout in zip(
-            blocks[0].arguments, entry.arguments, border.arguments, strict=True
+            blocks[0].arguments, entry.arguments, signature.arguments, strict=True
         ):
             converter.define(old, _read(converter, new, layout))
         results = converter.convert_block(blocks[0])
         written = [
-            _write(converter, tensor, layout, border)
-            for tensor, layout in zip(results, border.results, strict=True)
+            _write(converter, tensor, layout, signature)
+            for tensor, layout in zip(results, signature.results, strict=True)
         ]
         func_d.ReturnOp(written, loc=converter.location)
     return made
@@ -113,12 +115,14 @@ def _read(converter: Converter, memory: ir.Value, layout: MemoryLayout) -> Tenso
     return Tensor(memory, StridedView(layout.kind.extents, steps))
 
 
-def _write(converter: Converter, tensor: Tensor, layout: MemoryLayout, border: Border) -> ir.Value:
+def _write(
+    converter: Converter, tensor: Tensor, layout: MemoryLayout, signature: Signature
+) -> ir.Value:
     """The memory that holds a result: its dimensions in the order of its strides."""
     ordered = tensor.through(tensor.view.permute(layout.order))
     if layout.is_padded:
         ordered = _padded(converter, ordered, layout)
-    memory = border.memory_type(layout)
+    memory = signature.memory_type(layout)
     shape = [layout.elements] if layout.kind.bits == 4 else memory.shape
     try:
         rows = ordered.reshape(shape)

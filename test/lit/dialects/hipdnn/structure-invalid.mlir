@@ -145,7 +145,7 @@ func.func @layouts(%x: tensor<4x2xf32>) {
     %1 = "hipdnn.pointwise"(%g) {mode = "exp"} : (tensor<4x2xf32>) -> tensor<4x2xf32>
     "hipdnn.yield"(%1) : (tensor<4x2xf32>) -> ()
   }) {arg_strides = [array<i64: -2, 1>]} : (tensor<4x2xf32>) -> tensor<4x2xf32>
-  // expected-error @below {{'hipdnn.graph' op expected layout 0 of 'result_strides' to give each element its own place}}
+  // expected-error @below {{'hipdnn.graph' op expected layout 0 of 'result_strides' to give each element its own offset}}
   %4 = "hipdnn.graph"(%x) ({
   ^bb0(%g: tensor<4x2xf32>):
     %1 = "hipdnn.pointwise"(%g) {mode = "exp"} : (tensor<4x2xf32>) -> tensor<4x2xf32>

@@ -84,7 +84,7 @@ def wants_value_columns(op: SdpaOp, target: Target) -> bool:
 
 def by_column(emitter: Emitter, v: Tensor) -> Tensor:
     """Copies values [B, Hk, Skv, Dv] to an order in which the keys of a column are contiguous."""
-    return emitter.apart(emitter.in_order(v, (0, 1, 3, 2)))
+    return emitter.materialized(emitter.in_order(v, (0, 1, 3, 2)))
 
 
 def fused_attention(op: SdpaOp, lowering: Lowering, columns: bool) -> Tensor:

@@ -130,5 +130,5 @@ def _product_of_tall_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: 
     batch, shared, heads, rows, _ = a.shape
     tall = emitter.merge_dims(a, 2)
     shape = (batch, shared, heads * rows, b.shape[3])
-    product = emitter.apart(multiply(emitter, tall, b, shape, accumulator))
+    product = emitter.materialized(multiply(emitter, tall, b, shape, accumulator))
     return emitter.merge_dims(emitter.split_dim(product, 2, heads), 1)

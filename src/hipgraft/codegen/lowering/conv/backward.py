@@ -17,14 +17,14 @@ from hipgraft.codegen.lowering.context import (
 from hipgraft.codegen.lowering.conv.convolution import convolve, convolve_within, flipped
 from hipgraft.codegen.lowering.conv.direct import is_copied, padded_copy
 from hipgraft.codegen.lowering.conv.geometry import ConvParams
-from hipgraft.codegen.lowering.conv.tiles import is_misread
+from hipgraft.codegen.lowering.conv.tiles import needs_second_channel
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import (
     cropped,
+    cropped_to_windows,
     padded,
     positive,
     resized,
-    without_unread,
 )
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import spread
@@ -77,8 +77,8 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     if is_copied(params, x, result, dy, lowering.target):
         params, x = padded_copy(emitter, params, x)
     x = padded(emitter, x, params.before, params.after)
-    x = without_unread(emitter, x, params.spans(shape[2:]), dy.shape[2:])
-    if is_misread(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
+    x = cropped_to_windows(emitter, x, params.spans(shape[2:]), dy.shape[2:])
+    if needs_second_channel(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
         x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
     init = emitter.filled(result, 0)
     if groups > 1:
@@ -126,7 +126,9 @@ def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tens
         tuple(shape[dim] for dim in swapped),
         accumulator_type(op, x.element, dy.element),
     )
-    x, dy = (emitter.apart(emitter.in_order(value.permuted(swapped), last)) for value in (x, dy))
+    x, dy = (
+        emitter.materialized(emitter.in_order(value.permuted(swapped), last)) for value in (x, dy)
+    )
     moves = ConvParams.of(op)
     moves = replace(moves, stride=moves.dilation, dilation=moves.stride)
     return _finished(op, lowering, convolve(lowering, moves, x, dy, result).permuted(swapped))

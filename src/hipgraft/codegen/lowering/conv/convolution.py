@@ -26,9 +26,13 @@ from hipgraft.codegen.lowering.conv.direct import (
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
 from hipgraft.codegen.lowering.conv.product import multiplied
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
-from hipgraft.codegen.lowering.conv.tiles import is_misread, missing_filters, with_second_channel
+from hipgraft.codegen.lowering.conv.tiles import (
+    filters_to_pad,
+    needs_second_channel,
+    with_second_channel,
+)
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.padding import padded, resized, without_unread
+from hipgraft.codegen.lowering.emit.padding import cropped_to_windows, padded, resized
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -115,13 +119,13 @@ def convolve(
     emitter.whole_reductions = True
     params, w = _without_lone_padding(emitter, params, x, w, result)
     _, channels, *window = w.shape
-    is_read_wrongly = is_misread(target, x.element, channels, window, params.dilation)
-    if is_read_wrongly and not is_depthwise(x, w):
+    is_misread = needs_second_channel(target, x.element, channels, window, params.dilation)
+    if is_misread and not is_depthwise(x, w):
         x, w = with_second_channel(emitter, x, w)
-    batch, filters, *places = result.shape
-    more = missing_filters(target, x, w)
+    batch, filters, *positions = result.shape
+    more = filters_to_pad(target, x, w)
     w = resized(emitter, w, 0, more)
-    wide = replace(result, shape=(batch, filters + more, *places))
+    wide = replace(result, shape=(batch, filters + more, *positions))
     return resized(emitter, _convolved(lowering, params, x, w, wide), 1, -more)
 
 
@@ -138,14 +142,14 @@ def _convolved(
     # IREE 3.13.0 turns convolutions with 1x1 windows into products whose first factor has the
     # result's later dim. For CUDA it then confuses rows and columns; for gfx9 it crashes on groups
     # with few positions.
-    is_badly_made = on_cuda_matrix_units(lowering.target, x)
-    is_badly_made |= lowering.target.is_gfx9 and groups > 1 and positions < _MANY_POSITIONS
-    if is_product and not is_last and is_badly_made:
+    is_miscompiled = on_cuda_matrix_units(lowering.target, x)
+    is_miscompiled |= lowering.target.is_gfx9 and groups > 1 and positions < _MANY_POSITIONS
+    if is_product and not is_last and is_miscompiled:
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
     x = padded(emitter, emitter.in_order(x, order), params.before, params.after)
-    x = without_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
+    x = cropped_to_windows(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
     if in_tiles:
         return convolve_in_tiles(emitter, params, x, w, init)
@@ -164,7 +168,7 @@ def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
     """Returns filters in the order that the convolution takes."""
     taps = lowering.emitter.in_order(w, order)
     misordered = is_misordered(w, order, lowering.target)
-    return lowering.emitter.apart(taps) if misordered else taps
+    return lowering.emitter.materialized(taps) if misordered else taps
 
 
 def _without_lone_padding(
@@ -181,13 +185,13 @@ def _without_lone_padding(
         if result.shape[dim + 2] > 1 or not (before[dim] or after[dim]):
             continue
         step, extent = params.dilation[dim], x.shape[dim + 2]
-        places = [tap * step - before[dim] for tap in range(w.shape[dim + 2])]
-        seen = [tap for tap, place in enumerate(places) if 0 <= place < extent]
+        offsets = [tap * step - before[dim] for tap in range(w.shape[dim + 2])]
+        seen = [tap for tap, offset in enumerate(offsets) if 0 <= offset < extent]
         if not seen:
             continue
         first[dim + 2], count[dim + 2] = seen[0], len(seen)
-        before[dim] = -places[seen[0]]
-        after[dim] = places[seen[-1]] + 1 - extent
+        before[dim] = -offsets[seen[0]]
+        after[dim] = offsets[seen[-1]] + 1 - extent
     if count == list(w.shape):
         return params, w
     kept = replace(w, shape=tuple(count))
@@ -204,11 +208,11 @@ def flipped(emitter: Emitter, w: Tensor) -> Tensor:
     source = emitter.logical(w)
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        places = [scalars.index(dim) for dim in range(source.rank)]
+        indices = [scalars.index(dim) for dim in range(source.rank)]
         for dim in range(2, source.rank):
             last = scalars.constant(source.shape[dim] - 1, "index")
-            places[dim] = scalars.op("arith.subi", last, places[dim])
-        return [scalars.element(source, *places)]
+            indices[dim] = scalars.op("arith.subi", last, indices[dim])
+        return [scalars.element(source, *indices)]
 
     init = emitter.empty(source)
     return emitter.generic("flipped", [], [init], body, shape=source.shape)[0]

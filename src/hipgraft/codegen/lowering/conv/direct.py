@@ -34,7 +34,7 @@ _READS_OF_ROW = 200
 _WIDE = 192
 
 # An index in one spatial dim, clamped to the image, and whether it was inside before.
-_Place = tuple[Scalar, Scalar]
+_Position = tuple[Scalar, Scalar]
 
 
 def is_read_directly(params: ConvParams, x: Tensor, w: Tensor, target: Target) -> bool:
@@ -102,13 +102,13 @@ def convolve_directly(
         m = Arithmetic(scalars, result.element)
         image, channel = scalars.index(order.index(0)), scalars.index(order.index(1))
         along = [
-            [_place(scalars, params, dim, tap, x, order) for tap in range(extent)]
+            [_position(scalars, params, dim, tap, x, order) for tap in range(extent)]
             for dim, extent in enumerate(window)
         ]
         terms: list[Scalar] = []
         for taps in product(*map(range, window)):
-            places = [along[dim][tap] for dim, tap in enumerate(taps)]
-            value = scalars.cast(_read(scalars, x, [image, channel], places), m.type)
+            positions = [along[dim][tap] for dim, tap in enumerate(taps)]
+            value = scalars.cast(_read(scalars, x, [image, channel], positions), m.type)
             constants = (scalars.constant(tap, "index") for tap in (0, *taps))
             weight = element_at(scalars, w, [channel, *constants])
             terms.append(m.mul(value, scalars.cast(weight, m.type)))
@@ -118,26 +118,28 @@ def convolve_directly(
     return emitter.generic("conv", [], [init], body, shape=result.shape, order=order)[0]
 
 
-def _place(
+def _position(
     scalars: ScalarEmitter, params: ConvParams, dim: int, tap: int, x: Tensor, order: Sequence[int]
-) -> _Place:
+) -> _Position:
     """Emits the index in spatial dim `dim` that tap `tap` of the current window reads."""
     step = scalars.constant(params.stride[dim], "index")
     start = scalars.op("arith.muli", scalars.index(order.index(dim + 2)), step)
     distance = tap * params.dilation[dim] - params.before[dim]
-    place = scalars.op("arith.addi", start, scalars.constant(distance, "index"))
+    position = scalars.op("arith.addi", start, scalars.constant(distance, "index"))
     zero, end = (scalars.constant(value, "index") for value in (0, x.shape[dim + 2]))
     last = scalars.constant(x.shape[dim + 2] - 1, "index")
-    inside = scalars.op("arith.cmpi ult,", place, end, result="i1")
-    return scalars.op("arith.minsi", scalars.op("arith.maxsi", place, zero), last), inside
+    inside = scalars.op("arith.cmpi ult,", position, end, result="i1")
+    return scalars.op("arith.minsi", scalars.op("arith.maxsi", position, zero), last), inside
 
 
 def _read(
-    scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], places: Sequence[_Place]
+    scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], positions: Sequence[_Position]
 ) -> Scalar:
     """Emits an element of `x`, or 0 outside of it."""
-    value = element_at(scalars, x, [*outer, *(place for place, _ in places)])
-    inside = reduce(lambda a, b: scalars.op("arith.andi", a, b), (inside for _, inside in places))
+    value = element_at(scalars, x, [*outer, *(position for position, _ in positions)])
+    inside = reduce(
+        lambda a, b: scalars.op("arith.andi", a, b), (inside for _, inside in positions)
+    )
     return scalars.select(inside, value, scalars.constant(0, x.element))
 
 

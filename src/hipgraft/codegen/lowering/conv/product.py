@@ -28,14 +28,14 @@ def multiplied(
     """
     emitter = lowering.emitter
     (images, channels), (filters, depth) = x.shape[:2], w.shape[:2]
-    groups, places = channels // depth, math.prod(result.shape[2:])
+    groups, positions = channels // depth, math.prod(result.shape[2:])
     x = padded(emitter, emitter.logical(x), params.before, params.after)
     x = _strided(emitter, x, params.stride, result.shape[2:])
-    x = emitter.split_dim(emitter.reshape(x, (images, channels, places)), 1, groups)
+    x = emitter.split_dim(emitter.reshape(x, (images, channels, positions)), 1, groups)
     w = emitter.split_dim(emitter.reshape(emitter.logical(w), (filters, depth)), 0, groups)
-    shape = (images, groups, filters // groups, places)
+    shape = (images, groups, filters // groups, positions)
     y = multiply_whole(lowering, w.with_unit_dim(0), x, shape, result.element)
-    return emitter.reshape(emitter.reshape(y, (images, filters, places)), result.shape)
+    return emitter.reshape(emitter.reshape(y, (images, filters, positions)), result.shape)
 
 
 def _strided(emitter: Emitter, x: Tensor, stride: Sequence[int], shape: Sequence[int]) -> Tensor:

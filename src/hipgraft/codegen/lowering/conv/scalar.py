@@ -88,12 +88,12 @@ def convolve_in_tiles(
 def _terms(stride: Sequence[int], dilation: Sequence[int], channel: str) -> list[list[list[str]]]:
     """Returns the terms of the index in each dim of the activations, filters and results."""
     out, window = (_names(letter, stride) for letter in "or")
-    places = [
+    spatial = [
         [f"{o} * {step}", f"{r} * {spread}"]
         for o, r, step, spread in zip(out, window, stride, dilation, strict=True)
     ]
     return [
-        [["n"], [channel], *places],
+        [["n"], [channel], *spatial],
         [["k"], ["c"], *([r] for r in window)],
         [["n"], ["k"], *([o] for o in out)],
     ]
@@ -101,11 +101,11 @@ def _terms(stride: Sequence[int], dilation: Sequence[int], channel: str) -> list
 
 def _loops(w: Sequence[int], result: Sequence[int], depthwise: bool) -> list[Loop]:
     """Returns the loops over more than one element, outermost first."""
-    batch, filters, *places = result
+    batch, filters, *spatial = result
     _, channels, *window = w
-    out = [Loop(name, extent) for name, extent in zip(_names("o", places), places, strict=True)]
-    row = largest_divisor(places[-1], _RESULTS) if depthwise else width(places[-1])
-    out[-1] = Loop(out[-1].name, places[-1], tile=row)
+    out = [Loop(name, extent) for name, extent in zip(_names("o", spatial), spatial, strict=True)]
+    row = largest_divisor(spatial[-1], _RESULTS) if depthwise else width(spatial[-1])
+    out[-1] = Loop(out[-1].name, spatial[-1], tile=row)
     reduced = [channels, *window]
     taps = zip(["c", *_names("r", window)], reduced, unrolled(reduced), strict=True)
     loops = [

@@ -17,8 +17,8 @@ _TILE = 16
 _DEEP = 64
 
 
-def missing_filters(target: Target, x: Tensor, w: Tensor) -> int:
-    """Returns how many filters of zeros `w` [K, C / groups, window...] needs in addition.
+def filters_to_pad(target: Target, x: Tensor, w: Tensor) -> int:
+    """Returns how many filters of zeros to append to `w` [K, C / groups, window...].
 
     IREE 3.13.0 uses no matrix instructions for less than half a tile of filters, and convolutions
     with half a tile and many channels run out of LDS.
@@ -37,7 +37,7 @@ def missing_filters(target: Target, x: Tensor, w: Tensor) -> int:
     return _TILE - filters if 2 * filters < _TILE or channels >= _DEEP else 0
 
 
-def is_misread(
+def needs_second_channel(
     target: Target, element: str, channels: int, window: Sequence[int], dilation: Sequence[int]
 ) -> bool:
     """Returns whether activations need a second channel.

@@ -57,11 +57,12 @@ def lower_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]
 
 
 @variant(ConvFpropOp, "materialized-channels-last", _is_dense)
-def lower_channels_last_apart(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
+def lower_materialized_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Materializes channels-last copies of activations and filters; pays off with many channels."""
     emitter = lowering.emitter
     x, w = (
-        emitter.apart(emitter.in_order(value, _last(value))) for value in operands_of(op, lowering)
+        emitter.materialized(emitter.in_order(value, _last(value)))
+        for value in operands_of(op, lowering)
     )
     return _convolved(op, lowering, x, w)
 

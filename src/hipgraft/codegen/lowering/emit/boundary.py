@@ -109,13 +109,13 @@ def _gather(emitter: Emitter, memory: Tensor, layout: Layout) -> Tensor:
     """Reads each element at its own offset, which strides that do not nest need."""
 
     def body(scalars: ScalarEmitter, _: Sequence[Scalar]) -> list[Scalar]:
-        place = scalars.constant(layout.offset, "index")
+        offset = scalars.constant(layout.offset, "index")
         for dim, stride in enumerate(layout.strides):
             if layout.shape[dim] > 1 and stride:
                 step = scalars.constant(stride, "index")
                 distance = scalars.op("arith.muli", scalars.index(dim), step)
-                place = scalars.op("arith.addi", place, distance)
-        return [scalars.element(memory, place)]
+                offset = scalars.op("arith.addi", offset, distance)
+        return [scalars.element(memory, offset)]
 
     init = emitter.empty(Tensor.logical("", layout.shape, layout.element_type))
     return emitter.generic("gathered", [], [init], body, shape=layout.shape)[0]

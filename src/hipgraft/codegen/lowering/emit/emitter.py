@@ -218,9 +218,9 @@ class Emitter:
         init = self.empty(replace(value, dims=tuple(order)))
         return self.generic("broadcast", [value], [init], _first, shape=value.shape)[0]
 
-    def apart(self, value: Tensor) -> Tensor:
+    def materialized(self, value: Tensor) -> Tensor:
         """Materializes `value`: the ops before it stay out of the dispatches that read it."""
-        name = self.op("apart", f"util.optimization_barrier {value.name} : {value.type}")
+        name = self.op("materialized", f"util.optimization_barrier {value.name} : {value.type}")
         return replace(value, name=name)
 
     def _transpose(self, value: Tensor, order: Sequence[int]) -> Tensor:
@@ -302,8 +302,8 @@ class Emitter:
             value.shape[dim] * value.shape[dim + 1],
             *value.shape[dim + 2 :],
         )
-        place = value.dims.index(dim) if dim in value.dims else value.rank
-        if value.dims[place + 1 : place + 2] != (dim + 1,):
+        position = value.dims.index(dim) if dim in value.dims else value.rank
+        if value.dims[position + 1 : position + 2] != (dim + 1,):
             return self.reshape(value, shape)
         dims = tuple(stored - (stored > dim) for stored in value.dims if stored != dim + 1)
         result = Tensor("", shape, value.element, dims)

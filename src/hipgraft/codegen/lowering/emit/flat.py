@@ -31,19 +31,19 @@ def by_element(emitter: Emitter, shape: Sequence[int], element: str, read: Read)
     *outer, rows, columns = shape
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        *places, flat = (scalars.index(loop) for loop in range(len(outer) + 1))
+        *indices, flat = (scalars.index(loop) for loop in range(len(outer) + 1))
         width = scalars.constant(columns, "index")
         inner = [scalars.op(f"arith.{op}ui", flat, width) for op in ("div", "rem")]
-        return [read(scalars, [*places, *inner])]
+        return [read(scalars, [*indices, *inner])]
 
     flat = emitter.pointwise("element", [], (*outer, rows * columns), element, body)
     return emitter.reshape(flat, shape)
 
 
-def element_at(scalars: ScalarEmitter, tensor: Tensor, places: Sequence[Scalar]) -> Scalar:
+def element_at(scalars: ScalarEmitter, tensor: Tensor, indices: Sequence[Scalar]) -> Scalar:
     """Emits the element of `tensor`, in any storage order, at one index per logical dim."""
     stored = Tensor.logical(tensor.name, tensor.extents, tensor.element)
-    return scalars.element(stored, *(places[dim] for dim in tensor.dims))
+    return scalars.element(stored, *(indices[dim] for dim in tensor.dims))
 
 
 def in_logical_order(emitter: Emitter, value: Tensor) -> Tensor:
@@ -52,5 +52,5 @@ def in_logical_order(emitter: Emitter, value: Tensor) -> Tensor:
         emitter,
         value.shape,
         value.element,
-        lambda scalars, places: element_at(scalars, value, places),
+        lambda scalars, indices: element_at(scalars, value, indices),
     )

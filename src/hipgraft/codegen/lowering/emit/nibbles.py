@@ -18,9 +18,9 @@ def packed(emitter: Emitter, codes: Tensor, element: str) -> Tensor:
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
         two, one = (scalars.constant(number, "index") for number in (2, 1))
-        place = scalars.op("arith.muli", scalars.index(0), two)
-        low = scalars.element(flat, place)
-        high = scalars.element(flat, scalars.op("arith.addi", place, one))
+        index = scalars.op("arith.muli", scalars.index(0), two)
+        low = scalars.element(flat, index)
+        high = scalars.element(flat, scalars.op("arith.addi", index, one))
         low = scalars.op("arith.andi", low, scalars.constant(15, "i8"))
         high = scalars.op("arith.shli", high, scalars.constant(4, "i8"))
         return [scalars.op("arith.ori", low, high)]

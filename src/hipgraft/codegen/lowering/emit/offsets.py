@@ -15,8 +15,8 @@ def write_places(emitter: Emitter, value: Tensor, layout: Layout) -> Tensor:
     """Emits the physical tensor of `layout`, offset by offset; 0 where it has no element."""
     source = emitter.logical(value)
 
-    def element(scalars: ScalarEmitter, place: Scalar) -> Scalar:
-        indices, inside = indices_at(scalars, place, layout.shape, layout.strides)
+    def element(scalars: ScalarEmitter, offset: Scalar) -> Scalar:
+        indices, inside = indices_at(scalars, offset, layout.shape, layout.strides)
         return chosen(scalars, inside, source, indices)
 
     return written(emitter, layout, element)
@@ -37,22 +37,22 @@ def written(
 
 
 def indices_at(
-    scalars: ScalarEmitter, place: Scalar, shape: Sequence[int], strides: Sequence[int]
+    scalars: ScalarEmitter, offset: Scalar, shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[Scalar], Scalar]:
-    """Emits the indices of the element at offset `place`, and whether it exists.
+    """Emits the indices of the element at `offset`, and whether it exists.
 
     If no two elements overlap, each stride exceeds the span of all dims with smaller strides, so
     that division by the largest stride first yields the indices.
 
     Args:
         scalars: where the ops go.
-        place: offset from the first element, in elements.
+        offset: offset from the first element, in elements.
         shape: extents.
         strides: elements between neighbours.
     """
     zero = scalars.constant(0, "index")
-    indices, rest = [zero] * len(shape), place
-    inside = scalars.compare("ge", place, zero)
+    indices, rest = [zero] * len(shape), offset
+    inside = scalars.compare("ge", offset, zero)
     moving = [dim for dim in range(len(shape)) if shape[dim] > 1]
     for dim in sorted(moving, key=lambda dim: -strides[dim]):
         step = scalars.constant(strides[dim], "index")

@@ -43,10 +43,10 @@ def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]
     return replace(result, name=emitter.op("cropped", text))
 
 
-def without_unread(
+def cropped_to_windows(
     emitter: Emitter, x: Tensor, spans: Sequence[int], positions: Sequence[int]
 ) -> Tensor:
-    """Crops the elements behind the window, in dims with only one window.
+    """Crops the elements that no window reads, in dims with only one window.
 
     IREE 3.13.0 folds the loop over one position and then takes the whole extent of the operand for
     the window's.
@@ -73,7 +73,7 @@ def resized(emitter: Emitter, value: Tensor, dim: int, more: int) -> Tensor:
     order = [*others[:2], dim, *others[2:]]
     after = [more] + [0] * (value.rank - 3)
     changed = padded(emitter, value.permuted(order), [0] * len(after), after)
-    return changed.permuted([order.index(place) for place in range(value.rank)])
+    return changed.permuted([order.index(axis) for axis in range(value.rank)])
 
 
 def positive(pads: Sequence[int]) -> list[int]:
@@ -91,11 +91,11 @@ def _widened(
     shape = [sum(extents) for extents in zip(x.shape, low, high, strict=True)]
     padding = emitter.constant(value, x.element)
     result = replace(x, shape=tuple(shape))
-    places = ", ".join(f"%p{dim}: index" for dim in range(len(x.dims)))
+    indices = ", ".join(f"%p{dim}: index" for dim in range(len(x.dims)))
     text = (
         f"tensor.pad {x.name} low{[low[dim] for dim in x.dims]} "
         f"high{[high[dim] for dim in x.dims]} {{\n"
-        f"^bb0({places}):\n"
+        f"^bb0({indices}):\n"
         f"  tensor.yield {padding.name} : {x.element}\n"
         f"}} : {x.type} to {result.type}"
     )

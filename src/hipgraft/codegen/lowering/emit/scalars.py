@@ -15,9 +15,9 @@ _UNSIGNED, _WIDER = "ui8", "i32"
 class ScalarEmitter(ScalarBuilder):
     """Also writes reads, conversions and stores of elements."""
 
-    def element(self, tensor: Tensor, *places: Scalar) -> Scalar:
-        """Emits the element at indices `places` of a tensor that is stored in logical order."""
-        at = ", ".join(place.name for place in places)
+    def element(self, tensor: Tensor, *indices: Scalar) -> Scalar:
+        """Emits the element at `indices` of a tensor that is stored in logical order."""
+        at = ", ".join(index.name for index in indices)
         text = f"tensor.extract {tensor.name}[{at}] : {tensor.type}"
         value = self.line(text, memory_element(tensor.element))
         return self.loaded(value, tensor.element)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.padding import cropped, padded, positive, without_unread
+from hipgraft.codegen.lowering.emit.padding import cropped, cropped_to_windows, padded, positive
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -69,7 +69,7 @@ def reduce_windows(
     """
     extents = emitter.empty(Tensor.logical("", window.size, compute))
     positions = inits[0].shape[2:]
-    operands = [without_unread(emitter, value, window.size, positions) for value in operands]
+    operands = [cropped_to_windows(emitter, value, window.size, positions) for value in operands]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> Sequence[Scalar]:
         totals = arguments[len(operands) + 1 :]
@@ -102,14 +102,14 @@ def extended(emitter: Emitter, x: Tensor, window: Window) -> Tensor:
         shape[dim + 2] += sum(pads)
 
     def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
-        places = [scalars.index(0), scalars.index(1)]
+        indices = [scalars.index(0), scalars.index(1)]
         for dim, before in enumerate(window.before):
             shift = scalars.constant(before, "index")
-            place = scalars.op("arith.subi", scalars.index(dim + 2), shift)
-            place = scalars.op("arith.maxsi", place, scalars.constant(0, "index"))
+            index = scalars.op("arith.subi", scalars.index(dim + 2), shift)
+            index = scalars.op("arith.maxsi", index, scalars.constant(0, "index"))
             last = scalars.constant(x.shape[dim + 2] - 1, "index")
-            places.append(scalars.op("arith.minsi", place, last))
-        return [scalars.element(x, *places)]
+            indices.append(scalars.op("arith.minsi", index, last))
+        return [scalars.element(x, *indices)]
 
     init = emitter.empty(Tensor.logical("", shape, x.element))
     return emitter.generic("extended", [], [init], body, shape=shape)[0]

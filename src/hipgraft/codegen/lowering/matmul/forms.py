@@ -32,12 +32,12 @@ _FEWEST_ROWS = 5
 
 # The extra cost (counted) of lanes that each load a separate piece of a right matrix's row,
 # relative to lanes that load the row together. It applies from the depth `_DEEP` on.
-_APART = 0.15
+_SPLIT_LOADS = 0.15
 _DEEP = 32
 
 
-def missing_rows(target: Target, b: Tensor, shape: Sequence[int]) -> int:
-    """Returns how many rows the left matrices of a batched product lack to compile.
+def rows_to_pad(target: Target, b: Tensor, shape: Sequence[int]) -> int:
+    """Returns how many rows of zeros the left matrices of a batched product need to compile.
 
     Args:
         target: target of the kernel.
@@ -64,16 +64,16 @@ def whole_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
     """
     rows, depth = a.rank - 2, a.rank - 1
     is_transposed = rows in a.dims and a.dims.index(depth) < a.dims.index(rows)
-    ragged = a.shape[depth] % _DEPTH and a.shape[rows] % _VECTOR and b.shape[-1] % _VECTOR
+    partial = a.shape[depth] % _DEPTH and a.shape[rows] % _VECTOR and b.shape[-1] % _VECTOR
     is_amdgpu = emitter.target.kind is TargetKind.AMDGPU
-    if not is_amdgpu or not is_transposed or not ragged or bit_width(a.element) != 16:
+    if not is_amdgpu or not is_transposed or not partial or bit_width(a.element) != 16:
         return a
     others = [dim for dim in a.dims if dim not in (rows, depth)]
     # Without a barrier IREE would fuse the transposition back into the product.
     return emitter.barrier(emitter.in_order(a, [*others, rows, depth]))
 
 
-def columns_first(target: Target, a: Tensor, b: Tensor) -> bool:
+def swaps_mn(target: Target, a: Tensor, b: Tensor) -> bool:
     """Returns whether IREE tiles a product better with M as the last parallel loop.
 
     RDNA multiplies 32-bit elements without matrix instructions. If the extent of the last loop
@@ -88,19 +88,19 @@ def columns_first(target: Target, a: Tensor, b: Tensor) -> bool:
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     if not target.is_rdna or bit_width(a.element) < 32 or rows < _FEWEST_ROWS:
         return False
-    as_is = _raggedness(rows, columns)
+    as_is = _partial_tile_cost(rows, columns)
     by_row = b.dims[-1:] == (b.rank - 1,)
-    apart = _APART if as_is and by_row and depth >= _DEEP else 0
-    return _raggedness(columns, rows) < as_is + apart
+    split_loads = _SPLIT_LOADS if as_is and by_row and depth >= _DEEP else 0
+    return _partial_tile_cost(columns, rows) < as_is + split_loads
 
 
-def is_ragged(rows: int, columns: int) -> bool:
+def has_partial_tiles(rows: int, columns: int) -> bool:
     """Returns whether matrices have partial tiles on RDNA in either order of the loops."""
-    both = _raggedness(rows, columns), _raggedness(columns, rows)
+    both = _partial_tile_cost(rows, columns), _partial_tile_cost(columns, rows)
     return rows >= _FEWEST_ROWS and min(both) > 0
 
 
-def _raggedness(outer: int, inner: int) -> float:
+def _partial_tile_cost(outer: int, inner: int) -> float:
     """The cost of partial tiles for the extents of the last two parallel loops; 0 without any."""
     small = outer % _SMALL_TILES[0] == 0 and inner % _SMALL_TILES[1] == 0
     whole = inner % _WORKGROUP == 0 or (inner < _WORKGROUP and inner % _LANE == 0)

@@ -20,9 +20,9 @@ from hipgraft.codegen.lowering.emit.padding import cropped, padded
 from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.forms import (
-    columns_first,
-    is_ragged,
-    missing_rows,
+    has_partial_tiles,
+    rows_to_pad,
+    swaps_mn,
     whole_in_depth,
 )
 from hipgraft.codegen.lowering.matmul.scalar_tiles import (
@@ -51,7 +51,7 @@ _SPARSE_ROWS = range(2, 9)
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies into an accumulator and rounds once."""
     if is_widened(op, lowering.target) and min(shape_of(op.c)[-2:]) >= _MANY_TILES:
-        return lower_widened_apart(op, lowering)
+        return lower_materialized_widening(op, lowering)
     return _multiplied(op, lowering, *operands_of(op, lowering))
 
 
@@ -62,9 +62,9 @@ def is_widened(op: MatmulOp, target: Target) -> bool:
 
 
 @variant(MatmulOp, "materialized-widening", is_widened)
-def lower_widened_apart(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
+def lower_materialized_widening(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Widens each element once, instead of in every tile that reads it."""
-    a, b = (lowering.emitter.apart(value) for value in operands_of(op, lowering))
+    a, b = (lowering.emitter.materialized(value) for value in operands_of(op, lowering))
     return _multiplied(op, lowering, a, b)
 
 
@@ -114,9 +114,9 @@ def multiply(
     # Dims of extent 1 get no loop, because IREE's matmul pipelines depend on the number of batch
     # loops.
     batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
-    missing = missing_rows(emitter.target, b, shape) if batch else 0
-    if missing:
-        return _with_more_rows(emitter, a, b, shape, missing, accumulator)
+    more_rows = rows_to_pad(emitter.target, b, shape) if batch else 0
+    if more_rows:
+        return _with_more_rows(emitter, a, b, shape, more_rows, accumulator)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
     if batch:
         a = whole_in_depth(emitter, a, b)
@@ -132,10 +132,10 @@ def multiply_whole(
     lowering: Lowering, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
 ) -> Tensor:
     """Emits `a · b` like `multiply`, with K padded if the target needs that."""
-    emitter, more = lowering.emitter, missing_depth(lowering.target, b)
-    if not more:
+    emitter, extra = lowering.emitter, padding_of_k(lowering.target, b)
+    if not extra:
         return multiply(emitter, a, b, shape, accumulator)
-    a, b = _deeper(emitter, a, [0, more]), _deeper(emitter, b, [more, 0])
+    a, b = _deeper(emitter, a, [0, extra]), _deeper(emitter, b, [extra, 0])
     wide = (*([1] * (a.rank - len(shape))), *shape)
     return emitter.reshape(multiply(emitter, a, b, wide, accumulator), shape)
 
@@ -146,8 +146,8 @@ def on_cuda_matrix_units(target: Target, value: Tensor) -> bool:
     return target.kind is TargetKind.CUDA and is_narrow
 
 
-def missing_depth(target: Target, b: Tensor) -> int:
-    """Returns the padding of K that CUDA's matrix instructions need.
+def padding_of_k(target: Target, b: Tensor) -> int:
+    """Returns the number of zeros by which K is padded for CUDA's matrix instructions.
 
     If K is no multiple of theirs, IREE 3.13.0 reads beyond the rows of `b` [batch..., K, N]: into
     the next matrix, and behind the last one. 0 times the unknown elements there may be NaN.
@@ -158,26 +158,26 @@ def missing_depth(target: Target, b: Tensor) -> int:
     return -b.shape[-2] % _CUDA_DEPTH
 
 
-def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
+def _deeper(emitter: Emitter, value: Tensor, extra: Sequence[int]) -> Tensor:
     """Appends zeros to the matrix dims; `padded` does not pad the two outermost dims."""
     while value.rank < 4:
         value = value.with_unit_dim(0)
-    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
+    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(extra))
 
 
 def _with_more_rows(
-    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], more: int, accumulator: str
+    emitter: Emitter, a: Tensor, b: Tensor, shape: Sequence[int], extra: int, accumulator: str
 ) -> Tensor:
-    """Multiplies with `more` rows of zeros appended to `a`, and crops the result."""
+    """Multiplies with `extra` rows of zeros appended to `a`, and crops the result."""
     while a.rank < 4:  # only dims after the first two can be padded
         a, b = a.with_unit_dim(0), b.with_unit_dim(0)
     lead = (1,) * (a.rank - len(shape))
     before, after = [0] * (a.rank - 2), [0] * (a.rank - 4)
-    tall = padded(emitter, a, before, [*after, more, 0])
-    wide = (*lead, *shape[:-2], shape[-2] + more, shape[-1])
+    tall = padded(emitter, a, before, [*after, extra, 0])
+    wide = (*lead, *shape[:-2], shape[-2] + extra, shape[-1])
     # Without a barrier IREE would fuse the crop back into the product.
     product = emitter.barrier(multiply(emitter, tall, b, wide, accumulator))
-    return emitter.reshape(cropped(emitter, product, before, [*after, -more, 0]), shape)
+    return emitter.reshape(cropped(emitter, product, before, [*after, -extra, 0]), shape)
 
 
 def _fold_rows(emitter: Emitter, a: Tensor, b: Tensor, accumulator: str) -> Tensor | None:
@@ -217,7 +217,7 @@ def _contract(emitter: Emitter, a: Tensor, b: Tensor, init: Tensor) -> Tensor:
     outer = [f"b{batch}" for batch in range(batches)]
     left, right, product = [*outer, "m", "k"], [*outer, "k", "n"], [*outer, "m", "n"]
     tiles = _scalar_tiles(emitter.target, a, b, init)
-    swaps = not tiles and columns_first(emitter.target, a, b)
+    swaps = not tiles and swaps_mn(emitter.target, a, b)
     names = [*outer, *("nm" if swaps else "mn"), "k"]
     pairs = ((left, a), (right, b), (product, init))
     results = [[loops[dim] for dim in value.dims] for loops, value in pairs]
@@ -239,7 +239,7 @@ def _in_line(shape: Sequence[int]) -> list[int]:
 def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Loop]:
     """Returns the loops of a product without matrix instructions; empty if IREE tiles it well."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
-    if not lacks_matrix_instructions(target, a.element) or not is_ragged(rows, columns):
+    if not lacks_matrix_instructions(target, a.element) or not has_partial_tiles(rows, columns):
         return []
     batch = [Loop(f"b{dim}", extent, rank=1) for dim, extent in enumerate(init.shape[:-2])]
     return product_loops(target, batch, (rows, columns, depth))

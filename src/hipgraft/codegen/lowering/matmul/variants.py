@@ -55,10 +55,10 @@ def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     tall, b = (_of_rank(value, max(b.rank, 4)) for value in (tall, b))
     outer = [0] * (b.rank - 4)
     # Without barriers IREE would cancel the padding against the crop.
-    tall = emitter.apart(padded(emitter, tall, [*outer, 0, 0], [*outer, _ROWS - rows, 0]))
+    tall = emitter.materialized(padded(emitter, tall, [*outer, 0, 0], [*outer, _ROWS - rows, 0]))
     shape = (*tall.shape[:-1], columns)
     accumulator = accumulator_type(op, a.element, b.element)
-    product = emitter.apart(multiply(emitter, tall, b, shape, accumulator))
+    product = emitter.materialized(multiply(emitter, tall, b, shape, accumulator))
     seen = cropped(emitter, product, [*outer, 0, 0], [*outer, rows - _ROWS, 0])
     seen = emitter.reshape(emitter.reshape(seen, (rows, columns)), shape_of(op.c))
     return [emitter.cast(seen, element_of(op.c))]

@@ -118,11 +118,11 @@ def _slots(
     return emitter.generic("slots", [], [init], body, shape=(count,))[0]
 
 
-def _looked_up(emitter: Emitter, table: Tensor, places: Tensor) -> Tensor:
+def _looked_up(emitter: Emitter, table: Tensor, indices: Tensor) -> Tensor:
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         return [scalars.element(table, at_least_0(scalars, arguments[0]))]
 
-    return emitter.pointwise("looked_up", [places], places.shape, table.element, body)
+    return emitter.pointwise("looked_up", [indices], indices.shape, table.element, body)
 
 
 def _weights(emitter: Emitter, weight: Tensor, groups: Tensor) -> Tensor:
@@ -151,16 +151,16 @@ def _placed(
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         row, group = arguments[:2]
         inside = scalars.compare("ge", group, scalars.constant(0, "i32"))
-        place = at_least_0(scalars, group)
-        within = scalars.op("arith.subi", row, scalars.element(starts, place))
+        safe = at_least_0(scalars, group)
+        within = scalars.op("arith.subi", row, scalars.element(starts, safe))
         size = scalars.constant(height, "i32")
         tile = scalars.op("arith.divsi", within, size)
-        tile = scalars.op("arith.addi", tile, scalars.element(first, place))
-        places = [
+        tile = scalars.op("arith.addi", tile, scalars.element(first, safe))
+        indices = [
             scalars.cast(number, "index")
             for number in (tile, scalars.op("arith.remsi", within, size))
         ]
-        value = chosen(scalars, inside, tiles, [*places, scalars.index(1)])
+        value = chosen(scalars, inside, tiles, [*indices, scalars.index(1)])
         return [scalars.cast(value, element_of(op.output))]
 
     init = emitter.empty(Tensor.logical("", shape[1:], element_of(op.output)))

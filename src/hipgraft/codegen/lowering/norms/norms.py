@@ -48,7 +48,7 @@ def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
     if _is_odd(lowering.target, x, op.dims):
-        inverse = emitter.apart(inverse)
+        inverse = emitter.materialized(inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
@@ -96,7 +96,7 @@ def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
     is_slow = lowering.target.kind is TargetKind.CUDA or math.prod(x.shape) >= _MANY_ACROSS
     if list(x.dims) == ordered or not is_slow:
         return x
-    return lowering.emitter.apart(lowering.emitter.in_order(x, ordered))
+    return lowering.emitter.materialized(lowering.emitter.in_order(x, ordered))
 
 
 def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:

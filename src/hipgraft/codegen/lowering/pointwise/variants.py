@@ -59,7 +59,7 @@ def _pieces(lowering: Lowering, value: Tensor, sizes: tuple[int, int]) -> tuple[
     flat = reshaped(lowering.emitter, value, (sum(sizes),))
     starts = (0, sizes[0])
     return tuple(
-        _slice(lowering.emitter, flat, *place) for place in zip(starts, sizes, strict=True)
+        _slice(lowering.emitter, flat, *bounds) for bounds in zip(starts, sizes, strict=True)
     )
 
 

@@ -105,7 +105,7 @@ def _by_rows(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
     accumulator, last = accumulator_of(op, x), x.rank - 1
     rows = total_of(emitter, op.mode, x, [last], accumulator)
     mode = _OF_PARTS.get(op.mode, op.mode)
-    total = total_of(emitter, mode, emitter.apart(rows), range(last), accumulator)
+    total = total_of(emitter, mode, emitter.materialized(rows), range(last), accumulator)
     return [finished(op, emitter, x, _reshaped(emitter, op, total))]
 
 
@@ -131,7 +131,7 @@ def lower_split(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     split = emitter.reshape(flat, (rows, parts, flat.shape[0] // (rows * parts)))
     each = total_of(emitter, op.mode, split, [2], accumulator)
     mode = _OF_PARTS.get(op.mode, op.mode)
-    total = total_of(emitter, mode, emitter.apart(each), [1], accumulator)
+    total = total_of(emitter, mode, emitter.materialized(each), [1], accumulator)
     return [finished(op, emitter, x, _reshaped(emitter, op, total))]
 
 

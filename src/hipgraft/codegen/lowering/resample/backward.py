@@ -41,14 +41,14 @@ def lower_resample_bwd(op: ResampleBwdOp, lowering: Lowering) -> Sequence[Tensor
         index = emitter.cast(emitter.logical(lowering.tensor(op.index)), "i32")
         operands, combine = [dy, index], _add_maximum(shape)
     # An index of -1 matches no position.
-    apart = [
+    dilated = [
         spread(emitter, operand, op.stride, low, high, value)
         for operand, value in zip(operands, (0, -1), strict=False)
     ]
     ones = (1,) * len(window.size)
     init = emitter.filled(Tensor.logical("", shape, compute), 0)
     steps = replace(window, stride=ones)
-    dx = reduce_windows(emitter, apart, steps, [init], compute, combine)[0]
+    dx = reduce_windows(emitter, dilated, steps, [init], compute, combine)[0]
     return [emitter.cast(dx, element_of(op.dx))]
 
 
@@ -67,8 +67,8 @@ def _add_maximum(shape: Sequence[int]) -> Combine:
 
     def combine(m: Arithmetic, totals: list[Scalar], values: list[Scalar]) -> list[Scalar]:
         scalars = m.scalars
-        places = [scalars.index(dim) for dim in range(2, len(shape))]
-        position = row_major_position(scalars, places, shape[2:])
+        indices = [scalars.index(dim) for dim in range(2, len(shape))]
+        position = row_major_position(scalars, indices, shape[2:])
         is_here = scalars.compare("eq", values[1], position)
         gradient = scalars.cast(values[0], m.type)
         return [m.add(totals[0], scalars.select(is_here, gradient, m.constant(0)))]

@@ -84,7 +84,7 @@ def _largest(
             for dim, extent in enumerate(x.shape[2:])
         ]
         image = (scalars.index(0), scalars.index(1))
-        elements = (scalars.element(x, *image, *places) for places in product(*along))
+        elements = (scalars.element(x, *image, *indices) for indices in product(*along))
         return [
             reduce(
                 lambda a, b: m.pick("gt", a, b), (scalars.cast(each, compute) for each in elements)
@@ -97,12 +97,12 @@ def _largest(
 
 def _clamped(scalars: ScalarEmitter, window: Window, dim: int, step: int, extent: int) -> Scalar:
     """Emits the index of one of the window's elements, clamped to the operand."""
-    place = scalars.op("arith.addi", _place(scalars, window, dim), scalars.constant(step, "index"))
+    index = scalars.op("arith.addi", _index(scalars, window, dim), scalars.constant(step, "index"))
     if step < window.before[dim]:
-        place = scalars.op("arith.maxsi", place, scalars.constant(0, "index"))
+        index = scalars.op("arith.maxsi", index, scalars.constant(0, "index"))
     if window.size[dim] - step <= window.after[dim]:
-        place = scalars.op("arith.minsi", place, scalars.constant(extent - 1, "index"))
-    return place
+        index = scalars.op("arith.minsi", index, scalars.constant(extent - 1, "index"))
+    return index
 
 
 def window_of(op: ResampleFwdOp | ResampleBwdOp) -> Window:
@@ -155,7 +155,7 @@ def _count(scalars: ScalarEmitter, window: Window, x: Sequence[int]) -> Scalar:
     count = scalars.constant(1, "index")
     zero = scalars.constant(0, "index")
     for dim, extent in enumerate(x[2:]):
-        first = _place(scalars, window, dim)
+        first = _index(scalars, window, dim)
         last = scalars.op("arith.addi", first, scalars.constant(window.size[dim], "index"))
         end = scalars.op("arith.minsi", last, scalars.constant(extent, "index"))
         start = scalars.op("arith.maxsi", first, zero)
@@ -164,21 +164,21 @@ def _count(scalars: ScalarEmitter, window: Window, x: Sequence[int]) -> Scalar:
 
 
 def row_major_position(
-    scalars: ScalarEmitter, places: Sequence[Scalar], extents: Sequence[int]
+    scalars: ScalarEmitter, indices: Sequence[Scalar], extents: Sequence[int]
 ) -> Scalar:
     """Emits the row-major position of an element, as `i32`, from its index in each dim."""
     position = scalars.constant(0, "index")
-    for place, extent in zip(places, extents, strict=True):
+    for index, extent in zip(indices, extents, strict=True):
         position = scalars.op("arith.muli", position, scalars.constant(extent, "index"))
-        position = scalars.op("arith.addi", position, place)
+        position = scalars.op("arith.addi", position, index)
     return scalars.cast(position, "i32")
 
 
-def _place(scalars: ScalarEmitter, window: Window, dim: int) -> Scalar:
+def _index(scalars: ScalarEmitter, window: Window, dim: int) -> Scalar:
     """Emits the index in the unpadded dim at which the current window starts."""
     step = scalars.constant(window.stride[dim], "index")
-    place = scalars.op("arith.muli", scalars.index(dim + 2), step)
-    return scalars.op("arith.subi", place, scalars.constant(window.before[dim], "index"))
+    index = scalars.op("arith.muli", scalars.index(dim + 2), step)
+    return scalars.op("arith.subi", index, scalars.constant(window.before[dim], "index"))
 
 
 def add_up(m: Arithmetic, totals: list[Scalar], values: list[Scalar]) -> list[Scalar]:
@@ -205,8 +205,8 @@ def _larger_and_its_position(window: Window, shape: Sequence[int]) -> Combine:
         instead = scalars.op("arith.andi", scalars.compare("eq", found, padding), inside)
         instead = scalars.op("arith.andi", instead, scalars.compare("eq", value, largest))
         taken = scalars.op("arith.ori", greater, instead)
-        place = scalars.select(inside, position, padding)
-        return [scalars.select(taken, value, largest), scalars.select(taken, place, found)]
+        index = scalars.select(inside, position, padding)
+        return [scalars.select(taken, value, largest), scalars.select(taken, index, found)]
 
     return combine
 
@@ -216,13 +216,13 @@ def _position(
 ) -> tuple[Scalar, Scalar]:
     """Emits the row-major position of the current element, and whether it is not padding."""
     spatial = len(window.size)
-    places: list[Scalar] = []
+    indices: list[Scalar] = []
     inside = scalars.constant(1, "i1")
     for dim, extent in enumerate(shape[2:]):
         step = scalars.index(2 + spatial + dim)
-        places.append(scalars.op("arith.addi", _place(scalars, window, dim), step))
+        indices.append(scalars.op("arith.addi", _index(scalars, window, dim), step))
         size = scalars.constant(extent, "index")
         # The unsigned comparison also rejects negative indices.
-        fits = scalars.op("arith.cmpi ult,", places[-1], size, result="i1")
+        fits = scalars.op("arith.cmpi ult,", indices[-1], size, result="i1")
         inside = scalars.op("arith.andi", inside, fits)
-    return row_major_position(scalars, places, shape[2:]), inside
+    return row_major_position(scalars, indices, shape[2:]), inside

@@ -30,7 +30,7 @@ from hipgraft.frontends.onnx.legalization.tables import TABLES
 from hipgraft.frontends.onnx.legalization.writer import (
     Array,
     Declined,
-    Facts,
+    GraphInfo,
     Refused,
     RefusedNode,
     Rewrite,
@@ -75,17 +75,17 @@ def legalize(
     Raises:
         RefusedNode: nothing lowers a node rightly.
     """
-    facts = Facts.of(model, constants)
-    if _rewrite_nodes(model, facts):
+    graph = GraphInfo.of(model, constants)
+    if _rewrite_nodes(model, graph):
         return True
-    return store_narrow_types(model, facts, weights)
+    return store_narrow_types(model, graph, weights)
 
 
-def _rewrite_nodes(model: onnx.ModelProto, facts: Facts) -> bool:
+def _rewrite_nodes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     nodes: list[NodeProto] = []
     changed = False
     for node in model.graph.node:
-        writer = _rewritten(node, facts)
+        writer = _rewritten(node, graph)
         if writer is None:
             nodes.append(node)
             continue
@@ -98,8 +98,8 @@ def _rewrite_nodes(model: onnx.ModelProto, facts: Facts) -> bool:
     return changed
 
 
-def _rewritten(node: NodeProto, facts: Facts) -> Writer | None:
-    writer = Writer(node, facts)
+def _rewritten(node: NodeProto, graph: GraphInfo) -> Writer | None:
+    writer = Writer(node, graph)
     if write_empty(writer):
         return writer
     rewrite = REWRITES.get(node.op_type) if node.domain in _DOMAINS else None

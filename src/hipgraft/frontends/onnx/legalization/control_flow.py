@@ -15,7 +15,7 @@ def _scan(writer: Writer) -> None:
     body: GraphProto = writer.attribute("body")
     count = int(writer.attribute("num_scan_inputs"))
     states, sequences = list(writer.node.input[:-count]), writer.node.input[-count:]
-    if len(states) + count != len(body.input) or writer.facts.opset < 9:
+    if len(states) + count != len(body.input) or writer.graph.opset < 9:
         raise Refused("of this opset is not supported")
     axes = _axes(writer, "scan_input_axes", [len(writer.shape(name)) for name in sequences])
     lengths = {writer.shape(name)[axis] for name, axis in zip(sequences, axes, strict=True)}
@@ -56,8 +56,8 @@ def _scan_outputs(writer: Writer, outputs: list[list[str]], first: int) -> None:
 
 
 def _stacked(writer: Writer, values: list[str], axis: int) -> str:
-    place = writer.const([axis], "int64")
-    rows = [writer.op("Unsqueeze", value, place) for value in values]
+    axes = writer.const([axis], "int64")
+    rows = [writer.op("Unsqueeze", value, axes) for value in values]
     if not rows:
         raise Refused("of no steps is not supported")
     return rows[0] if len(rows) == 1 else writer.op("Concat", *rows, axis=axis)
@@ -72,7 +72,7 @@ def _loop(writer: Writer) -> None:
     """`(trip count, condition, values...)` of a known number of steps."""
     body: GraphProto = writer.attribute("body")
     values = list(writer.node.input[2:])
-    if any(name not in writer.facts.elements or not writer.facts.elements[name] for name in values):
+    if any(name not in writer.graph.elements or not writer.graph.elements[name] for name in values):
         raise Declined("not all values are tensors")
     steps = _trip_count(writer, len(values))
     _check_length(writer, body, steps)
@@ -102,7 +102,7 @@ def _loop(writer: Writer) -> None:
 def _declared(writer: Writer, first: int) -> int | None:
     """The number of steps that the shape of a scan output tells."""
     for name in writer.node.output[first:]:
-        shape = writer.facts.shapes.get(name)
+        shape = writer.graph.shapes.get(name)
         if shape:
             return shape[0]
     return None
@@ -112,7 +112,7 @@ def _trip_count(writer: Writer, first: int) -> int:
     declared = _declared(writer, first)
     if declared is not None:
         return declared
-    if writer.has_input(0) and writer.node.input[0] in writer.facts.constants:
+    if writer.has_input(0) and writer.node.input[0] in writer.graph.constants:
         return max(writer.ints(0)[0], 0)
     raise Refused("of an unknown number of steps is not supported")
 
@@ -120,7 +120,7 @@ def _trip_count(writer: Writer, first: int) -> int:
 def _is_endless(writer: Writer, body: GraphProto) -> bool:
     """Whether only the trip count ends the loop."""
     if writer.has_input(1):
-        condition = writer.facts.constants.get(writer.node.input[1])
+        condition = writer.graph.constants.get(writer.node.input[1])
         if condition is None or not condition.all():
             return False
     made = {name: node for node in body.node for name in node.output}

@@ -14,14 +14,14 @@ def write_empty(writer: Writer) -> bool:
     Returns:
         Whether it did; the node stays where it did not.
     """
-    if writer.node.op_type == "Identity" and writer.node.input[0] in writer.facts.constants:
+    if writer.node.op_type == "Identity" and writer.node.input[0] in writer.graph.constants:
         return False
     outputs = [name for name in writer.node.output if name]
-    shapes = [writer.facts.shapes.get(name) for name in outputs]
+    shapes = [writer.graph.shapes.get(name) for name in outputs]
     known = [shape for shape in shapes if shape is not None]
     if not outputs or len(known) < len(outputs):
         return False
-    if writer.node.op_type == "MatMul" and 0 in writer.facts.shapes.get(writer.node.input[0], []):
+    if writer.node.op_type == "MatMul" and 0 in writer.graph.shapes.get(writer.node.input[0], []):
         _write_zeros(writer, known)
         return True
     if all(0 in shape for shape in known):
@@ -42,7 +42,7 @@ def _concatenate(writer: Writer) -> bool:
     """Leaves out operands without elements."""
     if writer.node.op_type != "Concat":
         return False
-    kept = [name for name in writer.node.input if 0 not in writer.facts.shapes.get(name, [])]
+    kept = [name for name in writer.node.input if 0 not in writer.graph.shapes.get(name, [])]
     if len(kept) == len(writer.node.input):
         return False
     writer.again(kept)

@@ -7,7 +7,7 @@ from typing import Any
 from onnx import FunctionProto, NodeProto, TypeProto, defs
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
-from hipgraft.frontends.onnx.legalization.writer import Declined, Facts, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Declined, GraphInfo, Rewrite, Writer
 
 EXPANDED = (
     "Attention",
@@ -32,7 +32,7 @@ def expand(writer: Writer) -> None:
     Raises:
         Declined: it has none for the opset and types at hand.
     """
-    function = _function(writer.node, writer.facts)
+    function = _function(writer.node, writer.graph)
     given = [*writer.node.input, *[""] * len(function.input)]
     copier = BodyCopier(writer, [*function.attribute_proto, *writer.node.attribute])
     names = copier.copy(function.node, dict(zip(function.input, given, strict=False)))
@@ -41,15 +41,15 @@ def expand(writer: Writer) -> None:
             writer.result(names[name], index)
 
 
-def _function(node: NodeProto, facts: Facts) -> FunctionProto:
+def _function(node: NodeProto, graph: GraphInfo) -> FunctionProto:
     # ONNX's stubs lack the methods that tell functions.
-    schema: Any = defs.get_schema(node.op_type, facts.opset, node.domain)
+    schema: Any = defs.get_schema(node.op_type, graph.opset, node.domain)
     text = b""
     if schema.has_function:
-        text = _plain_function(schema, facts.opset)
+        text = _plain_function(schema, graph.opset)
     elif schema.has_context_dependent_function:
-        types = [_type_of(name, facts).SerializeToString() for name in node.input]
-        version = _best_version(schema.context_dependent_function_opset_versions, facts.opset)
+        types = [_type_of(name, graph).SerializeToString() for name in node.input]
+        version = _best_version(schema.context_dependent_function_opset_versions, graph.opset)
         text = schema.get_context_dependent_function_with_opset_version(
             version, node.SerializeToString(), types
         )
@@ -70,12 +70,12 @@ def _best_version(versions: list[int], opset: int) -> int:
     return max(fitting)
 
 
-def _type_of(name: str, facts: Facts) -> TypeProto:
+def _type_of(name: str, graph: GraphInfo) -> TypeProto:
     """The type of an operand, an empty one where it is omitted."""
     kind = TypeProto()
     if name:
-        kind.tensor_type.elem_type = facts.elements.get(name, 0)
-        for extent in facts.shapes.get(name, []):
+        kind.tensor_type.elem_type = graph.elements.get(name, 0)
+        for extent in graph.shapes.get(name, []):
             kind.tensor_type.shape.dim.add().dim_value = extent
     return kind
 

@@ -62,15 +62,15 @@ class _Samples:
         writer, extent = self.writer, self.extents[dim]
         batch, rank = self.shape[0], len(self.extents)
         part = writer.take(writer.node.input[1], len(self.points) + 1, [rank - 1 - dim])
-        place = writer.reshape(part, [batch, math.prod(self.points)])
-        place = writer.cast(place, self.element)
-        place = self._unnormalised(place, extent)
+        position = writer.reshape(part, [batch, math.prod(self.points)])
+        position = writer.cast(position, self.element)
+        position = self._unnormalised(position, extent)
         if self.padding != "zeros" and self.mode != "cubic":
-            place = self._kept(place, extent)
+            position = self._kept(position, extent)
         if self.mode == "nearest":
-            return [self._tap(writer.op("Round", place), "", extent)]
-        low = writer.op("Floor", place)
-        rest = writer.op("Sub", place, low)
+            return [self._tap(writer.op("Round", position), "", extent)]
+        low = writer.op("Floor", position)
+        rest = writer.op("Sub", position, low)
         offsets = range(2) if self.mode == "linear" else range(-1, 3)
         return [
             self._tap(self._moved(low, offset), self._weight(rest, offset), extent)
@@ -83,30 +83,30 @@ class _Samples:
     def _moved(self, x: str, offset: float) -> str:
         return self.writer.op("Add", x, self._number(offset)) if offset else x
 
-    def _unnormalised(self, place: str, extent: int) -> str:
+    def _unnormalised(self, position: str, extent: int) -> str:
         """Coordinates of elements, of those from -1 to 1."""
         writer = self.writer
-        shifted = writer.op("Add", place, self._number(1))
+        shifted = writer.op("Add", position, self._number(1))
         if self.aligned:
             return writer.op("Mul", shifted, self._number((extent - 1) / 2))
         scaled = writer.op("Mul", shifted, self._number(extent))
         return writer.op("Div", writer.op("Sub", scaled, self._number(1)), self._number(2))
 
-    def _kept(self, place: str, extent: int) -> str:
+    def _kept(self, position: str, extent: int) -> str:
         """Coordinates inside of the tensor."""
         writer = self.writer
         if self.padding == "reflection":
-            place = self._reflected(place, extent)
-        low = writer.op("Max", place, self._number(0))
+            position = self._reflected(position, extent)
+        low = writer.op("Max", position, self._number(0))
         return writer.op("Min", low, self._number(extent - 1))
 
-    def _reflected(self, place: str, extent: int) -> str:
+    def _reflected(self, position: str, extent: int) -> str:
         """Coordinates that turn around at the first and the last element, or at their ends."""
         writer = self.writer
         low, span = (0.0, extent - 1.0) if self.aligned else (-0.5, float(extent))
         if span == 0:
-            return writer.op("Mul", place, self._number(0))
-        away = writer.op("Abs", self._moved(place, -low))
+            return writer.op("Mul", position, self._number(0))
+        away = writer.op("Abs", self._moved(position, -low))
         turns = writer.op("Floor", writer.op("Div", away, self._number(span)))
         rest = writer.op("Sub", away, writer.op("Mul", turns, self._number(span)))
         halves = writer.op("Floor", writer.op("Div", turns, self._number(2)))
@@ -117,14 +117,14 @@ class _Samples:
         back = writer.op("Sub", self._number(span), rest)
         return self._moved(writer.op("Where", is_odd, back, rest), low)
 
-    def _tap(self, place: str, weight: str, extent: int) -> _Tap:
+    def _tap(self, position: str, weight: str, extent: int) -> _Tap:
         writer = self.writer
         if self.padding != "zeros" and self.mode == "cubic":
-            place = self._kept(place, extent)
-        above = writer.op("GreaterOrEqual", place, self._number(0))
-        below = writer.op("LessOrEqual", place, self._number(extent - 1))
+            position = self._kept(position, extent)
+        above = writer.op("GreaterOrEqual", position, self._number(0))
+        below = writer.op("LessOrEqual", position, self._number(extent - 1))
         inside = writer.op("And", above, below) if self.padding == "zeros" else ""
-        least = writer.op("Max", place, self._number(0))
+        least = writer.op("Max", position, self._number(0))
         bounded = writer.op("Min", least, self._number(extent - 1))
         return _Tap(writer.cast(bounded, _INT64), weight, inside)
 

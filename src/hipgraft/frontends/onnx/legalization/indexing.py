@@ -21,7 +21,7 @@ _INT64 = TensorProto.INT64
 def _is_known(writer: Writer, *indices: int) -> bool:
     """Whether inputs are constant, where they are given."""
     names = [writer.node.input[index] for index in indices if writer.has_input(index)]
-    return all(name in writer.facts.constants for name in names)
+    return all(name in writer.graph.constants for name in names)
 
 
 def _slice(writer: Writer) -> None:
@@ -47,8 +47,8 @@ def _slice(writer: Writer) -> None:
         more = writer.op("Sub", steps, writer.like_int(1))
         step = _sum(writer, writer.op("Where", is_this, more, writer.like_int(0)))
         step = writer.op("Add", step, writer.like_int(1))
-        places = writer.op("Mul", writer.const(np.arange(extent)), step)
-        x = writer.op("Gather", x, writer.op("Add", places, start), axis=axis)
+        positions = writer.op("Mul", writer.const(np.arange(extent)), step)
+        x = writer.op("Gather", x, writer.op("Add", positions, start), axis=axis)
     writer.result(x)
 
 
@@ -76,10 +76,10 @@ def _reverse_sequence(writer: Writer) -> None:
     length = writer.reshape(writer.cast(lengths, _INT64), aligned)
     line = [1] * len(shape)
     line[time] = shape[time]
-    places = writer.const(np.arange(shape[time]).reshape(line))
-    is_inside = writer.op("Less", places, length)
-    mirrored = writer.op("Sub", writer.op("Sub", length, writer.like_int(1)), places)
-    indices = writer.op("Where", is_inside, mirrored, places)
+    positions = writer.const(np.arange(shape[time]).reshape(line))
+    is_inside = writer.op("Less", positions, length)
+    mirrored = writer.op("Sub", writer.op("Sub", length, writer.like_int(1)), positions)
+    indices = writer.op("Where", is_inside, mirrored, positions)
     whole = writer.op("Expand", indices, writer.const(np.array(shape, np.int64)))
     writer.result(writer.op("GatherElements", x, whole, axis=time))
 
@@ -89,7 +89,7 @@ def _one_hot(writer: Writer) -> None:
     indices, depth, values = writer.node.input
     shape = writer.shape(indices)
     axis = int(writer.attribute("axis", -1)) % (len(shape) + 1)
-    if depth in writer.facts.constants:
+    if depth in writer.graph.constants:
         extent = int(writer.constant(depth).reshape(-1)[0])
     else:
         extent = writer.needed_shape(writer.node.output[0], "of a depth that is an input")[axis]
@@ -99,7 +99,7 @@ def _one_hot(writer: Writer) -> None:
     line = [1] * (len(shape) + 1)
     line[axis] = extent
     is_hot = writer.op("Equal", column, writer.const(np.arange(extent).reshape(line)))
-    off, on = (writer.reshape(writer.take(values, 0, [place]), []) for place in (0, 1))
+    off, on = (writer.reshape(writer.take(values, 0, [index]), []) for index in (0, 1))
     writer.result(writer.op("Where", is_hot, on, off))
 
 
@@ -115,18 +115,19 @@ def _compress(writer: Writer) -> None:
     (count,) = writer.needed_shape(condition, "of an unknown number of elements")
     numbers = writer.cast(condition, _INT64)
     before = writer.op("CumSum", numbers, writer.like_int(0))
-    # The n-th element lies behind all places up to which at most n are taken.
+    # The index of the n-th taken element is the number of positions up to which at most n elements
+    # are taken.
     rows = writer.reshape(before, [1, count])
     wanted = writer.const(np.arange(result[axis]).reshape(-1, 1))
     passed = writer.cast(writer.op("LessOrEqual", rows, wanted), _INT64)
-    places = writer.reduce("ReduceSum", passed, [1], keepdims=False)
-    writer.result(writer.op("Gather", x, places, axis=axis))
+    positions = writer.reduce("ReduceSum", passed, [1], keepdims=False)
+    writer.result(writer.op("Gather", x, positions, axis=axis))
 
 
 def _top_k(writer: Writer) -> None:
     """Makes the number constant, and sorts, which is right where no order is asked for."""
     x, k = writer.node.input
-    if k in writer.facts.constants and writer.attribute("sorted", 1):
+    if k in writer.graph.constants and writer.attribute("sorted", 1):
         raise Declined("it is lowered rightly")
     axis = axis_of(writer, -1, len(writer.shape(x)))
     size = writer.const(np.array([_count_of(writer, axis)], np.int64))
@@ -137,7 +138,7 @@ def _top_k(writer: Writer) -> None:
 
 
 def _count_of(writer: Writer, axis: int) -> int:
-    if writer.node.input[1] in writer.facts.constants:
+    if writer.node.input[1] in writer.graph.constants:
         return writer.ints(1)[0]
     output = writer.node.output[0] or writer.node.output[1]
     return writer.needed_shape(output, "of a number that is an input")[axis]

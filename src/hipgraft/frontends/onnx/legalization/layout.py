@@ -14,7 +14,7 @@ def _pad(writer: Writer) -> None:
     Amounts of constant padding that are known crop and pad; any other padding gathers by indices.
     """
     x, mode = writer.node.input[0], writer.attribute("mode", "constant")
-    known = writer.node.input[1] in writer.facts.constants
+    known = writer.node.input[1] in writer.graph.constants
     if known and min(writer.ints(1), default=0) >= 0 and mode in ("constant", "edge"):
         raise Declined("nothing is cropped")
     shape = writer.needed_shape(x, "by amounts of both signs")
@@ -60,8 +60,8 @@ def _amounts(writer: Writer, rank: int) -> tuple[list[int], list[int]]:
     amounts = writer.ints(1)
     axes = [axis % rank for axis in writer.ints(3)] if writer.has_input(3) else list(range(rank))
     before, after = [0] * rank, [0] * rank
-    for place, axis in enumerate(axes):
-        before[axis], after[axis] = amounts[place], amounts[place + len(axes)]
+    for index, axis in enumerate(axes):
+        before[axis], after[axis] = amounts[index], amounts[index + len(axes)]
     return before, after
 
 
@@ -76,21 +76,21 @@ def _crop_and_pad(writer: Writer, before: list[int], after: list[int]) -> None:
     writer.result(writer.pad(x, before, after, value))
 
 
-def _source(writer: Writer, places: str, extent: int, mode: str) -> str:
-    """The elements that padding repeats, by places that begin in front of the tensor."""
+def _source(writer: Writer, positions: str, extent: int, mode: str) -> str:
+    """Returns the indices of the elements that padding repeats, for positions outside too."""
     last, zero = writer.like_int(extent - 1), writer.like_int(0)
     if mode == "wrap":
-        return writer.op("Mod", places, writer.like_int(extent))
+        return writer.op("Mod", positions, writer.like_int(extent))
     if mode == "reflect" and extent > 1:
         turn = writer.like_int(2 * (extent - 1))
-        there = writer.op("Mod", places, turn)
+        there = writer.op("Mod", positions, turn)
         return writer.op("Min", there, writer.op("Sub", turn, there))
-    return writer.op("Min", writer.op("Max", places, zero), last)
+    return writer.op("Min", writer.op("Max", positions, zero), last)
 
 
-def _is_inside(writer: Writer, places: str, extent: int) -> str:
-    low = writer.op("GreaterOrEqual", places, writer.like_int(0))
-    return writer.op("And", low, writer.op("Less", places, writer.like_int(extent)))
+def _is_inside(writer: Writer, positions: str, extent: int) -> str:
+    low = writer.op("GreaterOrEqual", positions, writer.like_int(0))
+    return writer.op("And", low, writer.op("Less", positions, writer.like_int(extent)))
 
 
 def _center_crop_pad(writer: Writer) -> None:
@@ -122,7 +122,7 @@ def _tile(writer: Writer) -> None:
 
 
 def _tiled_shape(writer: Writer, shape: list[int]) -> list[int]:
-    if writer.node.input[1] in writer.facts.constants:
+    if writer.node.input[1] in writer.graph.constants:
         return [n * r for n, r in zip(shape, writer.ints(1), strict=True)]
     return writer.needed_shape(writer.node.output[0], "by repeats that are inputs")
 

@@ -68,7 +68,7 @@ def _signed(name: str, bits: int) -> Narrow:
 def low_bits(writer: Writer, x: str, bits: int, element: int) -> str:
     """Writes the number that the low bits of integers are without a sign."""
     # ONNX's bitwise operators came late.
-    if writer.facts.opset < 18:
+    if writer.graph.opset < 18:
         return writer.op("Mod", x, writer.like(1 << bits, element))
     return writer.op("BitwiseAnd", x, writer.like((1 << bits) - 1, element))
 

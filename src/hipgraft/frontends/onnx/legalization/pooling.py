@@ -55,8 +55,8 @@ class Windows:
         """Returns how many elements from `low` to `high` each window along `dim` reads."""
         starts = np.arange(self.counts[dim]) * self.strides[dim] - self.before[dim]
         offsets = np.arange(self.kernel[dim]) * self.dilations[dim]
-        places = starts[:, None] + offsets
-        return ((places >= low) & (places < high)).sum(1)
+        positions = starts[:, None] + offsets
+        return ((positions >= low) & (positions < high)).sum(1)
 
 
 def windows_of(writer: Writer) -> Windows:
@@ -95,7 +95,7 @@ def windows_of(writer: Writer) -> Windows:
 
 def _check_counts(writer: Writer, counts: list[int]) -> None:
     """ONNX's shape inference counts windows that begin in the padding, which do not exist."""
-    inferred = writer.facts.shapes.get(writer.node.output[0])
+    inferred = writer.graph.shapes.get(writer.node.output[0])
     if inferred is not None and inferred[2:] != counts:
         raise Refused(f"with rounded-up extents has the shape {inferred}, but windows {counts}")
 

@@ -18,7 +18,7 @@ _EXACT_F32 = 1 << 24
 def _is_native(writer: Writer, quantized: int) -> bool:
     """Whether torch-mlir's own form is right: signed bytes, one constant scale for all, of f32."""
     scale = writer.node.input[1]
-    is_constant = all(name in writer.facts.constants for name in writer.node.input[1:] if name)
+    is_constant = all(name in writer.graph.constants for name in writer.node.input[1:] if name)
     if quantized not in (_INT8, _INT32) or not is_constant or writer.element(scale) != _FLOAT:
         return False
     return writer.attribute("block_size", 0) == 0 and writer.constant(scale).size == 1
@@ -144,7 +144,7 @@ def _matmul_integer(writer: Writer) -> None:
     a, b = writer.node.input[:2]
     kinds = {writer.element(a), writer.element(b)}
     zeros = [name for name in writer.node.input[2:] if name]
-    if kinds == {_INT8} and all(name in writer.facts.constants for name in zeros):
+    if kinds == {_INT8} and all(name in writer.graph.constants for name in zeros):
         raise Declined("it is lowered rightly")
     left = _shifted(writer, a, 2, rows=True)
     right = _shifted(writer, b, 3, rows=False)

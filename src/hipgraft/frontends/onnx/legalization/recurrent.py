@@ -91,7 +91,7 @@ class _Network:
         if not writer.has_input(4):
             return []
         name = writer.node.input[4]
-        known = writer.facts.constants.get(name)
+        known = writer.graph.constants.get(name)
         if known is not None and (known >= self.steps).all():
             return []
         lengths = writer.reshape(writer.cast(name, TensorProto.INT64), [self.batch, 1])
@@ -251,8 +251,8 @@ class _Network:
 
     def _joined(self, values: Sequence[str], axis: int) -> str:
         """Stacks tensors along a new dimension."""
-        place = self.writer.const([axis], "int64")
-        rows = [self.writer.op("Unsqueeze", value, place) for value in values]
+        axes = self.writer.const([axis], "int64")
+        rows = [self.writer.op("Unsqueeze", value, axes) for value in values]
         return rows[0] if len(rows) == 1 else self.writer.op("Concat", *rows, axis=axis)
 
 

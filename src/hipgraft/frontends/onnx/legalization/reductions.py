@@ -33,7 +33,7 @@ def _reduction(writer: Writer) -> None:
     if math.prod(shape) == 0:
         _reduce_nothing(writer)
         return
-    if not writer.has_input(1) or writer.node.input[1] in writer.facts.constants:
+    if not writer.has_input(1) or writer.node.input[1] in writer.graph.constants:
         raise Declined("its axes are known")
     choices = _choices(writer, shape)
     keeps = bool(writer.attribute("keepdims", 1))
@@ -50,7 +50,7 @@ def _reduction(writer: Writer) -> None:
 def _choices(writer: Writer, shape: Sequence[int]) -> list[tuple[int, ...]]:
     """The axes that the shapes of the operands and of the result allow."""
     keeps = bool(writer.attribute("keepdims", 1))
-    wanted = writer.facts.shapes.get(writer.node.output[0])
+    wanted = writer.graph.shapes.get(writer.node.output[0])
     counts = _counts(writer, len(shape))
     found: list[tuple[int, ...]] = []
     for count in counts:
@@ -68,7 +68,7 @@ def _result_shape(shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> 
 
 def _counts(writer: Writer, rank: int) -> Sequence[int]:
     """How many axes there are; none means all of them, unless the node says otherwise."""
-    shape = writer.facts.shapes.get(writer.node.input[1])
+    shape = writer.graph.shapes.get(writer.node.input[1])
     if shape is None:
         return range(0 if writer.attribute("noop_with_empty_axes", 0) else 1, rank + 1)
     if shape[0] == 0:
@@ -88,7 +88,7 @@ def _select(
     writer: Writer, values: Sequence[str], choices: Sequence[tuple[int, ...]], rank: int
 ) -> None:
     """Takes the value whose axes are those given, which a number with a bit for each tells."""
-    if not writer.facts.shapes.get(writer.node.input[1]):
+    if not writer.graph.shapes.get(writer.node.input[1]):
         raise Refused("over a number of axes that is not known is not supported")
     given = non_negative(writer, writer.node.input[1], rank)
     powers = writer.const(np.array([1 << axis for axis in range(rank)], np.int64))
@@ -130,7 +130,7 @@ def _cumulative(step: Callable[[Writer, str, int], str]) -> Rewrite:
     def rewrite(writer: Writer) -> None:
         x, axis = writer.node.input
         shape = writer.shape(x)
-        if axis in writer.facts.constants:
+        if axis in writer.graph.constants:
             if writer.node.op_type == "CumSum":
                 raise Declined("it is lowered rightly")
             axes = [int(writer.constant(axis).reshape(-1)[0]) % len(shape)]

@@ -27,8 +27,8 @@ def _resize(writer: Writer) -> None:
     before = writer.shape(x)
     after = writer.needed_shape(writer.node.output[0], "with operands that are inputs")
     axes = [int(axis) % len(before) for axis in writer.attribute("axes", range(len(before)))]
-    for place, axis in enumerate(axes):
-        line = _Line(writer, place, axis, before, after, len(axes))
+    for index, axis in enumerate(axes):
+        line = _Line(writer, index, axis, before, after, len(axes))
         x = line.resized(x)
     writer.result(x)
 
@@ -37,7 +37,7 @@ def _is_native(writer: Writer) -> bool:
     """Whether torch-mlir reads all that it needs, and has the form."""
     names = [writer.node.input[i] for i in (1, 2, 3) if writer.has_input(i)]
     known = all(
-        name in writer.facts.constants or writer.facts.shapes.get(name) == [0] for name in names
+        name in writer.graph.constants or writer.graph.shapes.get(name) == [0] for name in names
     )
     mode = writer.attribute("coordinate_transformation_mode", "half_pixel")
     special = ("antialias", "exclude_outside", "axes")
@@ -54,7 +54,7 @@ def _is_native(writer: Writer) -> bool:
 def _has_whole_extents(writer: Writer) -> bool:
     """Whether scales that are constant make whole numbers of the extents."""
     name = writer.node.input[2] if writer.has_input(2) else ""
-    scales = writer.facts.constants.get(name)
+    scales = writer.graph.constants.get(name)
     if scales is None or not scales.size:
         return True
     extents = np.array(writer.shape(writer.node.input[0])) * scales
@@ -65,10 +65,10 @@ class _Line:
     """One dimension of a resize."""
 
     def __init__(
-        self, writer: Writer, place: int, axis: int, before: list[int], after: list[int], count: int
+        self, writer: Writer, index: int, axis: int, before: list[int], after: list[int], count: int
     ):
         self._writer = writer
-        self._place, self._axis, self._count = place, axis, count
+        self._position, self._axis, self._count = index, axis, count
         self._before, self._after = before[axis], after[axis]
         self._rank = len(before)
         self._mode = writer.attribute("mode", "nearest")
@@ -96,29 +96,31 @@ class _Line:
     def _scale(self) -> str:
         writer = self._writer
         if self._is_scaled():
-            return writer.op("Gather", writer.node.input[2], writer.like_int(self._place))
+            return writer.op("Gather", writer.node.input[2], writer.like_int(self._position))
         return self._number(self._after / self._before)
 
     def _points(self) -> str:
         """Where the results are in the tensor."""
         writer, old, new = self._writer, self._before, self._after
-        places = writer.const(np.arange(new, dtype=np.float32))
+        positions = writer.const(np.arange(new, dtype=np.float32))
         mode = self._coordinates
         if mode == "align_corners" and self._is_scaled() and new > 1:
             # ONNX's reference goes by the extent before it is cut to a whole number.
             whole = writer.op("Mul", self._scale(), self._number(old))
             last = writer.op("Sub", whole, self._number(1))
-            return writer.op("Div", writer.op("Mul", places, self._number(old - 1)), last)
+            return writer.op("Div", writer.op("Mul", positions, self._number(old - 1)), last)
         if mode == "align_corners":
-            return writer.op("Mul", places, self._number((old - 1) / (new - 1) if new > 1 else 0))
+            return writer.op(
+                "Mul", positions, self._number((old - 1) / (new - 1) if new > 1 else 0)
+            )
         if mode == "asymmetric":
-            return writer.op("Div", places, self._scale())
+            return writer.op("Div", positions, self._scale())
         if mode == "tf_crop_and_resize":
-            return self._cropped(places)
+            return self._cropped(positions)
         if mode == "pytorch_half_pixel" and new == 1:
-            return self._writer.op("Mul", places, self._number(0))
+            return self._writer.op("Mul", positions, self._number(0))
         half = self._number(0.5)
-        centred = writer.op("Div", writer.op("Add", places, half), self._scale())
+        centred = writer.op("Div", writer.op("Add", positions, half), self._scale())
         points = writer.op("Sub", centred, half)
         if mode != "half_pixel_symmetric":
             return points
@@ -127,19 +129,19 @@ class _Line:
         rest = writer.op("Sub", self._number(1), share)
         return writer.op("Add", points, writer.op("Mul", rest, self._number(old / 2)))
 
-    def _cropped(self, places: str) -> str:
+    def _cropped(self, positions: str) -> str:
         writer, old, new = self._writer, self._before, self._after
         roi = writer.cast(writer.node.input[1], _FLOAT)
         start, end = (
-            writer.op("Gather", roi, writer.like_int(place))
-            for place in (self._place, self._place + self._count)
+            writer.op("Gather", roi, writer.like_int(index))
+            for index in (self._position, self._position + self._count)
         )
         if new == 1:
             middle = writer.op("Mul", writer.op("Add", start, end), self._number((old - 1) / 2))
-            return writer.op("Add", writer.op("Mul", places, self._number(0)), middle)
+            return writer.op("Add", writer.op("Mul", positions, self._number(0)), middle)
         first = writer.op("Mul", start, self._number(old - 1))
         step = writer.op("Mul", writer.op("Sub", end, start), self._number((old - 1) / (new - 1)))
-        return writer.op("Add", writer.op("Mul", places, step), first)
+        return writer.op("Add", writer.op("Mul", positions, step), first)
 
     def _rounded(self, points: str) -> str:
         writer, half = self._writer, self._number(0.5)
@@ -150,9 +152,9 @@ class _Line:
             return writer.op("Floor", writer.op("Add", points, half))
         return writer.op("Floor" if mode == "floor" else "Ceil", points)
 
-    def _index(self, places: str) -> str:
+    def _index(self, positions: str) -> str:
         writer = self._writer
-        low = writer.op("Max", places, self._number(0))
+        low = writer.op("Max", positions, self._number(0))
         return writer.cast(writer.op("Min", low, self._number(self._before - 1)), _INT64)
 
     def _weighted(self, x: str, points: str) -> str:

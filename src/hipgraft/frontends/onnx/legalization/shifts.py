@@ -15,45 +15,45 @@ _INT64 = TensorProto.INT64
 def shift_node(writer: Writer, kind: Narrow) -> None:
     """Shifts unsigned numbers."""
     x, amounts = (kind.decode(writer, name) for name in writer.node.input)
-    places = _places(writer, writer.cast(amounts, _INT64), kind.bits)
+    counts = _counts(writer, writer.cast(amounts, _INT64), kind.bits)
     if writer.attribute("direction") == "LEFT":
-        result = writer.op("Mul", x, _powers(writer, places, kind.bits, kind.carrier))
+        result = writer.op("Mul", x, _powers(writer, counts, kind.bits, kind.carrier))
     elif kind.name == "ui64":
-        result = _shifted_right_64(writer, x, places)
+        result = _shifted_right_64(writer, x, counts)
     else:
         wide = writer.cast(x, _INT64)
-        shifted = writer.op("Div", wide, writer.op("Gather", writer.const(_halves(32)), places))
+        shifted = writer.op("Div", wide, writer.op("Gather", writer.const(_halves(32)), counts))
         result = writer.cast(shifted, kind.carrier)
     writer.result(kind.encode(writer, result))
 
 
-def _places(writer: Writer, amounts: str, bits: int) -> str:
-    """The places to shift by: all of them where an amount is negative or too large."""
+def _counts(writer: Writer, amounts: str, bits: int) -> str:
+    """Returns the bits to shift by: all of them if an amount is negative or too large."""
     low = writer.op("Less", amounts, writer.like_int(0))
     high = writer.op("Greater", amounts, writer.like_int(bits))
     return writer.op("Where", writer.op("Or", low, high), writer.like_int(bits), amounts)
 
 
-def _powers(writer: Writer, places: str, bits: int, element: int) -> str:
-    """What to multiply by: a power of two, 0 for all places."""
-    values = [1 << place for place in range(bits)] + [0]
+def _powers(writer: Writer, counts: str, bits: int, element: int) -> str:
+    """Returns the factors: powers of two, and 0 for a shift by all bits."""
+    values = [1 << count for count in range(bits)] + [0]
     signed = [value - (1 << 64) if value >> 63 else value for value in values]
     table = np.array(signed, np.int64).astype(helper.tensor_dtype_to_np_dtype(element))
-    return writer.op("Gather", writer.const(table), places)
+    return writer.op("Gather", writer.const(table), counts)
 
 
 def _halves(bits: int) -> Array:
-    return np.array([1 << place for place in range(bits + 1)], np.int64)
+    return np.array([1 << count for count in range(bits + 1)], np.int64)
 
 
-def _shifted_right_64(writer: Writer, x: str, places: str) -> str:
+def _shifted_right_64(writer: Writer, x: str, counts: str) -> str:
     """Halves first, so that what is left is no negative number."""
-    powers = np.array([1, *(1 << place for place in range(63)), 1], np.int64)
-    divisor = writer.op("Gather", writer.const(powers), places)
+    powers = np.array([1, *(1 << count for count in range(63)), 1], np.int64)
+    divisor = writer.op("Gather", writer.const(powers), counts)
     shifted = writer.op("Div", halved(writer, x), divisor)
     zero = writer.like_int(0)
-    kept = writer.op("Where", writer.op("Equal", places, zero), x, shifted)
-    return writer.op("Where", writer.op("Equal", places, writer.like_int(64)), zero, kept)
+    kept = writer.op("Where", writer.op("Equal", counts, zero), x, shifted)
+    return writer.op("Where", writer.op("Equal", counts, writer.like_int(64)), zero, kept)
 
 
 def _signed_shift(writer: Writer) -> None:
@@ -63,20 +63,20 @@ def _signed_shift(writer: Writer) -> None:
     if element in TYPES:
         raise Declined("it is rewritten where its type is stored")
     bits = 8 * helper.tensor_dtype_to_np_dtype(element).itemsize
-    places = _places(writer, writer.cast(amounts, _INT64), bits)
+    counts = _counts(writer, writer.cast(amounts, _INT64), bits)
     wide = writer.cast(x, _INT64)
     if writer.attribute("direction") == "LEFT":
-        product = writer.op("Mul", wide, _powers(writer, places, bits, _INT64))
+        product = writer.op("Mul", wide, _powers(writer, counts, bits, _INT64))
         result = _wrapped(writer, product, bits)
     else:
-        powers = [1 << min(place, 62) for place in range(bits + 1)]
-        divisor = writer.op("Gather", writer.const(np.array(powers, np.int64)), places)
+        powers = [1 << min(count, 62) for count in range(bits + 1)]
+        divisor = writer.op("Gather", writer.const(np.array(powers, np.int64)), counts)
         rest = writer.op("Mod", wide, divisor)
         result = writer.op("Div", writer.op("Sub", wide, rest), divisor)
         if bits == 64:
             is_negative = writer.op("Less", wide, writer.like_int(0))
             sign = writer.op("Where", is_negative, writer.like_int(-1), writer.like_int(0))
-            far = writer.op("Greater", places, writer.like_int(62))
+            far = writer.op("Greater", counts, writer.like_int(62))
             result = writer.op("Where", far, sign, result)
     writer.result(result if element == _INT64 else writer.cast(result, element))
 

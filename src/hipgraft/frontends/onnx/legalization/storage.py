@@ -14,7 +14,7 @@ from hipgraft.frontends.onnx.legalization.shifts import shift_node
 from hipgraft.frontends.onnx.legalization.unsigned import UNSIGNED_64, as_float
 from hipgraft.frontends.onnx.legalization.writer import (
     Array,
-    Facts,
+    GraphInfo,
     Refused,
     RefusedNode,
     Writer,
@@ -37,19 +37,19 @@ _COMPUTES = frozenset(
 """Operators that compute the same with the values of carriers."""
 
 
-def narrow_types(facts: Facts) -> dict[str, Narrow]:
+def narrow_types(graph: GraphInfo) -> dict[str, Narrow]:
     """Returns the values of a graph that have a narrow type, by name."""
-    return {name: TYPES[kind] for name, kind in facts.elements.items() if kind in TYPES}
+    return {name: TYPES[kind] for name, kind in graph.elements.items() if kind in TYPES}
 
 
 def store_narrow_types(
-    model: onnx.ModelProto, facts: Facts, weights: dict[str, TensorProto]
+    model: onnx.ModelProto, graph: GraphInfo, weights: dict[str, TensorProto]
 ) -> bool:
     """Rewrites a graph, in place, into one without narrow types.
 
     Args:
         model: one with inferred types.
-        facts: of it.
+        graph: its metadata.
         weights: initialisers that are set aside, likewise.
 
     Returns:
@@ -58,13 +58,13 @@ def store_narrow_types(
     Raises:
         RefusedNode: an operator computes with a type that it cannot.
     """
-    values = narrow_types(facts)
+    values = narrow_types(graph)
     if not values:
         return False
     nodes: list[NodeProto] = []
     made: list[TensorProto] = []
     for node in model.graph.node:
-        writer = _rewritten(node, facts, values)
+        writer = _rewritten(node, graph, values)
         nodes += [node] if writer is None else writer.nodes
         made += [] if writer is None else writer.initializers
     del model.graph.node[:]
@@ -87,14 +87,14 @@ def boundary_elements(model: onnx.ModelProto, skipped: Mapping[str, TensorProto]
     return names if any(names) else []
 
 
-def _rewritten(node: NodeProto, facts: Facts, values: Mapping[str, Narrow]) -> Writer | None:
+def _rewritten(node: NodeProto, graph: GraphInfo, values: Mapping[str, Narrow]) -> Writer | None:
     operands = [values.get(name) for name in node.input]
     results = [values.get(name) for name in node.output]
     if not any(operands) and not any(results):
         return None
     if node.op_type in _MOVES:
         return None
-    writer = Writer(node, facts)
+    writer = Writer(node, graph)
     try:
         _rewrite(writer, operands, results)
     except Refused as reason:

@@ -19,7 +19,7 @@ _COSINES = {
 
 def _window(writer: Writer) -> None:
     size = writer.node.input[0]
-    if size in writer.facts.constants:
+    if size in writer.graph.constants:
         count = writer.ints(0)[0]
     else:
         (count,) = writer.needed_shape(writer.node.output[0], "of a size that is an input")
@@ -68,7 +68,7 @@ _CONSTANT_OPERANDS = {
 def _left_to_torch(writer: Writer) -> None:
     for index in _CONSTANT_OPERANDS[writer.node.op_type]:
         name = writer.node.input[index] if writer.has_input(index) else ""
-        if name and name not in writer.facts.constants and writer.facts.shapes.get(name) != [0]:
+        if name and name not in writer.graph.constants and writer.graph.shapes.get(name) != [0]:
             raise Refused("with operands that are inputs is not supported")
     raise Declined("it is left to torch-mlir")
 

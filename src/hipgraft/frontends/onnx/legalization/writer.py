@@ -1,4 +1,4 @@
-"""Reads what is known of an ONNX node's operands, and writes the nodes that take its place."""
+"""Reads the metadata of an ONNX node's operands, and writes the nodes that replace it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class RefusedNode(Exception):
 
 
 @dataclass
-class Facts:
-    """What is known of the values of a graph, by name.
+class GraphInfo:
+    """The known metadata of a graph: that of its values by name, and its opset.
 
     Attributes:
         shapes: static shapes.
@@ -52,8 +52,8 @@ class Facts:
     taken: set[str] = field(default_factory=set[str])
 
     @classmethod
-    def of(cls, model: onnx.ModelProto, constants: Mapping[str, Array]) -> Facts:
-        """Collects the facts of a model with inferred shapes."""
+    def of(cls, model: onnx.ModelProto, constants: Mapping[str, Array]) -> GraphInfo:
+        """Collects the metadata of a model with inferred shapes."""
         graph = model.graph
         shapes: dict[str, list[int]] = {}
         elements: dict[str, int] = {}
@@ -97,13 +97,13 @@ class Writer:
     """Writes the nodes that replace `node`, in order.
 
     Args:
-        node: what is replaced; its name becomes that of all new nodes.
-        facts: of the graph; what is written is added.
+        node: the node to replace; all new nodes get its name.
+        graph: metadata of the graph; new values are added.
     """
 
-    def __init__(self, node: NodeProto, facts: Facts):
+    def __init__(self, node: NodeProto, graph: GraphInfo):
         self.node = node
-        self.facts = facts
+        self.graph = graph
         self.nodes: list[NodeProto] = []
         self.initializers: list[TensorProto] = []
         self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
@@ -133,9 +133,9 @@ class Writer:
         Raises:
             Declined: it is not known.
         """
-        if name not in self.facts.shapes:
+        if name not in self.graph.shapes:
             raise Declined(f"'{name}' has no static shape")
-        return list(self.facts.shapes[name])
+        return list(self.graph.shapes[name])
 
     def needed_shape(self, name: str, form: str) -> list[int]:
         """Returns the static shape of a value that `form` of the operator needs.
@@ -154,9 +154,9 @@ class Writer:
         Raises:
             Declined: it is not known.
         """
-        if name not in self.facts.elements:
+        if name not in self.graph.elements:
             raise Declined(f"'{name}' has no type")
-        return self.facts.elements[name]
+        return self.graph.elements[name]
 
     def constant(self, name: str) -> Array:
         """Returns the elements of a small constant.
@@ -164,9 +164,9 @@ class Writer:
         Raises:
             Declined: it is none.
         """
-        if name not in self.facts.constants:
+        if name not in self.graph.constants:
             raise Declined(f"'{name}' is not constant")
-        return self.facts.constants[name]
+        return self.graph.constants[name]
 
     def ints(self, index: int) -> list[int]:
         """Returns the constant integers of input `index`.
@@ -195,9 +195,9 @@ class Writer:
         array = np.asarray(values, dtype)
         name = self.fresh("constant")
         self.initializers.append(numpy_helper.from_array(array, name))
-        self.facts.constants[name] = array
-        self.facts.shapes[name] = list(array.shape)
-        self.facts.elements[name] = helper.np_dtype_to_tensor_dtype(array.dtype)
+        self.graph.constants[name] = array
+        self.graph.shapes[name] = list(array.shape)
+        self.graph.elements[name] = helper.np_dtype_to_tensor_dtype(array.dtype)
         return name
 
     def constant_tensor(self, tensor: TensorProto) -> str:
@@ -206,8 +206,8 @@ class Writer:
         copy.CopyFrom(tensor)
         copy.name = self.fresh("constant")
         self.initializers.append(copy)
-        self.facts.shapes[copy.name] = list(copy.dims)
-        self.facts.elements[copy.name] = copy.data_type
+        self.graph.shapes[copy.name] = list(copy.dims)
+        self.graph.elements[copy.name] = copy.data_type
         return copy.name
 
     def like(self, value: float, element: int) -> str:
@@ -248,7 +248,7 @@ class Writer:
         dtype = helper.tensor_dtype_to_np_dtype(element)
         tensor = numpy_helper.from_array(np.zeros([], dtype), name)
         self.initializers.append(tensor)
-        self.facts.shapes[name], self.facts.elements[name] = [], element
+        self.graph.shapes[name], self.graph.elements[name] = [], element
         return name
 
     # Forms that many rewrites need
@@ -284,7 +284,7 @@ class Writer:
 
     def reduce(self, op_type: str, x: str, axes: Sequence[int], *, keepdims: bool = True) -> str:
         """Reduces over dimensions, in the form that the model's opset has."""
-        by_input = self.facts.opset >= 18 or op_type == "ReduceSum"
+        by_input = self.graph.opset >= 18 or op_type == "ReduceSum"
         if by_input:
             return self.op(op_type, x, self.const(list(axes), np.int64), keepdims=int(keepdims))
         return self.op(op_type, x, axes=list(axes), keepdims=int(keepdims))
@@ -292,16 +292,16 @@ class Writer:
     def fresh(self, what: str) -> str:
         """Returns a name that nothing has."""
         base = next((name for name in self.node.output if name), self.node.op_type)
-        for number in range(len(self.facts.taken) + 1):
+        for number in range(len(self.graph.taken) + 1):
             name = f"{base}_{what}_{number}"
-            if name not in self.facts.taken:
-                self.facts.taken.add(name)
+            if name not in self.graph.taken:
+                self.graph.taken.add(name)
                 return name
         raise AssertionError("one of so many names is free")
 
 
 Rewrite: TypeAlias = Callable[[Writer], None]
-"""Writes what takes a node's place, or declines."""
+"""Writes the nodes that replace a node, or raises `Declined`."""
 
 
 def axis_of(writer: Writer, default: int, rank: int, name: str = "axis") -> int:
