@@ -28,7 +28,7 @@ import hipgraft
 from hipgraft.codegen.iree.entry import ENTRY, add_result_buffers, lower_torch, signature
 from hipgraft.codegen.iree.schedule import read_schedule
 from hipgraft.codegen.iree.session import IreeSession
-from hipgraft.codegen.kernel import Kernel, variants
+from hipgraft.codegen.kernel import Kernel, kernels_of
 from hipgraft.codegen.objects.code_object import extract_code_objects
 from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.provider import executable_binaries, make_kernel
@@ -57,7 +57,7 @@ def hipgraft_parts(model: Path, target: Target) -> list[Part]:
     calls: Counter[str] = Counter()
     for op in _walk(program.module):
         if op.name == "hipdnn.executable":
-            (executables[ir.StringAttr(op.attributes["sym_name"]).value],) = variants(op)
+            (executables[ir.StringAttr(op.attributes["sym_name"]).value],) = kernels_of(op)
         elif op.name == "hipdnn.execute":
             calls[ir.FlatSymbolRefAttr(op.attributes["callee"]).value] += 1
     return [Part(name, kernel, calls[name]) for name, kernel in executables.items()]

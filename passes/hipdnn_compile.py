@@ -300,7 +300,7 @@ class HipdnnCompilePass(Pass):
         ```mlir
         %1 = "hipdnn.execute"(%0) {callee = @relu_fwd_0} : (tensor<8xf32>) -> tensor<8xf32>
         "hipdnn.executable"() {sym_name = "relu_fwd_0", operand_types = [tensor<8xf32>],
-          result_types = [tensor<8xf32>], variants = [{target = "gfx942", format = "hsaco", ...}]}
+          result_types = [tensor<8xf32>], binaries = [{target = "gfx942", format = "hsaco", ...}]}
           : () -> ()
         ```
 

@@ -79,7 +79,7 @@ class Case:
         layouts: `arg_strides`, `arg_offsets` and `result_strides`.
         logical_results: shapes of the results, those of `expected` if empty.
         target: what the text is lowered for; it always runs on the CPU.
-        plan: which variants to take.
+        plan: which alternatives to take.
         compared: which elements of the only result to compare, all if None.
         compute: compute type of all ops, as built if None.
     """

@@ -28,7 +28,7 @@ def add_executable(
     """Appends a `hipdnn.executable`; `attributes` is the text of further attributes."""
     fields = {
         "sym_name": ir.StringAttr.get(name),
-        "variants": ir.ArrayAttr.get([kernel.to_attr() for kernel in kernels]),
+        "binaries": ir.ArrayAttr.get([kernel.to_attr() for kernel in kernels]),
     }
     if attributes:
         extra = ir.DictAttr(ir.Attribute.parse("{" + attributes + "}"))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from emulator import requires_emulator
 from lowering_cases import Case, lower_case
+from test_alternatives import check_on_gpu_code
 from test_lowering_contractions import conv_case, gradient_cases
-from test_variants import check_on_gpu_code
 
 from hipgraft.codegen.iree.entry import WHOLE_REDUCTIONS
 

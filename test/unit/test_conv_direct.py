@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from emulator import requires_emulator
 from lowering_cases import Case, Results, lower_case
+from test_alternatives import check_on_gpu_code
 from test_lowering_contractions import conv_case
-from test_variants import check_on_gpu_code
 
 DIRECT = [
     conv_case("strided", (2, 8, 11, 12), (8, 1, 3, 3), "f16", pre=[1, 1], stride=[2, 2]),

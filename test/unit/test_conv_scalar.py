@@ -8,8 +8,8 @@ from math import prod
 import pytest
 from emulator import emulator_directory, requires_emulator
 from lowering_cases import Case, lower_case
+from test_alternatives import check_on_gpu_code
 from test_lowering_contractions import conv_case, gradient_cases
-from test_variants import check_on_gpu_code
 
 from hipgraft.codegen.lowering.matmul.scalar_tiles import Loop, tile_info, unrolled, width
 from hipgraft.codegen.provider import compile_text

@@ -101,7 +101,7 @@ def test_strings_of_text_that_are_not_utf8(text: str, tmp_path: Path):
 def test_binary_objects_are_no_text(tmp_path: Path):
     path = tmp_path / "x.mlir"
     path.write_text(
-        '"hipdnn.executable"() {sym_name = "é\\C3\\A9", variants = [{objects = ["\\7FELF\\FF"]}]}'
+        '"hipdnn.executable"() {sym_name = "é\\C3\\A9", binaries = [{objects = ["\\7FELF\\FF"]}]}'
         " : () -> ()"
     )
     read_all(path)

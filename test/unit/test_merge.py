@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from programs import build_program, compiled, run_passes
 
-from hipgraft.codegen.kernel import Dispatch, variants
+from hipgraft.codegen.kernel import Dispatch, kernels_of
 from hipgraft.codegen.objects.code_object import CodeObject
 from hipgraft.host.lowering import lower_host
 from hipgraft.ir.bindings import gpu_d, ir
@@ -126,7 +126,7 @@ def test_each_target_has_one_function(merged: ir.Module) -> None:
 def test_launches_are_the_schedule_s() -> None:
     """Grid, block and arguments of every launch, against the executable's own steps."""
     module = build_program(PROGRAM, GRAPHS, ["gfx942"])
-    steps = {symbol(op): variants(op)[0].steps for op in of_kind(module, "hipdnn.executable")}
+    steps = {symbol(op): kernels_of(op)[0].steps for op in of_kind(module, "hipdnn.executable")}
     expected = [
         (step.kernel, step.grid, step.block, len(step.bindings) + len(step.constants))
         for name in ("sum", "triple")
@@ -170,7 +170,7 @@ func.func @main(%y: memref<128xi8>) attributes {{hipgraft.results = 1 : i64}} {{
   return
 }}
 "hipdnn.executable"() {{sym_name = "f", operand_types = [], result_types = [tensor<128xi8>],
-  variants = [{{target = "gfx942", format = "hsaco", objects = ["x"], workspace_size = 0 : i64,
+  binaries = [{{target = "gfx942", format = "hsaco", objects = ["x"], workspace_size = 0 : i64,
     steps = [{{op = "fill", buffer = 0 : i64, offset = {offset} : i64, length = {length} : i64,
       pattern = {pattern} : i64, pattern_length = {pattern_length} : i64}}]}}]}} : () -> ()"""
     module = build_program(text, {}, [])
@@ -205,7 +205,7 @@ func.func @main(%y: memref<8xi8>) attributes {{hipgraft.results = 1 : i64}} {{
   return
 }}
 "hipdnn.executable"() {{sym_name = "f", operand_types = [], result_types = [tensor<8xi8>],
-  variants = [{", ".join(kernels)}]}} : () -> ()"""
+  binaries = [{", ".join(kernels)}]}} : () -> ()"""
     module = build_program(text, {}, [])
     run_passes(module, "hipdnn-merge")
     assert len(of_kind(module, "gpu.binary")) == 1

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hipgraft.codegen.kernel import Kernel, variants
+from hipgraft.codegen.kernel import Kernel, kernels_of
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
@@ -57,7 +57,7 @@ def compiled(text: str, service: CompileService, *targets: str) -> list[Kernel]:
         Runner(keep_reproducer=False).run(module, [compile_pass])
         ops = [op.operation for op in module.body.operations]
         executables = [op for op in ops if op.name == "hipdnn.executable"]
-        return [kernel for op in executables for kernel in variants(op)]
+        return [kernel for op in executables for kernel in kernels_of(op)]
 
 
 @pytest.fixture

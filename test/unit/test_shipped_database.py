@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from hipgraft.codegen.canonical import container_key, find_containers
-from hipgraft.codegen.lowering.context import VARIANTS
+from hipgraft.codegen.lowering.context import ALTERNATIVES
 from hipgraft.codegen.plan import Plan
 from hipgraft.service.keys import compiler_version
 from hipgraft.service.tuning.database import shipped_database
@@ -46,7 +46,7 @@ def test_it_is_for_the_models_architectures_and_compiler_of_the_generator() -> N
     assert {entry.compiler for entry in ENTRIES} == {compiler_version()}
 
 
-def test_its_plans_name_variants_that_exist() -> None:
+def test_its_plans_name_alternatives_that_exist() -> None:
     for entry in ENTRIES:
-        for op, variant in Plan.parse(entry.plan).variants:
-            assert variant in VARIANTS[op]
+        for op, alternative in Plan.parse(entry.plan).alternatives:
+            assert alternative in ALTERNATIVES[op]

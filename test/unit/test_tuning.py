@@ -427,13 +427,13 @@ def test_a_field_of_an_entry_may_not_be_absent(tmp_path: Path) -> None:
         read_database(path)
 
 
-def test_a_variant_that_there_is_not_is_rejected_with_its_reason(odd: ir.Operation) -> None:
+def test_an_unknown_alternative_is_rejected_with_its_reason(odd: ir.Operation) -> None:
     entry = replace(tuned("hipdnn.sdpa=wise", "counted"), graph=container_key(odd))
     entry = replace(entry, compiler=compiler_version())
     with CompileService(search=Search(database=Database([entry]))) as service:
         (outcome,) = service.compile([real(odd)])
     assert outcome.kernel is not None
-    message = "'hipdnn.sdpa' op has no variant 'wise': expected fused"
+    message = "'hipdnn.sdpa' op has no alternative 'wise': expected fused"
     assert any(message in candidate.error for candidate in outcome.decision.rejected)
 
 

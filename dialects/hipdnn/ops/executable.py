@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from hipgraft.dialects.hipdnn.binaries import check_binary
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
 from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
 from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import HipdnnOp
-from hipgraft.dialects.hipdnn.variants import check_variant
 from hipgraft.ir.bindings import ir
 
 
 class ExecutableOp(HipdnnOp, mnemonic="executable"):
     """A compiled container: its signature, and code for one or more targets.
 
-    A variant has `target`, `format`, `objects` and `workspace_size`; with code objects also
+    A binary has `target`, `format`, `objects` and `workspace_size`; with code objects also
     `steps`, in the order in which they run. Buffers are numbered: operands, then results, then
     the workspace.
     """
@@ -27,7 +27,7 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
     arg_strides = optional(LAYOUTS, "strides of each operand in elements; unit means row-major")
     arg_offsets = optional(INTS, "elements from each pointer to the operand's first element")
     result_strides = optional(LAYOUTS, "strides of each result in elements; unit means row-major")
-    variants = required(DICTIONARIES, "code objects and schedule, one dictionary per target")
+    binaries = required(DICTIONARIES, "code objects and schedule, one dictionary per target")
 
     def verify(self) -> None:  # noqa: D102
         types = [*self.operand_types, *self.result_types]
@@ -37,8 +37,8 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
         check_layouts(self, "arg_strides", self.arg_strides, self.operand_types)
         check_layouts(self, "result_strides", self.result_strides, self.result_types, written=True)
         check_offsets(self, self.arg_offsets, len(self.operand_types))
-        for variant in self.variants:
-            check_variant(self, variant, len(types))
+        for binary in self.binaries:
+            check_binary(self, binary, len(types))
 
 
 class ExecuteOp(HipdnnOp, mnemonic="execute"):
@@ -107,7 +107,7 @@ def executable(
     name: str,
     operand_types: Sequence[ir.Type],
     result_types: Sequence[ir.Type],
-    variants: Sequence[ir.DictAttr],
+    binaries: Sequence[ir.DictAttr],
     *,
     arg_strides: Sequence[Sequence[int] | None] | None = None,
     arg_offsets: Sequence[int] | None = None,
@@ -122,7 +122,7 @@ def executable(
         arg_strides=arg_strides,
         arg_offsets=arg_offsets,
         result_strides=result_strides,
-        variants=variants,
+        binaries=binaries,
         loc=loc,
     )
 

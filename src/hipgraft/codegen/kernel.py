@@ -1,7 +1,7 @@
 """The result of a kernel provider: code objects and the steps that run them.
 
 Buffers are numbered: operands first, then results, then the workspace. Offsets and lengths are
-in bytes. The textual form is a variant of `hipdnn.executable` (docs/architecture.md).
+in bytes. The textual form is a binary of `hipdnn.executable` (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Kernel:
         return max((number for step in self.steps for number in step.buffers), default=-1)
 
     def to_attr(self) -> ir.DictAttr:
-        """Returns the kernel as a variant of `hipdnn.executable`, in the current context."""
+        """Returns the kernel as a binary of `hipdnn.executable`, in the current context."""
         return _dict(
             target=ir.StringAttr.get(self.target),
             format=ir.StringAttr.get(self.format),
@@ -232,10 +232,10 @@ class Kernel:
         )
 
 
-def variants(executable: ir.Operation | ir.OpView) -> list[Kernel]:
+def kernels_of(executable: ir.Operation | ir.OpView) -> list[Kernel]:
     """Returns the kernels that a `hipdnn.executable` holds, one per target."""
     return [
-        Kernel.from_attr(attr) for attr in ir.ArrayAttr(executable.operation.attributes["variants"])
+        Kernel.from_attr(attr) for attr in ir.ArrayAttr(executable.operation.attributes["binaries"])
     ]
 
 

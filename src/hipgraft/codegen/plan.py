@@ -50,18 +50,18 @@ _FLAGS = "flags"
 
 @dataclass(frozen=True, order=True)
 class Plan:
-    """The lowering variants and flags that replace the defaults for a container.
+    """The lowering alternatives and flags that replace the defaults for a container.
 
     Its text is `default` if it replaces nothing, else as in
     `hipdnn.sdpa=padded,flags=materialized-padding`.
 
     Attributes:
-        variants: names of variants by full op name; ops that a variant does not apply to get the
+        alternatives: name of an alternative by full op name; where it does not apply, ops get the
             default lowering.
         flag_set: one of `FLAG_SETS`, or empty.
     """
 
-    variants: tuple[tuple[str, str], ...] = ()
+    alternatives: tuple[tuple[str, str], ...] = ()
     flag_set: str = ""
 
     @classmethod
@@ -81,7 +81,7 @@ class Plan:
         return cls(tuple(sorted(chosen.items())), flag_set)
 
     def __str__(self) -> str:
-        pairs = [*self.variants, *([(_FLAGS, self.flag_set)] if self.flag_set else [])]
+        pairs = [*self.alternatives, *([(_FLAGS, self.flag_set)] if self.flag_set else [])]
         return ",".join(f"{name}={value}" for name, value in pairs) or "default"
 
     @property
@@ -96,5 +96,5 @@ DEFAULT_PLAN = Plan()
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals or not value:
-        raise HipgraftError(f"expected 'default' or 'op=variant,...' as a plan, found '{text}'")
+        raise HipgraftError(f"expected 'default' or 'op=alternative,...' as a plan, found '{text}'")
     return name, value

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hipgraft.codegen.kernel import variants
+from hipgraft.codegen.kernel import kernels_of
 from hipgraft.codegen.objects.resource_stats import KernelResources, kernel_resources
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Remark, RemarkKind
@@ -124,7 +124,7 @@ def kernel_rows(module: ir.Module) -> list[KernelRow]:
         KernelRow(_symbol(op.operation, "sym_name"), kernel.target, resources)
         for op in module.body.operations
         if op.operation.name == "hipdnn.executable"
-        for kernel in variants(op)
+        for kernel in kernels_of(op)
         for resources in kernel_resources(kernel)
     ]
 
@@ -154,10 +154,10 @@ def _symbol(op: ir.Operation, name: str) -> str:
 
 def _dispatches(executable: ir.Operation) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for variant in map(ir.DictAttr, ir.ArrayAttr(executable.attributes["variants"])):
-        if "steps" in variant:
-            target = ir.StringAttr(variant["target"]).value
-            steps = map(ir.DictAttr, ir.ArrayAttr(variant["steps"]))
+    for binary in map(ir.DictAttr, ir.ArrayAttr(executable.attributes["binaries"])):
+        if "steps" in binary:
+            target = ir.StringAttr(binary["target"]).value
+            steps = map(ir.DictAttr, ir.ArrayAttr(binary["steps"]))
             kinds = [ir.StringAttr(step["op"]).value for step in steps]
             counts[target] = kinds.count("dispatch")
     return counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hipgraft.codegen.kernel import Dispatch, Kernel, variants
+from hipgraft.codegen.kernel import Dispatch, Kernel, kernels_of
 from hipgraft.ir.bindings import gpu_d, ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.symbols import symbol_of
@@ -39,7 +39,7 @@ class CompiledGraph:
     def read(op: ir.Operation) -> CompiledGraph:
         """Reads a `hipdnn.executable`."""
         name = symbol_of(op)
-        return CompiledGraph(op, name, {kernel.target: kernel for kernel in variants(op)})
+        return CompiledGraph(op, name, {kernel.target: kernel for kernel in kernels_of(op)})
 
     def kernel(self, target: str) -> Kernel:
         """The kernel for `target`.
@@ -51,13 +51,13 @@ class CompiledGraph:
         if kernel is None:
             have = ", ".join(self.kernels) or "none"
             raise PassFailure(
-                f"'hipdnn.executable' op '@{self.name}' has no variant for '{target}'; "
+                f"'hipdnn.executable' op '@{self.name}' has no binary for '{target}'; "
                 f"it has {have}",
                 self.op,
             )
         if kernel.format not in _OBJECT_FORMATS:
             raise PassFailure(
-                f"'hipdnn.executable' op '@{self.name}' has a variant of format "
+                f"'hipdnn.executable' op '@{self.name}' has a binary of format "
                 f"'{kernel.format}' for '{target}', which cannot be merged; "
                 "expected 'hsaco' or 'ptx'",
                 self.op,

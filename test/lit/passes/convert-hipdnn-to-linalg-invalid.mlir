@@ -6,7 +6,7 @@
 // What cannot be lowered is an error at the container.
 
 // TARGET: error: {{.*}}'vax'
-// PLAN: error: expected 'default' or 'op=variant,...' as a plan, found 'hipdnn.sdpa'
+// PLAN: error: expected 'default' or 'op=alternative,...' as a plan, found 'hipdnn.sdpa'
 // MISSING: error: {{.*}}target
 func.func @six_bits(%x: tensor<8xf6E2M3FN>) -> tensor<8xf32> {
   // expected-error @below {{reads or writes f6E2M3FN, which IREE has no buffers of}}

@@ -9,7 +9,7 @@ func.func @main(%x: tensor<4x8xf16>) -> tensor<32xf16> {
   %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<4x8xf16>) -> tensor<32xf16>
   return %1 : tensor<32xf16>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], binaries = []} : () -> ()
 
 // CHECK-LABEL: func.func private @helper
 // CHECK-SAME:    (%{{.*}}: tensor<4xf32>) -> tensor<4xf32>

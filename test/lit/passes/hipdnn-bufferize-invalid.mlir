@@ -7,7 +7,7 @@ func.func @other_op(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = "hipdnn.execute"(%0) {callee = @a} : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], binaries = []} : () -> ()
 
 // -----
 
@@ -24,7 +24,7 @@ func.func @returned_twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<2x2xf32>)
   // expected-error @below {{'func.return' op operand #1 is not a distinct result}}
   return %0, %1 : tensor<4xf32>, tensor<2x2xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], binaries = []} : () -> ()
 
 // -----
 
@@ -34,7 +34,7 @@ func.func @other_strides(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
   %1 = "hipdnn.execute"(%0) {callee = @a} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %1 : tensor<8x4xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8x4xf32>], result_types = [tensor<8x4xf32>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8x4xf32>], result_types = [tensor<8x4xf32>], binaries = []} : () -> ()
 
 // -----
 
@@ -44,7 +44,7 @@ func.func @other_offset(%x: tensor<8x4xf32>) -> tensor<2x4xf32> {
   %1 = "hipdnn.execute"(%0) {callee = @a} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   return %1 : tensor<2x4xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], arg_offsets = array<i64: 4>, variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], arg_offsets = array<i64: 4>, binaries = []} : () -> ()
 
 // -----
 
@@ -70,8 +70,8 @@ func.func @view_of_strided(%x: tensor<2x4xf32>) -> tensor<4xf32> {
   %2 = "hipdnn.execute"(%1) {callee = @b} : (tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], result_strides = [array<i64: 1, 3>], variants = []} : () -> ()
-"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], result_strides = [array<i64: 1, 3>], binaries = []} : () -> ()
+"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], binaries = []} : () -> ()
 
 // -----
 
@@ -81,5 +81,5 @@ func.func @two_layouts(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>
   %1 = "hipdnn.execute"(%x) {callee = @b} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], arg_strides = [array<i64: 1, 2>], variants = []} : () -> ()
-"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], arg_strides = [array<i64: 1, 2>], binaries = []} : () -> ()
+"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<2x4xf32>], result_types = [tensor<2x4xf32>], binaries = []} : () -> ()

@@ -17,8 +17,8 @@ func.func @chain(%x: tensor<4x8xf16>) -> tensor<32xf16> {
   %2 = "hipdnn.execute"(%1) {callee = @b} : (tensor<2x8xf16>) -> tensor<32xf16>
   return %2 : tensor<32xf16>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], variants = []} : () -> ()
-"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<2x8xf16>], result_types = [tensor<32xf16>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], binaries = []} : () -> ()
+"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<2x8xf16>], result_types = [tensor<32xf16>], binaries = []} : () -> ()
 
 // -----
 
@@ -36,8 +36,8 @@ func.func @strided_intermediate(%x: tensor<4x8xf16>) -> tensor<4xf16> {
   %2 = "hipdnn.execute"(%1) {callee = @b} : (tensor<5x2x3xf16>) -> tensor<4xf16>
   return %2 : tensor<4xf16>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], variants = []} : () -> ()
-"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<5x2x3xf16>], result_types = [tensor<4xf16>], arg_strides = [array<i64: 1, 8, 0>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], binaries = []} : () -> ()
+"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<5x2x3xf16>], result_types = [tensor<4xf16>], arg_strides = [array<i64: 1, 8, 0>], binaries = []} : () -> ()
 
 // -----
 
@@ -53,7 +53,7 @@ func.func @views_of_arguments(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   %2 = "hipdnn.execute"(%0, %1) {callee = @a} : (tensor<4xf32>, tensor<8x4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf32>, tensor<8x4xf32>], result_types = [tensor<4xf32>], arg_strides = [array<i64: 8>, array<i64: 1, 8>], arg_offsets = array<i64: 3, 0>, variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf32>, tensor<8x4xf32>], result_types = [tensor<4xf32>], arg_strides = [array<i64: 8>, array<i64: 1, 8>], arg_offsets = array<i64: 3, 0>, binaries = []} : () -> ()
 
 // -----
 
@@ -73,8 +73,8 @@ func.func @returned_and_read(%x: tensor<4x8xf16>) -> (tensor<32xf16>, tensor<2x8
   %3 = "hipdnn.execute"(%2) {callee = @b} : (tensor<2x8xf16>) -> tensor<2x8xf16>
   return %1, %3 : tensor<32xf16>, tensor<2x8xf16>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], variants = []} : () -> ()
-"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<2x8xf16>], result_types = [tensor<2x8xf16>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x8xf16>], result_types = [tensor<4x8xf16>], binaries = []} : () -> ()
+"hipdnn.executable"() {sym_name = "b", operand_types = [tensor<2x8xf16>], result_types = [tensor<2x8xf16>], binaries = []} : () -> ()
 
 // -----
 
@@ -94,7 +94,7 @@ func.func @constants() -> tensor<4xf16> {
   %0 = "hipdnn.execute"(%w, %o, %p) {callee = @a} : (tensor<4xf16>, tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %0 : tensor<4xf16>
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf16>, tensor<4xf16>, tensor<4xf16>], result_types = [tensor<4xf16>], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4xf16>, tensor<4xf16>, tensor<4xf16>], result_types = [tensor<4xf16>], binaries = []} : () -> ()
 {-# dialect_resources: { builtin: { weights: "0x020000000100020003000400" } } #-}
 
 // -----
@@ -110,5 +110,5 @@ func.func @layouts(%x: tensor<2x3x4xf16>) -> tensor<2x3x4xf16> {
 }
 "hipdnn.executable"() {
   sym_name = "a", operand_types = [tensor<2x3x4xf16>], result_types = [tensor<2x3x4xf16>],
-  arg_strides = [array<i64: 24, 1, 6>], result_strides = [array<i64: 16, 4, 1>], variants = []
+  arg_strides = [array<i64: 24, 1, 6>], result_strides = [array<i64: 16, 4, 1>], binaries = []
 } : () -> ()

@@ -9,7 +9,7 @@
 // RUN: not hipgraft-opt %s --hipdnn-compile 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not hipgraft-opt %s --hipdnn-compile="target=" 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not hipgraft-opt %s --hipdnn-compile="target=gfx942 save-temps=%s" 2>&1 | FileCheck %s --check-prefix=TEMPS
-// Several targets make several variants; intermediate files can be kept.
+// Several targets make several binaries; intermediate files can be kept.
 
 // INPUT: func.func @main(%{{.*}}: tensor<8xf32>)
 // SCHEDULE: stream.cmd.dispatch @main_dispatch_0

@@ -5,8 +5,8 @@ func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.resul
   "hipdnn.execute"(%x, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>) -> ()
   return
 }
-// expected-error @below {{'hipdnn.executable' op '@a' has no variant for 'gfx942'; it has gfx1100}}
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [
+// expected-error @below {{'hipdnn.executable' op '@a' has no binary for 'gfx942'; it has gfx1100}}
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [
   {target = "gfx1100", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = []}]} : () -> ()
 
 // -----
@@ -15,8 +15,8 @@ func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.resul
   "hipdnn.execute"(%x, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>) -> ()
   return
 }
-// expected-error @below {{'hipdnn.executable' op '@a' has a variant of format 'vmfb' for 'gfx942', which cannot be merged; expected 'hsaco' or 'ptx'}}
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [
+// expected-error @below {{'hipdnn.executable' op '@a' has a binary of format 'vmfb' for 'gfx942', which cannot be merged; expected 'hsaco' or 'ptx'}}
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [
   {target = "gfx942", format = "vmfb", objects = ["x"], workspace_size = 0 : i64, steps = []}]} : () -> ()
 
 // -----
@@ -27,6 +27,6 @@ func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.resul
   memref.copy %x, %y : memref<8xf32> to memref<8xf32>
   return
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [
   {target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = [
     {op = "copy", source = 0 : i64, source_offset = 0 : i64, target = 1 : i64, target_offset = 0 : i64, length = 32 : i64}]}]} : () -> ()

@@ -25,7 +25,7 @@ func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.resul
   "hipdnn.execute"(%x, %y) {callee = @other} : (memref<8xf32>, memref<8xf32>) -> ()
   return
 }
-"hipdnn.executable"() {sym_name = "same", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [
+"hipdnn.executable"() {sym_name = "same", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [
   {target = "gfx942", format = "hsaco", objects = ["\7FELF1"], workspace_size = 0 : i64, steps = [
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
      bindings = [{buffer = 0 : i64, offset = 0 : i64, length = 32 : i64, access = "read"}], constants = array<i32>}]},
@@ -36,7 +36,7 @@ func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.resul
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
      bindings = [{buffer = 0 : i64, offset = 0 : i64, length = 32 : i64, access = "read"}], constants = array<i32>}]}
   ]} : () -> ()
-"hipdnn.executable"() {sym_name = "other", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [
+"hipdnn.executable"() {sym_name = "other", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [
   {target = "gfx942", format = "hsaco", objects = ["\7FELF4"], workspace_size = 0 : i64, steps = [
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
      bindings = [{buffer = 0 : i64, offset = 0 : i64, length = 32 : i64, access = "read"}], constants = array<i32>}]},

@@ -24,7 +24,7 @@ func.func @arguments(%u: memref<3xf32>, %x: memref<8xf32>, %y: memref<8xf32>) at
   "hipdnn.execute"(%u, %x, %y) {callee = @a} : (memref<3xf32>, memref<8xf32>, memref<8xf32>) -> ()
   return
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<3xf32>, tensor<8xf32>], result_types = [tensor<8xf32>], variants = [{
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<3xf32>, tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [{
   target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = [
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 7, 1, 1>, block = array<i64: 64, 2, 1>, dynamic_shared_memory = 0 : i64,
      bindings = [{buffer = 1 : i64, offset = 0 : i64, length = 32 : i64, access = "read"},
@@ -57,7 +57,7 @@ func.func @workspace(%x: memref<8xf32>, %y: memref<8xf32>) attributes {hipgraft.
   "hipdnn.execute"(%x, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>) -> ()
   return
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], variants = [{
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], binaries = [{
   target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 192 : i64, steps = [
     {op = "fill", buffer = 2 : i64, offset = 128 : i64, length = 64 : i64, pattern = 0 : i64, pattern_length = 1 : i64},
     {op = "copy", source = 0 : i64, source_offset = 0 : i64, target = 2 : i64, target_offset = 0 : i64, length = 32 : i64},
@@ -91,7 +91,7 @@ func.func @inside_arguments(%x: memref<8x6xf16>, %y: memref<4x6xf16>, %z: memref
   "hipdnn.execute"(%0, %y, %z) {callee = @a} : (memref<4x6xf16, strided<[6, 1], offset: 24>>, memref<4x6xf16>, memref<3xi8>) -> ()
   return
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x6xf16>], result_types = [tensor<4x6xf16>, tensor<3xi8>], variants = [{
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<4x6xf16>], result_types = [tensor<4x6xf16>, tensor<3xi8>], binaries = [{
   target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = [
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,
      bindings = [{buffer = 0 : i64, offset = 0 : i64, length = 48 : i64, access = "read"},
@@ -122,7 +122,7 @@ func.func @parts(%x: memref<8xf32>, %y: memref<4xf32>) attributes {hipgraft.resu
   "hipdnn.execute"(%x, %v, %y) {callee = @a} : (memref<8xf32>, memref<8xf32>, memref<4xf32>) -> ()
   return
 }
-"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>, tensor<8xf32>], result_types = [tensor<4xf32>], variants = [{
+"hipdnn.executable"() {sym_name = "a", operand_types = [tensor<8xf32>, tensor<8xf32>], result_types = [tensor<4xf32>], binaries = [{
   target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64, steps = [
     {op = "copy", source = 0 : i64, source_offset = 16 : i64, target = 2 : i64, target_offset = 0 : i64, length = 16 : i64},
     {op = "dispatch", object = 0 : i64, kernel = "k0", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>, dynamic_shared_memory = 0 : i64,

@@ -54,7 +54,7 @@ def lower_container(op: ir.Operation | ir.OpView, target: Target, plan: Plan = D
 def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
     container = cast(ContainerOp, wrap(clone))
     _check_elements(container)
-    lowering = Lowering(target, variants=dict(plan.variants))
+    lowering = Lowering(target, alternatives=dict(plan.alternatives))
     copier = VerbatimCopier(clone)
     parameters = _read_operands(lowering, container)
     *body, terminator = container.body.operations

@@ -27,7 +27,7 @@ class Lowering:
         emitter: writes the text of the function.
         tensors: lowered tensors, by value of the container.
         functions: text of the functions that the lowered ops call.
-        variants: names of the variants to use, by full op name.
+        alternatives: names of the alternatives to use, by full op name.
         ragged: memory layout of the container's ragged operands.
         orders: storage order of the dims of the container's results, by yielded value.
     """
@@ -36,7 +36,7 @@ class Lowering:
     emitter: Emitter = field(init=False)
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict[ir.Value, Tensor])
     functions: list[str] = field(default_factory=list[str])
-    variants: Mapping[str, str] = field(default_factory=dict[str, str])
+    alternatives: Mapping[str, str] = field(default_factory=dict[str, str])
     pieces: dict[str, tuple[Tensor, ...]] = field(default_factory=dict[str, tuple[Tensor, ...]])
     ragged: dict[ir.Value, Ragged] = field(default_factory=dict[ir.Value, Ragged])
     orders: dict[ir.Value, tuple[int, ...]] = field(default_factory=dict[ir.Value, tuple[int, ...]])
@@ -84,14 +84,14 @@ def lowers(
 
 
 @dataclass(frozen=True)
-class Variant:
+class Alternative:
     """One of several lowerings of an op, all with the same semantics and rounding.
 
     Attributes:
-        name: unique among the op's variants.
+        name: unique among the op's alternatives.
         applies: whether it can lower this op for this target.
         lower: takes the typed op and returns its results.
-        flag_set: name of the compiler flags that the variant needs to pay off, or empty.
+        flag_set: name of the compiler flags that the alternative needs to pay off, or empty.
     """
 
     name: str
@@ -100,11 +100,11 @@ class Variant:
     flag_set: str = ""
 
 
-VARIANTS: dict[str, dict[str, Variant]] = {}
-"""By full op name and name of the variant."""
+ALTERNATIVES: dict[str, dict[str, Alternative]] = {}
+"""By full op name and name of the alternative."""
 
 
-def variant(
+def alternative(
     op_class: type[OpT],
     name: str,
     applies: Callable[[OpT, Target], bool],
@@ -112,28 +112,28 @@ def variant(
 ) -> Callable[
     [Callable[[OpT, Lowering], Sequence[Tensor]]], Callable[[OpT, Lowering], Sequence[Tensor]]
 ]:
-    """Registers the decorated function as a variant of an op class's lowering."""
+    """Registers the decorated function as an alternative of an op class's lowering."""
 
     def register(
         function: Callable[[OpT, Lowering], Sequence[Tensor]],
     ) -> Callable[[OpT, Lowering], Sequence[Tensor]]:
-        made = Variant(name, applies, function, flag_set)
-        VARIANTS.setdefault(op_class.OP_NAME, {})[name] = made
+        made = Alternative(name, applies, function, flag_set)
+        ALTERNATIVES.setdefault(op_class.OP_NAME, {})[name] = made
         return function
 
     return register
 
 
 def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | None:
-    """Returns the requested variant, or the default lowering where the variant does not apply.
+    """Returns the requested alternative, or the default lowering if that does not apply.
 
     Raises:
-        CodegenError: there is no such variant.
+        CodegenError: there is no such alternative.
     """
-    known, asked = VARIANTS.get(op.OP_NAME, {}), lowering.variants.get(op.OP_NAME, "")
+    known, asked = ALTERNATIVES.get(op.OP_NAME, {}), lowering.alternatives.get(op.OP_NAME, "")
     if asked and asked not in known:
         where, names = location_text(op.operation.location), ", ".join(known) or "none"
-        message = f"'{op.OP_NAME}' op has no variant '{asked}': expected {names}"
+        message = f"'{op.OP_NAME}' op has no alternative '{asked}': expected {names}"
         raise CodegenError(message, location=where)
     chosen = known.get(asked)
     if chosen is not None and chosen.applies(op, lowering.target):

@@ -4,7 +4,7 @@ One kernel function that became a single launch has the prototype's form, an obj
 properties `kernel`, `workgroup_count`, `workgroup_sizes` and `workgroup_memory`. More is in
 further properties, which the prototype's readers pass over: `function`, `inputs`, `results`,
 `arguments` (the function's argument, inputs first, that each argument of the kernel is), and for
-several launches `steps` and `workspace_size` as in a variant of `hipdnn.executable`. Several code
+several launches `steps` and `workspace_size` as in a binary of `hipdnn.executable`. Several code
 objects make an array of objects, several functions a dictionary.
 """
 
@@ -102,8 +102,8 @@ def _properties(exported: Exported) -> dict[str, ir.Attribute]:
             "arguments": ir.DenseI64ArrayAttr.get([b.buffer for b in single.bindings]),
         }
         return properties
-    variant = exported.kernel.to_attr()
-    return properties | {name: variant[name] for name in ("steps", "workspace_size")}
+    binary = exported.kernel.to_attr()
+    return properties | {name: binary[name] for name in ("steps", "workspace_size")}
 
 
 def read(attribute: ir.Attribute) -> list[Exported]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hipgraft.codegen.iree.constant_fills import dense_bytes, fills
-from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel, Step, variants
+from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel, Step, kernels_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.ir.element_types import byte_width
@@ -101,7 +101,7 @@ class _Stitcher:
 
     def _execute(self, op: ir.Operation) -> None:
         callee = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-        (kernel,) = variants(self.symbols[callee])
+        (kernel,) = kernels_of(self.symbols[callee])
         self.target = kernel.target
         addresses = [self.addresses[operand] for operand in op.operands]
         if kernel.workspace_size:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hipgraft.codegen.kernel import variants
+from hipgraft.codegen.kernel import kernels_of
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
@@ -30,15 +30,15 @@ class Graph:
 
     @staticmethod
     def load(op: ir.Operation, device: GraphDevice) -> Graph:
-        """Loads the `vmfb` variant of an executable.
+        """Loads the `vmfb` binary of an executable.
 
         Raises:
             OpError: it has none.
         """
-        modules = [kernel.objects[0] for kernel in variants(op) if kernel.format == "vmfb"]
+        modules = [kernel.objects[0] for kernel in kernels_of(op) if kernel.format == "vmfb"]
         if not modules:
             name = symbol_of(op)
-            raise OpError(f"'hipdnn.executable' op '@{name}' has no variant for 'cpu'", op)
+            raise OpError(f"'hipdnn.executable' op '@{name}' has no binary for 'cpu'", op)
         executable = hipdnn.ExecutableOp(op)
         inputs, outputs = tuple(_inputs(executable)), tuple(_outputs(executable))
         return Graph(device, device.load_module(modules[0]), inputs, outputs)

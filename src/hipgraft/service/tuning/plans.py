@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hipgraft.codegen.lowering import lower_container
-from hipgraft.codegen.lowering.context import VARIANTS
+from hipgraft.codegen.lowering.context import ALTERNATIVES
 from hipgraft.codegen.plan import DEFAULT_PLAN, FLAG_SETS, Plan
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import wrap
@@ -34,20 +34,20 @@ class Choices:
         return lower_container(self.container, self.target, plan)
 
     def plans(self) -> list[Plan]:
-        """Returns the alternatives to the default plan, each with one variant or flag set."""
+        """Returns the alternatives to the default plan, each with one alternative or flag set."""
         default = self.lower(DEFAULT_PLAN)
-        variants = [plan for plan in self._variants() if self.lower(plan) != default]
+        alternatives = [plan for plan in self._alternatives() if self.lower(plan) != default]
         # Other targets use IREE's defaults already, to which the flag sets would revert.
         is_amdgpu = self.target.kind is TargetKind.AMDGPU
         names = [name for name, each in FLAG_SETS.items() if is_amdgpu and each.matters(default)]
-        return [*variants, *(Plan(flag_set=name) for name in names)]
+        return [*alternatives, *(Plan(flag_set=name) for name in names)]
 
-    def _variants(self) -> list[Plan]:
+    def _alternatives(self) -> list[Plan]:
         body = self.container.regions[0].blocks[0].operations
         plans = [
-            Plan(((op.operation.name, name),), variant.flag_set)
+            Plan(((op.operation.name, name),), alternative.flag_set)
             for op in body
-            for name, variant in VARIANTS.get(op.operation.name, {}).items()
-            if variant.applies(wrap(op), self.target)
+            for name, alternative in ALTERNATIVES.get(op.operation.name, {}).items()
+            if alternative.applies(wrap(op), self.target)
         ]
         return list(dict.fromkeys(plans))

@@ -184,28 +184,28 @@ func.func @views(%x: tensor<4x6xf32>) {
 // -----
 
 // expected-error @below {{'hipdnn.executable' op expected tensors in its signature, but found f32}}
-"hipdnn.executable"() {sym_name = "a", operand_types = [f32], result_types = [], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "a", operand_types = [f32], result_types = [], binaries = []} : () -> ()
 
 // expected-error @below {{'hipdnn.executable' op expected 0 layouts in 'arg_strides', but found 1}}
-"hipdnn.executable"() {sym_name = "b", operand_types = [], result_types = [], arg_strides = [unit], variants = []} : () -> ()
+"hipdnn.executable"() {sym_name = "b", operand_types = [], result_types = [], arg_strides = [unit], binaries = []} : () -> ()
 
-// expected-error @below {{'hipdnn.executable' op expected 'objects' in a variant}}
+// expected-error @below {{'hipdnn.executable' op expected 'objects' in a binary}}
 "hipdnn.executable"() {
   sym_name = "c", operand_types = [], result_types = [],
-  variants = [{target = "cpu", format = "vmfb", workspace_size = 0 : i64}]
+  binaries = [{target = "cpu", format = "vmfb", workspace_size = 0 : i64}]
 } : () -> ()
 
 // expected-error @below {{'hipdnn.executable' op expected a step of fill, copy, dispatch, but found 'wait'}}
 "hipdnn.executable"() {
   sym_name = "d", operand_types = [], result_types = [],
-  variants = [{target = "gfx942", format = "hsaco", objects = [], workspace_size = 0 : i64, steps = [{op = "wait"}]}]
+  binaries = [{target = "gfx942", format = "hsaco", objects = [], workspace_size = 0 : i64, steps = [{op = "wait"}]}]
 } : () -> ()
 
 // One tensor: buffer 0; the workspace is buffer 1.
 // expected-error @below {{'hipdnn.executable' op expected 'buffer' of a fill in [0, 1], but found 2 : i64}}
 "hipdnn.executable"() {
   sym_name = "e", operand_types = [tensor<4xf32>], result_types = [],
-  variants = [{
+  binaries = [{
     target = "gfx942", format = "hsaco", objects = [], workspace_size = 0 : i64,
     steps = [{op = "fill", buffer = 2 : i64, offset = 0 : i64, length = 16 : i64, pattern = 0 : i64, pattern_length = 4 : i64}]
   }]
@@ -214,7 +214,7 @@ func.func @views(%x: tensor<4x6xf32>) {
 // expected-error @below {{'hipdnn.executable' op expected an object in [0, 1), but found 1 : i64}}
 "hipdnn.executable"() {
   sym_name = "f", operand_types = [], result_types = [],
-  variants = [{
+  binaries = [{
     target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64,
     steps = [{op = "dispatch", object = 1 : i64, kernel = "k", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>,
               dynamic_shared_memory = 0 : i64, bindings = [], constants = array<i32>}]
@@ -224,7 +224,7 @@ func.func @views(%x: tensor<4x6xf32>) {
 // expected-error @below {{'hipdnn.executable' op expected 3 values in 'grid', but found array<i64: 1>}}
 "hipdnn.executable"() {
   sym_name = "g", operand_types = [], result_types = [],
-  variants = [{
+  binaries = [{
     target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64,
     steps = [{op = "dispatch", object = 0 : i64, kernel = "k", grid = array<i64: 1>, block = array<i64: 64, 1, 1>,
               dynamic_shared_memory = 0 : i64, bindings = [], constants = array<i32>}]
@@ -234,7 +234,7 @@ func.func @views(%x: tensor<4x6xf32>) {
 // expected-error @below {{'hipdnn.executable' op expected 'access' of a binding to be string, but found 1 : i64}}
 "hipdnn.executable"() {
   sym_name = "h", operand_types = [], result_types = [],
-  variants = [{
+  binaries = [{
     target = "gfx942", format = "hsaco", objects = ["\7FELF"], workspace_size = 0 : i64,
     steps = [{op = "dispatch", object = 0 : i64, kernel = "k", grid = array<i64: 1, 1, 1>, block = array<i64: 64, 1, 1>,
               dynamic_shared_memory = 0 : i64, constants = array<i32>,
@@ -267,7 +267,7 @@ func.func @ragged_operand(%x: tensor<4xf32>) {
 // Symbols are looked up once everything else is right.
 
 "hipdnn.executable"() {
-  sym_name = "exp", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], variants = []
+  sym_name = "exp", operand_types = [tensor<4xf32>], result_types = [tensor<4xf32>], binaries = []
 } : () -> ()
 
 func.func @calls(%x: tensor<4xf32>, %y: tensor<4xf16>, %m: memref<4xf32>) {

@@ -76,7 +76,7 @@ func.func @views(%x: tensor<1x12x768xf16>, %s: tensor<1xf16>) {
   sym_name = "matmul_0",
   operand_types = [tensor<8x4xf16>, tensor<4x6xf16>], result_types = [tensor<8x6xf16>],
   arg_strides = [array<i64: 1, 8>, unit], arg_offsets = array<i64: 0, 0>, result_strides = [unit],
-  variants = [{
+  binaries = [{
     target = "gfx942", format = "hsaco", objects = ["\7FELF\FF\00"], workspace_size = 64 : i64,
     steps = [
       {op = "fill", buffer = 3 : i64, offset = 0 : i64, length = 64 : i64, pattern = 0 : i64, pattern_length = 4 : i64},

@@ -31,10 +31,10 @@ from hipgraft.codegen.lowering.attention.scores import (
 )
 from hipgraft.codegen.lowering.context import (
     Lowering,
+    alternative,
     element_of,
     lowers,
     shape_of,
-    variant,
 )
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
@@ -66,13 +66,13 @@ def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     return lower_decomposed(op, lowering)
 
 
-@variant(SdpaOp, "fused", lambda op, _: can_fuse(op))
+@alternative(SdpaOp, "fused", lambda op, _: can_fuse(op))
 def lower_fused(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """One dispatch that never stores its scores."""
     return [fused_attention(op, lowering, columns=False)]
 
 
-@variant(SdpaOp, "padded", can_pad)
+@alternative(SdpaOp, "padded", can_pad)
 def lower_padded(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Fused, with operands padded to tiles of matrix instructions."""
     return [padded_attention(op, lowering, columns=False)]
@@ -82,14 +82,14 @@ def _takes_columns(op: SdpaOp, target: Target) -> bool:
     return is_fast_fused(op, target) or can_pad(op, target)
 
 
-@variant(SdpaOp, "transposed-values", _takes_columns)
+@alternative(SdpaOp, "transposed-values", _takes_columns)
 def lower_transposed_values(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
     """Fused or padded, on a copy of the values in which the keys of a column are contiguous."""
     make = fused_attention if is_fast_fused(op, lowering.target) else padded_attention
     return [make(op, lowering, columns=True)]
 
 
-@variant(SdpaOp, "decomposed", lambda _, __: True)
+@alternative(SdpaOp, "decomposed", lambda _, __: True)
 def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     """Two matrix products with a softmax between them."""
     emitter, q = lowering.emitter, lowering.tensor(op.q)

@@ -9,10 +9,10 @@ from math import prod
 from hipgraft.codegen.lowering.context import (
     Lowering,
     accumulator_type,
+    alternative,
     element_of,
     lowers,
     shape_of,
-    variant,
 )
 from hipgraft.codegen.lowering.conv.convolution import convolve, convolve_within, flipped
 from hipgraft.codegen.lowering.conv.direct import is_copied, padded_copy
@@ -114,7 +114,7 @@ def _can_be_copied(op: ConvWgradOp, target: Target) -> bool:
     return is_single and element_of(op.x) in target.matrix_elements
 
 
-@variant(ConvWgradOp, "batch-last", _can_be_copied)
+@alternative(ConvWgradOp, "batch-last", _can_be_copied)
 def lower_wgrad_batch_last(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     """Copies both operands batch last, so that the elements that are summed are contiguous."""
     emitter, shape = lowering.emitter, shape_of(op.dw)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hipgraft.codegen.lowering.context import (
     Lowering,
     accumulator_type,
+    alternative,
     element_of,
     shape_of,
-    variant,
 )
 from hipgraft.codegen.lowering.conv.convolution import convolve, operands_of
 from hipgraft.codegen.lowering.conv.geometry import ConvParams
@@ -34,7 +34,7 @@ def _has_small_groups(op: ConvFpropOp, _: Target) -> bool:
     return 1 < channels < _CHANNELS == together * channels and groups % together == 0
 
 
-@variant(ConvFpropOp, "merged-groups", _has_small_groups)
+@alternative(ConvFpropOp, "merged-groups", _has_small_groups)
 def lower_merged_groups(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Merges groups, with zeros for the channels outside of a filter's own group."""
     x, w = operands_of(op, lowering)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from hipgraft.codegen.lowering.context import (
     Lowering,
     accumulator_type,
+    alternative,
     element_of,
     lowers,
     shape_of,
-    variant,
 )
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.float_codes import BYTES
@@ -61,7 +61,7 @@ def is_widened(op: MatmulOp, target: Target) -> bool:
     return has_bytes and target.kind is TargetKind.AMDGPU
 
 
-@variant(MatmulOp, "materialized-widening", is_widened)
+@alternative(MatmulOp, "materialized-widening", is_widened)
 def lower_materialized_widening(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Widens each element once, instead of in every tile that reads it."""
     a, b = (lowering.emitter.materialized(value) for value in operands_of(op, lowering))

@@ -1,8 +1,10 @@
-"""Wave instructions of each variant where it gains most, against the default lowering.
+"""Wave instructions of each alternative where it gains most, against the default lowering.
 
-    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/variant_gains.py [--target gfx942] [--match split]
+    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/alternative_gains.py [--target gfx942]
+        [--match split]
 
-One shape of a published model for each variant: a variant that wins nowhere is one too many.
+It has one shape of a published model for each alternative. An alternative that gains nowhere should
+be removed.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from variants import Case, measure, product, tensor
+from alternatives import Case, measure, product, tensor
 
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hipgraft.codegen.lowering.context import Lowering, shape_of, variant
+from hipgraft.codegen.lowering.context import Lowering, alternative, shape_of
 from hipgraft.codegen.lowering.emit.boundary import reshaped
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -35,7 +35,7 @@ def _rest(op: PointwiseOp, target: Target) -> int:
     return math.prod(shape_of(op.out_0)) % (target.wavefront_size * _OF_A_LANE)
 
 
-@variant(PointwiseOp, "split", _has_rest)
+@alternative(PointwiseOp, "split", _has_rest)
 def lower_split(op: PointwiseOp, lowering: Lowering) -> Sequence[Tensor]:
     """Computes the elements that fill vectors in one dispatch, and the remainder in another."""
     emitter, shape = lowering.emitter, shape_of(op.out_0)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from hipgraft.codegen.lowering.context import (
     Lowering,
     accumulator_type,
+    alternative,
     element_of,
     shape_of,
-    variant,
 )
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -44,7 +44,7 @@ def _can_split(op: MatmulOp, _: Target) -> bool:
     return is_single and a[-1] % _PARTS == 0 and a[-1] // _PARTS >= _LONGEST_PART
 
 
-@variant(MatmulOp, "padded-rows", _has_few_rows)
+@alternative(MatmulOp, "padded-rows", _has_few_rows)
 def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Pads the rows to those of a matrix instruction, and crops the result."""
     emitter = lowering.emitter
@@ -64,7 +64,7 @@ def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     return [emitter.cast(seen, element_of(op.c))]
 
 
-@variant(MatmulOp, "swapped", lambda _, __: True)
+@alternative(MatmulOp, "swapped", lambda _, __: True)
 def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies the transposed matrices in the other order, which changes IREE's tiles."""
     a, b = (_transposed(value) for value in operands_of(op, lowering))
@@ -74,7 +74,7 @@ def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     return [lowering.emitter.cast(_transposed(product), element_of(op.c))]
 
 
-@variant(MatmulOp, "split-k", _can_split)
+@alternative(MatmulOp, "split-k", _can_split)
 def lower_split(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies parts of K as a batch and adds their products in the accumulator's type."""
     emitter = lowering.emitter

@@ -1,4 +1,4 @@
-"""Each variant of a lowering against definitions in double precision, on CPU and GPU code."""
+"""Each alternative of a lowering against definitions in double precision, on CPU and GPU code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_lowering_attention import RANDOM, forward_case
 from test_lowering_contractions import conv_case, gradient_cases, matmul_case
 from test_lowering_reductions import reduction_case
 
-from hipgraft.codegen.lowering.context import VARIANTS
+from hipgraft.codegen.lowering.context import ALTERNATIVES
 from hipgraft.codegen.plan import FLAG_SETS, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
@@ -29,9 +29,9 @@ random = np.random.default_rng(5)
 Shape = tuple[int, ...]
 
 
-def planned(op: str, variant: str, case: Case) -> Case:
-    name = f"{op}_{variant}_{case.name}".replace("-", "_")
-    return replace(case, name=name, plan=f"hipdnn.{op}={variant}", target="gfx942")
+def planned(op: str, alternative: str, case: Case) -> Case:
+    name = f"{op}_{alternative}_{case.name}".replace("-", "_")
+    return replace(case, name=name, plan=f"hipdnn.{op}={alternative}", target="gfx942")
 
 
 def bias(shape: tuple[int, ...]) -> dict[str, Array]:
@@ -218,7 +218,7 @@ def one_op_case(name: str, shape: Shape, other: Shape, mode: str) -> Case:
 
 LARGE = (1, 197, 768)
 
-# Just beside where each variant applies.
+# Just beside where each alternative applies.
 OTHERS = [
     planned("matmul", "padded-rows", matmul_case("one", (1, 1, 32), (1, 32, 70))),
     planned("matmul", "padded-rows", matmul_case("whole", (1, 16, 32), (1, 32, 70))),
@@ -287,11 +287,11 @@ def test_each_variant_is_tested_and_differs_from_the_default() -> None:
     taken = {
         case.plan for case in CASES if lower_case(case) != lower_case(replace(case, plan="default"))
     }
-    known = {f"{op}={name}" for op, variants in VARIANTS.items() for name in variants}
+    known = {f"{op}={name}" for op, alternatives in ALTERNATIVES.items() for name in alternatives}
     assert known - taken == set()
 
 
-# Counted by benchmarks/variants.py.
+# Counted by benchmarks/alternatives.py.
 @pytest.mark.parametrize(
     ("size", "element", "best", "target"),
     [
@@ -416,7 +416,7 @@ def test_large_gradients_of_filters_by_default_sum_images_that_lie_together(
 
 
 @pytest.mark.parametrize(
-    ("size", "target", "is_apart"),
+    ("size", "target", "is_materialized"),
     [(256, "gfx1100", True), (255, "gfx942", False), (256, "cpu", False)],
 )
 def test_bytes_that_many_tiles_read_are_by_default_widened_once(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import Lowering, lowers, shape_of, variant
+from hipgraft.codegen.lowering.context import Lowering, alternative, lowers, shape_of
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -109,7 +109,7 @@ def _by_rows(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
     return [finished(op, emitter, x, _reshaped(emitter, op, total))]
 
 
-@variant(ReductionOp, "padded", _is_total, flag_set="whole-reductions")
+@alternative(ReductionOp, "padded", _is_total, flag_set="whole-reductions")
 def lower_padded(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces all elements in one workgroup, in which each lane reads several elements at once."""
     return _padded(op, lowering)
@@ -122,7 +122,7 @@ def _padded(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
     return [finished(op, lowering.emitter, x, _reshaped(lowering.emitter, op, total))]
 
 
-@variant(ReductionOp, "split", _is_long)
+@alternative(ReductionOp, "split", _is_long)
 def lower_split(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
     """Reduces parts of each row in workgroups of their own, then their results."""
     emitter, x = lowering.emitter, lowering.tensor(op.in_)

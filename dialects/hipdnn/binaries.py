@@ -1,4 +1,4 @@
-"""Rules about the variants of an executable: code objects and the steps that run them."""
+"""Rules about the binaries of an executable: code objects and the steps that run them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipgraft.ir.bindings import ir
 
 _Keys = Mapping[str, Kind[Any]]
 
-_VARIANT: _Keys = {
+_BINARY: _Keys = {
     "target": STRING,
     "format": STRING,
     "objects": BLOBS,
@@ -39,19 +39,19 @@ _BINDING: _Keys = {"buffer": INT, "offset": INT, "length": INT, "access": STRING
 _BUFFERS = ("buffer", "source", "target")
 
 
-def check_variant(op: HipdnnOp, variant: ir.DictAttr, tensors: int) -> None:
-    """Checks one variant of the executable `op`, whose signature has `tensors` tensors.
+def check_binary(op: HipdnnOp, binary: ir.DictAttr, tensors: int) -> None:
+    """Checks one binary of the executable `op`, whose signature has `tensors` tensors.
 
     Raises:
         VerifyError: a key is missing or of the wrong kind, or a step names a buffer or a code
             object that is not there.
     """
-    _check_keys(op, "variant", variant, _VARIANT)
-    if "steps" not in variant:
+    _check_keys(op, "binary", binary, _BINARY)
+    if "steps" not in binary:
         return
-    _check_keys(op, "variant", variant, {"steps": DICTIONARIES})
-    for step in DICTIONARIES.read(variant["steps"]):
-        _check_step(op, step, tensors, len(ir.ArrayAttr(variant["objects"])))
+    _check_keys(op, "binary", binary, {"steps": DICTIONARIES})
+    for step in DICTIONARIES.read(binary["steps"]):
+        _check_step(op, step, tensors, len(ir.ArrayAttr(binary["objects"])))
 
 
 def _check_step(op: HipdnnOp, step: ir.DictAttr, tensors: int, objects: int) -> None:

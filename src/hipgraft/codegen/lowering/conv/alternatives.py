@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hipgraft.codegen.lowering.context import (
     Lowering,
     accumulator_type,
+    alternative,
     element_of,
     shape_of,
-    variant,
 )
 from hipgraft.codegen.lowering.conv.convolution import convolve, operands_of
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
@@ -38,7 +38,7 @@ def _has_odd_channels(op: ConvFpropOp, target: Target) -> bool:
     return _is_dense(op, target) and channels % _CHANNELS != 0 and channels >= _CHANNELS // 2
 
 
-@variant(ConvFpropOp, "matmul", _is_product)
+@alternative(ConvFpropOp, "matmul", _is_product)
 def lower_as_matmul(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies the filters by the strided elements of each image."""
     x, w = operands_of(op, lowering)
@@ -48,7 +48,7 @@ def lower_as_matmul(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 # Without these flags IREE moves the transpositions through the convolution, and they cancel.
-@variant(ConvFpropOp, "channels-last", _is_dense, flag_set="transposes-stay")
+@alternative(ConvFpropOp, "channels-last", _is_dense, flag_set="transposes-stay")
 def lower_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Transposes to channels last, in which the channels of a window's element are contiguous."""
     x, w = operands_of(op, lowering)
@@ -56,7 +56,7 @@ def lower_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]
     return _convolved(op, lowering, x, w)
 
 
-@variant(ConvFpropOp, "materialized-channels-last", _is_dense)
+@alternative(ConvFpropOp, "materialized-channels-last", _is_dense)
 def lower_materialized_channels_last(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Materializes channels-last copies of activations and filters; pays off with many channels."""
     emitter = lowering.emitter
@@ -67,7 +67,7 @@ def lower_materialized_channels_last(op: ConvFpropOp, lowering: Lowering) -> Seq
     return _convolved(op, lowering, x, w)
 
 
-@variant(ConvFpropOp, "padded-channels", _has_odd_channels)
+@alternative(ConvFpropOp, "padded-channels", _has_odd_channels)
 def lower_padded_channels(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
     """Adds channels of zeros up to a multiple of a matrix instruction's channels."""
     x, w = operands_of(op, lowering)
