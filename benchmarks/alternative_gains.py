@@ -1,6 +1,6 @@
 """Wave instructions of each alternative where it gains most, against the default lowering.
 
-    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/alternative_gains.py [--target gfx942]
+    python benchmarks/alternative_gains.py [--target gfx942]
         [--match split]
 
 It has one shape of a published model for each alternative. An alternative that gains nowhere should

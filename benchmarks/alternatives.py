@@ -1,6 +1,6 @@
 """Wave instructions of the lowering that is chosen against all others, counted on an emulator.
 
-    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/alternatives.py [--target gfx942] [--match 197]
+    python benchmarks/alternatives.py [--target gfx942] [--match 197]
         [--limit 1.1]
 
 A row for each case: the ratio of what `--search=default` takes without a database, marked by `*`,

@@ -1,6 +1,6 @@
 """Work of a model's kernels against that of plain `iree-compile`, counted on an emulator.
 
-    HIPGRAFT_EMULATOR=DIRECTORY python benchmarks/wave_counts.py MODEL... [--target gfx942]
+    python benchmarks/wave_counts.py MODEL... [--target gfx942]
         [--sample 24] [--kernels 5] [--limit 1.0]
 
 A row for each model: dynamic wave instructions, and MB that lanes load and store, of hipgraft and
@@ -173,7 +173,7 @@ def main() -> int:
     parser.add_argument("--kernels", type=int, default=0)
     parser.add_argument("--limit", type=float, default=1.0)
     flags = parser.parse_args()
-    target, cost_model = Target.parse(flags.target), CountedCostModel.open(flags.sample)
+    target, cost_model = Target.parse(flags.target), CountedCostModel(flags.sample)
     print("| model | wave instructions | iree-compile | ratio | MB | iree-compile | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     ratios = [measure(model, target, cost_model, flags.kernels) for model in flags.models]

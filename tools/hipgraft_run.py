@@ -44,8 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         "--device",
         default="",
         metavar="DEVICE",
-        help="cpu, cuda[:N], hip[:N], trace:ARCH, trace:DEVICE, PATH.py:FACTORY or "
-        "MODULE:FACTORY; by default a GPU if there is one that the program is for, else cpu",
+        help="cpu, cuda[:N], hip[:N], emulator[:ARCH], trace:ARCH, trace:DEVICE, "
+        "PATH.py:FACTORY or MODULE:FACTORY; by default a GPU if there is one that the program is "
+        "for, else cpu",
     )
     add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
     add("--benchmark", type=int, default=0, metavar="N", help="time N runs on the device")
@@ -92,6 +93,7 @@ def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> lis
 
     if is_bundle(flags.model):
         with load(flags.model) as bundle:
+            _settle_architecture(flags, device, bundle.architectures)
             inputs = _inputs(flags, bundle.inputs(device.architecture), given)
             return _run_session(flags, bundle.load(device), inputs)
     module = _compiled(flags, device)
@@ -158,9 +160,11 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
     """Returns the program for the device."""
     from hipgraft import frontends
     from hipgraft.compiler.program import compile
+    from hipgraft.ir.entry_points import entry_targets
 
     module = frontends.read(flags.model, **cli.extents(flags), dynamic=not flags.specialize)
     _check_runnable(frontends.stage_of(module), flags)
+    _settle_architecture(flags, device, entry_targets(module))
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
         compiled = compile(
             module,
@@ -170,6 +174,13 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
             service=service,
         )
     return compiled.module
+
+
+def _settle_architecture(flags: argparse.Namespace, device: Any, available: Sequence[str]) -> None:
+    """Lets an emulator that was named without an architecture be what the program is for."""
+    if flags.device == "emulator":
+        wanted = (flags.target,) if flags.target else available
+        device.architecture = next(iter(wanted), device.architecture)
 
 
 def _default_target(device: Any) -> str:

@@ -1,6 +1,5 @@
 """Configuration of the lit tests: `lit test/lit` from the repository's root."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -26,8 +25,6 @@ for path in sorted((ROOT / "tools").glob("hipgraft_*.py")):
 for name, program in (("FileCheck", "filecheck"), ("iree-opt", "iree-opt")):
     config.substitutions.append((rf"(?<![\w/.-]){name}\b(?![\w/.-])", str(BIN / program)))  # noqa: F821
 
-if "HIPGRAFT_EMULATOR" in os.environ:
-    config.environment["HIPGRAFT_EMULATOR"] = os.environ["HIPGRAFT_EMULATOR"]  # noqa: F821
 # Tests share a cache, which is theirs alone.
 config.environment["HIPGRAFT_CACHE_DIR"] = str(ROOT / "build" / "lit-cache")  # noqa: F821
 config.substitutions.append(("%{python}", sys.executable))  # noqa: F821

@@ -1,51 +1,33 @@
-"""Runs kernels on an emulator of AMDGPU code objects, where one is at hand.
-
-The emulator is not part of this repository: `HIPGRAFT_EMULATOR` names its directory (default
-`../shared/tools/emulator` beside the repository). It needs `llvm-objdump-22` and `g++`.
-"""
+"""Runs kernels on the emulator of AMDGPU code objects, where LLVM's disassembler is at hand."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
 import struct
-import sys
 from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hipgraft.codegen.kernel import Copy, Dispatch, Fill, Kernel
-
-_REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def emulator_directory() -> Path:
-    """Where the emulator is, or would be."""
-    given = os.environ.get("HIPGRAFT_EMULATOR", "../shared/tools/emulator")
-    return (_REPOSITORY / given).resolve()
+from hipgraft.emulator import EmulatorDevice, MissingEmulatorError, Order, check_available
 
 
 def missing_reason() -> str | None:
     """Why the emulator cannot run, or None."""
-    if not (emulator_directory() / "device.py").exists():
-        return "no emulator: HIPGRAFT_EMULATOR names no directory with device.py"
-    for tool in (os.environ.get("AMDEMU_OBJDUMP", "llvm-objdump-22"), "g++"):
-        if shutil.which(tool) is None:
-            return f"no emulator: it needs {tool}"
+    try:
+        check_available()
+    except MissingEmulatorError as error:
+        return error.message
     return None
 
 
 requires_emulator = pytest.mark.skipif(missing_reason() is not None, reason=str(missing_reason()))
 
 
-def open_emulator(architecture: str, schedule: str = "seq") -> Any:
-    """Returns an emulated device (the device protocol of `hipgraft.runtime.devices.registry`)."""
-    return _emulator_module().EmulatorDevice(architecture, schedule)
+def open_emulator(architecture: str, order: Order = Order.FORWARD) -> EmulatorDevice:
+    """Returns an emulated device."""
+    return EmulatorDevice(architecture, order)
 
 
 def run_kernel(
@@ -108,17 +90,3 @@ def _run_step(
         device.launch(
             function, step.grid, step.block, step.dynamic_shared_memory, kernarg + bytes(256)
         )
-
-
-def _emulator_module() -> ModuleType:
-    name = "hipgraft_test_emulator_device"
-    if name not in sys.modules:
-        specification = importlib.util.spec_from_file_location(
-            name, emulator_directory() / "device.py"
-        )
-        assert specification is not None
-        assert specification.loader is not None
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-        sys.modules[name] = module
-    return sys.modules[name]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
-from emulator import emulator_directory, requires_emulator
+from emulator import requires_emulator
 from lowering_cases import Case, lower_case
 from test_alternatives import check_on_gpu_code
 from test_lowering_contractions import conv_case, gradient_cases
@@ -69,12 +69,9 @@ def test_depthwise_on_gpu_code(case: Case, architecture: str) -> None:
 
 @requires_emulator
 @pytest.mark.parametrize("case", [CASES[0], DEPTHWISE[0]], ids=lambda case: case.name)
-def test_elements_that_are_loaded_are_used_for_several_products(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+def test_elements_that_are_loaded_are_used_for_several_products(case: Case) -> None:
     kernel = compile_text(lower_case(replace(case, target="gfx1100")), GFX1100)
-    work = CountedCostModel.open().counts(kernel)[-1]
+    work = CountedCostModel().counts(kernel)[-1]
     products = prod(case.inputs[1].shape) * prod(case.expected[0].shape[2:])
     most = MOST_DEPTHWISE if case in DEPTHWISE else MOST
     assert work.instructions <= most * products / GFX1100.wavefront_size

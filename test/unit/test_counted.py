@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from emulator import emulator_directory, requires_emulator
+from emulator import requires_emulator
 from lowering_cases import tensor_type
 
 from hipgraft.codegen.canonical import container_key, container_text
@@ -100,48 +100,43 @@ def compiled(op: ir.Operation, search: Search | None, target: Target = GFX942) -
     return outcome.kernel
 
 
-def counts(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, sample: int = 0) -> list[Count]:
-    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
-    return CountedCostModel.open(sample).counts(kernel)
+def counts(kernel: Kernel, sample: int = 0) -> list[Count]:
+    return CountedCostModel(sample).counts(kernel)
 
 
 def instructions(counted: Sequence[Count]) -> float:
     return sum(each.instructions for each in counted)
 
 
-def test_a_reduction_is_not_split_to_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reduction_is_not_split_to_pieces() -> None:
     # Split as the compiler would by itself, it takes fifty times as many.
     op = gradient_of_filters()
-    default = instructions(counts(compiled(op, None), monkeypatch))
-    found = instructions(counts(compiled(op, Search()), monkeypatch))
+    default = instructions(counts(compiled(op, None)))
+    found = instructions(counts(compiled(op, Search())))
     assert found <= default < 1e5
 
 
-def test_a_sample_of_workgroups_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_of_workgroups_stands_for_all() -> None:
     kernel = compiled(gradient_of_filters(), None)
-    sampled, complete = (counts(kernel, monkeypatch, sample) for sample in (24, 0))
+    sampled, complete = (counts(kernel, sample) for sample in (24, 0))
     for few, each in zip(sampled, complete, strict=True):
         assert few.instructions == pytest.approx(each.instructions, rel=0.05)
         assert few.loaded == pytest.approx(each.loaded, rel=0.05)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(13, 88), (32, 200), (128, 100), (40, 40)])
-def test_columns_that_fill_no_tiles_cost_little_more(
-    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_that_fill_no_tiles_cost_little_more(rows: int, columns: int) -> None:
     odd, even = (
-        instructions(counts(compiled(product(rows, more, 48), None, GFX1100), monkeypatch))
+        instructions(counts(compiled(product(rows, more, 48), None, GFX1100)))
         for more in (columns, -(-columns // 128) * 128)
     )
     assert odd < 1.5 * even
 
 
 @pytest.mark.parametrize("shared", [1, 4])
-def test_products_stored_by_row_fill_their_lanes(
-    shared: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_products_stored_by_row_fill_their_lanes(shared: int) -> None:
     op = attention_by_row(4, shared)
-    scores, _, values, *_ = counts(compiled(op, None, GFX1100), monkeypatch)
+    scores, _, values, *_ = counts(compiled(op, None, GFX1100))
     assert values.instructions < scores.instructions
 
 
@@ -154,4 +149,4 @@ def test_fused_attention_of_short_sequences_is_pathological(
     (entry,) = search.found.entries
     assert "fused" not in entry.plan
     assert entry.costs["hipdnn.sdpa=fused"] > 3 * entry.costs["default"]
-    assert instructions(counts(taken, monkeypatch)) < 1e5
+    assert instructions(counts(taken)) < 1e5

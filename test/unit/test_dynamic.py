@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from emulator import emulator_directory, open_emulator, requires_emulator
+from emulator import open_emulator, requires_emulator
 from onnx_models import (
     Array,
     attend_inputs,
@@ -258,7 +258,7 @@ def test_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"func.func @main\(%arg0: memref<3x\?x24xf32>", merged.read_text())
     np.savez(tmp_path / "io.npz", in_0=given[0], in_1=given[1], out_0=reference(model, given))
     for runtime, target in (("recorded", "gfx1100"), ("interpreter", "gfx942"), ("jit", "gfx942")):
-        run = [str(merged), f"--device={emulator_directory()}/device.py:{target}", "-q"]
+        run = [str(merged), f"--device=emulator:{target}", "-q"]
         run += [f"--runtime={runtime}", f"--input=@{tmp_path}/io.npz"]
         assert hipgraft_run.main([*run, f"--expected=@{tmp_path}/io.npz"]) == 0
     capsys.readouterr()

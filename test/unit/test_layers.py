@@ -19,6 +19,7 @@ LAYERS = (
     "passmanager",  # passes and how they run
     "hipdnn_io",  # hipDNN's files
     "codegen",  # a graph in, a kernel out
+    "emulator",  # kernels executed on the CPU
     "runtime",  # kernels and programs on devices
     "transforms",  # what passes are made of
     "host",  # host programs lowered to LLVM

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulator import emulator_directory, requires_emulator, run_kernel
+from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Case, lower_case, tensor_type
 
 from hipgraft.codegen.provider import compile_text
@@ -37,14 +37,13 @@ def product_case(shape: Sequence[int], element: str = "f32", target: str = "gfx1
 
 @requires_emulator
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_ragged_products_in_tiles(shape: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ragged_products_in_tiles(shape: Sequence[int]) -> None:
     """By IREE's tiles, each product takes four instructions or more."""
-    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
     case = product_case(shape)
     kernel = compile_text(lower_case(case), Target.parse(case.target))
     (result,) = run_kernel(kernel, case.inputs, [(case.expected[0].shape, np.float32)])
     np.testing.assert_allclose(result, case.expected[0], rtol=case.rtol, atol=case.atol)
-    (count,) = CountedCostModel.open().counts(kernel)
+    (count,) = CountedCostModel().counts(kernel)
     assert count.instructions * 32 < 3 * prod(shape)
 
 

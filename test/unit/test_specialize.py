@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from emulator import emulator_directory, open_emulator, requires_emulator
+from emulator import open_emulator, requires_emulator
 from onnx_models import ATTEND_WEIGHTS, Array, attend_inputs, save_attend
 
 import hipgraft
@@ -268,7 +268,7 @@ def test_tools(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     np.savez(tmp_path / "io.npz", in_0=given[0], in_1=given[1], out_0=reference(model, given))
     np.savez(tmp_path / "no.npz", in_0=attend_inputs(2, 5)[0], in_1=attend_inputs(2, 5)[1])
     for runtime, target in (("recorded", "gfx1100"), ("interpreter", "gfx942"), ("jit", "gfx942")):
-        run = [str(merged), f"--device={emulator_directory()}/device.py:{target}", "-q"]
+        run = [str(merged), f"--device=emulator:{target}", "-q"]
         run += [f"--runtime={runtime}", f"--input=@{tmp_path}/io.npz"]
         assert hipgraft_run.main([*run, f"--expected=@{tmp_path}/io.npz"]) == 0
     capsys.readouterr()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from emulator import emulator_directory, requires_emulator
+from emulator import requires_emulator
 from lowering_cases import splat, tensor_type
 
 from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
@@ -83,11 +83,10 @@ def compiled(choices: Choices, plan: Plan) -> Kernel | None:
     ids=["few-rows", "deep", "sum"],
 )
 def test_it_takes_what_does_the_least_work(
-    make: Callable[[], ir.Operation], problem: str, plan: str, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[], ir.Operation], problem: str, plan: str
 ) -> None:
-    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
     choices = Choices(make(), GFX942)
-    static, counted, work = StaticCostModel(), CountedCostModel.open(), choices.work()
+    static, counted, work = StaticCostModel(), CountedCostModel(), choices.work()
     tried = {each: compiled(choices, each) for each in (DEFAULT_PLAN, *choices.plans())}
     kernels = {str(each): kernel for each, kernel in tried.items() if kernel is not None}
     costs = {name: static.cost(kernel, work) for name, kernel in kernels.items()}

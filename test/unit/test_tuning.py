@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulator import emulator_directory, requires_emulator
+from emulator import requires_emulator
 from lowering_cases import Case, build_graph, tensor_type
 from test_lowering_attention import backward_case
 from test_lowering_moe import backward_case as expert_gradient_case
@@ -27,6 +26,7 @@ from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
+from hipgraft.emulator.disassembly import disassembler
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError, HipgraftWarning
 from hipgraft.service.job import Outcome
@@ -81,8 +81,9 @@ def disassembled(code: bytes, directory: Path) -> dict[str, int]:
     """What LLVM finds: matrix instructions of each function."""
     path = directory / "code.hsaco"
     path.write_bytes(code)
-    tool = os.environ.get("AMDEMU_OBJDUMP", "llvm-objdump-22")
-    text = subprocess.run([tool, "-d", path], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [disassembler(), "-d", path], check=True, capture_output=True, text=True
+    ).stdout
     parts = re.split(r"^[0-9a-f]+ <(.+)>:$", text, flags=re.MULTILINE)[1:]
     bodies = zip(parts[::2], parts[1::2], strict=True)
     return {name: len(re.findall(r"\bv_s?w?mf?mac?[a-z]*_", body)) for name, body in bodies}
@@ -114,10 +115,7 @@ def test_the_static_cost_model_names_what_is_pathological(
 
 
 @requires_emulator
-def test_counted_work_ranks_attention(
-    odd: ir.Operation, kernels: dict[Plan, Kernel], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HIPGRAFT_EMULATOR", str(emulator_directory()))
+def test_counted_work_ranks_attention(odd: ir.Operation, kernels: dict[Plan, Kernel]) -> None:
     (cost_model,) = open_cost_models(["counted"])
     work = graph_work(odd)
     cost = {plan: cost_model.cost(kernel, work).value for plan, kernel in kernels.items()}
@@ -438,10 +436,12 @@ def test_an_unknown_alternative_is_rejected_with_its_reason(odd: ir.Operation) -
 
 
 def test_unknown_and_missing_cost_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HIPGRAFT_EMULATOR", raising=False)
+    disassembler.cache_clear()
+    monkeypatch.setenv("HIPGRAFT_LLVM_OBJDUMP", "/nowhere/llvm-objdump")
     for name in ("wise", "counted"):
         with pytest.raises(HipgraftError):
             open_cost_models([name])
+    disassembler.cache_clear()
 
 
 PRODUCTS = """

@@ -1,6 +1,6 @@
 """Generates the tuning database that comes with the package.
 
-    HIPGRAFT_EMULATOR=DIRECTORY python tools/dev/gen_tuning_database.py [--target gfx942 ...]
+    python tools/dev/gen_tuning_database.py [--target gfx942 ...]
         [--models 'resnet50*'] [--full 'resnet50_f16'] [--budget 600] [--cache DIR]
 
 It compiles the graphs of `benchmarks/models` for each architecture. Where the static cost model

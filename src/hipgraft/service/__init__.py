@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hipgraft.service.cache import Cache, default_cache_directory
+from hipgraft.ir.directories import default_cache_directory
+from hipgraft.service.cache import Cache
 from hipgraft.service.executors import ExecutorWorkers, connect_executor
 from hipgraft.service.in_process import InProcess
 from hipgraft.service.job import Job, Outcome, Workers

@@ -16,8 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import platformdirs
-
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.entry import MOST_BYTES, DamagedEntryError, Entry, is_key
 
@@ -29,12 +27,6 @@ _TEMPORARY = ".tmp"
 
 # The age at which temporary files are removed: a process that was killed left them behind.
 _STALE_SECONDS = 3600.0
-
-
-def default_cache_directory() -> Path:
-    """Returns `$HIPGRAFT_CACHE_DIR`, or hipgraft's folder among the user's caches."""
-    given = os.environ.get("HIPGRAFT_CACHE_DIR", "")
-    return Path(given) if given else Path(platformdirs.user_cache_dir("hipgraft"))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ ENTRY_POINT_GROUP = "hipgraft.devices"
 
 _OWN = {
     "cpu": "hipgraft.runtime.devices.cpu:CpuDevice",
+    "emulator": "hipgraft.emulator.device:open_emulator",
     "cuda": "hipgraft.runtime.devices.cuda:open_cuda",
     "hip": "hipgraft.runtime.devices.hip:open_hip",
     "trace": "hipgraft.runtime.devices.trace:open_trace",
@@ -38,10 +39,10 @@ def open_device(spec: str) -> Any:
     """Opens a device by name.
 
     Args:
-        spec: the name of a registered device (`cpu`, `cuda`, `hip`, `trace`, or one of the entry
-            point group `hipgraft.devices`), perhaps with what its factory takes (`cuda:1`,
-            `trace:gfx942`); or `path/to/file.py:factory` or `package.module:factory`, whose
-            factory takes nothing.
+        spec: the name of a registered device (`cpu`, `cuda`, `hip`, `emulator`, `trace`, or one of
+            the entry point group `hipgraft.devices`), perhaps with what its factory takes
+            (`cuda:1`, `trace:gfx942`); or `path/to/file.py:factory` or `package.module:factory`,
+            whose factory takes nothing.
 
     Raises:
         HipgraftError: there is no such device, or it cannot be opened.

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hipgraft import emulator
 from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.work import GraphWork
-
-_VARIABLE = "HIPGRAFT_EMULATOR"
 
 # Workgroups of a launch to execute; counts are scaled up to all workgroups.
 _SAMPLE = 24
@@ -50,35 +45,24 @@ class CountedCostModel:
 
     name = "counted"
 
-    def __init__(self, emulator: Any, sample: int = _SAMPLE):
-        self._emulator = emulator
-        self._sample = sample
-
-    @classmethod
-    def open(cls, sample: int = _SAMPLE) -> CountedCostModel:
-        """Returns a cost model that uses the emulator named by the environment.
+    def __init__(self, sample: int = _SAMPLE):
+        """Makes the cost model.
 
         Args:
             sample: approximate number of workgroups to execute per launch; 0 for all.
 
         Raises:
-            HipgraftError: there is no emulator.
+            HipgraftError: this machine lacks what the emulator needs.
         """
-        directory = Path(os.environ.get(_VARIABLE, ""))
-        if _VARIABLE not in os.environ or not (directory / "amdemu.py").is_file():
-            raise HipgraftError(f"cost model 'counted' needs an emulator: {_VARIABLE} names none")
-        sys.path.insert(0, str(directory))
-        try:
-            return cls(importlib.import_module("amdemu"), sample)
-        finally:
-            sys.path.remove(str(directory))
+        emulator.check_available()
+        self._sample = sample
 
     def cost(self, kernel: Kernel, work: GraphWork) -> Cost:
         """Returns the wave instructions as the cost; infinity if the emulator fails."""
         try:
             counts = self.counts(kernel)
-        except self._emulator.EmuError as error:
-            return Cost(self.name, float("inf"), {}, (f"the emulator stops: {error}",))
+        except emulator.EmulatorError as error:
+            return Cost(self.name, float("inf"), {}, (f"the emulator stops: {error.message}",))
         metrics = {
             "instructions": sum(each.instructions for each in counts),
             "loaded": sum(each.loaded for each in counts),
@@ -97,30 +81,32 @@ class CountedCostModel:
         buffers = {
             number: np.zeros(size, np.uint8) for number, size in _buffer_sizes(kernel).items()
         }
-        codes = [self._emulator.load(data) for data in kernel.objects]
+        codes = [emulator.CodeObject(data) for data in kernel.objects]
         return [self._count(codes[each.object], each, buffers) for each in kernel.dispatches]
 
     def _count(
-        self, code: Any, launch: Dispatch, buffers: Mapping[int, np.ndarray[Any, Any]]
+        self,
+        code: emulator.CodeObject,
+        launch: Dispatch,
+        buffers: Mapping[int, np.ndarray[Any, Any]],
     ) -> Count:
         pointers = [_range(buffers, binding) for binding in launch.bindings]
         words = [np.int32(word) for word in launch.constants]
         groups = prod(launch.grid)
-        counts = self._emulator.launch(
+        counts = emulator.launch(
             code,
             launch.kernel,
             launch.grid,
             launch.block,
             [*pointers, *words],
-            dyn_lds=launch.dynamic_shared_memory,
+            dynamic_lds=launch.dynamic_shared_memory,
             every=max(groups // (self._sample or groups), 1),
         )
-        share = counts["of_workgroups"] / counts["workgroups"]
         return Count(
             launch.kernel,
-            counts["waveins"] * share,
-            counts["bytes_loaded"] * share,
-            counts["bytes_stored"] * share,
+            counts.instructions * counts.scale,
+            counts.bytes_loaded * counts.scale,
+            counts.bytes_stored * counts.scale,
         )
 
 

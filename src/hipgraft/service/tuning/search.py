@@ -170,7 +170,7 @@ def _open(name: str, device: str) -> CostModel:
     if name == "counted":
         from hipgraft.service.tuning.counted import CountedCostModel
 
-        return CountedCostModel.open()
+        return CountedCostModel()
     if name == "timed":
         from hipgraft.service.tuning.timed import TimedCostModel
 

@@ -1,0 +1,22 @@
+"""Executing AMDGPU code objects on the CPU, instruction by instruction.
+
+A code object's kernels are disassembled by LLVM, decoded once, and run by a core in C++ (`core/`).
+Execution is in order; a wave's lanes execute an instruction together. See docs/emulator.md.
+"""
+
+from hipgraft.emulator.code_object import CodeObject
+from hipgraft.emulator.device import EmulatorDevice, check_available
+from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError, UnknownInstructionError
+from hipgraft.emulator.launches import Counts, Order, launch
+
+__all__ = [
+    "CodeObject",
+    "Counts",
+    "EmulatorDevice",
+    "EmulatorError",
+    "MissingEmulatorError",
+    "Order",
+    "UnknownInstructionError",
+    "check_available",
+    "launch",
+]

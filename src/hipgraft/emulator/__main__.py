@@ -1,0 +1,92 @@
+"""Runs one kernel of a code object: `python -m hipgraft.emulator KERNEL.hsaco`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hipgraft.emulator import CodeObject, EmulatorError, Order, launch
+from hipgraft.ir.diagnostics import HipgraftError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    try:
+        _run(flags)
+    except HipgraftError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m hipgraft.emulator",
+        description="Runs one kernel of an AMDGPU code object on the CPU and prints what it did.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("code", metavar="KERNEL.hsaco", help="a code object, or a file that contains one")
+    add("--kernel", default="", metavar="NAME", help="by default the only kernel")
+    add("--grid", type=_extents, default=(1,), metavar="X,Y,Z", help="workgroups; by default one")
+    add("--block", type=_extents, metavar="X,Y,Z", help="work items; by default what it requires")
+    add("--args", default="", metavar="IN.npz", help="arguments in order: arrays are pointers, "
+        "arrays without dimensions are values")  # fmt: skip
+    add("--output", default="", metavar="OUT.npz", help="write the arrays as the kernel left them")
+    add("--order", choices=[order.name.lower() for order in Order], default="forward",
+        help="of the waves of a workgroup between barriers")  # fmt: skip
+    add("--seed", type=int, default=1, help="of a random order and of uninitialised registers")
+    add("--every", type=int, default=1, metavar="N", help="run each N-th workgroup only")
+    add("--dynamic-lds", type=int, default=0, metavar="BYTES", help="besides the kernel's own")
+    return parser
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in text.split(","))
+
+
+def _run(flags: argparse.Namespace) -> None:
+    code = CodeObject.read(flags.code)
+    if not flags.kernel and len(code.kernels) > 1:
+        names = ", ".join(sorted(code.kernels))
+        raise EmulatorError(f"give one of the kernels {names} with --kernel")
+    arrays = _read_arrays(flags.args)
+    counts = launch(
+        code,
+        flags.kernel or next(iter(code.kernels)),
+        flags.grid,
+        flags.block,
+        [array if array.shape else array[()] for array in arrays.values()],
+        dynamic_lds=flags.dynamic_lds,
+        every=flags.every,
+        order=Order[flags.order.upper()],
+        seed=flags.seed,
+    )
+    sys.stdout.write(f"{counts}\n")
+    if flags.output:
+        np.savez(Path(flags.output), **arrays)  # pyright: ignore[reportArgumentType]
+
+
+def _read_arrays(path: str) -> dict[str, np.ndarray[Any, Any]]:
+    if not path:
+        return {}
+    try:
+        with np.load(path) as file:
+            return {name: np.ascontiguousarray(file[name]) if file[name].shape else file[name]
+                    for name in file.files}  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise EmulatorError(f"'{path}' cannot be read: {error}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

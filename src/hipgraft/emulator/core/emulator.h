@@ -1,0 +1,110 @@
+// The C interface of the emulator's core. `native.py` declares the same structures for ctypes;
+// `emulator_abi` tells it whether both agree.
+//
+// A machine is a decoded kernel. A launch runs its workgroups on threads; each wave executes in
+// order, all lanes of an instruction at once. No function throws; `emulator_launch` reports the
+// first fault as text.
+#pragma once
+
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
+// Where a source operand comes from.
+enum OperandKind {
+  OPERAND_NONE = 0,
+  OPERAND_VECTOR = 1,    // vector register; accumulation registers start at 256
+  OPERAND_SCALAR = 2,    // scalar register
+  OPERAND_CONSTANT = 3,  // `low` and `high`
+  OPERAND_SCC = 4,
+  OPERAND_SHUFFLED = 5,  // the lanes that DPP has moved
+  OPERAND_VCCZ = 6,
+  OPERAND_EXECZ = 7,
+};
+
+// Which part of a 32-bit register an operand reads or writes.
+enum Part { PART_ALL = 0, PART_WORD0, PART_WORD1, PART_BYTE0, PART_BYTE1, PART_BYTE2, PART_BYTE3 };
+
+struct Source {
+  int32_t kind, index;
+  uint32_t low, high;
+  int32_t negate, absolute, part, sign_extend;
+};
+
+struct Destination {
+  int32_t kind, index, part;
+  int32_t unused;  // the rest of the register: 0 zeros, 1 sign, 2 kept
+};
+
+enum InstructionFlag { FLAG_DPP = 1, FLAG_DUAL_FIRST = 2, FLAG_DUAL_SECOND = 4 };
+enum MemoryFlag { MEMORY_OFFEN = 1, MEMORY_IDXEN = 2, MEMORY_LDS = 4 };
+
+// One decoded instruction.
+struct Instruction {
+  int32_t operation, flags;
+  uint32_t address;  // in the code object's image
+  int32_t target;    // index of the instruction that a branch goes to; -1 outside the kernel
+  Destination d[2];
+  Source s[5];
+  int32_t output_modifier, clamp, op_sel, op_sel_hi, neg_lo, neg_hi;
+  int32_t dpp_kind, dpp_control, row_mask, bank_mask, bound_control, fetch_inactive;
+  int32_t offset0, offset1, memory_flags, scalar_base;  // scalar_base: -1 if there is none
+  int32_t immediate, immediate2;
+  int32_t is_vector;
+  int32_t next;  // index of the second half of a dual instruction
+};
+
+// A range of memory that a kernel may access, addresses [low, high).
+struct Region {
+  uint64_t low, high;
+  int32_t writable, id;
+};
+
+enum Schedule { SCHEDULE_FORWARD = 0, SCHEDULE_REVERSE = 1, SCHEDULE_RANDOM = 2 };
+
+struct Launch {
+  uint64_t entry;
+  uint32_t grid[3], block[3];
+  uint32_t lds_bytes, scratch_bytes;  // of a workgroup, of a lane
+  uint32_t rsrc1, rsrc2, properties;  // from the kernel descriptor
+  uint64_t kernel_arguments, dispatch_packet;
+  int32_t user_registers, preload_length, preload_offset;
+  int32_t wave_size, schedule;
+  uint64_t seed;
+  int32_t threads;
+  uint32_t poison;             // 1: registers, LDS and scratch start as garbage drawn from the seed
+  uint64_t most_instructions;  // of one wave
+  int32_t first;               // index of the first instruction
+  int32_t ids_in_trap_registers;  // gfx12: workgroup ids are in ttmp7 and ttmp9
+  uint64_t image;
+  uint32_t every;  // runs each n-th workgroup
+};
+
+struct Statistics {
+  uint64_t instructions;                                                     // executed by waves
+  uint64_t loads_out_of_bounds, stores_out_of_bounds, partly_out_of_bounds;  // of buffer resources
+  uint64_t barriers;
+  uint64_t bytes_loaded, bytes_stored;  // requested by lanes
+};
+
+// A number that changes with the structures above.
+EXPORT int emulator_abi();
+
+// The operations: their number, and of each its mnemonic and the types of its operands.
+EXPORT int emulator_operation_count();
+EXPORT const char* emulator_operation_name(int number);
+EXPORT const char* emulator_destination_types(int number);
+EXPORT const char* emulator_source_types(int number);
+
+// Returns a machine for `count` instructions, to be freed with `emulator_free`. `architecture` is
+// the decimal number after "gfx", 90 for gfx90a. The instructions are copied.
+EXPORT void* emulator_new(const Instruction* instructions, int count, int architecture);
+EXPORT void emulator_free(void* machine);
+
+// Runs a launch and returns 0, or 1 after a fault, whose text goes to `error`. A machine runs one
+// launch at a time.
+EXPORT int emulator_launch(void* machine, const Launch* launch, const Region* regions,
+                           int region_count, Statistics* statistics, char* error, int error_size);
+}

@@ -1,0 +1,80 @@
+"""Decoded kernels on disk, by digest of what they were decoded from."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from hipgraft.emulator.native import Instruction, core
+from hipgraft.ir.directories import default_cache_directory
+
+_FOLDER = "emulator"
+# Entries have some 10 KB each. Past this number, the oldest half is removed.
+_MOST_ENTRIES = 2048
+_DIGEST_BYTES = 32
+
+
+def decoded_instructions(
+    digest: str, kernel: str, decode: Callable[[], Sequence[Instruction]]
+) -> ctypes.Array[Instruction]:
+    """Returns a kernel's instructions, from the cache where it has them.
+
+    Args:
+        digest: of the code object.
+        kernel: name of the kernel.
+        decode: makes the instructions.
+    """
+    key = hashlib.sha256(f"{_version()} {digest} {kernel}".encode()).hexdigest()
+    path = default_cache_directory() / _FOLDER / key
+    data = _read(path)
+    if data is None:
+        decoded = decode()
+        array = (Instruction * len(decoded))(*decoded)
+        _write(path, bytes(array))
+        return array
+    return (Instruction * (len(data) // ctypes.sizeof(Instruction))).from_buffer_copy(data)
+
+
+@cache
+def _version() -> str:
+    """A digest of the core's operations and of the decoder's source."""
+    hashed = hashlib.sha256(core().digest.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()
+
+
+def _read(path: Path) -> bytes | None:
+    """Returns an entry's content; None if there is none or it is damaged."""
+    try:
+        stored = path.read_bytes()
+        data = zlib.decompress(stored[_DIGEST_BYTES:])
+    except (OSError, zlib.error):
+        return None
+    intact = hashlib.sha256(data).digest() == stored[:_DIGEST_BYTES]
+    return data if intact and len(data) % ctypes.sizeof(Instruction) == 0 else None
+
+
+def _write(path: Path, data: bytes) -> None:
+    # A cache that cannot be written costs time, nothing else.
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _shrink(path.parent)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(hashlib.sha256(data).digest() + zlib.compress(data, 1))
+        os.replace(file.name, path)
+
+
+def _shrink(folder: Path) -> None:
+    entries = list(folder.iterdir())
+    if len(entries) <= _MOST_ENTRIES:
+        return
+    for entry in sorted(entries, key=lambda each: each.stat().st_mtime)[: len(entries) // 2]:
+        entry.unlink(missing_ok=True)

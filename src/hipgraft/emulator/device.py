@@ -1,0 +1,165 @@
+"""The emulator as a device of `hipgraft.runtime`.
+
+Device memory is host memory: an address is that of a numpy buffer with a guard area around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hipgraft.emulator.code_object import CodeObject, Kernel
+from hipgraft.emulator.disassembly import disassembler
+from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.launches import Counts, KernelArgument, Order, launch
+from hipgraft.emulator.native import core
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_GUARD = 4096  # bytes around each allocation
+_ALIGNMENT = 256
+_GARBAGE = 0xA5
+ARCHITECTURE = "gfx942"
+"""The default device's architecture."""
+
+
+class EmulatorDevice:
+    """Executes AMDGPU code objects on the CPU, at once and in order.
+
+    Args:
+        architecture: which code objects it runs.
+        order: in which the waves of a workgroup run between barriers.
+        seed: of a random order and of what uninitialised registers hold.
+
+    Attributes:
+        architecture: e.g. `gfx942`.
+        launches: the counts of each launch so far.
+    """
+
+    name = "emulator"
+
+    def __init__(
+        self, architecture: str = ARCHITECTURE, order: Order = Order.FORWARD, seed: int = 1
+    ):
+        self.architecture = architecture
+        self.launches: list[Counts] = []
+        self._order, self._seed = order, seed
+        self._buffers: dict[int, np.ndarray[Any, Any]] = {}
+
+    def allocate(self, nbytes: int) -> int:
+        """Returns the address of new memory, which holds garbage."""
+        raw = np.full(nbytes + 2 * _GUARD + _ALIGNMENT, _GARBAGE, np.uint8)
+        start = -(raw.ctypes.data + _GUARD) % _ALIGNMENT + _GUARD
+        address = int(raw.ctypes.data) + start
+        self._buffers[address] = raw[start : start + nbytes]
+        return address
+
+    def free(self, address: int) -> None:
+        """Frees what `allocate` returned."""
+        if address not in self._buffers:
+            raise EmulatorError(f"free of 0x{address:x}, which is no allocation")
+        del self._buffers[address]
+
+    def copy_to_device(self, address: int, buffer: Buffer) -> None:
+        """Copies host memory to `address`."""
+        data = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
+        if data.nbytes:
+            self._memory(address, data.nbytes)[: data.nbytes] = data
+
+    def copy_to_host(self, buffer: Buffer, address: int) -> None:
+        """Copies from `address` into writable host memory."""
+        data = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
+        if data.nbytes:
+            data[:] = self._memory(address, data.nbytes)[: data.nbytes]
+
+    def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
+        """Repeats `pattern` over `nbytes`, a multiple of its length."""
+        if nbytes % len(pattern):
+            raise EmulatorError(f"fill of {nbytes} bytes with a pattern of {len(pattern)}")
+        if nbytes:
+            repeated = np.tile(np.frombuffer(pattern, np.uint8), nbytes // len(pattern))
+            self._memory(address, nbytes)[:nbytes] = repeated
+
+    def load_code_object(self, data: bytes) -> CodeObject:
+        """Loads an executable for this device."""
+        code = CodeObject(data)
+        if code.architecture != self.architecture:
+            raise EmulatorError(
+                f"the code object is for {code.architecture}, the device is {self.architecture}"
+            )
+        return code
+
+    def get_kernel(self, code_object: CodeObject, name: str) -> tuple[CodeObject, Kernel]:
+        """Returns a handle of a kernel of a loaded code object."""
+        return code_object, code_object.kernel(name)
+
+    def launch(
+        self,
+        kernel: tuple[CodeObject, Kernel],
+        grid: Sequence[int],
+        block: Sequence[int],
+        dynamic_shared_bytes: int,
+        kernarg: bytes,
+    ) -> None:
+        """Runs a kernel; each of its pointers reaches to the end of its allocation."""
+        code, function = kernel
+        arguments: list[KernelArgument] = []
+        for argument in function.metadata.arguments:
+            if argument.hidden:
+                continue
+            field = kernarg[argument.offset : argument.offset + argument.size]
+            if len(field) != argument.size:
+                raise EmulatorError(
+                    f"kernel '{function.name}' takes more arguments than {len(kernarg)} bytes"
+                )
+            if argument.kind == "global_buffer":
+                arguments.append(self._memory(int.from_bytes(field, "little"), 1))
+            else:
+                arguments.append(field)
+        counts = launch(
+            code,
+            function.name,
+            grid,
+            block,
+            arguments,
+            dynamic_lds=dynamic_shared_bytes,
+            order=self._order,
+            seed=self._seed,
+        )
+        self.launches.append(counts)
+
+    def synchronize(self) -> None:
+        """Does nothing: everything has run."""
+
+    def close(self) -> None:
+        """Frees all memory."""
+        self._buffers.clear()
+
+    def _memory(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        for base, view in self._buffers.items():
+            if base <= address and address + nbytes <= base + view.nbytes:
+                return view[address - base :]
+        raise EmulatorError(f"0x{address:x} with {nbytes} bytes is outside of every allocation")
+
+
+def open_emulator(architecture: str = ARCHITECTURE) -> EmulatorDevice:
+    """Opens the device `emulator:ARCHITECTURE`.
+
+    Raises:
+        MissingEmulatorError: the disassembler or the core is missing.
+    """
+    check_available()
+    return EmulatorDevice(architecture)
+
+
+def check_available() -> None:
+    """Checks that this machine has what the emulator needs.
+
+    Raises:
+        MissingEmulatorError: the disassembler or the core is missing.
+    """
+    core()
+    disassembler()

@@ -1,0 +1,313 @@
+"""Launching kernels on host memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hipgraft.emulator.code_object import Argument, CodeObject, Kernel
+from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.native import Launch, Region, Statistics, core
+
+KernelArgument = np.ndarray[Any, Any] | np.generic | bytes | int
+"""An array for a pointer; bytes or a number for a value."""
+
+# Waves of the longest kernels in the tests execute some 10^7.
+_MOST_INSTRUCTIONS = 2_000_000_000
+# Bytes behind the kernel argument segment that may be read: loads are wider than arguments.
+_SLACK = 256
+_ERROR_BYTES = 1024
+_PRELOAD_PROLOGUE = 256  # bytes of code that load what newer firmware preloads
+_GFX12 = 1200
+
+
+class Order(IntEnum):
+    """The order in which the waves of a workgroup run between barriers."""
+
+    FORWARD = 0
+    REVERSE = 1
+    RANDOM = 2
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a launch did.
+
+    Attributes:
+        kernel: symbol.
+        instructions: instructions that waves executed.
+        bytes_loaded: bytes that lanes requested.
+        bytes_stored: bytes that lanes wrote.
+        loads_out_of_bounds: by lanes, out of the range of a buffer resource: zeros.
+        stores_out_of_bounds: likewise: dropped.
+        partly_out_of_bounds: those of them that were partly within.
+        barriers: of all workgroups.
+        workgroups: how many ran.
+        of_workgroups: how many the launch has. Where more than `workgroups`, the counts are of a
+            sample, and memory holds results of the sample only.
+        seconds: time on this machine.
+    """
+
+    kernel: str
+    instructions: int
+    bytes_loaded: int
+    bytes_stored: int
+    loads_out_of_bounds: int
+    stores_out_of_bounds: int
+    partly_out_of_bounds: int
+    barriers: int
+    workgroups: int
+    of_workgroups: int
+    seconds: float
+
+    @property
+    def scale(self) -> float:
+        """What the sample's counts are multiplied by to estimate the launch's."""
+        return self.of_workgroups / self.workgroups
+
+    def __str__(self) -> str:
+        lines = [f"kernel {self.kernel}: {self.workgroups} of {self.of_workgroups} workgroups"]
+        estimated = "estimated from the sample " if self.workgroups < self.of_workgroups else ""
+        for name in ("instructions", "bytes_loaded", "bytes_stored", "barriers"):
+            number = round(getattr(self, name) * self.scale)
+            lines.append(f"  {name.replace('_', ' ')} {estimated}{number}")
+        lines.append(
+            f"  loads and stores out of bounds of a buffer resource "
+            f"{self.loads_out_of_bounds} {self.stores_out_of_bounds}"
+        )
+        lines.append(f"  seconds {self.seconds:.3f}")
+        return "\n".join(lines)
+
+
+def launch(
+    code: CodeObject,
+    name: str,
+    grid: Sequence[int],
+    block: Sequence[int] | None,
+    arguments: Iterable[KernelArgument],
+    *,
+    dynamic_lds: int = 0,
+    every: int = 1,
+    order: Order = Order.FORWARD,
+    seed: int = 1,
+    preload: bool = True,
+    garbage: bool = True,
+    threads: int | None = None,
+    read_only: bool = True,
+) -> Counts:
+    """Runs a kernel. Arrays are device memory: stores go to them.
+
+    Args:
+        code: the code object.
+        name: symbol of the kernel.
+        grid: workgroups, up to three extents.
+        block: work items of a workgroup, up to three extents; None takes what the kernel requires.
+        arguments: the explicit arguments in order. A kernel may access each array from its begin to
+            its end, and nothing else.
+        dynamic_lds: bytes of LDS besides the kernel's own.
+        every: runs each n-th workgroup only: a sample of the work.
+        order: of the waves.
+        seed: of random order and of garbage.
+        preload: whether the firmware loads arguments into registers where a kernel allows it.
+        garbage: whether registers, LDS and scratch start as garbage instead of zeros.
+        threads: on which workgroups run; one per processor by default.
+        read_only: whether stores through pointers that the compiler marked as read are errors.
+
+    Raises:
+        EmulatorError: arguments do not fit, an instruction is unknown or does what no GPU allows.
+    """
+    kernel = code.kernel(name)
+    grid3, block3 = _three(grid), _block(kernel, block)
+    if kernel.metadata.uses_dynamic_stack:
+        raise EmulatorError(f"kernel '{name}' has a dynamic stack, which is unsupported")
+    lds = kernel.metadata.lds_bytes + dynamic_lds
+    segment = _Segment(kernel, _hidden_values(grid3, block3, dynamic_lds), read_only)
+    segment.add(arguments)
+    packet = _dispatch_packet(kernel, grid3, block3, lds, segment.address)
+    regions = [
+        *segment.regions(),
+        Region(code.base, code.base + code.size, 0, 0),
+        Region(packet.ctypes.data, packet.ctypes.data + packet.nbytes, 0, 0),
+    ]
+    structure = _structure(code, kernel, preload)
+    structure.grid[:], structure.block[:] = grid3, block3
+    structure.lds_bytes = lds
+    structure.kernel_arguments, structure.dispatch_packet = segment.address, packet.ctypes.data
+    structure.schedule, structure.seed, structure.poison = int(order), seed, int(garbage)
+    structure.threads, structure.every = threads or os.cpu_count() or 1, every
+    statistics, seconds = _run(kernel, structure, regions)
+    total = prod(grid3)
+    return Counts(
+        kernel=name,
+        instructions=statistics.instructions,
+        bytes_loaded=statistics.bytes_loaded,
+        bytes_stored=statistics.bytes_stored,
+        loads_out_of_bounds=statistics.loads_out_of_bounds,
+        stores_out_of_bounds=statistics.stores_out_of_bounds,
+        partly_out_of_bounds=statistics.partly_out_of_bounds,
+        barriers=statistics.barriers,
+        workgroups=-(-total // every),
+        of_workgroups=total,
+        seconds=seconds,
+    )
+
+
+def _run(kernel: Kernel, structure: Launch, regions: Sequence[Region]) -> tuple[Statistics, float]:
+    statistics = Statistics()
+    error = ctypes.create_string_buffer(_ERROR_BYTES)
+    table = (Region * len(regions))(*regions)
+    start = time.perf_counter()
+    failed = core().library.emulator_launch(
+        kernel.machine,
+        ctypes.byref(structure),
+        table,
+        len(regions),
+        ctypes.byref(statistics),
+        error,
+        _ERROR_BYTES,
+    )
+    seconds = time.perf_counter() - start
+    if failed:
+        raise EmulatorError(f"kernel '{kernel.name}': {error.value.decode()}")
+    return statistics, seconds
+
+
+def _three(extents: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = (*extents, 1, 1)[:3]
+    if len(extents) > 3 or min(x, y, z) < 1:
+        raise EmulatorError(f"expected up to three positive extents, found {tuple(extents)}")
+    return x, y, z
+
+
+def _block(kernel: Kernel, block: Sequence[int] | None) -> tuple[int, int, int]:
+    required = kernel.metadata.required_block
+    if block is None:
+        if required is None:
+            raise EmulatorError(f"kernel '{kernel.name}' requires no size of workgroups: give one")
+        return required
+    if required not in (None, _three(block)):
+        raise EmulatorError(f"kernel '{kernel.name}' requires workgroups of {required}")
+    return _three(block)
+
+
+def _hidden_values(
+    grid: tuple[int, int, int], block: tuple[int, int, int], dynamic_lds: int
+) -> dict[str, int]:
+    values = {"hidden_dynamic_lds_size": dynamic_lds}
+    for letter, groups, items in zip("xyz", grid, block, strict=True):
+        values[f"hidden_block_count_{letter}"] = groups
+        values[f"hidden_group_size_{letter}"] = items
+    values["hidden_grid_dims"] = 3 if grid[2] > 1 else 2 if grid[1] > 1 else 1
+    return values
+
+
+class _Segment:
+    """The kernel argument segment, and the memory that its pointers allow access to."""
+
+    def __init__(self, kernel: Kernel, hidden: dict[str, int], read_only: bool):
+        self._kernel = kernel
+        self._read_only = read_only
+        self._bytes = np.zeros(kernel.metadata.kernarg_size + _SLACK, np.uint8)
+        self._ranges: list[tuple[int, int, bool]] = []
+        for argument in kernel.metadata.arguments:
+            if argument.hidden:
+                value = hidden.get(argument.kind, 0)
+                self._put(argument, value.to_bytes(argument.size, "little"))
+
+    @property
+    def address(self) -> int:
+        return int(self._bytes.ctypes.data)
+
+    def add(self, values: Iterable[KernelArgument]) -> None:
+        explicit = [each for each in self._kernel.metadata.arguments if not each.hidden]
+        given = list(values)
+        if len(given) != len(explicit):
+            raise EmulatorError(
+                f"kernel '{self._kernel.name}' takes {len(explicit)} arguments, found {len(given)}"
+            )
+        for argument, value in zip(explicit, given, strict=True):
+            if isinstance(value, np.ndarray):
+                self._put_array(argument, value)
+            elif isinstance(value, (bytes, np.generic)):
+                self._put(argument, value if isinstance(value, bytes) else value.tobytes())
+            else:
+                mask = (1 << 8 * argument.size) - 1
+                self._put(argument, (int(value) & mask).to_bytes(argument.size, "little"))
+
+    def regions(self) -> list[Region]:
+        # An array that is passed twice is written to if it may be through either pointer.
+        writable = [one for one in self._ranges if one[2]]
+        found: list[Region] = []
+        for low, high, writes in self._ranges:
+            within = any(a <= low and high <= b for a, b, _ in writable)
+            found.append(Region(low, high, int(writes or within), 0))
+        return [*found, Region(self.address, self.address + self._bytes.nbytes, 0, 0)]
+
+    def _put_array(self, argument: Argument, array: np.ndarray[Any, Any]) -> None:
+        if argument.kind != "global_buffer":
+            raise EmulatorError(f"kernel '{self._kernel.name}': an array for a value")
+        if not array.flags.c_contiguous:
+            raise EmulatorError(f"kernel '{self._kernel.name}': an array with gaps")
+        address = int(array.ctypes.data)
+        self._put(argument, struct.pack("<Q", address))
+        reads = self._read_only and argument.access == "read_only"
+        writes = bool(array.flags.writeable) and not reads
+        self._ranges.append((address, address + array.nbytes, writes))
+
+    def _put(self, argument: Argument, data: bytes) -> None:
+        if len(data) != argument.size:
+            raise EmulatorError(
+                f"kernel '{self._kernel.name}': expected an argument of {argument.size} bytes, "
+                f"found {len(data)}"
+            )
+        self._bytes[argument.offset :][: len(data)] = np.frombuffer(data, np.uint8)
+
+
+def _dispatch_packet(
+    kernel: Kernel,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    lds: int,
+    segment: int,
+) -> np.ndarray[Any, Any]:
+    items = [groups * size for groups, size in zip(grid, block, strict=True)]
+    scratch = kernel.metadata.scratch_bytes
+    packed = struct.pack("<6H5I4Q", 0, 3, *block, 0, *items, scratch, lds, 0, segment, 0, 0)
+    return np.frombuffer(packed, np.uint8)
+
+
+def _structure(code: CodeObject, kernel: Kernel, preload: bool) -> Launch:
+    descriptor = kernel.descriptor
+    resource1, resource2 = descriptor.resources
+    # FLOAT_MODE: rounding at 12, denormals of 16 and 64 bits at 18.
+    if resource1 >> 12 & 15 or resource1 >> 18 & 3 != 3:
+        raise EmulatorError(f"kernel '{kernel.name}' starts in an unsupported mode of floats")
+    preloads = preload and descriptor.preload_length > 0
+    entry = descriptor.entry + (_PRELOAD_PROLOGUE if preloads else 0)
+    first = kernel.index_of(entry)
+    if first < 0:
+        raise EmulatorError(f"kernel '{kernel.name}' has no instruction at its entry")
+    return Launch(
+        entry=entry,
+        scratch_bytes=kernel.metadata.scratch_bytes,
+        rsrc1=resource1,
+        rsrc2=resource2,
+        properties=descriptor.properties,
+        user_registers=resource2 >> 1 & 31,
+        preload_length=descriptor.preload_length if preloads else 0,
+        preload_offset=descriptor.preload_offset,
+        wave_size=kernel.metadata.wave_size,
+        most_instructions=_MOST_INSTRUCTIONS,
+        first=first,
+        ids_in_trap_registers=int(code.number >= _GFX12),
+        image=code.base,
+    )
