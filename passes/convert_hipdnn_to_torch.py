@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.io import function_blocks
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.io import collect, function_blocks
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.passmanager.rewriting import collect
-from hipgraft.transforms.hipdnn_to_torch import FORMS, NoForm, Torch
+from hipgraft.transforms.hipdnn_to_torch import FORMS, Torch
 
 
 def _convert(op: ir.Operation, state: PassState) -> None:
@@ -19,13 +19,13 @@ def _convert(op: ir.Operation, state: PassState) -> None:
     form = FORMS.get(op.name)
     try:
         if form is None:
-            raise NoForm("torch has no op for it")
+            raise Declined("no-torch-op", "torch has no op for it")
         with ir.InsertionPoint(op), op.location:
             torch = Torch(wrapped)
             made = form(torch, wrapped)
             values = [torch.write(*pair) for pair in zip(made, op.results, strict=True)]
-    except NoForm as reason:
-        state.missed(op, "no-torch-form", f"'{op.name}' op stays: {reason}")
+    except Declined as declined:
+        state.missed(op, declined.name, f"'{op.name}' op stays: {declined.reason}")
         return
     for old, new in zip(op.results, values, strict=True):
         old.replace_all_uses_with(new)

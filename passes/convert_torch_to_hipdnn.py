@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from hipgraft.ir.bindings import func_d, ir
 from hipgraft.ir.builders import attributes_of
-from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.diagnostics import Declined, PassFailure
 from hipgraft.ir.symbols import symbol_of
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS, Converter, NoMatch
+from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS, Converter
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
 
 
@@ -27,7 +27,7 @@ def _signature(function: ir.Operation) -> ir.FunctionType:
     try:
         inputs = [builtin_tensor_type(kind) for kind in old.inputs]
         results = [builtin_tensor_type(kind) for kind in old.results]
-    except NoMatch as reason:
+    except Declined as reason:
         raise PassFailure(f"'func.func' op {reason}", function) from None
     return ir.FunctionType.get(inputs, results)
 

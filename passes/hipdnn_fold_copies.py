@@ -7,9 +7,10 @@ from typing import ClassVar, cast
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.io import collect
 from hipgraft.ir.strided_view import StridedView, joined_run, row_major_strides
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.passmanager.rewriting import NoMatch, collect
 from hipgraft.transforms.buffers import view_of, window_of
 
 
@@ -59,23 +60,22 @@ def _readers(value: ir.Value) -> list[ir.Operation]:
     return list(dict.fromkeys(use.owner.operation for use in value.uses))
 
 
-def _fold(op: ir.Operation) -> NoMatch | None:
-    """Folds the copy `op` into the graph that makes what it copies."""
+def _fold(op: ir.Operation) -> None:
+    """Folds the copy `op` into the graph whose result it copies, or raises `Declined`."""
     copy = hipdnn.GraphOp(op)
     view = view_of(copy.inputs[0])
     if view is None:
-        return NoMatch("no-window", "'hipdnn.graph' op copies a whole tensor")
+        raise Declined("no-window", "'hipdnn.graph' op copies a whole tensor")
     owner = view.base.owner
     if isinstance(owner, ir.Block) or owner.name != hipdnn.GraphOp.OP_NAME:
-        return NoMatch("no-graph", "'hipdnn.graph' op copies what no graph yields")
+        raise Declined("no-graph", "'hipdnn.graph' op copies what no graph yields")
     strides = written_strides(_shape(view.base), window_of(view))
     if strides is None:
-        return NoMatch("no-permutation", "'hipdnn.graph' op copies no permutation of a tensor")
+        raise Declined("no-permutation", "'hipdnn.graph' op copies no permutation of a tensor")
     if len(_readers(view.base)) > 1 or len(_readers(view.window)) > 1:
-        return NoMatch("read-elsewhere", "'hipdnn.graph' op copies a tensor that others read")
+        raise Declined("read-elsewhere", "'hipdnn.graph' op copies a tensor that others read")
     _write_in_order(hipdnn.GraphOp(owner.operation), view.base, strides)
     _read_storage(copy.outputs[0], view.base, op)
-    return None
 
 
 def _write_in_order(producer: hipdnn.GraphOp, result: ir.Value, strides: list[int]) -> None:
@@ -151,8 +151,8 @@ class HipdnnFoldCopiesPass(Pass):
         """Folds the copies of every function."""
         graphs = collect(module, [hipdnn.GraphOp.OP_NAME])
         for op in [op for op in graphs if _is_copy(hipdnn.GraphOp(op))]:
-            reason = _fold(op)
-            if reason is None:
+            try:
+                _fold(op)
                 state.count("folded-copies")
-            else:
-                state.missed(op, reason.name, reason.reason)
+            except Declined as declined:
+                state.missed(op, declined.name, declined.reason)

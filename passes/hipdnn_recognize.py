@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.recognition import PATTERNS, NearMiss, Rules
+from hipgraft.transforms.recognition import PATTERNS, Rules
 from hipgraft.transforms.recognition.values import mode_of
 
 
@@ -18,7 +19,7 @@ def _recognize(op: ir.Operation, rules: Rules, state: PassState) -> None:
         return
     try:
         made = pattern(op, rules)
-    except NearMiss as reason:
+    except Declined as reason:
         state.missed(op, reason.name, f"'{op.name}' op is not recognised: {reason}")
         return
     if made is not None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import CodegenError
+from hipgraft.ir.diagnostics import CodegenError, Declined
 from hipgraft.ir.element_types import byte_size
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.tensor_builder import NoMatch
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type, is_tensor
 from hipgraft.transforms.torch_to_hipdnn.views import VIEWS
 
@@ -47,7 +46,7 @@ class _Constants:
             return True
         try:
             kind = builtin_tensor_type(value.type)
-        except NoMatch:
+        except Declined:
             return False
         size = byte_size(tuple(kind.shape), kind.element_type)
         return size is not None and 0 < size <= self._limit

@@ -32,11 +32,12 @@ from hipgraft.dialects.hipdnn.kinds import TYPE
 from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError, location_text
+from hipgraft.ir.registration import Registry
 
 OPERAND_SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"
 
-OPS: dict[str, type[HipdnnOp]] = {}
+OPS: Registry[type[HipdnnOp]] = Registry("op")
 """Every op class by the full name of its op, e.g. `hipdnn.conv_fprop`."""
 
 ResultTypes = ir.Type | Sequence[ir.Type] | None
@@ -69,7 +70,7 @@ class HipdnnOp:
         if mnemonic is not None:
             # Set here for each class, never again.
             cls.OP_NAME = f"hipdnn.{mnemonic}"  # pyright: ignore[reportConstantRedefinition]
-            OPS[cls.OP_NAME] = cls
+            OPS.add(cls.OP_NAME, cls)
 
     def __init__(self, operation: ir.Operation | ir.OpView):
         self.operation = operation.operation

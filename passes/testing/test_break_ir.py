@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.io import collect
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.passmanager.rewriting import collect
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.io import collect
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.passmanager.rewriting import collect
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.io import collect
 from hipgraft.ir.symbols import symbol_of
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.passmanager.rewriting import NoMatch, rewrite_each
 
 
 @dataclass(frozen=True)
@@ -49,26 +50,26 @@ class TestRenameFunctionsPass(Pass):
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Renames each function that is to be renamed."""
+        for op in collect(module, ["func.func"]):
+            try:
+                self._rename(op, state)
+                state.count("functions")
+            except Declined as declined:
+                state.missed(op, declined.name, declined.reason)
 
-        def rename(op: ir.Operation) -> NoMatch | None:
-            name = symbol_of(op)
-            reason = self._reason_against(op, name)
-            if reason is not None:
-                return reason
-            numbers = "".join(f"_{int(number * self.scale)}" for number in self.suffix_numbers)
-            new_name = f"{self.prefix * self.repeat}{name}{numbers}"
-            state.log(f"rename {name} to {new_name}")
-            state.passed(op, "renamed", f"renamed '{name}'", to=new_name)
-            op.attributes["sym_name"] = ir.StringAttr.get(new_name)
-            return None
+    def _rename(self, op: ir.Operation, state: PassState) -> None:
+        name = symbol_of(op)
+        self._check(op, name)
+        numbers = "".join(f"_{int(number * self.scale)}" for number in self.suffix_numbers)
+        new_name = f"{self.prefix * self.repeat}{name}{numbers}"
+        state.log(f"rename {name} to {new_name}")
+        state.passed(op, "renamed", f"renamed '{name}'", to=new_name)
+        op.attributes["sym_name"] = ir.StringAttr.get(new_name)
 
-        state.count("functions", rewrite_each(module, ["func.func"], rename, state))
-
-    def _reason_against(self, op: ir.Operation, name: str) -> NoMatch | None:
+    def _check(self, op: ir.Operation, name: str) -> None:
         if name in self.keep:
-            return NoMatch("kept", f"'{name}' is to be kept")
+            raise Declined("kept", f"'{name}' is to be kept")
         if name.startswith(self.prefix):
-            return NoMatch("has-prefix", f"'{name}' has the prefix")
+            raise Declined("has-prefix", f"'{name}' has the prefix")
         if "sym_visibility" in op.attributes and not self.private:
-            return NoMatch("private", f"'{name}' is private")
-        return None
+            raise Declined("private", f"'{name}' is private")

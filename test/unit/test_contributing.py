@@ -12,6 +12,7 @@ from lowering_cases import Results, lower_case
 from test_lowering_contractions import matmul_case
 
 from hipgraft.codegen.lowering.context import ALTERNATIVES
+from hipgraft.ir.registration import Registry
 
 PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 TOOLS = {
@@ -67,7 +68,9 @@ def test_all_run_lines_are_run():
 
 
 def test_example_alternative_computes_the_product(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(ALTERNATIVES, "hipdnn.matmul", dict(ALTERNATIVES["hipdnn.matmul"]))
+    monkeypatch.setitem(
+        ALTERNATIVES, "hipdnn.matmul", Registry("alternative", ALTERNATIVES["hipdnn.matmul"])
+    )
     exec(block("alternative"), {"__name__": "example"})
     case = replace(
         matmul_case("example", (2, 9, 7), (2, 7, 5)), plan="hipdnn.matmul=transposed-product"
@@ -77,7 +80,9 @@ def test_example_alternative_computes_the_product(monkeypatch: pytest.MonkeyPatc
 
 
 def test_example_alternative_leaves_wide_products_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(ALTERNATIVES, "hipdnn.matmul", dict(ALTERNATIVES["hipdnn.matmul"]))
+    monkeypatch.setitem(
+        ALTERNATIVES, "hipdnn.matmul", Registry("alternative", ALTERNATIVES["hipdnn.matmul"])
+    )
     exec(block("alternative"), {"__name__": "example"})
     case = replace(matmul_case("wide", (5, 7), (7, 9)), plan="hipdnn.matmul=transposed-product")
     assert lower_case(case) == lower_case(replace(case, plan="default"))

@@ -133,8 +133,6 @@ _IMPORTS_ANY = (
     Correction(r"^from typing import ", "from typing import Any, ", "for the corrections"),
 )
 
-_REWRITE = (Correction(r"\*(ops|dialects)\)", r"*\1: str | type)", "names or classes"),)
-
 _USES_IR = (
     Correction(r"^import _mlir\.ir\n\n", "", "the private name of `ir`"),
     Correction(rf"^import {re.escape(_NATIVE)}\.ir$", "import iree.compiler.ir", "private name"),
@@ -146,7 +144,6 @@ _USES_IR = (
 _STUBS: dict[str, tuple[str, tuple[Correction, ...]]] = {
     "ir.pyi": (f"{_NATIVE}.ir", (*_ALL_MODULES, *_IR)),
     "passmanager.pyi": (f"{_NATIVE}.passmanager", (*_ALL_MODULES, *_IMPORTS_ANY)),
-    "rewrite.pyi": (f"{_NATIVE}.rewrite", (*_ALL_MODULES, *_IMPORTS_ANY, *_REWRITE, *_USES_IR)),
     "dialects/gpu.pyi": (f"{_LIBRARIES}._mlirDialectsGPU", _USES_IR),
 }
 """Each file under typings/iree/compiler, the extension module it is for, and its corrections."""

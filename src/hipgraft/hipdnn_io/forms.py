@@ -14,6 +14,7 @@ from typing import Any
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ComputeOp, PointwiseMode
 from hipgraft.dialects.hipdnn.fields import Attribute, Field, ValueField
+from hipgraft.ir.registration import Registry
 
 SECTIONS = ("inputs", "outputs", "parameters", "attributes")
 """Objects inside of a node that may hold fields; a reader takes each field from wherever it is."""
@@ -77,48 +78,53 @@ def _flat(op: type[ComputeOp], **names: str) -> NodeForm:
     return NodeForm(op, operands="", results="", renamed=names)
 
 
-FORMS: dict[str, NodeForm] = {
-    "BatchnormInferenceAttributes": NodeForm(hipdnn.BatchnormInferenceOp, null_uids=True),
-    # `axis_tensor_uid` is an index of a dimension in spite of its name.
-    "PointwiseAttributes": NodeForm(
-        hipdnn.PointwiseOp,
-        attributes="inputs",
-        null_uids=True,
-        null_attributes=True,
-        renamed={"mode": "operation", "axis": "axis_tensor_uid"},
-    ),
-    "BatchnormBackwardAttributes": NodeForm(hipdnn.BatchnormBackwardOp, null_uids=True),
-    "BatchnormAttributes": NodeForm(hipdnn.BatchnormOp, null_uids=True),
-    "ConvolutionFwdAttributes": NodeForm(hipdnn.ConvFpropOp, attributes="parameters"),
-    "ConvolutionBwdAttributes": NodeForm(hipdnn.ConvDgradOp, attributes="parameters"),
-    "ConvolutionWrwAttributes": NodeForm(hipdnn.ConvWgradOp, attributes="parameters"),
-    "BatchnormInferenceAttributesVarianceExt": NodeForm(
-        hipdnn.BatchnormInferenceVarianceExtOp, null_uids=True
-    ),
-    "MatmulAttributes": NodeForm(hipdnn.MatmulOp),
-    "RMSNormAttributes": NodeForm(hipdnn.RmsnormOp),
-    "LayernormAttributes": NodeForm(hipdnn.LayernormOp, attributes="attributes", null_uids=True),
-    "SdpaAttributes": NodeForm(
-        hipdnn.SdpaOp, attributes="attributes", null_uids=True, null_attributes=True
-    ),
-    "BlockScaleDequantizeAttributes": NodeForm(hipdnn.BlockScaleDequantizeOp),
-    "BlockScaleQuantizeAttributes": NodeForm(hipdnn.BlockScaleQuantizeOp),
-    "SdpaBackwardAttributes": NodeForm(
-        hipdnn.SdpaBackwardOp, attributes="parameters", null_uids=True, null_attributes=True
-    ),
-    "CustomOpAttributes": _flat(
-        hipdnn.CustomOp, inputs="input_tensor_uids", outputs="output_tensor_uids"
-    ),
-    "RMSNormBackwardAttributes": NodeForm(hipdnn.RmsnormBackwardOp),
-    "ReductionAttributes": _flat(hipdnn.ReductionOp),
-    "ResampleFwdAttributes": _flat(hipdnn.ResampleFwdOp),
-    "LayernormBackwardAttributes": NodeForm(
-        hipdnn.LayernormBackwardOp, attributes="attributes", null_uids=True
-    ),
-    "ResampleBwdAttributes": _flat(hipdnn.ResampleBwdOp),
-    "MoeGroupedMatmulAttributes": NodeForm(hipdnn.MoeGroupedMatmulOp),
-    "MoeGroupedMatmulBwdAttributes": NodeForm(hipdnn.MoeGroupedMatmulBwdOp),
-}
+FORMS: Registry[NodeForm] = Registry(
+    "node form",
+    {
+        "BatchnormInferenceAttributes": NodeForm(hipdnn.BatchnormInferenceOp, null_uids=True),
+        # `axis_tensor_uid` is an index of a dimension in spite of its name.
+        "PointwiseAttributes": NodeForm(
+            hipdnn.PointwiseOp,
+            attributes="inputs",
+            null_uids=True,
+            null_attributes=True,
+            renamed={"mode": "operation", "axis": "axis_tensor_uid"},
+        ),
+        "BatchnormBackwardAttributes": NodeForm(hipdnn.BatchnormBackwardOp, null_uids=True),
+        "BatchnormAttributes": NodeForm(hipdnn.BatchnormOp, null_uids=True),
+        "ConvolutionFwdAttributes": NodeForm(hipdnn.ConvFpropOp, attributes="parameters"),
+        "ConvolutionBwdAttributes": NodeForm(hipdnn.ConvDgradOp, attributes="parameters"),
+        "ConvolutionWrwAttributes": NodeForm(hipdnn.ConvWgradOp, attributes="parameters"),
+        "BatchnormInferenceAttributesVarianceExt": NodeForm(
+            hipdnn.BatchnormInferenceVarianceExtOp, null_uids=True
+        ),
+        "MatmulAttributes": NodeForm(hipdnn.MatmulOp),
+        "RMSNormAttributes": NodeForm(hipdnn.RmsnormOp),
+        "LayernormAttributes": NodeForm(
+            hipdnn.LayernormOp, attributes="attributes", null_uids=True
+        ),
+        "SdpaAttributes": NodeForm(
+            hipdnn.SdpaOp, attributes="attributes", null_uids=True, null_attributes=True
+        ),
+        "BlockScaleDequantizeAttributes": NodeForm(hipdnn.BlockScaleDequantizeOp),
+        "BlockScaleQuantizeAttributes": NodeForm(hipdnn.BlockScaleQuantizeOp),
+        "SdpaBackwardAttributes": NodeForm(
+            hipdnn.SdpaBackwardOp, attributes="parameters", null_uids=True, null_attributes=True
+        ),
+        "CustomOpAttributes": _flat(
+            hipdnn.CustomOp, inputs="input_tensor_uids", outputs="output_tensor_uids"
+        ),
+        "RMSNormBackwardAttributes": NodeForm(hipdnn.RmsnormBackwardOp),
+        "ReductionAttributes": _flat(hipdnn.ReductionOp),
+        "ResampleFwdAttributes": _flat(hipdnn.ResampleFwdOp),
+        "LayernormBackwardAttributes": NodeForm(
+            hipdnn.LayernormBackwardOp, attributes="attributes", null_uids=True
+        ),
+        "ResampleBwdAttributes": _flat(hipdnn.ResampleBwdOp),
+        "MoeGroupedMatmulAttributes": NodeForm(hipdnn.MoeGroupedMatmulOp),
+        "MoeGroupedMatmulBwdAttributes": NodeForm(hipdnn.MoeGroupedMatmulBwdOp),
+    },
+)
 """By name in hipDNN's union, in its order."""
 
 # Operands in hipDNN's order where it is not the dialect's, by the names of `MODES`. hipDNN's

@@ -20,7 +20,6 @@ __all__ = [
     "ir",
     "make_context",
     "passmanager",
-    "rewrite",
 ]
 
 _DIALECTS_WITHOUT_MODULE = (
@@ -51,7 +50,7 @@ def _add_stub_modules() -> None:
 
 _add_stub_modules()
 
-from iree.compiler import ir, passmanager, rewrite  # noqa: E402, TID251
+from iree.compiler import ir, passmanager  # noqa: E402, TID251
 from iree.compiler.dialects import arith as arith_d  # noqa: E402, TID251
 from iree.compiler.dialects import func as func_d  # noqa: E402, TID251
 from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, TID251

@@ -165,6 +165,20 @@ class Remark:
     args: dict[str, str] = field(default_factory=dict[str, str])
 
 
+class Declined(Exception):
+    """A rewrite does not apply to an op; the reason becomes a missed-optimisation remark.
+
+    Attributes:
+        name: short kebab-case identifier of the reason.
+        reason: the sentence for the reader.
+    """
+
+    def __init__(self, name: str, reason: str):
+        super().__init__(reason)
+        self.name = name
+        self.reason = reason
+
+
 def location_text(location: ir.Location) -> str:
     """Returns `file:line:col` of a location, or its name if the file is unknown."""
     from hipgraft.ir.bindings import ir

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,6 +99,12 @@ def walk(op: ir.Operation) -> Iterator[ir.Operation]:
         for block in region.blocks:
             for nested in block.operations:
                 yield from walk(nested.operation)
+
+
+def collect(module: ir.Module, names: Iterable[str]) -> list[ir.Operation]:
+    """Returns the ops of the given names, outer ones first."""
+    wanted = frozenset(names)
+    return [op for op in walk(module.operation) if op.name in wanted]
 
 
 def function_blocks(module: ir.Module) -> list[ir.Block]:

@@ -14,15 +14,8 @@ from typing import Any
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
-
-
-class NoMatch(Exception):
-    """A conversion declines; `name` is the reason's identifier, the message its sentence."""
-
-    def __init__(self, name: str, message: str):
-        super().__init__(message)
-        self.name = name
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class Tensor:
     def through(self, view: StridedView | None) -> Tensor:
         """The same storage through another window; declines if strides cannot express it."""
         if view is None:
-            raise NoMatch("not-a-view", "the result does not fit strides and needs a copy")
+            raise Declined("not-a-view", "the result does not fit strides and needs a copy")
         return Tensor(self.base, view)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
@@ -210,7 +203,7 @@ def broadcast_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     for extents in zip(*padded, strict=True):
         wide = {extent for extent in extents if extent != 1}
         if len(wide) > 1:
-            raise NoMatch("bad-broadcast", f"extents {sorted(wide)} do not broadcast")
+            raise Declined("bad-broadcast", f"extents {sorted(wide)} do not broadcast")
         result.append(wide.pop() if wide else 1)
     return tuple(result)
 

@@ -23,7 +23,6 @@
 // COUNT-NEXT: (S) 1 num-cse'd - Number of operations CSE'd
 // COUNT: test-rename-functions
 // COUNT-NEXT: (S) 1 functions
-// COUNT-NEXT: (S) 1 rewrites
 
 // REMARK: reports.mlir:[[# @LINE + 20]]:1: remark: renamed 'f' [passed=test-rename-functions:renamed]
 // REMARK-NEXT: func.func @f

@@ -14,6 +14,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp, HipdnnOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
+from hipgraft.ir.registration import Registry
 
 OpT = TypeVar("OpT", bound=HipdnnOp)
 
@@ -63,7 +64,7 @@ class Lowering:
 
 LoweringFunction = Callable[[Any, Lowering], Sequence[Tensor]]
 
-LOWERINGS: dict[str, LoweringFunction] = {}
+LOWERINGS: Registry[LoweringFunction] = Registry("lowering")
 """By full op name: takes the typed op and returns its results."""
 
 
@@ -77,7 +78,7 @@ def lowers(
     def register(
         function: Callable[[OpT, Lowering], Sequence[Tensor]],
     ) -> Callable[[OpT, Lowering], Sequence[Tensor]]:
-        LOWERINGS[op_class.OP_NAME] = function
+        LOWERINGS.add(op_class.OP_NAME, function)
         return function
 
     return register
@@ -100,7 +101,7 @@ class Alternative:
     flag_set: str = ""
 
 
-ALTERNATIVES: dict[str, dict[str, Alternative]] = {}
+ALTERNATIVES: dict[str, Registry[Alternative]] = {}
 """By full op name and name of the alternative."""
 
 
@@ -118,10 +119,16 @@ def alternative(
         function: Callable[[OpT, Lowering], Sequence[Tensor]],
     ) -> Callable[[OpT, Lowering], Sequence[Tensor]]:
         made = Alternative(name, applies, function, flag_set)
-        ALTERNATIVES.setdefault(op_class.OP_NAME, {})[name] = made
+        own = Registry[Alternative](f"alternative of '{op_class.OP_NAME}'")
+        ALTERNATIVES.setdefault(op_class.OP_NAME, own).add(name, made)
         return function
 
     return register
+
+
+def alternatives_of(op_name: str) -> Mapping[str, Alternative]:
+    """Returns the alternatives of an op's lowering by name; empty without any."""
+    return ALTERNATIVES.get(op_name) or {}
 
 
 def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | None:
@@ -130,7 +137,7 @@ def lowering_function(op: HipdnnOp, lowering: Lowering) -> LoweringFunction | No
     Raises:
         CodegenError: there is no such alternative.
     """
-    known, asked = ALTERNATIVES.get(op.OP_NAME, {}), lowering.alternatives.get(op.OP_NAME, "")
+    known, asked = alternatives_of(op.OP_NAME), lowering.alternatives.get(op.OP_NAME, "")
     if asked and asked not in known:
         where, names = location_text(op.operation.location), ", ".join(known) or "none"
         message = f"'{op.OP_NAME}' op has no alternative '{asked}': expected {names}"

@@ -16,6 +16,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.migraphx import MigraphxOp, ShapedType
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
+from hipgraft.ir.registration import Registry
 
 _Lower = Callable[[MigraphxOp, Lowering], Tensor]
 
@@ -27,12 +28,12 @@ def lower_migraphx(operation: ir.Operation, lowering: Lowering) -> Sequence[Tens
         CodegenError: the operation has no lowering.
     """
     op = MigraphxOp(operation)
-    if op.mnemonic not in _LOWERINGS:
+    if op.mnemonic not in MIGRAPHX_LOWERINGS:
         raise CodegenError(
             f"'{operation.name}' op has no lowering to linalg",
             location=location_text(operation.location),
         )
-    return [_LOWERINGS[op.mnemonic](op, lowering)]
+    return [MIGRAPHX_LOWERINGS[op.mnemonic](op, lowering)]
 
 
 def _operands(op: MigraphxOp, lowering: Lowering) -> list[Tensor]:
@@ -342,12 +343,15 @@ def _inside(scalars: ScalarEmitter, dim: int, low: int, extent: int, mode: int) 
     return scalars.op("arith.minsi", index, scalars.op("arith.subi", double, index))
 
 
-_LOWERINGS: dict[str, _Lower] = {
-    **{name: _unsigned(name) for name in _UNSIGNED},
-    "convert": _convert,
-    "mlir.as.logical.shape": _as_tensor,
-    "mlir.as.underlying.shape": _as_shaped,
-    "pad": _pad,
-    "quantizelinear": _quantize,
-    "unpack": _unpack,
-}
+MIGRAPHX_LOWERINGS: Registry[_Lower] = Registry(
+    "migraphx lowering",
+    {
+        **{name: _unsigned(name) for name in _UNSIGNED},
+        "convert": _convert,
+        "mlir.as.logical.shape": _as_tensor,
+        "mlir.as.underlying.shape": _as_shaped,
+        "pad": _pad,
+        "quantizelinear": _quantize,
+        "unpack": _unpack,
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hipgraft.codegen.lowering import lower_container
-from hipgraft.codegen.lowering.context import ALTERNATIVES
+from hipgraft.codegen.lowering.context import alternatives_of
 from hipgraft.codegen.plan import DEFAULT_PLAN, FLAG_SETS, Plan
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import wrap
@@ -47,7 +47,7 @@ class Choices:
         plans = [
             Plan(((op.operation.name, name),), alternative.flag_set)
             for op in body
-            for name, alternative in ALTERNATIVES.get(op.operation.name, {}).items()
+            for name, alternative in alternatives_of(op.operation.name).items()
             if alternative.applies(wrap(op), self.target)
         ]
         return list(dict.fromkeys(plans))

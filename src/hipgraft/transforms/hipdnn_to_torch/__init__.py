@@ -2,6 +2,5 @@
 
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 from hipgraft.transforms.hipdnn_to_torch.forms import FORMS
-from hipgraft.transforms.hipdnn_to_torch.writer import NoForm
 
-__all__ = ["FORMS", "NoForm", "Torch"]
+__all__ = ["FORMS", "Torch"]

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 from hipgraft.transforms.hipdnn_to_torch.norms import present
-from hipgraft.transforms.hipdnn_to_torch.writer import NoForm, shape_of, spelled
+from hipgraft.transforms.hipdnn_to_torch.writer import shape_of, spelled
 
 _KEYS = 3  # of the scores [B, H, Sq, Skv]
 _LOWEST = {
@@ -244,8 +245,8 @@ def _is_plain(op: hipdnn.SdpaOp) -> bool:
 
 def _refuse(op: hipdnn.AttentionOp) -> None:
     if op.dropout_mask is None and op.dropout_probability:
-        raise NoForm("torch-mlir has no random numbers of a given generator")
+        raise Declined("dropout", "torch-mlir has no random numbers of a given generator")
     if isinstance(op, hipdnn.SdpaOp) and op.rng_dump is not None:
-        raise NoForm("torch's attention does not tell what its dropout keeps")
+        raise Declined("dropout", "torch's attention does not tell what its dropout keeps")
     if isinstance(op, hipdnn.SdpaOp) and op.block_mask is not None:
-        raise NoForm("a fallback takes no unsigned integers, as its block mask holds")
+        raise Declined("unsigned", "a fallback takes no unsigned integers, as its block mask holds")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.registration import Registry
 from hipgraft.transforms.hipdnn_to_torch import (
     attention,
     block_scale,
@@ -21,27 +22,30 @@ from hipgraft.transforms.hipdnn_to_torch.reductions import reduction
 Form = Callable[[Torch, hipdnn.HipdnnOp], Sequence[ir.Value]]
 """Writes the torch form of an op; returns its results, each of the arithmetic's type or its own."""
 
-FORMS: dict[str, Form] = {
-    "hipdnn.pointwise": pointwise,
-    "hipdnn.reduction": reduction,
-    "hipdnn.matmul": contractions.matmul,
-    "hipdnn.conv_fprop": contractions.conv_fprop,
-    "hipdnn.conv_dgrad": contractions.conv_dgrad,
-    "hipdnn.conv_wgrad": contractions.conv_wgrad,
-    "hipdnn.batchnorm": norms.batchnorm,
-    "hipdnn.batchnorm_backward": norms.batchnorm_backward,
-    "hipdnn.batchnorm_inference": norms.batchnorm_inference,
-    "hipdnn.batchnorm_inference_variance_ext": norms.batchnorm_inference,
-    "hipdnn.layernorm": norms.layernorm,
-    "hipdnn.layernorm_backward": norms.layernorm_backward,
-    "hipdnn.rmsnorm": norms.rmsnorm,
-    "hipdnn.rmsnorm_backward": norms.rmsnorm_backward,
-    "hipdnn.sdpa": attention.sdpa,
-    "hipdnn.sdpa_backward": attention.sdpa_backward,
-    "hipdnn.resample_fwd": windows.resample_fwd,
-    "hipdnn.resample_bwd": windows.resample_bwd,
-    "hipdnn.block_scale_dequantize": block_scale.block_scale_dequantize,
-    "hipdnn.moe_grouped_matmul": moe.moe_grouped_matmul,
-    "hipdnn.moe_grouped_matmul_bwd": moe.moe_grouped_matmul_bwd,
-}
+FORMS: Registry[Form] = Registry(
+    "torch form",
+    {
+        "hipdnn.pointwise": pointwise,
+        "hipdnn.reduction": reduction,
+        "hipdnn.matmul": contractions.matmul,
+        "hipdnn.conv_fprop": contractions.conv_fprop,
+        "hipdnn.conv_dgrad": contractions.conv_dgrad,
+        "hipdnn.conv_wgrad": contractions.conv_wgrad,
+        "hipdnn.batchnorm": norms.batchnorm,
+        "hipdnn.batchnorm_backward": norms.batchnorm_backward,
+        "hipdnn.batchnorm_inference": norms.batchnorm_inference,
+        "hipdnn.batchnorm_inference_variance_ext": norms.batchnorm_inference,
+        "hipdnn.layernorm": norms.layernorm,
+        "hipdnn.layernorm_backward": norms.layernorm_backward,
+        "hipdnn.rmsnorm": norms.rmsnorm,
+        "hipdnn.rmsnorm_backward": norms.rmsnorm_backward,
+        "hipdnn.sdpa": attention.sdpa,
+        "hipdnn.sdpa_backward": attention.sdpa_backward,
+        "hipdnn.resample_fwd": windows.resample_fwd,
+        "hipdnn.resample_bwd": windows.resample_bwd,
+        "hipdnn.block_scale_dequantize": block_scale.block_scale_dequantize,
+        "hipdnn.moe_grouped_matmul": moe.moe_grouped_matmul,
+        "hipdnn.moe_grouped_matmul_bwd": moe.moe_grouped_matmul_bwd,
+    },
+)
 """Torch forms by the name of the hipDNN op."""

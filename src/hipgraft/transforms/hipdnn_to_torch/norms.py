@@ -7,8 +7,9 @@ from math import prod
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
-from hipgraft.transforms.hipdnn_to_torch.writer import NoForm, shape_of
+from hipgraft.transforms.hipdnn_to_torch.writer import shape_of
 
 # hipDNN's gradient of batch normalisation has no epsilon of its own.
 _EPSILON = 1e-5
@@ -141,7 +142,7 @@ def _all_but_channels(x: ir.Value, t: Torch) -> list[int]:
 
 def _refuse_peers(op: hipdnn.BatchnormOp | hipdnn.BatchnormBackwardOp) -> None:
     if op.peer_stats:
-        raise NoForm("torch-mlir has no statistics of other devices")
+        raise Declined("peer-statistics", "torch-mlir has no statistics of other devices")
 
 
 def present(op: hipdnn.HipdnnOp, values: dict[str, ir.Value]) -> list[ir.Value]:

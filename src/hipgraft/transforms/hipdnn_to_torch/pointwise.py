@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from hipgraft.dialects.hipdnn import HipdnnOp, PointwiseOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
-from hipgraft.transforms.hipdnn_to_torch.writer import Constant, NoForm, shape_of
+from hipgraft.transforms.hipdnn_to_torch.writer import Constant, shape_of
 from hipgraft.transforms.torch_to_hipdnn.pointwise import COMPARE, UNARY
 
 _Composed = Callable[[Torch, PointwiseOp, Sequence[ir.Value]], ir.Value]
@@ -192,4 +193,4 @@ def pointwise(t: Torch, op: HipdnnOp) -> Sequence[ir.Value]:
         return [t.op(f"aten.{name}", [*operands, *constants], shape)]
     if mode in _TESTS:
         return [t.op(f"aten.{_TESTS[mode]}", operands, shape, "i1")]
-    raise NoForm(f"torch has no op for mode '{mode}'")
+    raise Declined("mode", f"torch has no op for mode '{mode}'")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.torch_dialect import (
     constant_bool,
     constant_float,
@@ -19,10 +20,6 @@ from hipgraft.ir.torch_dialect import (
 from hipgraft.transforms.torch_to_hipdnn.constants import dtype_number
 
 Constant = float | str | list[int] | list[bool] | None
-
-
-class NoForm(Exception):
-    """A hipDNN op that torch cannot express; the message is the reason."""
 
 
 class Writer:
@@ -48,9 +45,9 @@ class Writer:
         kind = ir.RankedTensorType(value.type)
         element = spelled(kind.element_type)
         if dtype_number(element.removeprefix("s")) is None:
-            raise NoForm(f"torch-mlir has no elements of type {element}")
+            raise Declined("element-type", f"torch-mlir has no elements of type {element}")
         if element.startswith("u"):
-            raise NoForm("a fallback takes no unsigned integers")
+            raise Declined("unsigned", "a fallback takes no unsigned integers")
         read = cast("from", value, vtensor_type(kind.shape, element))
         return self.to(read, kind.shape, self.wide) if wide else read
 
@@ -67,7 +64,7 @@ class Writer:
             return value
         number = dtype_number(element.removeprefix("s"))
         if number is None:
-            raise NoForm(f"torch-mlir has no elements of type {element}")
+            raise Declined("element-type", f"torch-mlir has no elements of type {element}")
         no = constant_bool(False)
         operands = [value, constant_int(number), no, no, constant_none()]
         return torch_op("aten.to.dtype", operands, [kind]).result

@@ -1,5 +1,6 @@
 """Conversion of migraphx functions to hipDNN ops: one small function per operation."""
 
+from hipgraft.ir.registration import Registry
 from hipgraft.transforms.migraphx_to_hipdnn.attention import ATTENTION
 from hipgraft.transforms.migraphx_to_hipdnn.contractions import CONTRACTIONS
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter
@@ -9,14 +10,9 @@ from hipgraft.transforms.migraphx_to_hipdnn.pooling import POOLING
 from hipgraft.transforms.migraphx_to_hipdnn.reductions import REDUCTIONS
 from hipgraft.transforms.migraphx_to_hipdnn.views import VIEWS
 
-CONVERSIONS: dict[str, Conversion] = {
-    **VIEWS,
-    **ELEMENTWISE,
-    **CONTRACTIONS,
-    **REDUCTIONS,
-    **ATTENTION,
-    **POOLING,
-}
+CONVERSIONS: Registry[Conversion] = Registry(
+    "migraphx conversion", VIEWS, ELEMENTWISE, CONTRACTIONS, REDUCTIONS, ATTENTION, POOLING
+)
 """Every conversion, by mnemonic."""
 
 KEPT = frozenset(

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.migraphx import MigraphxOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_type
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 
 
 def split_padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
@@ -18,14 +19,14 @@ def split_padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
     if len(padding) == spatial:
         return padding, padding
     if len(padding) != 2 * spatial:
-        raise NoMatch("padding", f"expected {2 * spatial} paddings, but found {len(padding)}")
+        raise Declined("padding", f"expected {2 * spatial} paddings, but found {len(padding)}")
     return padding[:spatial], padding[spatial:]
 
 
 def _check_rank(op: MigraphxOp) -> int:
     spatial = len(op.input().shape) - 2
     if spatial not in (1, 2, 3):
-        raise NoMatch("rank", f"expected 1 to 3 spatial dimensions, but found {spatial}")
+        raise Declined("rank", f"expected 1 to 3 spatial dimensions, but found {spatial}")
     return spatial
 
 
@@ -34,7 +35,7 @@ def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     low, high = split_padding(op, _check_rank(op))
     x, w = converter.operand(op, "input"), converter.operand(op, "filter")
     if x.shape[1] != w.shape[1] * op.int("group"):
-        raise NoMatch(
+        raise Declined(
             "group",
             f"has {op.int('group')} groups of {w.shape[1]} channels, but its input has "
             f"{x.shape[1]} channels",

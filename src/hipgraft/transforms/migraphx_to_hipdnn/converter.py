@@ -8,15 +8,15 @@ how memory lies. Operations that hipDNN has no op for stay, between conversions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hipgraft.dialects.migraphx import MigraphxOp, ShapedType, ShapedTypeError, is_migraphx
 from hipgraft.dialects.migraphx.types import row_major
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.diagnostics import Declined, PassFailure
 from hipgraft.passmanager.base import PassState
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor, TensorBuilder
+from hipgraft.transforms.tensor_builder import Tensor, TensorBuilder
 
 TO_SHAPED = "migraphx.mlir.as.underlying.shape"
 FROM_SHAPED = "migraphx.mlir.as.logical.shape"
@@ -59,7 +59,7 @@ class Converter(TensorBuilder):
     """
 
     def __init__(
-        self, conversions: dict[str, Conversion], lowered: frozenset[str], state: PassState
+        self, conversions: Mapping[str, Conversion], lowered: frozenset[str], state: PassState
     ):
         super().__init__()
         self._conversions = conversions
@@ -94,7 +94,7 @@ class Converter(TensorBuilder):
         self.location = operation.location
         try:
             results = self._results(op)
-        except (NoMatch, ShapedTypeError) as reason:
+        except (Declined, ShapedTypeError) as reason:
             raise PassFailure(f"'{operation.name}' op {reason}", operation) from None
         for value, tensor in zip(operation.results, results, strict=True):
             self._tensors[value] = tensor
@@ -117,13 +117,13 @@ class Converter(TensorBuilder):
     def _computed(self, op: MigraphxOp) -> Sequence[Tensor]:
         conversion = self._conversions.get(op.mnemonic)
         if conversion is None:
-            reason = NoMatch("no-hipdnn-op", "hipDNN has no op for it")
+            reason = Declined("no-hipdnn-op", "hipDNN has no op for it")
         else:
             try:
                 results = conversion(self, op)
                 self._state.count("converted-ops")
                 return results
-            except NoMatch as error:
+            except Declined as error:
                 reason = error
         if op.mnemonic not in self._lowered:
             raise reason
@@ -138,7 +138,7 @@ class Converter(TensorBuilder):
         """Returns the tensor of a required operand."""
         value = op.operand(name)
         if value is None:
-            raise NoMatch("no-operand", f"requires operand '{name}'")
+            raise Declined("no-operand", f"requires operand '{name}'")
         return self.tensor(value)
 
     def optional(self, op: MigraphxOp, name: str) -> Tensor | None:

@@ -10,8 +10,9 @@ from functools import partial
 from hipgraft.dialects.migraphx import MigraphxOp
 from hipgraft.dialects.migraphx.types import ShapedType
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 
 _UNARY = {
     "abs": "abs",
@@ -42,7 +43,7 @@ def _inputs(converter: Converter, op: MigraphxOp) -> list[Tensor]:
 def _check_signs(op: MigraphxOp) -> None:
     kinds = [*(op.type_of(value) for value in op.operation.operands), op.output()]
     if op.mnemonic not in _SIGN_FREE and any(kind.is_unsigned for kind in kinds):
-        raise NoMatch("unsigned", "hipDNN has no unsigned arithmetic")
+        raise Declined("unsigned", "hipDNN has no unsigned arithmetic")
 
 
 def in_shape(converter: Converter, tensor: Tensor, kind: ShapedType) -> Tensor:
@@ -51,7 +52,7 @@ def in_shape(converter: Converter, tensor: Tensor, kind: ShapedType) -> Tensor:
         return tensor
     try:
         return tensor.reshape(kind.extents)
-    except NoMatch:
+    except Declined:
         return converter.copied(tensor).reshape(kind.extents)
 
 

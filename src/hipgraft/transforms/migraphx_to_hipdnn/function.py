@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hipgraft.dialects.migraphx import MemoryLayout, ShapedType, ShapedTypeError
 from hipgraft.dialects.migraphx.types import PREFIX
 from hipgraft.ir.bindings import func_d, ir
-from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.diagnostics import Declined, PassFailure
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.symbols import symbol_of
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Converter, element_type
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 
 _WRITTEN = "writing to tensors with broadcasts is unsupported"
 
@@ -126,7 +126,7 @@ def _write(
     shape = [layout.elements] if layout.kind.bits == 4 else memory.shape
     try:
         rows = ordered.reshape(shape)
-    except NoMatch:
+    except Declined:
         rows = converter.copied(ordered).reshape(shape)
     if layout.kind.bits == 4:
         return converter.packed(rows, layout.kind, memory)

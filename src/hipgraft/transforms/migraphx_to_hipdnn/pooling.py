@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.migraphx import MigraphxOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.contractions import split_padding
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 
 _MODES = {
     "max": ("MAXPOOL", "NEG_INF_PAD"),
@@ -25,7 +26,7 @@ def _pooling(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     if mode == "lpnorm":
         return [_lp_norm(converter, op, x)]
     if mode not in _MODES:
-        raise NoMatch(
+        raise Declined(
             "pooling-mode", f"expected mode 'max', 'average' or 'lpnorm', but found '{mode}'"
         )
     counts_padding = mode == "average" and _is_set(op, "count_include_pad")
@@ -51,7 +52,7 @@ def _lp_norm(converter: Converter, op: MigraphxOp, x: Tensor) -> Tensor:
 def _order(op: MigraphxOp) -> int:
     order = op.int("lp_order") if "lp_order" in op.operation.attributes else 2
     if order < 0:
-        raise NoMatch("pooling-order", f"expected 'lp_order' of 0 or more, but found {order}")
+        raise Declined("pooling-order", f"expected 'lp_order' of 0 or more, but found {order}")
     return order
 
 
@@ -77,13 +78,13 @@ def _resampled(
 def _window(op: MigraphxOp) -> list[int]:
     names = [name for name in ("length", "lengths") if name in op.operation.attributes]
     if not names:
-        raise NoMatch("window", "requires attribute 'length'")
+        raise Declined("window", "requires attribute 'length'")
     window = op.ints(names[0])
     spatial = len(op.input().shape) - 2
     if not len(window) == len(op.ints("stride")) == spatial:
-        raise NoMatch("rank", f"expected {spatial} spatial dimensions in 'length' and 'stride'")
+        raise Declined("rank", f"expected {spatial} spatial dimensions in 'length' and 'stride'")
     if "dilations" in op.operation.attributes and any(step != 1 for step in op.ints("dilations")):
-        raise NoMatch("dilation", "hipDNN has no windows with gaps")
+        raise Declined("dilation", "hipDNN has no windows with gaps")
     return window
 
 
@@ -101,7 +102,7 @@ def _reaching(
             extent + low[dim] + high[dim] - window[dim], step, _is_set(op, "ceil_mode")
         )
         if count != expected:
-            raise NoMatch(
+            raise Declined(
                 "result-shape",
                 f"expected {expected} windows in spatial dimension {dim}, but its result has "
                 f"{count}",

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from hipgraft.dialects.migraphx import MigraphxOp
 from hipgraft.dialects.migraphx.rules import slice_end
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_type
 from hipgraft.transforms.migraphx_to_hipdnn.elementwise import in_shape
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 
 _ELEMENT = re.compile(r"(?<=[x<])[a-wyz]\w*(?=>$)")
 
@@ -42,7 +43,7 @@ def _broadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     tensor, lengths, axis = _input(converter, op), op.ints("out_lens"), op.int("axis")
     trailing = len(lengths) - axis - len(tensor.shape)
     if axis < 0 or trailing < 0:
-        raise NoMatch("axis", f"axis {axis} leaves no room for the input's dimensions")
+        raise Declined("axis", f"axis {axis} leaves no room for the input's dimensions")
     padded = tensor.reshape((*tensor.shape, *[1] * trailing))
     return [padded.through(padded.view.expand(lengths))]
 
@@ -50,7 +51,7 @@ def _broadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 def _multibroadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     tensor, lengths = _input(converter, op), op.ints("out_lens")
     if len(lengths) < len(tensor.shape):
-        raise NoMatch("rank", "MultiBroadcastOp shouldn't reduce rank")
+        raise Declined("rank", "MultiBroadcastOp shouldn't reduce rank")
     return [tensor.through(tensor.view.expand(lengths))]
 
 
@@ -66,7 +67,7 @@ def _literal(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _code_object(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    raise NoMatch("compiled", "is a compiled kernel, which the module does not hold")
+    raise Declined("compiled", "is a compiled kernel, which the module does not hold")
 
 
 VIEWS: dict[str, Conversion] = {

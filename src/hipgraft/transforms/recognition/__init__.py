@@ -1,5 +1,7 @@
 """Recognition of decomposed nodes: normalisations, attention and activations."""
 
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.registration import Registry
 from hipgraft.transforms.recognition.activations import (
     recognize_gelu,
     recognize_swish,
@@ -7,16 +9,19 @@ from hipgraft.transforms.recognition.activations import (
 )
 from hipgraft.transforms.recognition.attention import recognize_attention, share_heads
 from hipgraft.transforms.recognition.norms import recognize_norm
-from hipgraft.transforms.recognition.values import NearMiss, Rules
+from hipgraft.transforms.recognition.values import Rules
 
-PATTERNS = {
-    "erf": recognize_gelu,
-    "tanh_fwd": recognize_tanh_gelu,
-    "sigmoid_fwd": recognize_swish,
-    "AVG": recognize_norm,
-    "hipdnn.matmul": recognize_attention,
-    "hipdnn.sdpa": share_heads,
-}
+PATTERNS = Registry(
+    "pattern",
+    {
+        "erf": recognize_gelu,
+        "tanh_fwd": recognize_tanh_gelu,
+        "sigmoid_fwd": recognize_swish,
+        "AVG": recognize_norm,
+        "hipdnn.matmul": recognize_attention,
+        "hipdnn.sdpa": share_heads,
+    },
+)
 """Every pattern by the mode or the name of the op at which it begins."""
 
-__all__ = ["PATTERNS", "NearMiss", "Rules"]
+__all__ = ["PATTERNS", "Declined", "Rules"]

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.recognition.polynomials import is_close, polynomial
 from hipgraft.transforms.recognition.values import (
-    NearMiss,
     Rules,
     check_interior,
     element_of,
@@ -40,7 +40,7 @@ def recognize_gelu(op: ir.Operation, rules: Rules) -> str | None:
         return None
     root = _root(op, x, _GELU)
     if root is None:
-        raise NearMiss("no-gelu", "erf(x / √2) is not followed by x / 2 · (1 + erf)")
+        raise Declined("no-gelu", "erf(x / √2) is not followed by x / 2 · (1 + erf)")
     return _replace(root, x, "gelu_fwd", rules)
 
 
@@ -51,7 +51,7 @@ def recognize_tanh_gelu(op: ir.Operation, rules: Rules) -> str | None:
         return None
     root = _root(op, x, _GELU)
     if root is None:
-        raise NearMiss("no-gelu", "the tanh of a gelu is not followed by x / 2 · (1 + tanh)")
+        raise Declined("no-gelu", "the tanh of a gelu is not followed by x / 2 · (1 + tanh)")
     return _replace(root, x, "gelu_approx_tanh_fwd", rules)
 
 

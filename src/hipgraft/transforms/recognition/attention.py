@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView, joined_run
 from hipgraft.transforms.recognition.values import (
-    NearMiss,
     Rules,
     check_interior,
     element_of,
@@ -111,7 +111,7 @@ def _softmax_operand(weights: ir.Value) -> ir.Value | None:
         return None
     last = [len(shape_of(value)) - 1]
     if hipdnn.ReductionOp(total).axes != last or hipdnn.ReductionOp(largest).axes != last:
-        raise NearMiss("softmax-dimension", "the softmax is not along the last dimension")
+        raise Declined("softmax-dimension", "the softmax is not along the last dimension")
     if tested is not None and not same(tested, shifted.operands[0]):
         return None
     return shifted.operands[0]
@@ -169,9 +169,9 @@ def _peel(op: ir.Operation, scores: _Scores) -> ir.Value | None:
     if mode not in ("add", "binary_select"):
         return None
     if scores.scale != 1.0:
-        raise NearMiss("scaled-mask", "the scores are masked before they are scaled")
+        raise Declined("scaled-mask", "the scores are masked before they are scaled")
     if shape_of(op.results[0]) != scores.shape:
-        raise NearMiss("mask-shape", "the scores are masked in another shape than the softmax's")
+        raise Declined("mask-shape", "the scores are masked in another shape than the softmax's")
     return _peel_mask(op, scores) if mode == "add" else _peel_selection(op, scores)
 
 
@@ -203,7 +203,7 @@ def _peel_selection(op: ir.Operation, scores: _Scores) -> ir.Value | None:
         if number is None:
             continue
         if number > _HIDDEN:
-            raise NearMiss("finite-mask", f"hidden scores are {number:g}, which is not negligible")
+            raise Declined("finite-mask", f"hidden scores are {number:g}, which is not negligible")
         scores.hidden.append((mask, number, index == 1))
         return branches[1 - index]
     return None
@@ -250,10 +250,10 @@ def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value
     if len(lead) != len(view.shape) - 2:
         grouped = view.reshape((*lead, *view.shape[-2:])) if _fits(view, lead) else None
         if grouped is None:
-            raise NearMiss("attention-batch", "batches and heads are grouped in several ways")
+            raise Declined("attention-batch", "batches and heads are grouped in several ways")
         view = grouped
     if len(view.shape) > _RANK:
-        raise NearMiss("attention-rank", f"attention of rank {len(view.shape)}")
+        raise Declined("attention-rank", f"attention of rank {len(view.shape)}")
     while len(view.shape) < _RANK:
         view = view.insert(0)
     return _unrepeated(base, view)
@@ -294,9 +294,9 @@ def _composed(runs: Sequence[list[tuple[int, int]]], offset: int) -> StridedView
 def _check_shapes(shapes: Sequence[tuple[int, ...]]) -> None:
     q, k, v = shapes
     if not q[0] == k[0] == v[0]:
-        raise NearMiss("attention-batch", "queries, keys and values have different batches")
+        raise Declined("attention-batch", "queries, keys and values have different batches")
     if q[_HEADS] % k[_HEADS] or q[_HEADS] % v[_HEADS]:
-        raise NearMiss("attention-heads", "the heads of the queries are no multiple of the keys'")
+        raise Declined("attention-heads", "the heads of the queries are no multiple of the keys'")
 
 
 def _sdpa(op: ir.Operation, scores: _Scores, tensors: Sequence[ir.Value]) -> ir.Value:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.recognition.values import (
-    NearMiss,
     Rules,
     check_interior,
     element_of,
@@ -77,7 +77,7 @@ def _inverse_root(op: ir.Operation) -> tuple[ir.Operation, float] | None:
         return None
     split = split_splat(shifted)
     if split is None:
-        raise NearMiss("epsilon", "the epsilon of a normalisation is not a constant")
+        raise Declined("epsilon", "the epsilon of a normalisation is not a constant")
     return root, split[1]
 
 
@@ -94,11 +94,11 @@ def _scaled(inverse: ir.Operation, x: ir.Value) -> ir.Value:
     end = only_reader(inverse.results[0])
     wanted = "div" if mode_of(inverse) == "sqrt" else "mul"
     if end is None or mode_of(end) != wanted:
-        raise NearMiss("root-use", "an inverse root mean square does not scale one tensor")
+        raise Declined("root-use", "an inverse root mean square does not scale one tensor")
     is_inverse = [same(operand, inverse.results[0]) for operand in end.operands]
     other = end.operands[0] if is_inverse[1] else end.operands[1]
     if (wanted == "div" and not is_inverse[1]) or not same(other, x):
-        raise NearMiss("other-tensor", "what is normalised is not what was squared")
+        raise Declined("other-tensor", "what is normalised is not what was squared")
     return end.results[0]
 
 
@@ -109,7 +109,7 @@ def _centred(x: ir.Value, dims: Sequence[int]) -> ir.Value | None:
     if difference is None or mean is None or not same(mean.operands[0], difference.operands[0]):
         return None
     if hipdnn.ReductionOp(mean).axes != list(dims):
-        raise NearMiss("other-mean", "mean and variance are not over the same dimensions")
+        raise Declined("other-mean", "mean and variance are not over the same dimensions")
     return through_widenings(difference.operands[0])
 
 
@@ -163,7 +163,7 @@ def _trailing_count(norm: _Norm) -> int:
     shape = shape_of(norm.x)
     first = min(norm.dims)
     if any(shape[dim] > 1 and dim not in norm.dims for dim in range(first, len(shape))):
-        raise NearMiss("inner-dimensions", "the normalised dimensions are not the last ones")
+        raise Declined("inner-dimensions", "the normalised dimensions are not the last ones")
     return len(shape) - first
 
 

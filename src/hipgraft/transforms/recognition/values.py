@@ -8,15 +8,8 @@ from dataclasses import dataclass
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
-
-
-class NearMiss(Exception):
-    """A pattern that matches in part; `name` identifies the reason, the message explains it."""
-
-    def __init__(self, name: str, message: str):
-        super().__init__(message)
-        self.name = name
 
 
 @dataclass(frozen=True)
@@ -171,13 +164,13 @@ def check_interior(root: ir.Value, leaves: Sequence[ir.Value], rules: Rules) -> 
     """Checks that only `root` of a recognised expression is needed, and how it may be rounded.
 
     Raises:
-        NearMiss: an intermediate is read elsewhere, or is rounded and has to be.
+        Declined: an intermediate is read elsewhere, or is rounded and has to be.
     """
     ops = interior(root, leaves)
     for op in ops[1:]:
         _check_readers(op, ops)
         if not rules.drop_roundings and any(is_narrow(element_of(r)) for r in op.results):
-            raise NearMiss("rounds", f"'{op.name}' rounds an intermediate to its type")
+            raise Declined("rounds", f"'{op.name}' rounds an intermediate to its type")
 
 
 def _check_readers(op: ir.Operation, ops: Sequence[ir.Operation]) -> None:
@@ -186,4 +179,4 @@ def _check_readers(op: ir.Operation, ops: Sequence[ir.Operation]) -> None:
         return
     if any(reader not in ops for result in op.results for reader in readers(result)):
         what = mode_of(op) or op.name.removeprefix("hipdnn.")
-        raise NearMiss("read-elsewhere", f"its intermediate '{what}' is read elsewhere")
+        raise Declined("read-elsewhere", f"its intermediate '{what}' is read elsewhere")

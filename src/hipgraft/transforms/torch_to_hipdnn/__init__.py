@@ -1,6 +1,6 @@
 """Conversion of torch programs to hipDNN ops: one small function per ATen op."""
 
-from hipgraft.transforms.tensor_builder import NoMatch
+from hipgraft.ir.registration import Registry
 from hipgraft.transforms.torch_to_hipdnn.attention import ATTENTION
 from hipgraft.transforms.torch_to_hipdnn.compositions import COMPOSITIONS
 from hipgraft.transforms.torch_to_hipdnn.contractions import CONTRACTIONS
@@ -14,19 +14,20 @@ from hipgraft.transforms.torch_to_hipdnn.pooling_gradients import POOLING_GRADIE
 from hipgraft.transforms.torch_to_hipdnn.reductions import REDUCTIONS
 from hipgraft.transforms.torch_to_hipdnn.views import VIEWS
 
-CONVERSIONS: dict[str, Conversion] = {
-    **VIEWS,
-    **POINTWISE,
-    **COMPOSITIONS,
-    **CONTRACTIONS,
-    **PADDING,
-    **REDUCTIONS,
-    **NORMS,
-    **ATTENTION,
-    **POOLING,
-    **POOLING_GRADIENTS,
-    **GRADIENTS,
-}
+CONVERSIONS: Registry[Conversion] = Registry(
+    "torch conversion",
+    VIEWS,
+    POINTWISE,
+    COMPOSITIONS,
+    CONTRACTIONS,
+    PADDING,
+    REDUCTIONS,
+    NORMS,
+    ATTENTION,
+    POOLING,
+    POOLING_GRADIENTS,
+    GRADIENTS,
+)
 """Every conversion, by the name of the torch op it reads."""
 
-__all__ = ["CONVERSIONS", "Conversion", "Converter", "NoMatch"]
+__all__ = ["CONVERSIONS", "Conversion", "Converter"]

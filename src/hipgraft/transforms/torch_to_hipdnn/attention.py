@@ -8,7 +8,8 @@ from typing import Any
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
@@ -64,7 +65,7 @@ def _sdpa_for_cpu_backward(converter: Converter, op: TorchOp) -> Sequence[Tensor
 
 def _check_dropout(probability: float) -> None:
     if probability:
-        raise NoMatch("dropout", "attention with dropout")
+        raise Declined("dropout", "attention with dropout")
 
 
 def _scores(
@@ -85,7 +86,7 @@ def _scores(
 
 def _with_heads(tensor: Tensor) -> Tensor:
     if len(tensor.shape) not in (3, 4):
-        raise NoMatch("attention-rank", f"attention of rank {len(tensor.shape)}")
+        raise Declined("attention-rank", f"attention of rank {len(tensor.shape)}")
     return tensor if len(tensor.shape) == 4 else tensor.through(tensor.view.insert(1))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
@@ -21,7 +22,7 @@ def _floats(converter: Converter, op: TorchOp) -> list[Tensor]:
     given = [op.optional_tensor(index) for index in range(2)]
     like = next((tensor for tensor in given if tensor is not None and tensor.is_float), None)
     if like is None:
-        raise NoMatch("integer-arithmetic", "the operands have integer elements")
+        raise Declined("integer-arithmetic", "the operands have integer elements")
     return [
         converter.scalar(float(op.constant(index)), like)
         if tensor is None
@@ -74,7 +75,7 @@ def _rounded_quotient(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`div(a, b, rounding_mode)`."""
     rounding, element = op.constant(2), op.result_element()
     if rounding not in (None, "trunc"):
-        raise NoMatch("rounding-mode", f"rounding mode '{rounding}' is not hipDNN's")
+        raise Declined("rounding-mode", f"rounding mode '{rounding}' is not hipDNN's")
     operands = _floats(converter, op)
     if rounding is None:
         return [converter.pointwise("div", operands, element)]
@@ -129,7 +130,7 @@ def _masked_fill(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _declined(name: str, reason: str) -> Conversion:
     def decline(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-        raise NoMatch(name, reason)
+        raise Declined(name, reason)
 
     return decline
 

@@ -9,13 +9,14 @@ something reads through it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.torch_dialect import aten_name
 from hipgraft.passmanager.base import PassState
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor, TensorBuilder
+from hipgraft.transforms.tensor_builder import Tensor, TensorBuilder
 from hipgraft.transforms.torch_to_hipdnn.constants import (
     constant_value,
     is_constant,
@@ -47,14 +48,14 @@ class TorchOp:
         """Operand `index` as a floating-point tensor."""
         tensor = self.tensor(index)
         if not tensor.is_float:
-            raise NoMatch("integer-arithmetic", f"operand {index} has integer elements")
+            raise Declined("integer-arithmetic", f"operand {index} has integer elements")
         return tensor
 
     def constant(self, index: int) -> Any:
         """Operand `index` as a Python constant (int, float, bool, str, None or a list)."""
         value = self.operation.operands[index]
         if not is_constant(value):
-            raise NoMatch("not-constant", f"operand {index} is not a constant")
+            raise Declined("not-constant", f"operand {index} is not a constant")
         return constant_value(value)
 
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
@@ -82,7 +83,7 @@ def builtin_type(value: ir.Value) -> ir.Type:
     """Returns the type of a value outside of the torch dialect.
 
     Raises:
-        NoMatch: see `builtin_tensor_type`.
+        Declined: see `builtin_tensor_type`.
     """
     return builtin_tensor_type(value.type) if is_tensor(value) else value.type
 
@@ -95,7 +96,7 @@ def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
     """Returns the signless builtin tensor type of a static `!torch.vtensor`.
 
     Raises:
-        NoMatch: it is another type, or its rank, an extent or its element type is not known.
+        Declined: it is another type, or its rank, an extent or its element type is not known.
     """
     found = _BUILTIN_TYPES.get(torch_type)
     if found is not None:
@@ -103,10 +104,10 @@ def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
     form = _VALUE_TENSOR.fullmatch(str(torch_type))
     if form is None:
         expected = "expected value tensors of known rank and element type"
-        raise NoMatch("not-a-value-tensor", f"{expected}, but found {torch_type}")
+        raise Declined("not-a-value-tensor", f"{expected}, but found {torch_type}")
     shape, element = form.groups()
     if "?" in shape:
-        raise NoMatch("dynamic-shape", f"{torch_type} has a dynamic dimension")
+        raise Declined("dynamic-shape", f"{torch_type} has a dynamic dimension")
     extents = "".join(f"{extent}x" for extent in shape.split(",") if extent)
     signless = element[1:] if element.startswith(("si", "ui")) else element
     result = ir.RankedTensorType(ir.Type.parse(f"tensor<{extents}{signless}>", torch_type.context))
@@ -117,7 +118,7 @@ def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
 class Converter(TensorBuilder):
     """Writes the new function; conversions call its `emit_*` helpers."""
 
-    def __init__(self, conversions: dict[str, Conversion], state: PassState):
+    def __init__(self, conversions: Mapping[str, Conversion], state: PassState):
         super().__init__()
         self._conversions = conversions
         self._state = state
@@ -147,7 +148,7 @@ class Converter(TensorBuilder):
         name = f"torch.{aten_name(operation)}"
         conversion = self._conversions.get(name)
         if conversion is None:
-            reason = NoMatch("no-hipdnn-op", "hipDNN has no op for it")
+            reason = Declined("no-hipdnn-op", "hipDNN has no op for it")
         else:
             reason = self._try(conversion, operation)
         if reason is None:
@@ -157,10 +158,10 @@ class Converter(TensorBuilder):
         self._state.missed(operation, reason.name, f"'{name}' stays: {reason}")
         self._keep(operation)
 
-    def _try(self, conversion: Conversion, operation: ir.Operation) -> NoMatch | None:
+    def _try(self, conversion: Conversion, operation: ir.Operation) -> Declined | None:
         try:
             results = conversion(self, TorchOp(self, operation))
-        except NoMatch as reason:
+        except Declined as reason:
             return reason
         for old, new in zip(operation.results, results, strict=True):
             if new is None:
@@ -188,7 +189,7 @@ class Converter(TensorBuilder):
             made = self._whole(self._cast("to", self._torch_values[value], value.type))
             self._kept.add(made.base)
         else:
-            raise NoMatch("not-a-tensor", f"{value.type} is not a tensor")
+            raise Declined("not-a-tensor", f"{value.type} is not a tensor")
         self._tensors[value] = made
         return made
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import reduce, wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.norms import channel_shape, parameter, parameter_shape
@@ -62,7 +63,7 @@ def _conv(
 def _batch_norm_backward(converter: Converter, op: TorchOp) -> _Results:
     """`native_batch_norm_backward(dy, x, weight, mean, var, save_mean, save_invstd, ...)`."""
     if not op.constant(7):
-        raise NoMatch("inference-mode", "hipDNN's gradient is of the training form")
+        raise Declined("inference-mode", "hipDNN's gradient is of the training form")
     dy, x = op.float_tensor(0), op.float_tensor(1)
     shape = channel_shape(x)
     mean, deviation = (op.float_tensor(i).reshape(shape) for i in (5, 6))
@@ -195,7 +196,7 @@ def _leaky_relu_backward(converter: Converter, op: TorchOp) -> _Results:
     """`leaky_relu_backward(dy, x, slope, self_is_result)`; a result has the sign of x."""
     slope = float(op.constant(2))
     if op.constant(3) and slope < 0:
-        raise NoMatch("result-given", "the sign of the forward result is not that of its operand")
+        raise Declined("result-given", "the sign of the forward result is not that of its operand")
     return _activation("relu_bwd", converter, op, relu_lower_clip_slope=slope)
 
 
@@ -216,9 +217,9 @@ def _softplus_backward(converter: Converter, op: TorchOp) -> _Results:
 def _elu_backward(converter: Converter, op: TorchOp) -> _Results:
     """`elu_backward(dy, alpha, scale, input_scale, is_result, x)`."""
     if op.constant(4):
-        raise NoMatch("result-given", "hipDNN's gradient of ELU takes the operand, not the result")
+        raise Declined("result-given", "hipDNN's gradient of ELU takes the operand, not the result")
     if op.constant(2) != 1 or op.constant(3) != 1:
-        raise NoMatch("elu-scale", "hipDNN's ELU has no output or input scale")
+        raise Declined("elu-scale", "hipDNN's ELU has no output or input scale")
     operands = [op.float_tensor(0), op.float_tensor(5)]
     alpha = float(op.constant(1))
     return [converter.pointwise("elu_bwd", operands, op.result_element(), elu_alpha=alpha)]

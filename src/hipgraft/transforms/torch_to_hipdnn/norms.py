@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor, with_trailing
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor, with_trailing
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
@@ -47,7 +48,7 @@ def _native_batch_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor | N
     if op.constant(5):
         found = _batch_statistics(converter, op, op.constant(7), statistics=is_used)
     elif is_used:
-        raise NoMatch("saved-statistics", "inference has no statistics of the batch")
+        raise Declined("saved-statistics", "inference has no statistics of the batch")
     else:
         found = [_given_statistics(converter, op, op.constant(7))]
     return [*found, *[None] * (count - len(found))]
@@ -158,9 +159,9 @@ def _rms_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`rms_norm(x, shape, weight, eps)`."""
     epsilon = op.constant(3)
     if epsilon is None:
-        raise NoMatch("default-epsilon", "the epsilon depends on the element type")
+        raise Declined("default-epsilon", "the epsilon depends on the element type")
     if math.prod(op.constant(1)) == 1:
-        raise NoMatch("unit-norm", "hipDNN cannot tell which unit dimensions are normalised")
+        raise Declined("unit-norm", "hipDNN cannot tell which unit dimensions are normalised")
     x, count = with_trailing(op.float_tensor(0), len(op.constant(1)))
     shape = parameter_shape(x, count)
     y = hipdnn.rmsnorm(

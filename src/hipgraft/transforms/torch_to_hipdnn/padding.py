@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.torch_dialect import aten_name
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
@@ -36,7 +37,7 @@ def padded_operand(op: TorchOp) -> tuple[Tensor, list[int], list[int]]:
 
 def _constant_pad(_: Converter, op: TorchOp) -> Sequence[Tensor | None]:
     if not _is_part_of_convolutions(op):
-        raise NoMatch("no-hipdnn-op", "hipDNN pads only what a convolution reads, and with zeros")
+        raise Declined("no-hipdnn-op", "hipDNN pads only what a convolution reads, and with zeros")
     return [None]
 
 

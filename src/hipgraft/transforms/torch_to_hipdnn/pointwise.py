@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn.constants import dtype_name
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.truth import any_as_maximum
@@ -109,17 +110,17 @@ def _logical(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     inputs = [op.tensor(i) for i in range(len(op))]
     boolean = ir.IntegerType.get_signless(1)
     if any(tensor.element_type != boolean for tensor in inputs):
-        raise NoMatch("integer-arithmetic", "bitwise arithmetic on integers")
+        raise Declined("integer-arithmetic", "bitwise arithmetic on integers")
     return [converter.pointwise(mode, inputs, op.result_element())]
 
 
 def _where(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     condition = op.tensor(0)
     if condition.element_type != ir.IntegerType.get_signless(1):
-        raise NoMatch("condition-type", "the condition is not boolean")
+        raise Declined("condition-type", "the condition is not boolean")
     chosen = next((op.tensor(i) for i in (1, 2) if op.optional_tensor(i)), None)
     if chosen is None or not chosen.is_float:
-        raise NoMatch("integer-arithmetic", "selects between integers")
+        raise Declined("integer-arithmetic", "selects between integers")
     branches = [_operand(converter, op, i, chosen) for i in (1, 2)]
     return [converter.pointwise("binary_select", [condition, *branches], op.result_element())]
 
@@ -194,7 +195,7 @@ def _leaky_relu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 def _elu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     alpha, scale, input_scale = (float(op.constant(i)) for i in (1, 2, 3))
     if input_scale != 1:
-        raise NoMatch("elu-scale", "hipDNN's ELU has no input scale")
+        raise Declined("elu-scale", "hipDNN's ELU has no input scale")
     tensor = op.float_tensor(0)
     elu = converter.pointwise("elu_fwd", [tensor], op.result_element(), elu_alpha=alpha)
     return [scaled(converter, elu, scale)]
@@ -229,16 +230,16 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
     tensor, element = op.tensor(0), op.result_element()
     wanted = op.constant(dtype_index)
     if wanted is not None and dtype_name(wanted) is None:
-        raise NoMatch("unknown-dtype", f"dtype number {wanted} is not supported")
+        raise Declined("unknown-dtype", f"dtype number {wanted} is not supported")
     if tensor.element_type == element:
         return [tensor]
     found = any_as_maximum(converter, op) if element == ir.IntegerType.get_signless(1) else None
     if found is not None:
         return [found]
     if not isinstance(element, ir.FloatType):
-        raise NoMatch("integer-cast", f"casts {tensor.element_type} to {element}")
+        raise Declined("integer-cast", f"casts {tensor.element_type} to {element}")
     if ",ui" in str(op.operation.operands[0].type):
-        raise NoMatch("unsigned-cast", "hipDNN's integers are signed")
+        raise Declined("unsigned-cast", "hipDNN's integers are signed")
     return [converter.pointwise("identity", [tensor], element)]
 
 

@@ -8,7 +8,8 @@ from functools import partial
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import reduce
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
@@ -112,10 +113,10 @@ def check_dilation(dilation: Sequence[int]) -> None:
     """Raises for windows with gaps.
 
     Raises:
-        NoMatch: there are gaps.
+        Declined: there are gaps.
     """
     if any(step != 1 for step in dilation):
-        raise NoMatch("dilated-pooling", "hipDNN's windows have no dilation")
+        raise Declined("dilated-pooling", "hipDNN's windows have no dilation")
 
 
 def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
@@ -125,7 +126,7 @@ def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     stride, dilation = steps[:rank], steps[rank:]
     check_dilation(dilation)
     if len(op) > 6 and op.constant(6) is not None:
-        raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
+        raise Declined("divisor", "hipDNN's average has no divisor of its own")
     x = op.float_tensor(0)
     if list(x.shape[-rank:]) == window and not any(padding) and math.prod(window) > 1:
         dims = range(len(x.shape) - rank, len(x.shape))
@@ -138,12 +139,12 @@ def average_mode(padding: Sequence[int], *, ceil: bool, includes: bool) -> str:
     """Returns hipDNN's mode of an average.
 
     Raises:
-        NoMatch: it has none.
+        Declined: it has none.
     """
     if not includes or not any(padding):
         return "AVGPOOL_EXCLUDE_PADDING"
     if ceil:
-        raise NoMatch("ceil-mode", "torch counts only some of the padding of the last windows")
+        raise Declined("ceil-mode", "torch counts only some of the padding of the last windows")
     return "AVGPOOL_INCLUDE_PADDING"
 
 
@@ -153,11 +154,11 @@ def _adaptive_pool(
     """Pooling to given extents: equal windows, or a reduction where there is one window."""
     others = range(1, len(op.operation.results))
     if any(op.is_used(index) for index in others):
-        raise NoMatch("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")
+        raise Declined("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")
     x = op.float_tensor(0)
     extents, counts = x.shape[-rank:], op.result_shape()[-rank:]
     if any(extent % count for extent, count in zip(extents, counts, strict=True)):
-        raise NoMatch("uneven-windows", "the windows have different extents")
+        raise Declined("uneven-windows", "the windows have different extents")
     window = [extent // count for extent, count in zip(extents, counts, strict=True)]
     if math.prod(counts) == 1 < math.prod(extents):
         dims = range(len(x.shape) - rank, len(x.shape))

@@ -7,7 +7,8 @@ from functools import partial
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.pooling import (
     average_mode,
@@ -29,7 +30,7 @@ def _max_pool_backward(rank: int, converter: Converter, op: TorchOp) -> Sequence
 def _avg_pool_backward(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`avg_pool_backward(dy, x, window, stride, padding, ceil_mode, includes_pad, divisor)`."""
     if op.constant(7) is not None:
-        raise NoMatch("divisor", "hipDNN's average has no divisor of its own")
+        raise Declined("divisor", "hipDNN's average has no divisor of its own")
     padding = per_dim(op.constant(4), rank)
     mode = average_mode(padding, ceil=op.constant(5), includes=op.constant(6))
     return [_gradient(rank, converter, op, mode, None)]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import exponentials, reduce, softmax, wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.truth import all_of, any_of, reduced_dims
@@ -25,7 +26,7 @@ def _reduction(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]
 
 def _extremum_with_index(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
     if op.is_used(1):
-        raise NoMatch("index-used", "hipDNN's reductions give no index")
+        raise Declined("index-used", "hipDNN's reductions give no index")
     return [*_reduction(mode, converter, op), None]
 
 
@@ -48,7 +49,7 @@ def _norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     order = op.constant(1)
     mode = {1: "NORM1", 2: "NORM2", None: "NORM2", math.inf: "AMAX"}.get(order)
     if mode is None:
-        raise NoMatch("norm-order", f"hipDNN has no norm of order {order}")
+        raise Declined("norm-order", f"hipDNN has no norm of order {order}")
     return _reduced(converter, op, mode, op.constant(2) if len(op) > 2 else None)
 
 
@@ -70,7 +71,7 @@ def _log_sum_exp(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor, wide = op.float_tensor(0), wide_type(op.float_tensor(0))
     dims = reduced_dims(op.constant(1), len(tensor.shape))
     if len(dims) != 1:
-        raise NoMatch("several-dimensions", "more than one dimension is reduced")
+        raise Declined("several-dimensions", "more than one dimension is reduced")
     largest = reduce(converter, "MAX", tensor, dims, wide)
     total = exponentials(converter, tensor, dims[0], wide)[2]
     log = converter.pointwise("log", [total], wide)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.torch_dialect import aten_name
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import reduce
 from hipgraft.transforms.torch_to_hipdnn.converter import Converter, TorchOp
 
@@ -78,5 +79,5 @@ def _is_true(converter: Converter, tensor: Tensor) -> Tensor:
     if tensor.element_type == _boolean():
         return tensor
     if not tensor.is_float:
-        raise NoMatch("integer-arithmetic", "operand 0 has integer elements")
+        raise Declined("integer-arithmetic", "operand 0 has integer elements")
     return converter.pointwise("cmp_neq", [tensor, converter.scalar(0.0, tensor)], _boolean())

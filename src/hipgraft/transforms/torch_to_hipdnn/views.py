@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.transforms.tensor_builder import NoMatch, Tensor
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
@@ -56,7 +57,7 @@ def _slice(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     end = op.constant(3)
     stop = _clamped(extent if end is None else end, extent)
     if stop <= start:
-        raise NoMatch("empty-slice", f"the slice {start}:{stop} is empty")
+        raise Declined("empty-slice", f"the slice {start}:{stop} is empty")
     return [tensor.through(tensor.view.slice(dim, start, stop, step))]
 
 

@@ -29,29 +29,31 @@ from hipgraft.frontends.onnx.legalization.storage import boundary_elements, stor
 from hipgraft.frontends.onnx.legalization.tables import TABLES
 from hipgraft.frontends.onnx.legalization.writer import (
     Array,
-    Declined,
     GraphInfo,
     Refused,
     RefusedNode,
     Rewrite,
     Writer,
 )
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.registration import Registry
 
-REWRITES: dict[str, Rewrite] = {
-    **CONTROL_FLOW,
-    **FUNCTIONS,
-    **LAYOUT,
-    **GRIDS,
-    **INDEXING,
-    **POOLING,
-    **QUANTIZATION,
-    **RECURRENT,
-    **REDUCTIONS,
-    **RESIZING,
-    **SHIFTS,
-    **TABLES,
-    "BitCast": bit_cast,
-}
+REWRITES: Registry[Rewrite] = Registry(
+    "ONNX rewrite",
+    CONTROL_FLOW,
+    FUNCTIONS,
+    LAYOUT,
+    GRIDS,
+    INDEXING,
+    POOLING,
+    QUANTIZATION,
+    RECURRENT,
+    REDUCTIONS,
+    RESIZING,
+    SHIFTS,
+    TABLES,
+    {"BitCast": bit_cast},
+)
 """Rewrites by the operator of ONNX's own domains that they take."""
 
 __all__ = ["REWRITES", "RefusedNode", "boundary_elements", "legalize"]

@@ -12,7 +12,8 @@ from hipgraft.frontends.onnx.legalization.narrow import (
     partial_encode,
 )
 from hipgraft.frontends.onnx.legalization.unsigned import as_float
-from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Writer
+from hipgraft.ir.diagnostics import Declined
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _UINT64, _INT64 = TensorProto.UINT64, TensorProto.INT64
@@ -73,7 +74,7 @@ def bit_cast(writer: Writer) -> None:
     """Gives a scalar a dimension, without which IREE's compiler crashes."""
     x = writer.node.input[0]
     if writer.shape(x):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     line = writer.op("BitCast", writer.reshape(x, [1]), **writer.attributes())
     writer.result(writer.reshape(line, []))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
-from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 _MOST_NODES = 1 << 13
 
@@ -73,7 +74,7 @@ def _loop(writer: Writer) -> None:
     body: GraphProto = writer.attribute("body")
     values = list(writer.node.input[2:])
     if any(name not in writer.graph.elements or not writer.graph.elements[name] for name in values):
-        raise Declined("not all values are tensors")
+        raise Declined("not-a-tensor", "not all values are tensors")
     steps = _trip_count(writer, len(values))
     _check_length(writer, body, steps)
     condition = writer.node.input[1] if writer.has_input(1) else writer.const(True)

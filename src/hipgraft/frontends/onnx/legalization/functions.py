@@ -7,7 +7,8 @@ from typing import Any
 from onnx import FunctionProto, NodeProto, TypeProto, defs
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
-from hipgraft.frontends.onnx.legalization.writer import Declined, GraphInfo, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import GraphInfo, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 EXPANDED = (
     "Attention",
@@ -54,7 +55,7 @@ def _function(node: NodeProto, graph: GraphInfo) -> FunctionProto:
             version, node.SerializeToString(), types
         )
     if not text:
-        raise Declined("it has no function")
+        raise Declined("no-form", "it has no function")
     return FunctionProto.FromString(text)
 
 
@@ -66,7 +67,7 @@ def _plain_function(schema: Any, opset: int) -> bytes:
 def _best_version(versions: list[int], opset: int) -> int:
     fitting = [version for version in versions if version <= opset]
     if not fitting:
-        raise Declined("it has no function in this opset")
+        raise Declined("no-form", "it has no function in this opset")
     return max(fitting)
 
 

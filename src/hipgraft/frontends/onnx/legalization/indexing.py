@@ -9,11 +9,11 @@ from onnx import TensorProto
 
 from hipgraft.frontends.onnx.legalization.reductions import non_negative
 from hipgraft.frontends.onnx.legalization.writer import (
-    Declined,
     Rewrite,
     Writer,
     axis_of,
 )
+from hipgraft.ir.diagnostics import Declined
 
 _INT64 = TensorProto.INT64
 
@@ -27,7 +27,7 @@ def _is_known(writer: Writer, *indices: int) -> bool:
 def _slice(writer: Writer) -> None:
     """`(x, starts, ends, axes, steps)` whose result has a known shape: gathers by indices."""
     if _is_known(writer, 1, 2, 3, 4):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     x = writer.node.input[0]
     shape = writer.shape(x)
     result = writer.needed_shape(writer.node.output[0], "by bounds that are inputs")
@@ -128,7 +128,7 @@ def _top_k(writer: Writer) -> None:
     """Makes the number constant, and sorts, which is right where no order is asked for."""
     x, k = writer.node.input
     if k in writer.graph.constants and writer.attribute("sorted", 1):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     axis = axis_of(writer, -1, len(writer.shape(x)))
     size = writer.const(np.array([_count_of(writer, axis)], np.int64))
     largest = writer.attribute("largest", 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hipgraft.frontends.onnx.legalization.reductions import non_negative
-from hipgraft.frontends.onnx.legalization.writer import Declined, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 
 def _pad(writer: Writer) -> None:
@@ -16,7 +17,7 @@ def _pad(writer: Writer) -> None:
     x, mode = writer.node.input[0], writer.attribute("mode", "constant")
     known = writer.node.input[1] in writer.graph.constants
     if known and min(writer.ints(1), default=0) >= 0 and mode in ("constant", "edge"):
-        raise Declined("nothing is cropped")
+        raise Declined("no-crop", "nothing is cropped")
     shape = writer.needed_shape(x, "by amounts of both signs")
     if known and mode == "constant":
         before, after = _amounts(writer, len(shape))
@@ -113,7 +114,7 @@ def _tile(writer: Writer) -> None:
     shape = writer.shape(x)
     result = _tiled_shape(writer, shape)
     if 0 in result:
-        raise Declined("it is empty")
+        raise Declined("empty", "it is empty")
     column = [extent for one in shape for extent in (1, one)]
     pairs = zip(shape, result, strict=True)
     whole = [extent for old, new in pairs for extent in (new // old, old)]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from hipgraft.frontends.onnx.legalization.writer import Array, Declined, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,9 @@ def _average_pool(writer: Writer) -> None:
     rank = len(windows.extents)
     plain = not writer.attribute("ceil_mode", 0) and not any(windows.before + windows.after)
     if plain and writer.attribute("auto_pad", "NOTSET") == "NOTSET":
-        raise Declined("it is plain")
+        raise Declined("supported", "it is plain")
     if rank <= 2 and _is_even(writer, windows):
-        raise Declined("it is plain")
+        raise Declined("supported", "it is plain")
     x, element = writer.node.input[0], writer.element(writer.node.input[0])
     after = [max(reach, 0) for reach in windows.reach]
     y = writer.op(
@@ -186,9 +187,9 @@ def _max_pool(writer: Writer) -> None:
     # Padding must be at most half of the kernel for torch.
     deep = any(2 * b > k for b, k in zip(windows.before, windows.kernel, strict=True))
     if not uneven and not deep and not writer.attribute("ceil_mode", 0):
-        raise Declined("it is plain")
+        raise Declined("supported", "it is plain")
     if writer.has_output(1):
-        raise Declined("positions are those in the tensor that is not padded")
+        raise Declined("no-form", "positions are those in the tensor that is not padded")
     x = writer.node.input[0]
     lowest = _lowest(writer.element(x))
     after = [max(reach, 0) for reach in windows.reach]

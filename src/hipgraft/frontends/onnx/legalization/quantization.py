@@ -9,7 +9,8 @@ from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.functions import expand
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
-from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT8, _INT32 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT32
 _EXACT_F32 = 1 << 24
@@ -29,7 +30,7 @@ def _quantize(writer: Writer) -> None:
     x, scale = writer.node.input[:2]
     target = _quantized_type(writer)
     if _is_native(writer, target):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     if target not in TYPES and target not in (_INT8, TensorProto.INT16):
         raise Refused(f"to {_name(target)} is not supported")
     block = _Blocks(writer, x, scale)
@@ -83,7 +84,7 @@ def _dequantize(writer: Writer) -> None:
     x, scale = writer.node.input[:2]
     quantized = writer.element(x)
     if _is_native(writer, quantized):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     block = _Blocks(writer, x, scale)
     result = writer.element(writer.node.output[0])
     whole = quantized not in SMALL_FLOATS
@@ -145,7 +146,7 @@ def _matmul_integer(writer: Writer) -> None:
     kinds = {writer.element(a), writer.element(b)}
     zeros = [name for name in writer.node.input[2:] if name]
     if kinds == {_INT8} and all(name in writer.graph.constants for name in zeros):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     left = _shifted(writer, a, 2, rows=True)
     right = _shifted(writer, b, 3, rows=False)
     writer.result(writer.op("MatMul", left, right))

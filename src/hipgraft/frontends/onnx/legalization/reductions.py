@@ -10,12 +10,12 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.writer import (
-    Declined,
     Refused,
     Rewrite,
     Writer,
     axis_of,
 )
+from hipgraft.ir.diagnostics import Declined
 
 _MOST_CHOICES = 16
 _EMPTY = {
@@ -34,7 +34,7 @@ def _reduction(writer: Writer) -> None:
         _reduce_nothing(writer)
         return
     if not writer.has_input(1) or writer.node.input[1] in writer.graph.constants:
-        raise Declined("its axes are known")
+        raise Declined("supported", "its axes are known")
     choices = _choices(writer, shape)
     keeps = bool(writer.attribute("keepdims", 1))
     if len({_result_shape(shape, axes, keeps=keeps) for axes in choices}) > 1:
@@ -132,7 +132,7 @@ def _cumulative(step: Callable[[Writer, str, int], str]) -> Rewrite:
         shape = writer.shape(x)
         if axis in writer.graph.constants:
             if writer.node.op_type == "CumSum":
-                raise Declined("it is lowered rightly")
+                raise Declined("supported", "it is lowered rightly")
             axes = [int(writer.constant(axis).reshape(-1)[0]) % len(shape)]
         else:
             axes = list(range(len(shape)))
@@ -194,7 +194,7 @@ def _extreme_index(writer: Writer) -> None:
     x = writer.node.input[0]
     shape = writer.shape(x)
     if not writer.attribute("select_last_index", 0):
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     axis = axis_of(writer, 0, len(shape))
     reverse = writer.take(x, axis, np.arange(shape[axis])[::-1])
     keeps = writer.attribute("keepdims", 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper
 
-from hipgraft.frontends.onnx.legalization.writer import Declined, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
 _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel"})
@@ -14,7 +15,7 @@ _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_
 def _resize(writer: Writer) -> None:
     """`(x, roi, scales, sizes)`."""
     if _is_native(writer):
-        raise Declined("it is left to torch-mlir")
+        raise Declined("supported", "it is left to torch-mlir")
     for name in ("antialias", "exclude_outside"):
         if writer.attribute(name, 0) and writer.attribute("mode", "nearest") != "nearest":
             raise Refused(f"with {name} is not supported")

@@ -7,7 +7,8 @@ from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.narrow import TYPES, Narrow
 from hipgraft.frontends.onnx.legalization.unsigned import halved
-from hipgraft.frontends.onnx.legalization.writer import Array, Declined, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Array, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 _INT64 = TensorProto.INT64
 
@@ -61,7 +62,7 @@ def _signed_shift(writer: Writer) -> None:
     x, amounts = writer.node.input
     element = writer.element(x)
     if element in TYPES:
-        raise Declined("it is rewritten where its type is stored")
+        raise Declined("no-form", "it is rewritten where its type is stored")
     bits = 8 * helper.tensor_dtype_to_np_dtype(element).itemsize
     counts = _counts(writer, writer.cast(amounts, _INT64), bits)
     wide = writer.cast(x, _INT64)
@@ -94,7 +95,7 @@ def _remainder(writer: Writer) -> None:
     x, y = writer.node.input
     dtype = helper.tensor_dtype_to_np_dtype(writer.element(x))
     if not writer.attribute("fmod", 0) or dtype.kind != "i":
-        raise Declined("it is lowered rightly")
+        raise Declined("supported", "it is lowered rightly")
     product = writer.op("Mul", writer.op("Div", x, y), y)
     writer.result(writer.op("Sub", x, product))
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from onnx import TensorProto, helper
 
-from hipgraft.frontends.onnx.legalization.writer import Array, Declined, Refused, Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
 
 _COSINES = {
     "BlackmanWindow": (0.42, -0.5, 0.08),
@@ -70,7 +71,7 @@ def _left_to_torch(writer: Writer) -> None:
         name = writer.node.input[index] if writer.has_input(index) else ""
         if name and name not in writer.graph.constants and writer.graph.shapes.get(name) != [0]:
             raise Refused("with operands that are inputs is not supported")
-    raise Declined("it is left to torch-mlir")
+    raise Declined("supported", "it is left to torch-mlir")
 
 
 TABLES: dict[str, Rewrite] = {

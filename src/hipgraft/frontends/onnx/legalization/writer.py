@@ -11,11 +11,9 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
+from hipgraft.ir.diagnostics import Declined
+
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-
-
-class Declined(Exception):
-    """A rewrite does not apply; the node stays as it is."""
 
 
 class Refused(Exception):
@@ -134,7 +132,7 @@ class Writer:
             Declined: it is not known.
         """
         if name not in self.graph.shapes:
-            raise Declined(f"'{name}' has no static shape")
+            raise Declined("dynamic-shape", f"'{name}' has no static shape")
         return list(self.graph.shapes[name])
 
     def needed_shape(self, name: str, form: str) -> list[int]:
@@ -155,7 +153,7 @@ class Writer:
             Declined: it is not known.
         """
         if name not in self.graph.elements:
-            raise Declined(f"'{name}' has no type")
+            raise Declined("untyped", f"'{name}' has no type")
         return self.graph.elements[name]
 
     def constant(self, name: str) -> Array:
@@ -165,7 +163,7 @@ class Writer:
             Declined: it is none.
         """
         if name not in self.graph.constants:
-            raise Declined(f"'{name}' is not constant")
+            raise Declined("not-constant", f"'{name}' is not constant")
         return self.graph.constants[name]
 
     def ints(self, index: int) -> list[int]:

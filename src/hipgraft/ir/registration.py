@@ -1,0 +1,46 @@
+"""Tables that refuse to register one name twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Entries by name, in the order of their registration.
+
+    Args:
+        kind: noun for the entries in error messages, e.g. `lowering`.
+        tables: tables whose entries are registered first.
+
+    Raises:
+        ValueError: two tables have an entry of the same name.
+    """
+
+    def __init__(self, kind: str, *tables: Mapping[str, T]):
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+        for table in tables:
+            for name, entry in table.items():
+                self.add(name, entry)
+
+    def add(self, name: str, entry: T) -> None:
+        """Registers an entry.
+
+        Raises:
+            ValueError: there is an entry of this name.
+        """
+        if name in self._entries:
+            raise ValueError(f"{self.kind} '{name}' is registered twice")
+        self._entries[name] = entry
+
+    def __getitem__(self, name: str) -> T:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,62 @@
+"""A name that is registered twice is an error, in each of the registries."""
+
+from __future__ import annotations
+
+import pytest
+
+from hipgraft.codegen.lowering.context import ALTERNATIVES, LOWERINGS, alternative, lowers
+from hipgraft.codegen.lowering.migraphx import MIGRAPHX_LOWERINGS
+from hipgraft.dialects.hipdnn import MatmulOp
+from hipgraft.dialects.hipdnn.op import OPS, HipdnnOp
+from hipgraft.frontends.onnx.legalization import REWRITES
+from hipgraft.hipdnn_io.forms import FORMS as FILE_FORMS
+from hipgraft.ir.registration import Registry
+from hipgraft.transforms.hipdnn_to_torch import FORMS
+from hipgraft.transforms.migraphx_to_hipdnn import CONVERSIONS as MIGRAPHX_CONVERSIONS
+from hipgraft.transforms.recognition import PATTERNS
+from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS
+
+REGISTRIES = [
+    LOWERINGS,
+    *ALTERNATIVES.values(),
+    MIGRAPHX_LOWERINGS,
+    OPS,
+    REWRITES,
+    FORMS,
+    FILE_FORMS,
+    MIGRAPHX_CONVERSIONS,
+    PATTERNS,
+    CONVERSIONS,
+]
+
+
+def test_entries_are_found_in_their_order() -> None:
+    registry = Registry("pass", {"b": 1}, {"a": 2})
+    registry.add("c", 3)
+    assert dict(registry) == {"b": 1, "a": 2, "c": 3}
+    assert list(registry) == ["b", "a", "c"]
+    assert registry.get("d") is None
+
+
+def test_tables_that_share_a_name_are_an_error() -> None:
+    with pytest.raises(ValueError, match="conversion 'a' is registered twice"):
+        Registry("conversion", {"a": 1}, {"a": 1})
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_no_registry_takes_a_name_twice(registry: Registry[object]) -> None:
+    name, before = next(iter(registry)), dict(registry)
+    with pytest.raises(ValueError, match=f"{registry.kind} '{name}' is registered twice"):
+        registry.add(name, object())
+    assert dict(registry) == before
+
+
+def test_decorators_and_classes_register_once() -> None:
+    with pytest.raises(ValueError, match=r"lowering 'hipdnn.matmul' is registered twice"):
+        lowers(MatmulOp)(lambda op, lowering: [])
+    with pytest.raises(ValueError, match=r"alternative of 'hipdnn.matmul' 'swapped'"):
+        alternative(MatmulOp, "swapped", lambda op, target: True)(lambda op, lowering: [])
+    with pytest.raises(ValueError, match=r"op 'hipdnn.matmul' is registered twice"):
+
+        class Again(HipdnnOp, mnemonic="matmul"):
+            pass
