@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from hipgraft.emulator import CodeObject, MissingEmulatorError
+from hipgraft.emulator import CodeObject, MissingEmulatorError, launch
 from hipgraft.emulator.disassembly import disassembler
 
 # A kernel `f` with arguments that are all pointers; s[0:1] has the address of the arguments, v0 the
@@ -114,3 +116,54 @@ def assemble(
         linker = Path(package.origin).parent / "_mlir_libs" / "iree-lld"
         subprocess.run([linker, "-flavor", "gnu", "-shared", "-o", linked, binary], check=True)
         return CodeObject.read(linked)
+
+
+def execute(
+    architecture: str,
+    text: str,
+    given: Mapping[int, np.ndarray],
+    wanted: Sequence[int],
+    *,
+    lds: int = 0,
+    memory: np.ndarray | None = None,
+    denormals: int = 3,
+) -> np.ndarray:
+    """Runs instructions in one wave.
+
+    Args:
+        architecture: for which.
+        text: the instructions. They may use s[20:21], the address of `memory`, and v255 (v249 in
+            waves of 32 lanes), the lane times 4.
+        given: lanes of 32 bits by vector register.
+        wanted: vector registers to return.
+        lds: bytes of LDS.
+        memory: what s[20:21] points to.
+        denormals: bits of the mode of 32-bit floats; 0 flushes them.
+
+    Returns:
+        The lanes of each wanted register, as 32 bits.
+    """
+    lanes, step = wave_size(architecture), 4 * wave_size(architecture)
+    item = 249 if lanes == 32 else 255
+    wait = "s_waitcnt vmcnt(0) lgkmcnt(0)"
+    if architecture.startswith("gfx12"):
+        wait = "s_wait_kmcnt 0x0\ns_wait_loadcnt_dscnt 0x0"
+    lines = ["s_load_dwordx4 s[4:7], s[0:1], 0x0", "s_load_dwordx2 s[20:21], s[0:1], 0x10", wait]
+    lines += ["v_and_b32 v0, 0x3ff, v0", f"v_lshlrev_b32 v{item}, 2, v0"]
+    for register in given:
+        lines += [f"global_load_dword v{register}, v{item}, s[4:5]"]
+        lines += [f"s_add_u32 s4, s4, {step}", "s_addc_u32 s5, s5, 0"]
+    lines += [wait, *text.splitlines(), wait, "s_mov_b64 exec, -1"]
+    if lanes == 32:
+        lines[-1] = "s_mov_b32 exec_lo, -1"
+    for register in wanted:
+        lines += [f"global_store_dword v{item}, v{register}, s[6:7]"]
+        lines += [f"s_add_u32 s6, s6, {step}", "s_addc_u32 s7, s7, 0"]
+    code = assemble("\n".join(lines), architecture, pointers=3, lds=lds, denormals=denormals)
+    inputs = np.zeros((max(len(given), 1), lanes), np.uint32)
+    for row, values in zip(inputs, given.values(), strict=False):
+        row[:] = np.ascontiguousarray(values).view(np.uint32)
+    outputs = np.zeros((len(wanted), lanes), np.uint32)
+    memory = np.zeros(1, np.uint32) if memory is None else memory
+    launch(code, "f", (1,), (lanes,), [inputs, outputs, memory])
+    return outputs
