@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from hipgraft.codegen.provider import SaveTemps
-from hipgraft.codegen.target import FUSE_MULTI_USE, FUSE_PADDING, Target
+from hipgraft.codegen.target import FUSE_MULTI_USE, Target
+from hipgraft.codegen.workarounds.dynamic_padding import dynamic_flags
 from hipgraft.ir.bindings import asm, ir
 from hipgraft.ir.diagnostics import CodegenError, PassFailure
 from hipgraft.ir.symbols import symbol_of
@@ -25,8 +26,6 @@ from hipgraft.transforms.torch_to_hipdnn.constants import literal_attribute
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
 
 _LITERAL = "torch.vtensor.literal"
-# With dynamic shapes, IREE 3.13.0's kernels of fused padding read uninitialized memory.
-_NO_FUSED_PADDING = tuple(f"{flag}=false" for flag in FUSE_PADDING)
 _LESS_FUSION = (f"{FUSE_MULTI_USE}=false",)
 _NUMBERS = ("!torch.bool", "!torch.int", "!torch.list<int>")
 _ELEMENTS = ("torch.aten.Int.Tensor", "torch.aten.item")
@@ -218,7 +217,7 @@ class HipgraftCompileDynamicPass(Pass):
                 text,
                 digest(text),
                 target,
-                (*target.default_flags, *_NO_FUSED_PADDING, *flags, *self.extra_flags),
+                (*target.default_flags, *dynamic_flags(), *flags, *self.extra_flags),
                 lambda: text,
             )
             for target in targets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,13 @@ from typing import Any
 import iree.runtime as iree_runtime
 import ml_dtypes
 import numpy as np
+from emulator import run_kernel
 
 from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.layout import Layout, row_major_strides
 from hipgraft.codegen.lowering import lower_container
 from hipgraft.codegen.plan import Plan
+from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.dialects import hipdnn
@@ -252,6 +255,25 @@ class _Program:
             for position in range(len(case.expected))
         ]
         return [_read(view, element) for view, element in zip(views, case.elements, strict=True)]
+
+
+def run_case(case: Case) -> list[Array]:
+    """Returns what a case computes on the CPU, or as code for its GPU on the emulator."""
+    if case.target == "cpu":
+        return Results([case])[case.name]
+    kernel = compile_text(lower_case(case), Target.parse(case.target))
+    shapes = physical_shapes(case)
+    operands = [value.reshape(shape) for value, shape in zip(case.inputs, shapes, strict=True)]
+    forms = list(zip(map(np.shape, case.expected), case.elements, strict=True))
+    sizes = [
+        math.prod(shape) * DTYPES[element].itemsize // (2 if element == "f4E2M1FN" else 1)
+        for shape, element in forms
+    ]
+    memory = run_kernel(kernel, operands, [((size,), np.uint8) for size in sizes])
+    return [
+        from_memory(data, element, shape)
+        for data, (shape, element) in zip(memory, forms, strict=True)
+    ]
 
 
 def compile_functions(modules: dict[str, str]) -> bytes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -34,10 +33,10 @@ from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
+from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
-from hipgraft.ir.symbols import symbol_of
 
 # IREE must evaluate constants neither at compile time, which would run another compiler, nor once
 # at load time, because a host program of launches has no load-time code.
@@ -51,8 +50,6 @@ _PRINTED_ELEMENTS = 16
 
 # Functions that override IREE's choice of tile sizes in dispatches.
 _TILINGS = {TargetKind.AMDGPU: set_rows, TargetKind.CUDA: set_tiles}
-
-_UNNAMED_DISPATCH = re.compile(r".*_dispatch_\d+")
 
 
 @dataclass(frozen=True)
@@ -206,7 +203,7 @@ def _translated(
 ) -> tuple[IreeSession, ir.Module, ir.FunctionType]:
     """Compiles up to the phase after which the launch of each dispatch is known."""
     session, module, kind = _formed_dispatches(text, flags)
-    if _has_lone_padding(module):
+    if has_lone_padding(module):
         flags = turned_off(flags, FUSE_PADDING)
         session, module, kind = _formed_dispatches(text, flags)
     is_tiled = _TILINGS[target.kind](module, target)
@@ -241,24 +238,6 @@ def _formed_dispatches(
         session.run(module, compile_from="input", compile_to="flow")
     read_whole_sources(module)
     return session, module, kind
-
-
-def _has_lone_padding(module: ir.Module) -> bool:
-    """Whether a dispatch only pads.
-
-    With `FUSE_PADDING` IREE 3.13.0 compiles such a dispatch wrongly: it writes only parts of the
-    padded tensor. IREE names all dispatches after their ops, except these.
-    """
-    return any(_UNNAMED_DISPATCH.fullmatch(name) for name in _dispatch_names(module))
-
-
-def _dispatch_names(module: ir.Module) -> Iterator[str]:
-    for executable in module.body.operations:
-        if executable.operation.name != "flow.executable":
-            continue
-        for op in executable.operation.regions[0].blocks[0].operations:
-            if op.operation.name == "flow.executable.export":
-                yield symbol_of(op)
 
 
 def _parse(session: IreeSession, text: str) -> ir.Module:

@@ -16,6 +16,7 @@ from hipgraft.codegen.iree.compilation_info import compilation_info, largest_div
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of, tensor
 from hipgraft.codegen.iree.row_tiles import CUDA_OPTIONS, set_rows_of
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds.cuda_products import is_confused, is_partial
 from hipgraft.ir.bindings import ir
 
 # Workgroups that keep a GPU busy: an A100 has 108 multiprocessors, an H100 or H200 has 132.
@@ -98,9 +99,7 @@ def _set_tiles(ops: Sequence[ir.Operation], target: Target) -> bool:
 def _tiles(product: _Product) -> str:
     """The compilation info of a product; empty where IREE's own choice is good."""
     is_narrow = product.elements[0] in _MATRIX_KINDS and product.elements[0] == product.elements[1]
-    # With matrix instructions, IREE confuses rows and columns if the factors are swapped, and it
-    # reads beyond the end of a K that is no multiple of theirs.
-    if is_narrow and (product.is_swapped or product.extent("k") % _MATRIX):
+    if is_narrow and (is_confused(product.is_swapped) or is_partial(product.extent("k"))):
         return _plain_info(product)
     if min(product.extent("m"), product.extent("n")) < _FEWEST_ROWS:
         return ""

@@ -14,10 +14,8 @@ from math import prod
 from hipgraft.codegen.iree.compilation_info import compilation_info
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.signed_extremes import has_signed_extreme
 from hipgraft.ir.bindings import ir
-
-# IREE 3.13.0 fills lanes beyond the row's end with 0 and -1, as if these integers were unsigned.
-_MASKED_WRONGLY = ("arith.maxsi", "arith.minsi")
 
 CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
 
@@ -126,7 +124,7 @@ def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
     inner = [dims for dims in loops_of(op)[:-1] if last in dims]
     is_last = [kind == "reduction" for kind in iterators(op)] == [False] * last + [True]
     body = [each.operation.name for each in op.regions[0].blocks[0].operations]
-    is_masked = not any(name in _MASKED_WRONGLY for name in body)
+    is_masked = not has_signed_extreme(body)
     is_along = all(dims[-1] == last for dims in inner)
     return is_last and is_masked and is_along and _extents(op) == extents
 

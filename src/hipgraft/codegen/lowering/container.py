@@ -18,16 +18,13 @@ from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds.broadcast_reduction import is_reduced_broadcast
+from hipgraft.codegen.workarounds.operand_gaps import is_read_with_gaps
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
 from hipgraft.ir.sizes import MOST_BYTES, too_large
-
-# IREE 3.13.0 takes the extent of a reduced dim from the operand of these ops alone, so that the
-# operand must store this dim even if it is broadcast. On gfx1100 it reads the wrong elements of an
-# operand with gaps if a convolution is strided.
-_ALONG_DIMS = ("hipdnn.conv_dgrad", "hipdnn.conv_fprop", "hipdnn.conv_wgrad", "hipdnn.reduction")
 
 _ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
 
@@ -115,7 +112,8 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
-            if _is_reduced_along(argument) and (operand.broadcast_dims or layout.has_gaps):
+            has_gaps = is_read_with_gaps(argument, layout)
+            if has_gaps or is_reduced_broadcast(argument, operand):
                 operand = emitter.materialized(emitter.logical(operand))
             lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue
@@ -124,10 +122,6 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         lowering.ragged[argument] = form
         lowering.tensors[argument] = form.read(emitter, memory)
     return [f"{name}: {one.physical_type}" for name, one in zip(names, layouts, strict=True)]
-
-
-def _is_reduced_along(value: ir.Value) -> bool:
-    return any(use.owner.name in _ALONG_DIMS for use in value.uses)
 
 
 def _best_read(

@@ -1,1 +1,86 @@
-"""Workarounds for faults of the compiler, one file each."""
+"""Faults of the compilers that are worked around, one file each.
+
+A file declares its fault as a `Workaround`, next to the predicate that finds the fault's form and
+the rewrite that avoids it. `docs/workarounds.md` is generated from the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T", bool, int)
+
+
+class Effect(StrEnum):
+    """What happens without the workaround."""
+
+    WRONG = "wrong results"
+    FAILS = "does not compile"
+    CRASH = "the compiler crashes"
+
+
+@dataclass(frozen=True)
+class Workaround:
+    """A fault of a compiler and how it is avoided.
+
+    Attributes:
+        name: what the fault is about, as in the name of the file.
+        fault: what the compiler does wrong, and with which IR.
+        effect: what happens then.
+        targets: the targets that have the fault.
+        remedy: what avoids it.
+        compiler: the releases that were seen to have the fault.
+    """
+
+    name: str
+    fault: str
+    effect: Effect
+    targets: str
+    remedy: str
+    compiler: str = "IREE 3.13.0"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the fault is avoided; only `without` switches that off."""
+        return self.name not in _off
+
+    def avoids(self, predicate: Callable[_P, _T]) -> Callable[_P, _T]:
+        """Decorates the function that finds the form that has the fault.
+
+        The function returns a bool, or the number of elements to add. It finds nothing while the
+        workaround is off.
+        """
+
+        def found(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            result = predicate(*args, **kwargs)
+            return result if self.is_on else type(result)()
+
+        found.__doc__ = predicate.__doc__
+        return found
+
+
+_off: set[str] = set()
+
+
+@contextmanager
+def without(workaround: Workaround) -> Generator[None]:
+    """Compiles in this process as if the fault were not known, so that it shows."""
+    _off.add(workaround.name)
+    try:
+        yield
+    finally:
+        _off.remove(workaround.name)
+
+
+def workarounds() -> list[Workaround]:
+    """Returns all workarounds in the order of their names."""
+    modules = [import_module(f"{__name__}.{one.name}") for one in iter_modules(__path__)]
+    found = [each for one in modules for each in vars(one).values() if isinstance(each, Workaround)]
+    return sorted(set(found), key=lambda one: one.name)

@@ -1,27 +1,24 @@
-"""Elements read from a slice of a tensor: `tensor.extract` behind `tensor.extract_slice`.
-
-What IREE does wrong: where it vectorizes a loop whose body has a `tensor.extract`, the read becomes
-a `vector.gather` at linear positions that it computes from the extents of the tensor. A slice
-becomes a `memref.subview`, whose rows are as far apart as those of its source. The gather adds the
-positions to the subview's address and so reads other elements; nothing reports it.
-
-Where: IREE 3.13.0, all GPU targets (gfx942, gfx1100 and sm_80 were executed). Some such reads do
-not compile for CPUs; those that do are right. A slice of whole rows is contiguous and right, too.
-
-How it was found: Llama's rotary embeddings, `cat(-x[..., 4:], x[..., :4])`, differed from the CPU.
-
-What avoids it: `read_whole_sources` lets each `tensor.extract` of a dispatch read from the source
-of the slice, with the slice's offsets added. It runs after IREE's flow phase, so it covers the
-lowerings of this project and those of torch ops alike, and also slices that IREE moved there: it
-folds transpositions of slices into reads.
-"""
+"""Elements read from a slice of a tensor: `tensor.extract` behind `tensor.extract_slice`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.io import walk
+
+EXTRACT_OF_SLICE = Workaround(
+    name="extract-of-slice",
+    fault="Where a loop with a `tensor.extract` is vectorized, the read becomes a `vector.gather` "
+    "at linear positions computed from the extents of the tensor. A slice becomes a "
+    "`memref.subview` with the strides of its source, so the gather reads other elements. Slices "
+    "of whole rows are contiguous and right.",
+    effect=Effect.WRONG,
+    targets="AMDGPU, CUDA",
+    remedy="After the flow phase, which also folds transpositions of slices into reads, each "
+    "`tensor.extract` of a dispatch reads the source of the slice with the slice's offsets added.",
+)
 
 _EXTRACT = "tensor.extract"
 _SLICE = "tensor.extract_slice"
@@ -37,6 +34,8 @@ _Index = int | ir.Value
 
 def read_whole_sources(module: ir.Module) -> int:
     """Rewrites each `tensor.extract` from a slice to read the slice's source; returns how many."""
+    if not EXTRACT_OF_SLICE.is_on:
+        return 0
     behind = [op for op in _reads(module) if _slice_behind(op.operands[0]) is not None]
     with module.context:
         for op in behind:

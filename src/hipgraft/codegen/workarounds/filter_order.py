@@ -1,17 +1,4 @@
-"""Filters that store their dims in another order than the convolution reads them.
-
-What IREE does wrong: it folds the transposition of a filter into the convolution, and turns that
-into a matrix product whose K dim is [channels, window] in the image's order. If the filter is
-stored in a third order, its elements are multiplied by the wrong elements of the image; no error is
-reported.
-
-Where: IREE 3.13.0, where the product uses matrix instructions: f32 and f16 on gfx942, f16 on
-gfx1100.
-
-How it was found: random strides of filters, compared with NumPy on emulated GPU code.
-
-What avoids it: such a filter is transposed in a dispatch of its own.
-"""
+"""Filters that store their dims in another order than the convolution reads them."""
 
 from __future__ import annotations
 
@@ -19,10 +6,22 @@ from collections.abc import Sequence
 
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds import Effect, Workaround
+
+FILTER_ORDER = Workaround(
+    name="filter-order",
+    fault="The transposition of a filter is folded into the convolution, which becomes a matrix "
+    "product whose K dim is [channels, window] in the image's order. The elements of a filter that "
+    "is stored in a third order are multiplied by the wrong elements of the image.",
+    effect=Effect.WRONG,
+    targets="AMDGPU: f32 and f16 on gfx942, f16 on gfx1100",
+    remedy="Such a filter is transposed in a dispatch of its own.",
+)
 
 
+@FILTER_ORDER.avoids
 def is_misordered(w: Tensor, order: Sequence[int], target: Target) -> bool:
-    """Whether IREE would read a filter wrongly.
+    """Returns whether a filter must be transposed first.
 
     Args:
         w: filter [K, C, window...], as it is stored.

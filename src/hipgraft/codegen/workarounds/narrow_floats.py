@@ -1,31 +1,25 @@
-"""Conversions to bf16 and f16 in code for the CPU, as arithmetic on bits.
-
-What IREE does wrong: its loader resolves no symbols, so code for the CPU must hold all that it
-calls. IREE writes the rounding of f32 to bf16 as arithmetic where the processor has no instruction
-for it, and leaves other conversions to LLVM, which calls functions for some of them:
-
-- of integers to bf16 without AVX512-BF16: `__truncsfbf2`, which IREE does not have; its linker
-  refuses the code.
-- of f64 to f16, and of f32 to f16 without F16C, as after arithmetic on f16: `__truncdfhf2` and
-  `__truncsfhf2`, which IREE has, but which flush subnormal results to zero.
-
-Where: IREE 3.13.0, the CPU: x86-64 without AVX512-BF16, and any for f64 to f16.
-
-How it was found: the tests on a processor without AVX-512, then by all conversions between element
-types on such processors, compared with numpy and ml_dtypes.
-
-What avoids it: `expand_conversions` writes them as arithmetic in LLVM's dialect, after which no
-conversion is made. An earlier rewrite would not last, as MLIR folds a conversion and the rounding
-of its result into one conversion. Functions of these names beside the kernels would not do: IREE
-links its own over them.
-"""
+"""Conversions to bf16 and f16 in code for the CPU, as arithmetic on bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import walk
+
+NARROW_FLOATS = Workaround(
+    name="narrow-floats",
+    fault="LLVM turns conversions into calls where the processor has no instruction: integers to "
+    "bf16 without AVX512-BF16 (`__truncsfbf2`, which IREE lacks), f64 to f16, and f32 to f16 "
+    "without F16C (IREE's `__truncdfhf2` and `__truncsfhf2` flush subnormal results to zero). "
+    "IREE's loader resolves no symbols.",
+    effect=Effect.FAILS,
+    targets="cpu",
+    remedy="These conversions become arithmetic in LLVM's dialect, after which nothing folds them "
+    "again. Functions of the same names beside the kernels would not do, as IREE links its own "
+    "over them.",
+)
 
 _FROM_INTEGERS = ("llvm.sitofp", "llvm.uitofp")
 _ARITHMETIC = frozenset(
@@ -46,6 +40,8 @@ _ULT, _UGT = 6, 8  # predicates of `llvm.icmp`
 
 def expand_conversions(module: ir.Module) -> None:
     """Rewrites the kernels of a module that is at the end of the phase `executable-targets`."""
+    if not NARROW_FLOATS.is_on:
+        return
     for variant in [op for op in walk(module.operation) if op.name == "hal.executable.variant"]:
         has_f16c = "+f16c" in str(variant.attributes["target"])
         for op in list(walk(variant)):

@@ -41,9 +41,9 @@ from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.lowering.matmul.matmul import padding_of_k
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds.cuda_products import depth_to_add
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 from hipgraft.ir.bindings import ir
 
@@ -102,7 +102,7 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     # CUDA's matrix instructions would need padded operands here, so the weights stay in the wide
     # type and use none. They are not rounded to 16 bits first, because the compiler would fold a
     # rounding with the widening after it.
-    is_wide = padding_of_k(lowering.target, v) > 0
+    is_wide = depth_to_add(lowering.target, v) > 0
     element = weights.element if is_wide and bit_width(v.element) == 16 else v.element
     read = _scaled(lowering, weights, element, *kept, op.scale_s)
     read = emitter.cast(read, weights.element) if is_wide else read

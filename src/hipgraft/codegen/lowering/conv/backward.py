@@ -17,19 +17,20 @@ from hipgraft.codegen.lowering.context import (
 from hipgraft.codegen.lowering.conv.convolution import convolve, convolve_within, flipped
 from hipgraft.codegen.lowering.conv.direct import is_copied, padded_copy
 from hipgraft.codegen.lowering.conv.geometry import ConvParams
-from hipgraft.codegen.lowering.conv.tiles import needs_second_channel
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import (
     cropped,
-    cropped_to_windows,
     padded,
     positive,
     resized,
 )
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import spread
-from hipgraft.codegen.lowering.matmul.matmul import on_cuda_matrix_units
 from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds.cuda_products import confuses_factors
+from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
+from hipgraft.codegen.workarounds.single_window import crop_unread
+from hipgraft.codegen.workarounds.weight_gradient import starts_with_x
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
 
 # The images that a lane loads as one vector where they are contiguous, and the number of
@@ -77,8 +78,8 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     if is_copied(params, x, result, dy, lowering.target):
         params, x = padded_copy(emitter, params, x)
     x = padded(emitter, x, params.before, params.after)
-    x = cropped_to_windows(emitter, x, params.spans(shape[2:]), dy.shape[2:])
-    if needs_second_channel(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
+    x = crop_unread(emitter, x, params.spans(shape[2:]), dy.shape[2:])
+    if ignores_dilation(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
         x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
     init = emitter.filled(result, 0)
     if groups > 1:
@@ -139,11 +140,8 @@ def _correlated(
 ) -> Tensor:
     """Emits the products of `dy` [n, g, k, ...] and `x` [n, g, c, ...]; the dim g is optional."""
     (x_map, dy_map, dw_map), kinds = _wgrad_loops(params, grouped=x.rank > len(params.stride) + 2)
-    if on_cuda_matrix_units(lowering.target, x):
-        # The first factor must have the result's earlier dim; `_convolved` in `convolution.py` says
-        # why.
+    if confuses_factors(lowering.target, x) or not starts_with_x(lowering.target):
         return lowering.emitter.contraction("dw", dy, x, init, [dy_map, x_map, dw_map], kinds)
-    # For AMDGPU IREE 3.13.0 compiles such long reductions only if it recognizes a convolution.
     return lowering.emitter.contraction("dw", x, dy, init, [x_map, dy_map, dw_map], kinds)
 
 

@@ -26,18 +26,18 @@ from hipgraft.codegen.lowering.conv.direct import (
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
 from hipgraft.codegen.lowering.conv.product import multiplied
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
-from hipgraft.codegen.lowering.conv.tiles import (
-    filters_to_pad,
-    needs_second_channel,
-    with_second_channel,
-)
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.padding import cropped_to_windows, padded, resized
+from hipgraft.codegen.lowering.emit.padding import padded, resized
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.lowering.matmul.matmul import on_cuda_matrix_units
+from hipgraft.codegen.workarounds.cuda_products import confuses_factors
+from hipgraft.codegen.workarounds.few_filters import filters_to_add
 from hipgraft.codegen.workarounds.filter_order import is_misordered
+from hipgraft.codegen.workarounds.grouped_unit_window import crashes_in_groups
+from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation, with_second_channel
+from hipgraft.codegen.workarounds.padding_taps import drop_padding_taps
+from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode
 
 # By number of spatial dims: op, order of the filter's dims.
@@ -62,9 +62,6 @@ _DEPTHWISE_LAST = {
     2: ("linalg.depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
     3: ("linalg.depthwise_conv_3d_ndhwc_dhwc", (1, 2, 3, 0)),
 }
-
-# From this number of positions on, IREE compiles grouped convolutions with 1x1 windows.
-_MANY_POSITIONS = 16
 
 
 @lowers(ConvFpropOp)
@@ -117,13 +114,13 @@ def convolve(
     # IREE 3.13.0 splits the reduction of convolutions with few results down to single products,
     # whose partial sums cost up to 400 times the convolution, or into parts that it cannot compile.
     emitter.whole_reductions = True
-    params, w = _without_lone_padding(emitter, params, x, w, result)
+    params, w = drop_padding_taps(emitter, params, x, w, result)
     _, channels, *window = w.shape
-    is_misread = needs_second_channel(target, x.element, channels, window, params.dilation)
+    is_misread = ignores_dilation(target, x.element, channels, window, params.dilation)
     if is_misread and not is_depthwise(x, w):
         x, w = with_second_channel(emitter, x, w)
     batch, filters, *positions = result.shape
-    more = filters_to_pad(target, x, w)
+    more = filters_to_add(target, x, w)
     w = resized(emitter, w, 0, more)
     wide = replace(result, shape=(batch, filters + more, *positions))
     return resized(emitter, _convolved(lowering, params, x, w, wide), 1, -more)
@@ -139,17 +136,14 @@ def _convolved(
     is_last = x.lies_in(last) and not x.lies_in(first)
     positions = math.prod(result.shape[2:])
     is_product = has_unit_window(w.shape) and positions > 1 and not depthwise
-    # IREE 3.13.0 turns convolutions with 1x1 windows into products whose first factor has the
-    # result's later dim. For CUDA it then confuses rows and columns; for gfx9 it crashes on groups
-    # with few positions.
-    is_miscompiled = on_cuda_matrix_units(lowering.target, x)
-    is_miscompiled |= lowering.target.is_gfx9 and groups > 1 and positions < _MANY_POSITIONS
-    if is_product and not is_last and is_miscompiled:
+    fails = confuses_factors(lowering.target, x)
+    fails |= crashes_in_groups(lowering.target, groups, positions)
+    if is_product and not is_last and fails:
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
     x = padded(emitter, emitter.in_order(x, order), params.before, params.after)
-    x = cropped_to_windows(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
+    x = crop_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
     if in_tiles:
         return convolve_in_tiles(emitter, params, x, w, init)
@@ -169,38 +163,6 @@ def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
     taps = lowering.emitter.in_order(w, order)
     misordered = is_misordered(w, order, lowering.target)
     return lowering.emitter.materialized(taps) if misordered else taps
-
-
-def _without_lone_padding(
-    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
-) -> tuple[ConvParams, Tensor]:
-    """Drops filter taps that see only padding, in dims with one output position.
-
-    IREE 3.13.0 compiles such convolutions as matrix products of an operand that it pads in a
-    dispatch of its own, and the result is wrong.
-    """
-    before, after = list(params.before), list(params.after)
-    first, count = [0] * w.rank, list(w.shape)
-    for dim in range(len(before)):
-        if result.shape[dim + 2] > 1 or not (before[dim] or after[dim]):
-            continue
-        step, extent = params.dilation[dim], x.shape[dim + 2]
-        offsets = [tap * step - before[dim] for tap in range(w.shape[dim + 2])]
-        seen = [tap for tap, offset in enumerate(offsets) if 0 <= offset < extent]
-        if not seen:
-            continue
-        first[dim + 2], count[dim + 2] = seen[0], len(seen)
-        before[dim] = -offsets[seen[0]]
-        after[dim] = offsets[seen[-1]] + 1 - extent
-    if count == list(w.shape):
-        return params, w
-    kept = replace(w, shape=tuple(count))
-    text = (
-        f"tensor.extract_slice {w.name}{[first[dim] for dim in w.dims]} {list(kept.extents)} "
-        f"{[1] * len(w.dims)} : {w.type} to {kept.type}"
-    )
-    kept = replace(kept, name=emitter.op("taps", text))
-    return replace(params, before=before, after=after), kept
 
 
 def flipped(emitter: Emitter, w: Tensor) -> Tensor:

@@ -43,27 +43,6 @@ def cropped(emitter: Emitter, x: Tensor, low: Sequence[int], high: Sequence[int]
     return replace(result, name=emitter.op("cropped", text))
 
 
-def cropped_to_windows(
-    emitter: Emitter, x: Tensor, spans: Sequence[int], positions: Sequence[int]
-) -> Tensor:
-    """Crops the elements that no window reads, in dims with only one window.
-
-    IREE 3.13.0 folds the loop over one position and then takes the whole extent of the operand for
-    the window's.
-
-    Args:
-        emitter: where the ops go.
-        x: padded operand of the windows, [N, C, spatial...].
-        spans: elements from the first to the last of a window, per spatial dim.
-        positions: number of windows, per spatial dim.
-    """
-    unread = [
-        span - extent if count == 1 else 0
-        for span, extent, count in zip(spans, x.shape[2:], positions, strict=True)
-    ]
-    return cropped(emitter, x, [0] * len(unread), unread)
-
-
 def resized(emitter: Emitter, value: Tensor, dim: int, more: int) -> Tensor:
     """Appends `more` zeros to a dim of `value`, or crops `-more` elements if that is negative."""
     if more == 0:

@@ -1,8 +1,4 @@
-"""Rounding to small floating-point types.
-
-IREE 3.13.0's own conversions return 0 for numbers that should round up to the smallest normal
-number (0.8 as f4E2M1FN should be 1). So values are rounded first, which makes the conversion exact.
-"""
+"""Rounding to the precision of small floating-point types."""
 
 from __future__ import annotations
 
@@ -21,11 +17,6 @@ _FORMATS = {
     "bf16": (7, -126),
     "f16": (10, -14),
 }
-
-
-def is_small(element: str) -> bool:
-    """Whether conversions to `element` have to be prepared by `rounded`."""
-    return element in _FORMATS and element not in ("bf16", "f16")
 
 
 def rounded(

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.padding import cropped, cropped_to_windows, padded, positive
+from hipgraft.codegen.lowering.emit.padding import cropped, padded, positive
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.workarounds.single_window import crop_unread
 
 Combine = Callable[[Arithmetic, list[Scalar], list[Scalar]], Sequence[Scalar]]
 
@@ -69,7 +70,7 @@ def reduce_windows(
     """
     extents = emitter.empty(Tensor.logical("", window.size, compute))
     positions = inits[0].shape[2:]
-    operands = [cropped_to_windows(emitter, value, window.size, positions) for value in operands]
+    operands = [crop_unread(emitter, value, window.size, positions) for value in operands]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> Sequence[Scalar]:
         totals = arguments[len(operands) + 1 :]

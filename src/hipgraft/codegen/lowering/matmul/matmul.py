@@ -17,13 +17,11 @@ from hipgraft.codegen.lowering.context import (
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.float_codes import BYTES
 from hipgraft.codegen.lowering.emit.padding import cropped, padded
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import bit_width
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.forms import (
     has_partial_tiles,
-    rows_to_pad,
     swaps_mn,
-    whole_in_depth,
 )
 from hipgraft.codegen.lowering.matmul.scalar_tiles import (
     Loop,
@@ -32,9 +30,10 @@ from hipgraft.codegen.lowering.matmul.scalar_tiles import (
     tile_info,
 )
 from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds.batched_rows import rows_to_add
+from hipgraft.codegen.workarounds.cuda_products import depth_to_add
+from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
-
-_CUDA_DEPTH = 16
 
 # From this number of rows and columns on, elements are widened in a dispatch of their own, because
 # many tiles read each of them.
@@ -114,12 +113,12 @@ def multiply(
     # Dims of extent 1 get no loop, because IREE's matmul pipelines depend on the number of batch
     # loops.
     batch = [dim for dim in range(rank - 2) if shape[dim] > 1]
-    more_rows = rows_to_pad(emitter.target, b, shape) if batch else 0
-    if more_rows:
-        return _with_more_rows(emitter, a, b, shape, more_rows, accumulator)
+    missing = rows_to_add(emitter.target, b, shape) if batch else 0
+    if missing:
+        return _with_more_rows(emitter, a, b, shape, missing, accumulator)
     a, b = (_squeeze(emitter, value, batch) for value in (a, b))
     if batch:
-        a = whole_in_depth(emitter, a, b)
+        a = masked_in_depth(emitter, a, b)
     kept, order = [*batch, rank - 2, rank - 1], order or range(rank)
     stored = tuple(kept.index(dim) for dim in order if dim in kept)
     form = Tensor("", tuple(shape[dim] for dim in kept), accumulator, stored)
@@ -132,37 +131,19 @@ def multiply_whole(
     lowering: Lowering, a: Tensor, b: Tensor, shape: Sequence[int], accumulator: str
 ) -> Tensor:
     """Emits `a · b` like `multiply`, with K padded if the target needs that."""
-    emitter, extra = lowering.emitter, padding_of_k(lowering.target, b)
-    if not extra:
+    emitter, more = lowering.emitter, depth_to_add(lowering.target, b)
+    if not more:
         return multiply(emitter, a, b, shape, accumulator)
-    a, b = _deeper(emitter, a, [0, extra]), _deeper(emitter, b, [extra, 0])
+    a, b = _deeper(emitter, a, [0, more]), _deeper(emitter, b, [more, 0])
     wide = (*([1] * (a.rank - len(shape))), *shape)
     return emitter.reshape(multiply(emitter, a, b, wide, accumulator), shape)
 
 
-def on_cuda_matrix_units(target: Target, value: Tensor) -> bool:
-    """Returns whether the target is CUDA and its matrix instructions take elements like these."""
-    is_narrow = is_float(value.element) and bit_width(value.element) <= 16
-    return target.kind is TargetKind.CUDA and is_narrow
-
-
-def padding_of_k(target: Target, b: Tensor) -> int:
-    """Returns the number of zeros by which K is padded for CUDA's matrix instructions.
-
-    If K is no multiple of theirs, IREE 3.13.0 reads beyond the rows of `b` [batch..., K, N]: into
-    the next matrix, and behind the last one. 0 times the unknown elements there may be NaN.
-    """
-    is_stacked = math.prod(b.shape[:-2]) > 1
-    if not is_stacked or not on_cuda_matrix_units(target, b):
-        return 0
-    return -b.shape[-2] % _CUDA_DEPTH
-
-
-def _deeper(emitter: Emitter, value: Tensor, extra: Sequence[int]) -> Tensor:
+def _deeper(emitter: Emitter, value: Tensor, more: Sequence[int]) -> Tensor:
     """Appends zeros to the matrix dims; `padded` does not pad the two outermost dims."""
     while value.rank < 4:
         value = value.with_unit_dim(0)
-    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(extra))
+    return padded(emitter, value, [0] * (value.rank - 2), [0] * (value.rank - 4) + list(more))
 
 
 def _with_more_rows(

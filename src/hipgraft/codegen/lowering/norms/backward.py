@@ -27,6 +27,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.norms.batchnorm import refuse_peer_stats
 from hipgraft.codegen.lowering.norms.norms import statistics
 from hipgraft.codegen.lowering.reduction.reduction import accumulate
+from hipgraft.codegen.workarounds.broadcast_scale import is_taken_for_contraction
 from hipgraft.dialects.hipdnn import (
     BatchnormBackwardOp,
     LayernormBackwardOp,
@@ -97,14 +98,10 @@ def _gradients(
 
 
 def _whole(emitter: Emitter, scale: Tensor, x: Tensor, dims: Sequence[int]) -> Tensor:
-    """Returns the scale, materialized if it broadcasts over only some of the normalised `dims`.
-
-    IREE 3.13.0's CPU target treats the product of such a scale and `dy` as a contraction and fails.
-    """
-    aligned = (1,) * (x.rank - scale.rank) + scale.shape
-    repeats = any(aligned[dim] < x.shape[dim] for dim in dims)
-    if not repeats or all(aligned[dim] == 1 for dim in dims):
+    """Returns the scale, materialized if it broadcasts over only some of the normalised `dims`."""
+    if not is_taken_for_contraction(scale, x, dims):
         return scale
+    aligned = (1,) * (x.rank - scale.rank) + scale.shape
     shape = [x.shape[dim] if dim in dims else extent for dim, extent in enumerate(aligned)]
     whole = elementwise(
         emitter, "scale", [scale], lambda _, values: values[0], scale.element, shape=shape

@@ -1,9 +1,8 @@
 """Maximum and minimum reductions, which return NaN if any element is NaN.
 
 IREE's AMDGPU reductions ignore NaN. So floats are mapped to integers in the same order, with NaN as
-the largest; integer reductions are as fast. The integers are unsigned, because IREE 3.13.0 fills
-masked lanes with the neutral elements of unsigned integers even for signed ones
-(`codegen/iree/row_tiles.py`).
+the largest; integer reductions are as fast. The integers are unsigned, because masked lanes are
+right for these only (`codegen/workarounds/signed_extremes.py`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,42 @@
+"""Convolutions with fewer filters than a tile of matrix instructions has."""
+
+from __future__ import annotations
+
+import math
+
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.target import Target
+from hipgraft.codegen.workarounds import Effect, Workaround
+
+FEW_FILTERS = Workaround(
+    name="few-filters",
+    fault="A convolution with half a tile of filters and many channels runs out of LDS. With less "
+    "than half a tile it compiles, but not to matrix instructions.",
+    effect=Effect.FAILS,
+    targets="AMDGPU",
+    remedy="Filters of zeros fill the tile, and the result is cropped.",
+)
+
+# Filters that fill the tile of a matrix instruction, and the fewest products per result.
+_TILE = 16
+
+# From this number of channels on, additional filters cost nothing.
+_DEEP = 64
+
+
+@FEW_FILTERS.avoids
+def filters_to_add(target: Target, x: Tensor, w: Tensor) -> int:
+    """Returns how many filters of zeros to append to `w` [K, C / groups, window...].
+
+    Args:
+        target: target of the kernel.
+        x: activations [N, C, spatial...].
+        w: the filters.
+    """
+    filters, channels, *window = w.shape
+    is_product = math.prod(window) == 1
+    if is_product or channels != x.shape[1] or x.element not in target.matrix_elements:
+        return 0
+    if filters >= _TILE or channels * math.prod(window) < _TILE:
+        return 0
+    return _TILE - filters if 2 * filters < _TILE or channels >= _DEEP else 0

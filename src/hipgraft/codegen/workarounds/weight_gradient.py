@@ -1,0 +1,21 @@
+"""Weight gradients with long reductions."""
+
+from __future__ import annotations
+
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.codegen.workarounds import Effect, Workaround
+
+WEIGHT_GRADIENT = Workaround(
+    name="weight-gradient",
+    fault="A weight gradient whose first factor is `dy` is not recognised as a convolution, and "
+    "long reductions of that form do not compile.",
+    effect=Effect.FAILS,
+    targets="AMDGPU",
+    remedy="The first factor is `x`.",
+)
+
+
+@WEIGHT_GRADIENT.avoids
+def starts_with_x(target: Target) -> bool:
+    """Returns whether the first factor of a weight gradient has to be `x`."""
+    return target.kind is not TargetKind.CUDA
