@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hipgraft.codegen.workarounds.many_operands import most_operands
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import function_blocks
@@ -33,6 +32,9 @@ _ELEMENTWISE = frozenset(
     }
 )
 _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
+
+MAX_OPERANDS = 24
+"""Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
 
 
 def _shape(value: ir.Value) -> tuple[int, ...]:
@@ -128,7 +130,7 @@ class _Policy:
         for other in others:
             made = {result for member in other.ops for result in member.results}
             operands = (group.attributes["operands"] | other.attributes["operands"]) - made
-            if len(operands) <= most_operands():
+            if len(operands) <= MAX_OPERANDS:
                 self._grouping.merge(other, group)
                 group.attributes["operands"] = operands
 
@@ -143,8 +145,8 @@ class _Policy:
         reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
         if reason is not None:
             return reason
-        if len(group.attributes["operands"] | self._reads(op, group)) > most_operands():
-            return f"the graph would read more than {most_operands()} tensors"
+        if len(group.attributes["operands"] | self._reads(op, group)) > MAX_OPERANDS:
+            return f"the graph would read more than {MAX_OPERANDS} tensors"
         if not self._grouping.can_join(op, group):
             return "an operand depends on the graph through another one"
         return None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import test_layout
 import test_lowering_attention
@@ -17,11 +15,8 @@ import test_lowering_pointwise
 import test_lowering_ragged
 import test_lowering_reductions
 import test_lowering_resample
-from emulator import requires_emulator, run_kernel
-from lowering_cases import DTYPES, Case, from_memory, lower_case, physical_shapes
-
-from hipgraft.codegen.provider import compile_text
-from hipgraft.codegen.target import Target
+from emulator import requires_emulator
+from lowering_cases import Case, run_case
 
 pytestmark = [pytest.mark.slow, requires_emulator]
 
@@ -130,18 +125,4 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_on_gpu_code(name: str, architecture: str) -> None:
     case: Case = replace(_ALL[name], target=architecture)
-    kernel = compile_text(lower_case(case), Target.parse(architecture))
-    shapes = physical_shapes(case)
-    operands = [value.reshape(shape) for value, shape in zip(case.inputs, shapes, strict=True)]
-    forms = list(zip(map(np.shape, case.expected), case.elements, strict=True))
-    sizes = [
-        math.prod(shape) * DTYPES[element].itemsize // (2 if element == "f4E2M1FN" else 1)
-        for shape, element in forms
-    ]
-    memory = run_kernel(kernel, operands, [((size,), np.uint8) for size in sizes])
-    case.check(
-        [
-            from_memory(data, element, shape)
-            for data, (shape, element) in zip(memory, forms, strict=True)
-        ]
-    )
+    case.check(run_case(case))

@@ -1,4 +1,4 @@
-"""Generates `docs/passes.md` and `docs/pipelines.md` from docstrings and options.
+"""Generates `docs/passes.md`, `docs/pipelines.md` and `docs/workarounds.md` from the sources.
 
 Run by `make docs`. A test fails when a page differs from what this writes.
 """
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hipgraft import pipelines
+from hipgraft.codegen.workarounds import Workaround, workarounds
 from hipgraft.passmanager import options as pass_options
 from hipgraft.passmanager import registry
 from hipgraft.passmanager.base import Pass
@@ -32,6 +33,13 @@ Each pipeline is a flag of `hipgraft-opt` and a name in pipeline text, like a pa
 `hipgraft.compile` and the frontends run the same phases; `hipgraft-compile --dump-pass-pipeline`
 prints which."""
 
+_WORKAROUNDS_INTRO = """\
+Each fault of the compiler that hipgraft avoids has a file in `src/hipgraft/codegen/workarounds/`
+with the predicate that finds its form and the rewrite. `test/unit/test_workarounds.py` has a graph
+for each, which it compiles with the workaround switched off (`codegen.workarounds.without`): the
+test fails once a release of the compiler no longer has the fault. To report one upstream, print
+that graph's input with the workaround off and compile it with `iree-compile`."""
+
 
 def main() -> None:
     """Writes the pages."""
@@ -51,11 +59,25 @@ def pages() -> dict[str, str]:
             _PIPELINES_INTRO,
             [*map(_pipeline_section, named), _stages_section()],
         ),
+        "workarounds.md": _page(
+            "Workarounds", _WORKAROUNDS_INTRO, [_workaround_section(one) for one in workarounds()]
+        ),
     }
 
 
 def _page(title: str, intro: str, sections: Sequence[str]) -> str:
     return "\n".join([_NOTICE, f"# {title}\n", f"{intro}\n", *sections])
+
+
+def _workaround_section(one: Workaround) -> str:
+    rows = [
+        ("Effect", one.effect),
+        ("Compiler", one.compiler),
+        ("Targets", one.targets),
+        ("Remedy", one.remedy),
+    ]
+    table = ["| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows)]
+    return "\n".join([f"## {one.name}\n", f"{one.fault}\n", *table, ""])
 
 
 def _pass_section(name: str) -> str:

@@ -10,10 +10,10 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 FEW_FILTERS = Workaround(
     name="few-filters",
-    fault="A convolution with half a tile of filters and many channels runs out of LDS. With less "
-    "than half a tile it compiles, but not to matrix instructions.",
+    fault="A convolution with half a tile of filters and many channels needs more LDS than there "
+    "is. With less than half a tile it compiles, but not to matrix instructions.",
     effect=Effect.FAILS,
-    targets="AMDGPU",
+    targets="gfx942: f16 and bf16",
     remedy="Filters of zeros fill the tile, and the result is cropped.",
 )
 

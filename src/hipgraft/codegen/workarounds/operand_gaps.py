@@ -8,10 +8,11 @@ from hipgraft.ir.bindings import ir
 
 OPERAND_GAPS = Workaround(
     name="operand-gaps",
-    fault="A strided convolution with a 1x1 window reads wrong elements of an operand whose rows "
-    "are slices of a larger buffer.",
-    effect=Effect.WRONG,
-    targets="gfx1100",
+    fault="A strided convolution does not compile with a filter that is a slice of a larger buffer "
+    "(the types of a `memref.collapse_shape` differ). On gfx1100 a strided 1x1 convolution reads "
+    "wrong elements of an image whose rows have gaps.",
+    effect=Effect.FAILS,
+    targets="AMDGPU",
     remedy="The operand is copied to a packed tensor in a dispatch of its own. All convolutions "
     "and reductions get such copies, on all targets.",
 )
@@ -19,8 +20,16 @@ OPERAND_GAPS = Workaround(
 
 @OPERAND_GAPS.avoids
 def is_read_with_gaps(value: ir.Value, layout: Layout) -> bool:
-    """Returns whether an operand has gaps and one of its users is a convolution or a reduction."""
-    return layout.has_gaps and any(use.owner.name in REDUCES_DIMS for use in value.uses)
+    """Returns whether an operand of a convolution or reduction must be copied.
+
+    Its rows have gaps, or it is a convolution's filter (the second operand) and a slice.
+    """
+    is_slice = layout.window is not None and not layout.window.is_whole
+    return any(
+        use.owner.name in REDUCES_DIMS
+        and (layout.has_gaps or (is_slice and use.operand_number == 1))
+        for use in value.uses
+    )
 
 
 REDUCES_DIMS = (

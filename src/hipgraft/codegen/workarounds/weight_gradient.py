@@ -7,8 +7,8 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 WEIGHT_GRADIENT = Workaround(
     name="weight-gradient",
-    fault="A weight gradient whose first factor is `dy` is not recognised as a convolution, and "
-    "long reductions of that form do not compile.",
+    fault="A weight gradient whose first factor is `dy` is not recognised as a convolution. Its "
+    "long reduction is split, and the compiler fails to pack the reduced dims.",
     effect=Effect.FAILS,
     targets="AMDGPU",
     remedy="The first factor is `x`.",

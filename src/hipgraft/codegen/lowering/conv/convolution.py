@@ -35,6 +35,7 @@ from hipgraft.codegen.workarounds.cuda_products import confuses_factors
 from hipgraft.codegen.workarounds.few_filters import filters_to_add
 from hipgraft.codegen.workarounds.filter_order import is_misordered
 from hipgraft.codegen.workarounds.grouped_unit_window import crashes_in_groups
+from hipgraft.codegen.workarounds.image_order import has_swapped_dims
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation, with_second_channel
 from hipgraft.codegen.workarounds.padding_taps import drop_padding_taps
 from hipgraft.codegen.workarounds.single_window import crop_unread
@@ -142,7 +143,9 @@ def _convolved(
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
-    x = padded(emitter, emitter.in_order(x, order), params.before, params.after)
+    swapped = has_swapped_dims(x, lowering.target)
+    x = emitter.in_order(x, order)
+    x = padded(emitter, emitter.materialized(x) if swapped else x, params.before, params.after)
     x = crop_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
     if in_tiles:
