@@ -21,12 +21,10 @@ scalars and unknown fields stay; unknown ones are reported.
 
 from hipgraft.hipdnn_io.document import GraphDocument, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.exporter import export_graph, find_graph
-from hipgraft.hipdnn_io.flatbuffer_reader import read_flatbuffer
-from hipgraft.hipdnn_io.flatbuffer_writer import write_flatbuffer
+from hipgraft.hipdnn_io.files import expand_template, sweep_cases
+from hipgraft.hipdnn_io.flatbuffer import read_flatbuffer, write_flatbuffer
 from hipgraft.hipdnn_io.importer import import_document
-from hipgraft.hipdnn_io.json_reader import read_json
-from hipgraft.hipdnn_io.json_writer import write_json
-from hipgraft.hipdnn_io.templates import expand_template, sweep_cases
+from hipgraft.hipdnn_io.json_format import read_json, write_json
 
 __all__ = [
     "GraphDocument",

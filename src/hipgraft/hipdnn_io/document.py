@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,3 +112,9 @@ class GraphDocument:
     def error(self, message: str) -> HipgraftError:
         """Returns an error of this file."""
         return HipgraftError(message, location=self.source)
+
+
+def shortened(value: Json) -> str:
+    """Returns a JSON value as messages show it."""
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -9,13 +9,15 @@ from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
 from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
 from hipgraft.dialects.hipdnn.shapes import element_type_of, row_major, shape_of
-from hipgraft.hipdnn_io import records
-from hipgraft.hipdnn_io.attributes import write_attribute
-from hipgraft.hipdnn_io.data_types import data_type_name
 from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.forms import FORMS, POINTWISE_OPERANDS, NodeForm, form_name
-from hipgraft.hipdnn_io.scalars import value_of
-from hipgraft.hipdnn_io.strides import infer_strides, same_places
+from hipgraft.hipdnn_io.values import (
+    data_type_name,
+    record_of,
+    tensor_records,
+    value_of,
+    write_attribute,
+)
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError, OpError
 
@@ -67,7 +69,7 @@ def export_graph(graph: GraphOp) -> GraphDocument:
 class _Exporter:
     def __init__(self, graph: GraphOp):
         self.graph = graph
-        self.record = records.record_of(graph.operation)
+        self.record = record_of(graph.operation)
         *body, terminator = graph.body.operations
         self.body = [op.operation for op in body]
         self.yielded: list[ir.Value] = list(terminator.operation.operands)
@@ -109,7 +111,7 @@ class _Exporter:
 
     def _known_uids(self) -> Iterable[int]:
         for op in (self.graph.operation, *self.body):
-            for record in records.record_of(op).get("tensors", []):
+            for record in record_of(op).get("tensors", []):
                 yield record["uid"]
 
     def _io_type(self) -> str:
@@ -117,7 +119,7 @@ class _Exporter:
 
     def _add_arguments(self) -> None:
         arguments = list(self.graph.body.arguments)
-        kept = records.tensor_records(self.graph.operation, len(arguments))
+        kept = tensor_records(self.graph.operation, len(arguments))
         layouts = self.graph.arg_strides or [None] * len(arguments)
         for at, (value, record) in enumerate(zip(arguments, kept, strict=True)):
             strides = layouts[at] or row_major(shape_of(value))
@@ -125,7 +127,7 @@ class _Exporter:
 
     def _add_constant(self, op: ir.Operation) -> None:
         value = op.results[0]
-        (record,) = records.tensor_records(op, 1)
+        (record,) = tensor_records(op, 1)
         scalar = value_of(op)
         if scalar is None or any(extent != 1 for extent in shape_of(value)):
             message = f"constant of type {value.type} cannot be exported; hipDNN has scalars only"
@@ -136,7 +138,7 @@ class _Exporter:
 
     def _node(self, op: ComputeOp, at: int) -> NodeDocument:
         kind = form_name(type(op))
-        record = records.record_of(op.operation)
+        record = record_of(op.operation)
         name = record.get("name", f"{op.OP_NAME.removeprefix('hipdnn.')}_{at}")
         self._add_results(op, name)
         if "compute_data_type" in record:
@@ -159,7 +161,7 @@ class _Exporter:
         return "double" if is_double else "float"
 
     def _add_results(self, op: ComputeOp, name: str) -> None:
-        kept = iter(records.tensor_records(op.operation, len(op.operation.results)))
+        kept = iter(tensor_records(op.operation, len(op.operation.results)))
         for field in op.result_fields:
             for at, value in enumerate(op.result_values(field)):
                 suffix = f"_{at}" if field.arity is Arity.VARIADIC else ""
@@ -195,7 +197,7 @@ class _Exporter:
             dims=dims,
             # The record knows strides that do not matter, the graph those that do.
             strides=known
-            if record and same_places(dims[first:], known[first:], strides[first:])
+            if record and same_offsets(dims[first:], known[first:], strides[first:])
             else list(strides),
             alignment=record.get("alignment", 16),
             is_runtime_pass_by_value=record.get("is_runtime_pass_by_value", False),
@@ -267,3 +269,35 @@ def _implied_fields(op: ComputeOp) -> dict[str, Json]:
     rank = len(shape_of(op.x))
     is_trailing = op.dims == list(range(rank - len(op.dims), rank))
     return {"normalized_dim_count": len(op.dims)} if is_trailing else {}
+
+
+def infer_strides(dims: Sequence[int], operands: Sequence[TensorDocument]) -> list[int]:
+    """Returns the strides of a node's result for which none are given.
+
+    They are those of the first operand of the same extents; else packed, in the order of the
+    first operand of the same rank; else row-major.
+    """
+    for operand in operands:
+        if operand.dims == list(dims) and all(operand.strides):
+            return operand.strides
+    same_rank = (one for one in operands if len(one.dims) == len(dims))
+    like = next(same_rank, None)
+    return row_major(dims) if like is None else packed_like(dims, like)
+
+
+def packed_like(dims: Sequence[int], like: TensorDocument) -> list[int]:
+    """Returns packed strides for `dims`, with the dimensions in the order in memory of `like`."""
+    inner_first = sorted(range(len(dims)), key=lambda dim: (like.strides[dim], -dim))
+    strides = [0] * len(dims)
+    step = 1
+    for dim in inner_first:
+        strides[dim] = step
+        step *= dims[dim]
+    return strides
+
+
+def same_offsets(dims: Sequence[int], left: Sequence[int], right: Sequence[int]) -> bool:
+    """Returns whether two layouts give each element the same offset."""
+    return len(left) == len(right) and all(
+        extent == 1 or a == b for extent, a, b in zip(dims, left, right, strict=True)
+    )

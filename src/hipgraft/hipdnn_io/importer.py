@@ -10,13 +10,23 @@ from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.fields import Arity
 from hipgraft.dialects.hipdnn.kinds import FLOAT
 from hipgraft.dialects.hipdnn.shapes import batch_extent, row_major
-from hipgraft.hipdnn_io import records
-from hipgraft.hipdnn_io.attributes import read_attribute
-from hipgraft.hipdnn_io.checked import shortened
-from hipgraft.hipdnn_io.data_types import VALUE_TYPES, mlir_type
-from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
+from hipgraft.hipdnn_io.document import (
+    UNSET,
+    GraphDocument,
+    Json,
+    NodeDocument,
+    TensorDocument,
+    shortened,
+)
 from hipgraft.hipdnn_io.forms import POINTWISE_OPERANDS
-from hipgraft.hipdnn_io.scalars import constant, value_of
+from hipgraft.hipdnn_io.values import (
+    VALUE_TYPES,
+    constant,
+    mlir_type,
+    read_attribute,
+    set_record,
+    value_of,
+)
 from hipgraft.hipdnn_io.wiring import WiredNode, Wiring, wire
 from hipgraft.ir.bindings import ir, make_context
 
@@ -100,7 +110,7 @@ class _Importer:
             result_ragged_multipliers=_multipliers(results),
         )
         tensors = [_tensor_record(one) for one in arguments]
-        records.set_record(graph.operation, {**self._graph_record(), "tensors": tensors})
+        set_record(graph.operation, {**self._graph_record(), "tensors": tensors})
         for tensor, value in zip(arguments, graph.body.arguments, strict=True):
             self.values[tensor.uid] = value
         with ir.InsertionPoint(graph.body):
@@ -143,7 +153,7 @@ class _Importer:
             raise self.document.error(f"{tensor.label} has a value, but no type for one")
         if written != (tensor.value_type, tensor.value):
             record |= {"value_type": tensor.value_type, "value": tensor.value}
-        records.set_record(op, {"tensors": [record]})
+        set_record(op, {"tensors": [record]})
         return op.results[0]
 
     def _node(self, wired: WiredNode) -> None:
@@ -173,7 +183,7 @@ class _Importer:
         written = list(wired.written)
         self.values.update(zip(written, op.operation.results, strict=True))
         tensors = [_tensor_record(self.wiring.tensors[uid]) for uid in written]
-        records.set_record(op.operation, {**_node_record(wired), "tensors": tensors})
+        set_record(op.operation, {**_node_record(wired), "tensors": tensors})
 
     def _in_dialect_order(
         self, mode: str | None, operands: list[list[ir.Value]]

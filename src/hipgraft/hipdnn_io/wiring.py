@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from hipgraft.dialects.hipdnn.fields import Arity, Attribute, ValueField
-from hipgraft.hipdnn_io.checked import shortened
-from hipgraft.hipdnn_io.document import GraphDocument, Json, NodeDocument, TensorDocument
+from hipgraft.hipdnn_io.document import GraphDocument, Json, NodeDocument, TensorDocument, shortened
 from hipgraft.hipdnn_io.forms import FORMS, NodeForm
 from hipgraft.hipdnn_io.schema import SCHEMA
 

@@ -1,0 +1,290 @@
+"""hipDNN's JSON: reading with checks, and writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from hipgraft.hipdnn_io.document import (
+    UNSET,
+    GraphDocument,
+    Json,
+    NodeDocument,
+    TensorDocument,
+    shortened,
+)
+from hipgraft.hipdnn_io.forms import FORMS, SECTIONS
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.foreign_data import parse_json
+
+# The keys of the first generation, of 2025.
+_OLD_KEYS = {
+    "compute_type": "compute_data_type",
+    "io_type": "io_data_type",
+    "intermediate_type": "intermediate_data_type",
+}
+
+
+T = TypeVar("T")
+
+_WORDS: dict[type, str] = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+}
+
+_ABSENT = object()
+
+
+def read_json(text: str, source: str = "<hipdnn graph>") -> GraphDocument:
+    """Reads a graph from hipDNN's JSON.
+
+    Args:
+        text: the JSON.
+        source: name of the file, for messages.
+
+    Raises:
+        HipgraftError: it is no JSON (located), or no graph (the field is named).
+    """
+    return document_of(parse(text, source), source)
+
+
+def parse(text: str, source: str) -> Json:
+    """Parses JSON.
+
+    Raises:
+        HipgraftError: a located syntax error, or a number that hipDNN's schema cannot hold.
+    """
+    value: Json = parse_json(text, "JSON", source)
+    for number in _integers(value):
+        if not -(2**63) <= number < 2**63:
+            raise HipgraftError(f"integer {number} has more than 64 bits", location=source)
+    return value
+
+
+def _integers(value: Json) -> Iterator[int]:
+    if isinstance(value, dict):
+        for one in cast(dict[str, Json], value).values():
+            yield from _integers(one)
+    elif isinstance(value, list):
+        for one in cast(list[Json], value):
+            yield from _integers(one)
+    elif isinstance(value, int):
+        yield value
+
+
+def document_of(value: Json, source: str) -> GraphDocument:
+    """Returns the document that a parsed JSON value is.
+
+    Raises:
+        HipgraftError: it is no graph; the field is named.
+    """
+    graph = Fields.of(value, "graph", source)
+    for old, new in _OLD_KEYS.items():
+        if old in graph.members:
+            graph.members.setdefault(new, graph.members.pop(old))
+    document = GraphDocument(
+        name=graph.take("name", str, ""),
+        compute_data_type=graph.take("compute_data_type", str, UNSET),
+        io_data_type=graph.take("io_data_type", str, UNSET),
+        intermediate_data_type=graph.take("intermediate_data_type", str, UNSET),
+        nodes=[_node(one, f"nodes[{at}]", source) for at, one in _items(graph, "nodes")],
+        tensors=[_tensor(one, f"tensors[{at}]", source) for at, one in _items(graph, "tensors")],
+        source=source,
+    )
+    document.extra = graph.members
+    return document
+
+
+def _items(graph: Fields, key: str) -> list[tuple[int, Json]]:
+    return list(enumerate(graph.take_list(key)))
+
+
+def _tensor(value: Json, where: str, source: str) -> TensorDocument:
+    fields = Fields.of(value, where, source)
+    value_type = fields.take("value_type", str, "NONE")
+    tensor = TensorDocument(
+        uid=fields.take("uid", int),
+        name=fields.take("name", str, ""),
+        data_type=fields.take("data_type", str, UNSET),
+        dims=fields.take_integers("dims"),
+        strides=fields.take_integers("strides"),
+        virtual=fields.take("virtual", bool, False),
+        value_type="" if value_type == "NONE" else value_type,
+        value=_scalar(fields),
+        alignment=fields.take("alignment", int, 16),
+        is_runtime_pass_by_value=fields.take("is_runtime_pass_by_value", bool, False),
+        ragged_offset_tensor_uid=fields.take("ragged_offset_tensor_uid", int, None),
+        ragged_offset_multiplier=fields.take("ragged_offset_multiplier", int, 1),
+    )
+    tensor.extra = fields.members
+    return tensor
+
+
+def _scalar(fields: Fields) -> float | int | bool | None:
+    if isinstance(fields.members.get("value"), bool):
+        return fields.take("value", bool)
+    # Unlike an integer, a number may be beyond 2^53.
+    kind = int if isinstance(fields.members.get("value"), int) else float
+    return fields.take("value", kind, None)
+
+
+def _node(value: Json, where: str, source: str) -> NodeDocument:
+    fields = Fields.of(value, where, source)
+    node = NodeDocument(
+        type=fields.take("type", str),
+        name=fields.take("name", str, ""),
+        compute_data_type=fields.take("compute_data_type", str, UNSET),
+        fields={},
+    )
+    for section in SECTIONS:
+        members = cast(dict[str, Json], fields.take(section, dict, {}))
+        _add_fields(node, section, members, fields)
+    _add_fields(node, "", fields.members, fields)
+    return node
+
+
+def _add_fields(node: NodeDocument, section: str, members: dict[str, Json], of: Fields) -> None:
+    for key, value in members.items():
+        if key in node.fields:
+            raise of.error(f"has field '{key}' twice")
+        node.fields[key] = value
+        node.sections[key] = section
+
+
+@dataclass
+class Fields:
+    """The members of one JSON object, taken out one by one; what is left is unknown.
+
+    Attributes:
+        members: what has not been taken yet.
+        where: how messages call the object, e.g. `nodes[2]`.
+        source: name of the file.
+    """
+
+    members: dict[str, Json]
+    where: str
+    source: str
+
+    @classmethod
+    def of(cls, value: Json, where: str, source: str) -> Fields:
+        """Returns the members of `value`.
+
+        Raises:
+            HipgraftError: it is no object.
+        """
+        if not isinstance(value, dict):
+            message = f"{where}: expected an object, but found {shortened(value)}"
+            raise HipgraftError(message, location=source)
+        return cls(dict(cast(dict[str, Json], value)), where, source)
+
+    def take(self, key: str, kind: type[T], default: Any = _ABSENT) -> T:
+        """Takes a member out.
+
+        Args:
+            key: its name.
+            kind: what it has to be.
+            default: what an absent one or null is; without one it has to be there.
+
+        Raises:
+            HipgraftError: it is missing or something else.
+        """
+        value = self.members.pop(key, None)
+        if value is None and default is not _ABSENT:
+            return default
+        if value is None:
+            raise self.error(f"requires field '{key}'")
+        if not _is(value, kind):
+            raise self.error(
+                f"expected field '{key}' to be {_WORDS[kind]}, but found {shortened(value)}"
+            )
+        return value
+
+    def take_list(self, key: str, default: Any = _ABSENT) -> list[Json]:
+        """Takes an array out; arguments and errors are as of `take`."""
+        return cast(list[Json], self.take(key, list, default))
+
+    def take_integers(self, key: str) -> list[int]:
+        """Takes a list of integers out, empty if it is absent.
+
+        Raises:
+            HipgraftError: it is something else.
+        """
+        values = self.take_list(key, [])
+        if not all(_is(value, int) for value in values):
+            raise self.error(
+                f"expected field '{key}' to hold integers, but found {shortened(values)}"
+            )
+        return values
+
+    def error(self, message: str) -> HipgraftError:
+        """Returns an error of this object."""
+        return HipgraftError(f"{self.where}: {message}", location=self.source)
+
+
+def _is(value: Json, kind: type) -> bool:
+    # Python's bool is an int, and an integer will do as a number.
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def write_json(document: GraphDocument) -> str:
+    """Returns the JSON of a graph, in the layout that hipDNN's own reader expects."""
+    return json.dumps(_graph_to_json(document), indent=2) + "\n"
+
+
+def _graph_to_json(document: GraphDocument) -> Json:
+    return {
+        "name": document.name,
+        "compute_data_type": document.compute_data_type,
+        "io_data_type": document.io_data_type,
+        "intermediate_data_type": document.intermediate_data_type,
+        **document.extra,
+        "nodes": [_node_to_json(node) for node in document.nodes],
+        "tensors": [_tensor_to_json(tensor) for tensor in document.tensors],
+    }
+
+
+def _node_to_json(node: NodeDocument) -> Json:
+    form = FORMS[node.type]
+    members = form.members()
+    written: dict[str, Json] = {
+        "type": node.type,
+        "name": node.name,
+        "compute_data_type": node.compute_data_type,
+    }
+    for section in (form.operands, form.results, form.attributes):
+        if section:
+            written.setdefault(section, {})
+    for key, value in node.fields.items():
+        section = members[key][0] if key in members else node.sections.get(key, "")
+        target = written.setdefault(section, {}) if section else written
+        target[key] = value
+    return {key: value for key, value in written.items() if value != {}}
+
+
+def _tensor_to_json(tensor: TensorDocument) -> Json:
+    written: dict[str, Json] = {
+        "uid": tensor.uid,
+        "name": tensor.name,
+        "data_type": tensor.data_type,
+        "dims": tensor.dims,
+        "strides": tensor.strides,
+        "virtual": tensor.virtual,
+        "alignment": tensor.alignment,
+        "is_runtime_pass_by_value": tensor.is_runtime_pass_by_value,
+        "value_type": tensor.value_type or "NONE",
+    }
+    if tensor.value is not None:
+        written["value"] = tensor.value
+    if tensor.ragged_offset_tensor_uid is not None:
+        written["ragged_offset_tensor_uid"] = tensor.ragged_offset_tensor_uid
+    if tensor.ragged_offset_multiplier != 1:
+        written["ragged_offset_multiplier"] = tensor.ragged_offset_multiplier
+    return written | tensor.extra

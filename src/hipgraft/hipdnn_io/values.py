@@ -1,0 +1,241 @@
+"""hipDNN's types, attributes, scalars and records as MLIR attributes, and back.
+
+A record is what a file says beyond what IR says. An op, a constant or a graph keeps it as the
+attribute `hipdnn.record`: a dictionary with JSON values. Its `tensors` is a list with one
+dictionary per result, on a graph per operand. Records do not affect what is computed; without one,
+the exporter makes up names and uids.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+
+from hipgraft.dialects.hipdnn.fields import Attribute
+from hipgraft.dialects.hipdnn.kinds import BOOL, BYTES, FLOAT, INT, INTS, STRING, TYPE, Kind
+from hipgraft.hipdnn_io.document import UNSET, Json, TensorDocument
+from hipgraft.hipdnn_io.schema import SCHEMA
+from hipgraft.ir.bindings import ir
+
+_MLIR = {
+    "float": "f32",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "double": "f64",
+    "uint8": "ui8",
+    "int32": "i32",
+    "int8": "i8",
+    "fp8_e4m3": "f8E4M3FN",
+    "fp8_e5m2": "f8E5M2",
+    "fp8_e8m0": "f8E8M0FNU",
+    "fp4_e2m1": "f4E2M1FN",
+    "fp6_e2m3": "f6E2M3FN",
+    "fp6_e3m2": "f6E3M2FN",
+    "int4": "i4",
+    "int64": "i64",
+    "fp8_e4m3_fnuz": "f8E4M3FNUZ",
+    "fp8_e5m2_fnuz": "f8E5M2FNUZ",
+    "boolean": "i1",
+}
+_NAMES = {mlir: name for name, mlir in _MLIR.items()}
+
+# The type of a compile-time scalar's value, by the type of its tensor.
+VALUE_TYPES = {
+    "float": "Float32Value",
+    "half": "Float16Value",
+    "bfloat16": "BFloat16Value",
+    "double": "Float64Value",
+    "int32": "Int32Value",
+    "int64": "Int64Value",
+    "boolean": "BoolValue",
+    "fp8_e4m3": "Float8Value",
+    "fp8_e5m2": "Float8Value",
+    "fp8_e8m0": "Float8Value",
+    "fp8_e4m3_fnuz": "Float8Value",
+    "fp8_e5m2_fnuz": "Float8Value",
+}
+
+
+_UNSET = ("unset", "not_set")
+
+_PYTHON: dict[str, tuple[type, ...]] = {
+    BOOL.description: (bool,),
+    INT.description: (int,),
+    FLOAT.description: (int, float),
+    STRING.description: (str,),
+}
+
+# Types whose values a file holds as bits.
+_BITS: dict[str, Any] = {
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+}
+
+_NARROW: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+
+_RECORD = "hipdnn.record"
+
+
+def mlir_type(name: str) -> ir.Type | None:
+    """Returns the type that hipDNN calls `name`, None if it has no such type."""
+    text = _MLIR.get(name)
+    return None if text is None else ir.Type.parse(text)
+
+
+def data_type_name(type_: ir.Type) -> str | None:
+    """Returns hipDNN's name of a type, None if hipDNN does not have it."""
+    return _NAMES.get(str(type_))
+
+
+def read_attribute(field: Attribute[Any], value: Json) -> Any:
+    """Returns what the op's builder takes for a JSON value.
+
+    Enumerators may be spelled in any case, or be the numbers of hipDNN's schema.
+
+    Returns:
+        None where hipDNN says that the attribute is not set.
+
+    Raises:
+        ValueError: the value is none of the attribute's; the message says what is expected.
+    """
+    kind = field.kind
+    if kind.values:
+        return _read_enumerator(kind, value)
+    if kind is TYPE:
+        return _read_type(value)
+    if kind is INTS:
+        return _read_integers(value)
+    if kind is BYTES:
+        return value.encode() if isinstance(value, str) else bytes(_read_integers(value))
+    expected = _PYTHON[kind.description]
+    if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
+        raise ValueError(kind.description)
+    return value
+
+
+def write_attribute(field: Attribute[Any], value: Any) -> Json:
+    """Returns the JSON value of what an op's field reads as."""
+    if field.kind is TYPE:
+        return UNSET if value is None else data_type_name(value)
+    if isinstance(value, bytes):
+        return list(value)
+    return str(value) if field.kind.values and value is not None else value
+
+
+def _read_enumerator(kind: Kind[Any], value: Json) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = SCHEMA.enumerator(kind.description, value)
+    text = str(value).casefold()
+    if text in _UNSET:
+        return None
+    found = next((one for one in kind.values if one.casefold() == text), None)
+    if found is None or not isinstance(value, str):
+        raise ValueError(f"one of {', '.join(kind.values)}")
+    return found
+
+
+def _read_type(value: Json) -> ir.Type | None:
+    name = str(value).casefold()
+    type_ = mlir_type(name)
+    if type_ is None and name not in _UNSET:
+        raise ValueError("a data type")
+    return type_
+
+
+def _read_integers(value: Json) -> list[int]:
+    integers = isinstance(value, list) and all(
+        isinstance(one, int) and not isinstance(one, bool) for one in cast(list[Json], value)
+    )
+    if not integers:
+        raise ValueError("an array of integers")
+    return cast(list[int], value)
+
+
+def constant(tensor: TensorDocument, type_: ir.RankedTensorType, loc: ir.Location) -> ir.Operation:
+    """Creates the constant of a tensor that has a value, at the current insertion point."""
+    element = type_.element_type
+    value = tensor.value
+    if str(element) in _BITS:
+        value = float(np.uint8(value or 0).view(_BITS[str(element)]))
+    if isinstance(element, ir.IntegerType):
+        scalar = ir.IntegerAttr.get(element, int(value or 0))
+    else:
+        scalar = ir.FloatAttr.get(element, float(value or 0))
+    dense = ir.DenseElementsAttr.get_splat(type_, scalar)
+    return ir.Operation.create("arith.constant", [type_], attributes={"value": dense}, loc=loc)
+
+
+def value_of(op: ir.Operation) -> tuple[str, float | int | bool] | None:
+    """Returns the type of the value and the value of a constant.
+
+    Returns:
+        None for one of several values, or of a type that hipDNN passes no scalars of.
+    """
+    dense = op.attributes["value"]
+    element = ir.RankedTensorType(op.results[0].type).element_type
+    value_type = VALUE_TYPES.get(data_type_name(element) or "")
+    if value_type is None or not isinstance(dense, ir.DenseElementsAttr) or not dense.is_splat:
+        return None
+    scalar = dense.get_splat_value()
+    value = scalar.value if isinstance(scalar, ir.IntegerAttr) else _float(scalar)
+    return value_type, value
+
+
+def _float(scalar: ir.Attribute) -> float | int:
+    attribute = ir.FloatAttr(scalar)
+    element = str(attribute.type)
+    if element in _BITS:
+        return int(np.asarray(attribute.value, _BITS[element]).view(np.uint8))
+    # The shortest text that reads back as the same number of its type.
+    narrow = _NARROW.get(element)
+    return attribute.value if narrow is None else float(str(narrow(attribute.value)))
+
+
+def set_record(op: ir.Operation, record: dict[str, Json]) -> None:
+    """Gives an op its record."""
+    op.attributes[_RECORD] = _record_attribute(record)
+
+
+def record_of(op: ir.Operation) -> dict[str, Json]:
+    """Returns the record of an op, empty if it has none."""
+    return _record_json(op.attributes[_RECORD]) if _RECORD in op.attributes else {}
+
+
+def tensor_records(op: ir.Operation, count: int) -> list[dict[str, Json]]:
+    """Returns the records of `count` tensors of an op, empty ones where they are not kept."""
+    records: list[dict[str, Json]] = record_of(op).get("tensors", [])
+    # A pass may have changed the number of results; then nobody knows which is which.
+    return records if len(records) == count else [{} for _ in range(count)]
+
+
+def _record_attribute(value: Json) -> ir.Attribute:
+    if value is None:
+        return ir.UnitAttr.get()
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get(ir.F64Type.get(), value)
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, list):
+        return ir.ArrayAttr.get([_record_attribute(one) for one in cast(list[Json], value)])
+    members = cast(dict[str, Json], value)
+    return ir.DictAttr.get({key: _record_attribute(one) for key, one in members.items()})
+
+
+def _record_json(attribute: ir.Attribute) -> Json:
+    if isinstance(attribute, ir.UnitAttr):
+        return None
+    if isinstance(attribute, ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr | ir.StringAttr):
+        return attribute.value
+    if isinstance(attribute, ir.ArrayAttr):
+        return [_record_json(one) for one in attribute]
+    members = ir.DictAttr(attribute)
+    return {members[at].name: _record_json(members[at].attr) for at in range(len(members))}
