@@ -12,9 +12,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 ROUNDS := 200
 SEED := 0
+TIME := 300
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo check test lint types lit fast unit cases differential format docs stubs lock clean
+.PHONY: help venv demo check test lint types lit fast unit cases differential fuzz format docs stubs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +58,9 @@ cases: venv ## count the (op, mode, element type) that compute what their oracle
 
 differential: venv ## compare ROUNDS random ONNX models with onnxruntime and ONNX's reference
 	$(BIN)/python benchmarks/differential.py --rounds=$(ROUNDS) --seed=$(SEED)
+
+fuzz: venv ## search TIME seconds for inputs that do harm; keep what is found as a regression
+	$(BIN)/python -m fuzz --time=$(TIME)
 
 format: venv ## format the code and sort imports
 	$(BIN)/ruff check --select I --fix .

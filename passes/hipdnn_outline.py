@@ -103,7 +103,7 @@ class _Policy:
 
     def place(self, op: ir.Operation) -> None:
         """Puts one op of the block into a group."""
-        if not _is_compute(op):
+        if not _is_compute(op) or not op.results:
             self._grouping.start(op, outlined=False)
             return
         reasons: list[str] = []

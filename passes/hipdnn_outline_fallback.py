@@ -149,6 +149,10 @@ def _own_results(block: ir.Block, state: PassState) -> None:
     terminator = list(block.operations)[-1].operation
     seen: set[ir.Value] = set()
     for index, value in enumerate(terminator.operands):
+        if not isinstance(value.type, ir.RankedTensorType):
+            raise PassFailure(
+                f"expected tensors to be returned, but found '{value.type}'", terminator
+            )
         if 0 in ir.RankedTensorType(value.type).shape:
             terminator.operands[index] = _nothing(value, terminator)
             continue

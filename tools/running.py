@@ -13,6 +13,8 @@ from typing import Any
 from hipgraft.ir.diagnostics import HipgraftError
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
+_FRAMES = 8
+_LONGEST_REASON = 500
 
 
 def run_tool(body: Callable[[], int]) -> int:
@@ -23,13 +25,7 @@ def run_tool(body: Callable[[], int]) -> int:
             _flush()
             return status
     except HipgraftError as error:
-        # Only now: most runs end without one.
-        from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
-
-        with suppress(OSError, ValueError):
-            DiagnosticPrinter(sys.stderr).print_error(error)
-        _drop_unwritten()
-        return 1
+        return _told(error)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except _Ended as ended:
@@ -38,6 +34,30 @@ def run_tool(body: Callable[[], int]) -> int:
         # The reader has gone.
         _drop_output()
         return 1
+    except Exception as error:
+        return _told(_internal_error(error))
+
+
+def _told(error: HipgraftError) -> int:
+    # Only now: most runs end without one.
+    from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
+
+    with suppress(OSError, ValueError):
+        DiagnosticPrinter(sys.stderr).print_error(error)
+    _drop_unwritten()
+    return 1
+
+
+def _internal_error(error: Exception) -> HipgraftError:
+    """Returns a bug of ours as an error that has all that its report needs."""
+    # Only now: it takes milliseconds to import.
+    import traceback
+
+    words = " ".join(str(error).split())[:_LONGEST_REASON]
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    called = [f"in {frame.name}, {frame.filename}:{frame.lineno}" for frame in reversed(frames)]
+    notes = (*getattr(error, "__notes__", ()), *called, "this is a defect of hipgraft: report it")
+    return HipgraftError(f"internal error: {type(error).__name__}: {words}", notes=notes)
 
 
 class _Ended(BaseException):

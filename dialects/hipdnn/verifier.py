@@ -17,6 +17,7 @@ from hipgraft.dialects.hipdnn.op import (
     wrap,
 )
 from hipgraft.dialects.hipdnn.ops.executable import ExecutableOp
+from hipgraft.ir.attributes import attribute_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
 
@@ -111,7 +112,7 @@ def _check_attributes(op: HipdnnOp) -> None:
         if name not in op.attribute_names and name not in _SEGMENTS and "." not in name:
             raise op.error(f"has no attribute '{name}'")
     for field in op.attribute_fields:
-        attribute = attributes.get(field.name)
+        attribute = attribute_of(op.operation, field.name)
         if attribute is None and field.required:
             raise op.error(f"requires attribute '{field.name}'")
         if attribute is not None and not field.kind.matches(attribute):

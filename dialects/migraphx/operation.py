@@ -53,7 +53,10 @@ class MigraphxOp:
         """How many values each operand has, where the op says so."""
         if SEGMENTS not in self.operation.attributes:
             return None
-        return list(ir.DenseI32ArrayAttr(self.operation.attributes[SEGMENTS]))
+        counts = self.operation.attributes[SEGMENTS]
+        if not isinstance(counts, ir.DenseI32ArrayAttr):
+            raise self.error(f"expected '{SEGMENTS}' to be array<i32>, but found {counts}")
+        return list(counts)
 
     def type_of(self, value: ir.Value) -> ShapedType:
         """Returns the type of an operand or result.

@@ -8,6 +8,7 @@ from hipgraft.dialects.migraphx.operation import MigraphxOp, is_migraphx
 from hipgraft.dialects.migraphx.ops import ANY_FLOAT, ANY_INTEGER, OPS, AttributeKind
 from hipgraft.dialects.migraphx.rules import RULES
 from hipgraft.dialects.migraphx.types import PREFIX, ShapedType, ShapedTypeError
+from hipgraft.ir.attributes import attribute_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
 
@@ -103,7 +104,8 @@ def _check_attributes(op: MigraphxOp) -> None:
         if name not in attributes:
             raise op.error(f"requires attribute '{name}'")
     for name, kind in op.definition.attributes.items():
-        if name in attributes and not _is_kind(attributes[name], kind):
+        value = attribute_of(op.operation, name)
+        if value is not None and not _is_kind(value, kind):
             raise op.error(f"attribute '{name}' failed to satisfy constraint: {_KIND_TEXT[kind]}")
 
 

@@ -7,12 +7,15 @@ as their oracles say.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # of `fuzz`
 
 if TYPE_CHECKING:
     from lowering_cases import Results

@@ -53,9 +53,15 @@ def test_user_error_is_status_1_without_traceback(capsys):
     assert capsys.readouterr().err == "a.mlir:1:2: error: no such thing\n"
 
 
-def test_bug_is_not_hidden():
-    with pytest.raises(ZeroDivisionError):
-        cli.run_tool(lambda: 1 // 0)
+def test_bug_is_told_with_its_place(capsys):
+    def body() -> int:
+        return 1 // 0
+
+    assert cli.run_tool(body) == 1
+    said = capsys.readouterr().err
+    assert "error: internal error: ZeroDivisionError: integer division or modulo by zero" in said
+    assert f"note: in body, {__file__}:" in said
+    assert "Traceback" not in said
 
 
 def test_inputs_are_found_by_number_position_and_name(tmp_path):

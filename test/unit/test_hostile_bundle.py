@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutations import changed_document
 from recordings import copying_program, open_null
 
+from fuzz.mutations import changed_document
 from hipgraft.compiler.program import compile
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime import bundle as bundles

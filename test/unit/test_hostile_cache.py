@@ -11,9 +11,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from mutations import changed_bytes, changed_document
 from test_service_cache import entry, key
 
+from fuzz.mutations import changed_bytes, changed_document
 from hipgraft.codegen.objects.resource_stats import kernel_resources
 from hipgraft.codegen.target import Target
 from hipgraft.compiler.program import Program, compile

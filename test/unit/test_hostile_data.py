@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hipdnn_graphs import graph, pointwise, tensor
-from mutations import changed_bytes, changed_document
 from test_parameters import parameters
 
+from fuzz.mutations import changed_bytes, changed_document
 from hipgraft.hipdnn_io.files import read_module
 from hipgraft.integrations.rocmlir.settings import Settings
 from hipgraft.ir.bindings import make_context

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import location_text
+from hipgraft.ir.foreign_data import malformed
 
 Access: TypeAlias = Literal["read", "write", "read_write"]
 Triple: TypeAlias = tuple[int, int, int]
@@ -233,10 +235,14 @@ class Kernel:
 
 
 def kernels_of(executable: ir.Operation | ir.OpView) -> list[Kernel]:
-    """Returns the kernels that a `hipdnn.executable` holds, one per target."""
-    return [
-        Kernel.from_attr(attr) for attr in ir.ArrayAttr(executable.operation.attributes["binaries"])
-    ]
+    """Returns the kernels that a `hipdnn.executable` holds, one per target.
+
+    Raises:
+        HipgraftError: a binary has another form; located.
+    """
+    op = executable.operation
+    with malformed("binary of an executable", location_text(op.location) or op.name):
+        return [Kernel.from_attr(attr) for attr in ir.ArrayAttr(op.attributes["binaries"])]
 
 
 def _step(attr: ir.Attribute) -> Step:

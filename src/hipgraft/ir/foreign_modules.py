@@ -27,7 +27,7 @@ _ARROW = re.compile(rb"->|[<>]=")
 _ALIAS = re.compile(rb"^[ \t]*([#!][\w.$-]+)[ \t]*=([^\n]*[#!][^\n]*)$", re.MULTILINE)
 _ALIAS_NAME = re.compile(rb"[#!][\w.$-]+")
 # Of these ops, strings hold bytes.
-_BINARY = frozenset({"gpu.binary", "hipdnn.executable", "llvm.mlir.global"})
+_BINARY = frozenset({"gpu.binary", "hipdnn.custom_op", "hipdnn.executable", "llvm.mlir.global"})
 
 
 def check_text(data: bytes, location: str, parse: Callable[[], ir.Module | ir.OpView]) -> None:
@@ -111,9 +111,10 @@ def _read_strings(op: ir.Operation) -> None:
     """Reads each name, location and string, as passes do; the bindings crash at one that is odd."""
     try:
         _read_location(op.location)
-        values = [op.attributes[number] for number in range(len(op.attributes))]
-        for named in values:
-            _read_attribute(named.name, named.attr, is_binary=op.name in _BINARY)
+        is_binary = op.name in _BINARY
+        for number in range(len(op.attributes)):
+            named = op.attributes[number]
+            _read_attribute(named.name, named.attr, is_binary=is_binary)
     except (RuntimeError, UnicodeDecodeError):
         raise HipgraftError("a name, location or string is not UTF-8") from None
     for region in op.regions:

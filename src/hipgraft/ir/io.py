@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.diagnostics import HipgraftError, OpError
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.foreign_data import os_reason
 from hipgraft.ir.outputs import replacing
@@ -108,13 +108,18 @@ def collect(module: ir.Module, names: Iterable[str]) -> list[ir.Operation]:
 
 
 def function_blocks(module: ir.Module) -> list[ir.Block]:
-    """Returns the blocks of a module's functions, in order."""
-    return [
-        block
-        for op in module.body.operations
-        if op.operation.name == "func.func"
-        for block in op.operation.regions[0].blocks
-    ]
+    """Returns the blocks of a module's functions, in order.
+
+    Raises:
+        OpError: one does not end in `func.return`; an op of no registered dialect can end it too.
+    """
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    blocks = [block for function in functions for block in function.regions[0].blocks]
+    for block in blocks:
+        *_, last = block.operations
+        if last.operation.name != "func.return":
+            raise OpError(f"expected 'func.return', but found '{last.operation.name}'", last)
+    return blocks
 
 
 def write_output(path: str, data: bytes) -> None:

@@ -6,13 +6,21 @@ import re
 from collections.abc import Collection
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import VerifyError
 
 _NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_.$]")
 
 
 def symbol_of(op: ir.Operation | ir.OpView) -> str:
-    """Returns the name of an op that is a symbol."""
-    return ir.StringAttr(op.attributes["sym_name"]).value
+    """Returns the name of an op that is a symbol.
+
+    Raises:
+        VerifyError: its name is no string; ops of no registered dialect may have such.
+    """
+    name = op.attributes["sym_name"]
+    if not isinstance(name, ir.StringAttr):
+        raise VerifyError(f"'{op.operation.name}' op has the name {name}, which is no string", op)
+    return name.value
 
 
 def unique_name(name: str, taken: Collection[str]) -> str:

@@ -6,13 +6,14 @@ from importlib import import_module
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
+from hipgraft.ir.function_attributes import function_errors
 
 _DIALECTS = ("hipdnn", "migraphx")
 
 
 def dialect_errors(module: ir.Module) -> list[VerifyError]:
-    """Returns the errors in a module's ops of our dialects."""
-    errors: list[VerifyError] = []
+    """Returns the errors in a module's functions and ops of our dialects."""
+    errors = function_errors(module)
     for name in sorted(_dialects_in(module)):
         # Imported only here: a module without such ops does not pay for the dialect.
         errors += import_module(f"hipgraft.dialects.{name}").verify(module)

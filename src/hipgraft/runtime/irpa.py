@@ -1,6 +1,7 @@
-"""Writes IREE's parameter archives (`.irpa`) one constant at a time.
+"""Writes IREE's parameter archives (`.irpa`) one constant at a time, and reads their tables.
 
-IREE's own writer wants all constants in memory at once. Source: IREE's
+IREE's own writer wants all constants in memory at once, and its reader believes what the file says.
+Source: IREE's
 `schemas/parameter_archive.h`, version 0 of the format.
 """
 
@@ -14,8 +15,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
+from hipgraft.ir.diagnostics import HipgraftError
+
 _HEADER = struct.Struct("<4sHHQQQQQQQQQQ")
 _ENTRY = struct.Struct("<QIQQQQQQQQ")
+_MAGIC = b"IRPA"
+_SKIPPED_ENTRY = 0
 _DATA_ENTRY = 2
 _TABLE_ALIGNMENT = 16
 _DATA_ALIGNMENT = 64
@@ -72,7 +77,7 @@ def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
     start = _aligned(table_end + name_offsets[-1], _DATA_ALIGNMENT)
     with path.open("wb") as file:
         segments = (table, table_end - table, table_end, name_offsets[-1], start, offsets[-1])
-        file.write(_HEADER.pack(b"IRPA", 0, 0, _HEADER.size, 0, 0, len(names), *segments))
+        file.write(_HEADER.pack(_MAGIC, 0, 0, _HEADER.size, 0, 0, len(names), *segments))
         for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
             file.seek(table + stride * number)
             where = (name_offsets[number], len(name), 0, 0, _DATA_ALIGNMENT, offsets[number], size)
@@ -87,6 +92,32 @@ def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
                 digest.update(data)
         file.truncate(_aligned(start + offsets[-1], _FILE_ALIGNMENT))
     return digest.hexdigest()
+
+
+def read_irpa(data: memoryview) -> dict[str, tuple[int, int]]:
+    """Returns the offset and the bytes of each constant, by name; neither is checked.
+
+    Raises:
+        HipgraftError: the table is not within the data, or has entries without data of their own.
+        struct.error: the data is truncated.
+    """
+    magic, version, _, _, following, _, count, table, table_size, *rest = _HEADER.unpack_from(data)
+    names, names_size, start, _ = rest
+    if magic != _MAGIC or version != 0 or following != 0:
+        raise HipgraftError("it is no archive of version 0, or several of them")
+    if table + table_size > len(data) or names + names_size > len(data):
+        raise HipgraftError("its table is beyond its end")
+    found: dict[str, tuple[int, int]] = {}
+    for _ in range(count):
+        size, kind, _, name, length, _, _, _, place, nbytes = _ENTRY.unpack_from(data, table)
+        if kind not in (_SKIPPED_ENTRY, _DATA_ENTRY) or size < _ENTRY.size:
+            raise HipgraftError(f"it has an entry of kind {kind} and {size} bytes")
+        if kind == _DATA_ENTRY:
+            if name + length > names_size:
+                raise HipgraftError("a name is beyond its end")
+            found[bytes(data[names + name :][:length]).decode()] = (start + place, nbytes)
+        table += _aligned(size, _TABLE_ALIGNMENT)
+    return found
 
 
 def _aligned(size: int, alignment: int) -> int:

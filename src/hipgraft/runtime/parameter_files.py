@@ -13,7 +13,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from hipgraft.ir.entry_points import symbols
 from hipgraft.ir.foreign_data import convert, decode_json, malformed
 from hipgraft.ir.outputs import replacing
 from hipgraft.ir.resources import global_bytes
-from hipgraft.runtime.irpa import DIGEST, write_irpa
+from hipgraft.runtime.irpa import DIGEST, read_irpa, write_irpa
 from hipgraft.runtime.recording import Tensor
 
 FORMATS = (".safetensors", ".irpa")
@@ -233,13 +232,7 @@ class ParameterFile:
         return {name: (start + first, end - first) for name, (first, end) in ranges.items()}
 
     def _irpa(self) -> dict[str, tuple[int, int]]:
-        # Only now, as safetensors need it not; its stubs lack the class.
-        index = import_module("iree.runtime").ParameterIndex()
-        index.load(self._path)
-        found: dict[str, tuple[int, int]] = {}
-        for name, entry in index.items():
-            _, offset = entry.file_storage
-            found[name] = (offset, entry.length)
+        found = read_irpa(self._data)
         digest = found.pop(DIGEST, None)
         if digest is not None:
             start, size = digest

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import strided_type
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import VARIANT_OF, VARIANTS, functions_of, targets_of
 from hipgraft.runtime.host_program.form import CONSTANTS, constants_of
 from hipgraft.transforms.grafting import suffixes
@@ -143,6 +144,8 @@ def _common(kinds: Sequence[ir.MemRefType]) -> ir.MemRefType:
     first, *others = kinds
     if all(kind == first for kind in others):
         return first
+    if any(kind.rank != first.rank for kind in others):
+        raise HipgraftError(f"variants of a program differ in the rank of an argument: {first}")
     shape = _merged([kind.shape for kind in kinds], ir.ShapedType.get_dynamic_size())
     unknown = ir.Location.unknown()
     if all(kind.affine_map == ir.AffineMap.get_identity(kind.rank) for kind in kinds):

@@ -138,14 +138,18 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
         domain = "" if node.domain == "ai.onnx" else node.domain
         if (domain, node.op_type) not in local and not defs.has(node.op_type, domain):
             message = f"unknown ONNX operator '{f'{domain}.' if domain else ''}{node.op_type}'"
-            raise _at(path, message, node.name or node.output[0])
+            raise _at(path, message, _name_of(node))
         for attribute in node.attribute if domain == "" else ():
             if attribute.name in _FLAGS and attribute.i not in (0, 1):
                 message = (
                     f"ONNX operator '{node.op_type}' with {attribute.name} = {attribute.i}, "
                     "which is neither 0 nor 1, is invalid"
                 )
-                raise _at(path, message, node.name or node.output[0])
+                raise _at(path, message, _name_of(node))
+
+
+def _name_of(node: onnx.NodeProto) -> str:
+    return node.name or next(iter(node.output), "") or node.op_type
 
 
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hipgraft.codegen.iree.static_values import evaluate
+from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.closing import Closing
 from hipgraft.ir.diagnostics import HipgraftError, OpError, location_text
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.entry_points import find_functions, result_count, select_function, symbols
+from hipgraft.ir.function_attributes import function_errors
 from hipgraft.ir.resources import global_bytes
 from hipgraft.runtime import boundary
 from hipgraft.runtime.boundary import Array, DeviceArray
@@ -37,10 +39,12 @@ class Executor(Closing):
         device: see `hipgraft.runtime.devices.registry`.
 
     Raises:
-        HipgraftError: the module has no function for the device.
+        HipgraftError: the module has no function for the device, or one of another form.
     """
 
     def __init__(self, module: ir.Module, device: Device):
+        for error in function_errors(module):
+            raise error
         self.device = device
         self.functions = find_functions(module, device.architecture)
         self._module = module
@@ -64,6 +68,9 @@ class Executor(Closing):
             if name in users:
                 self.binary(name, users[name])
         for op in operations:
+            error = hipdnn.verify_op(op) if op.name in hipdnn.OPS else None
+            if error is not None:
+                raise error
             if op.name == "memref.get_global":
                 self.global_address(ir.FlatSymbolRefAttr(op.attributes["name"]).value, op)
 

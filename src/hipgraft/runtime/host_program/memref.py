@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.element_types import byte_size, byte_width
 from hipgraft.ir.strided_view import row_major_strides
 from hipgraft.runtime.recording import DYNAMIC, Tensor
@@ -69,6 +70,8 @@ class MemRef:
 def tensor_of(value: ir.Value) -> Tensor:
     """Returns what a memref holds, with the name that its location gives it."""
     name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
+    if not isinstance(value.type, ir.MemRefType):
+        raise HipgraftError(f"expected a memref as argument, but found '{value.type}'")
     kind = ir.MemRefType(value.type)
     if not kind.has_static_shape:
         dims = range(kind.rank)

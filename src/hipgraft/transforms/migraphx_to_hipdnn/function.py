@@ -98,6 +98,9 @@ def build_function(function: ir.Operation, converter: Converter, flat: bool) -> 
         ):
             converter.define(old, _read(converter, new, layout))
         results = converter.convert_block(blocks[0])
+        if len(results) != len(signature.results):
+            message = f"'func.func' op returns {len(results)} values, not {len(signature.results)}"
+            raise PassFailure(message, function)
         written = [
             _write(converter, tensor, layout, signature)
             for tensor, layout in zip(results, signature.results, strict=True)

@@ -104,7 +104,11 @@ class Writer:
         self.graph = graph
         self.nodes: list[NodeProto] = []
         self.initializers: list[TensorProto] = []
-        self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        try:
+            self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        except ValueError as error:  # of an unknown type, or a parameter of no function
+            reason = str(error).partition(": ")[0].lower()
+            raise RefusedNode(node, f"has an invalid attribute: {reason}") from None
 
     # What is known
 

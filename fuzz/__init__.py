@@ -1,0 +1,1 @@
+"""Searches for inputs that do harm: see `python -m fuzz --help` and docs/trust.md."""

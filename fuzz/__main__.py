@@ -1,0 +1,81 @@
+"""Searches for inputs that do harm: tracebacks, crashes, hangs, memory, files written elsewhere.
+
+    python -m fuzz [TARGET...] [--time 300] [--seed 0]
+
+Inputs that are found are made smaller and kept in fuzz/regressions, where `make test` finds them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fuzz.engine import Finding, Search, Target, minimised
+from fuzz.targets import TARGETS
+
+REGRESSIONS = Path(__file__).parent / "regressions"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status: 1 if something was found."""
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
+    parser.add_argument("--time", type=float, default=300.0, help="seconds, for all targets")
+    parser.add_argument("--seed", type=int, help="of the inputs; the clock's if absent")
+    parser.add_argument(
+        "--keep",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="minimise what is found and keep it as a regression",
+    )
+    flags = parser.parse_args(arguments)
+    unknown = set(flags.targets) - set(TARGETS)
+    if unknown:
+        parser.error(f"unknown target: {', '.join(sorted(unknown))}")
+    seed = int(time.time()) if flags.seed is None else flags.seed
+    chosen = [TARGETS[name] for name in flags.targets or TARGETS]
+    found = [
+        finding
+        for target in chosen
+        for finding in _search(target, seed, flags.time / len(chosen), keep=flags.keep)
+    ]
+    return 1 if found else 0
+
+
+def _search(target: Target, seed: int, seconds: float, *, keep: bool) -> list[Finding]:
+    started = time.monotonic()
+    inputs = (target.fresh(seed, number) for number in itertools.count())
+    search = Search(target, inputs, started + seconds)
+    found: dict[str, Finding] = {}
+    for finding in search:
+        if finding.key in found:
+            continue
+        found[finding.key] = finding
+        print(f"{target.name}: {finding.key}\n{finding.text}\n", flush=True)
+        if keep and not finding.is_native:
+            path = keep_regression(minimised(finding, target), target)
+            print(f"kept as {path}\n", flush=True)
+    taken = time.monotonic() - started
+    print(
+        f"{target.name}: {search.ran} inputs of seed {seed} in {taken:.0f} s, found {len(found)}",
+        flush=True,
+    )
+    return [each for each in found.values() if not each.is_native]
+
+
+def keep_regression(finding: Finding, target: Target) -> Path:
+    """Writes an input to the folder of regressions and returns its path."""
+    path = REGRESSIONS / target.name / f"{finding.name}{target.suffix}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(finding.data)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())
