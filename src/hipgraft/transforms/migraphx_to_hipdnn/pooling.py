@@ -98,7 +98,7 @@ def _reaching(
         zip(extents, results, op.ints("stride"), strict=True)
     ):
         if step < 1:
-            raise NoMatch("stride", f"expected a positive stride, but found {step}")
+            raise Declined("stride", f"expected a positive stride, but found {step}")
         needed = (count - 1) * step + window[dim] - extent - low[dim]
         expected = _positions(
             extent + low[dim] + high[dim] - window[dim], step, _is_set(op, "ceil_mode")
