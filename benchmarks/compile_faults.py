@@ -30,7 +30,7 @@ from pathlib import Path
 
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.progress import PROGRESS, Progress, Started
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, make_context

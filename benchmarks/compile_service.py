@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hipgraft.codegen.canonical import find_containers
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.target import Target
 from hipgraft.compiler.program import compile
 from hipgraft.service import Cache, CompileService, use_service

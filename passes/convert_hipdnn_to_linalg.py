@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 from hipgraft.codegen.canonical import container_key, find_containers
 from hipgraft.codegen.lowered import INPUTS, attach_input, name_inputs
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.plan import Plan
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn

@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.lowered import INPUTS, input_for, inputs_in
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.objects.resource_stats import kernel_resources, peak_resources
 from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target

@@ -15,7 +15,7 @@ from emulator import run_kernel
 
 from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.layout import Layout, row_major_strides
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.plan import Plan
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target

@@ -9,7 +9,7 @@ from emulator import requires_emulator, run_kernel
 from lowering_cases import DTYPES, Array
 
 from hipgraft.codegen.iree.session import get_session
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, make_context

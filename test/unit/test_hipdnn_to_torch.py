@@ -19,7 +19,7 @@ import test_lowering_resample as resample
 from lowering_cases import Case, Results, build_graph
 from programs import run_passes
 
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir, make_context

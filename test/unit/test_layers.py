@@ -59,7 +59,10 @@ def sources() -> dict[str, Path]:
 
 
 def imports(path: Path) -> set[str]:
-    """The modules of this project that a file imports anywhere, also late or for types."""
+    """The modules of this project that a file imports anywhere, also late or for types.
+
+    A package that a module is in is imported with it.
+    """
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -70,12 +73,23 @@ def imports(path: Path) -> set[str]:
             continue
         ours = [name.removeprefix("hipgraft.") for name in names if name.startswith("hipgraft.")]
         found.update(name if name in sources() else name.rpartition(".")[0] for name in ours)
+    found.update(package for name in list(found) for package in packages_of(name))
     return found & set(sources())
+
+
+def packages_of(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
 @cache
 def arrows() -> list[tuple[str, str]]:
-    return [(name, other) for name, path in sources().items() for other in imports(path)]
+    return [
+        (name, other)
+        for name, path in sources().items()
+        for other in imports(path)
+        if other not in packages_of(name)
+    ]
 
 
 def test_each_package_is_a_layer():

@@ -13,7 +13,7 @@ from lowering_cases import DTYPES, Case, lower_case, splat, tensor_type
 
 from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.kernel import Dispatch
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn

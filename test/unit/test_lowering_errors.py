@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError

@@ -20,7 +20,7 @@ from lowering_cases import DTYPES, Array, Case, lower_case, physical_shapes
 from random_graphs import FACTORIES
 from random_views import OPERATIONS, drawn, fallback, rearranged
 
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, make_context

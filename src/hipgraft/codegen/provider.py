@@ -124,7 +124,7 @@ def compile_container(
         CodegenError: the container has no lowering or does not compile.
     """
     # Imported here because worker processes compile text and start without the lowerings.
-    from hipgraft.codegen.lowering import lower_container
+    from hipgraft.codegen.lowering.all_ops import lower_container
 
     return compile_text(lower_container(op, target), target, flags, save_temps)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hipgraft.codegen.canonical import container_key, container_text, find_containers
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.objects.matrix_code import count_matrix_instructions
 from hipgraft.codegen.objects.resource_stats import kernel_resources, peak_resources
 from hipgraft.codegen.target import Target, TargetKind

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from hipgraft.codegen.canonical import container_key, container_text
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects import hipdnn
 from hipgraft.integrations.rocmlir.arch import Architecture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipgraft.codegen.lowering import lower_container
+from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.lowering.context import alternatives_of
 from hipgraft.codegen.plan import DEFAULT_PLAN, FLAG_SETS, Plan
 from hipgraft.codegen.target import Target, TargetKind

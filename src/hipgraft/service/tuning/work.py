@@ -8,7 +8,7 @@ from math import prod
 from typing import TypeAlias, cast
 
 from hipgraft.codegen.layout import Layout
-from hipgraft.codegen.lowering import operand_layouts, result_layouts
+from hipgraft.codegen.lowering.all_ops import operand_layouts, result_layouts
 from hipgraft.codegen.lowering.emit.float_codes import BYTES
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.ir.bindings import ir
