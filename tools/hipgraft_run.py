@@ -48,6 +48,13 @@ def _parser() -> argparse.ArgumentParser:
         "PATH.py:FACTORY or MODULE:FACTORY; by default a GPU if there is one that the program is "
         "for, else cpu",
     )
+    add(
+        "--check",
+        default="",
+        metavar="CHECKS",
+        help="look for defects of kernels on the emulator: all, or of races, uninitialised, "
+        "alignment, barriers; what is found is an error",
+    )
     add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
     add("--benchmark", type=int, default=0, metavar="N", help="time N runs on the device")
     add("--profile", type=int, default=0, metavar="N", help="time each kernel in N runs")
@@ -79,13 +86,30 @@ def _run(flags: argparse.Namespace) -> int:
     flags.device = flags.device or default_device_name()
     device = open_device(flags.device)
     tell_failures(device)
+    if flags.check:
+        _start_checks(flags, device)
     try:
         outputs = _execute(flags, device, given)
     finally:
         device.close()
+    _tell_findings(flags, device)
     if flags.output:
         arrays.write_arrays(flags.output, outputs)
     return _conclude(flags, outputs, None if expected is None else list(expected.values()))
+
+
+def _start_checks(flags: argparse.Namespace, device: Any) -> None:
+    from hipgraft.emulator import parse_checks
+
+    if not hasattr(device, "check"):
+        raise HipgraftError("--check needs --device=emulator")
+    device.check = parse_checks(flags.check)
+
+
+def _tell_findings(flags: argparse.Namespace, device: Any) -> None:
+    if flags.check and device.findings:
+        first, *others = (str(finding) for finding in device.findings)
+        raise HipgraftError(first, notes=tuple(others))
 
 
 def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> list[Array]:

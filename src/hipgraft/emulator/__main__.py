@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hipgraft.emulator import CodeObject, EmulatorError, Order, launch
+from hipgraft.emulator import CodeObject, EmulatorError, Finding, Order, launch, parse_checks
 from hipgraft.ir.diagnostics import HipgraftError
 
 
@@ -22,11 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     flags = _parser().parse_args(arguments)
     try:
-        _run(flags)
+        findings = _run(flags)
     except HipgraftError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return 0
+    for finding in findings:
+        sys.stderr.write(f"error: {finding}\n")
+    return 1 if findings else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--order", choices=[order.name.lower() for order in Order], default="forward",
         help="of the waves of a workgroup between barriers")  # fmt: skip
     add("--seed", type=int, default=1, help="of a random order and of uninitialised registers")
+    add("--check", default="", metavar="CHECKS", help="all, or of races, uninitialised, alignment, "
+        "barriers; what is found is printed, and the exit status is 1")  # fmt: skip
     add("--every", type=int, default=1, metavar="N", help="run each N-th workgroup only")
     add("--dynamic-lds", type=int, default=0, metavar="BYTES", help="besides the kernel's own")
     return parser
@@ -55,7 +59,7 @@ def _extents(text: str) -> tuple[int, ...]:
     return tuple(int(one) for one in text.split(","))
 
 
-def _run(flags: argparse.Namespace) -> None:
+def _run(flags: argparse.Namespace) -> Sequence[Finding]:
     code = CodeObject.read(flags.code)
     if not flags.kernel and len(code.kernels) > 1:
         names = ", ".join(sorted(code.kernels))
@@ -71,10 +75,12 @@ def _run(flags: argparse.Namespace) -> None:
         every=flags.every,
         order=Order[flags.order.upper()],
         seed=flags.seed,
+        check=parse_checks(flags.check),
     )
     sys.stdout.write(f"{counts}\n")
     if flags.output:
         np.savez(Path(flags.output), **arrays)  # pyright: ignore[reportArgumentType]
+    return counts.findings
 
 
 def _read_arrays(path: str) -> dict[str, np.ndarray[Any, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.disassembly import disassembler
 from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.findings import Check, Finding
 from hipgraft.emulator.launches import Counts, KernelArgument, Order, launch
 from hipgraft.emulator.native import core
 
@@ -33,20 +34,26 @@ class EmulatorDevice:
         architecture: which code objects it runs.
         order: in which the waves of a workgroup run between barriers.
         seed: of a random order and of what uninitialised registers hold.
+        check: what to look for in launches.
 
     Attributes:
         architecture: e.g. `gfx942`.
         launches: the counts of each launch so far.
+        check: what to look for in launches to come.
     """
 
     name = "emulator"
 
     def __init__(
-        self, architecture: str = ARCHITECTURE, order: Order = Order.FORWARD, seed: int = 1
+        self,
+        architecture: str = ARCHITECTURE,
+        order: Order = Order.FORWARD,
+        seed: int = 1,
+        check: Check = Check.NONE,
     ):
         self.architecture = architecture
         self.launches: list[Counts] = []
-        self._order, self._seed = order, seed
+        self._order, self._seed, self.check = order, seed, check
         self._buffers: dict[int, np.ndarray[Any, Any]] = {}
 
     def allocate(self, nbytes: int) -> int:
@@ -128,8 +135,14 @@ class EmulatorDevice:
             dynamic_lds=dynamic_shared_bytes,
             order=self._order,
             seed=self._seed,
+            check=self.check,
         )
         self.launches.append(counts)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the checks found so far."""
+        return [finding for counts in self.launches for finding in counts.findings]
 
     def synchronize(self) -> None:
         """Does nothing: everything has run."""

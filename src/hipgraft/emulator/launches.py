@@ -14,8 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from hipgraft.emulator import native
 from hipgraft.emulator.code_object import Argument, CodeObject, Kernel
 from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.findings import (
+    Check,
+    Finding,
+    Site,
+    describe_kind,
+    has_memory,
+    has_other_site,
+)
 from hipgraft.emulator.native import Launch, Region, Statistics, core
 
 KernelArgument = np.ndarray[Any, Any] | np.generic | bytes | int
@@ -26,6 +35,7 @@ _MOST_INSTRUCTIONS = 2_000_000_000
 # Bytes behind the kernel argument segment that may be read: loads are wider than arguments.
 _SLACK = 256
 _ERROR_BYTES = 1024
+_MOST_FINDINGS = 64
 _PRELOAD_PROLOGUE = 256  # bytes of code that load what newer firmware preloads
 _GFX12 = 1200
 
@@ -55,6 +65,7 @@ class Counts:
         of_workgroups: how many the launch has. Where more than `workgroups`, the counts are of a
             sample, and memory holds results of the sample only.
         seconds: time on this machine.
+        findings: what the checks found.
     """
 
     kernel: str
@@ -68,6 +79,7 @@ class Counts:
     workgroups: int
     of_workgroups: int
     seconds: float
+    findings: tuple[Finding, ...] = ()
 
     @property
     def scale(self) -> float:
@@ -103,6 +115,7 @@ def launch(
     garbage: bool = True,
     threads: int | None = None,
     read_only: bool = True,
+    check: Check = Check.NONE,
 ) -> Counts:
     """Runs a kernel. Arrays are device memory: stores go to them.
 
@@ -121,6 +134,7 @@ def launch(
         garbage: whether registers, LDS and scratch start as garbage instead of zeros.
         threads: on which workgroups run; one per processor by default.
         read_only: whether stores through pointers that the compiler marked as read are errors.
+        check: what to look for, on one thread.
 
     Raises:
         EmulatorError: arguments do not fit, an instruction is unknown or does what no GPU allows.
@@ -144,6 +158,9 @@ def launch(
     structure.kernel_arguments, structure.dispatch_packet = segment.address, packet.ctypes.data
     structure.schedule, structure.seed, structure.poison = int(order), seed, int(garbage)
     structure.threads, structure.every = threads or os.cpu_count() or 1, every
+    found = (native.Finding * _MOST_FINDINGS)()
+    structure.checks, structure.most_findings = int(check), _MOST_FINDINGS
+    structure.findings = ctypes.addressof(found)
     statistics, seconds = _run(kernel, structure, regions)
     total = prod(grid3)
     return Counts(
@@ -158,6 +175,7 @@ def launch(
         workgroups=-(-total // every),
         of_workgroups=total,
         seconds=seconds,
+        findings=_findings(kernel, found[: statistics.findings]),
     )
 
 
@@ -179,6 +197,30 @@ def _run(kernel: Kernel, structure: Launch, regions: Sequence[Region]) -> tuple[
     if failed:
         raise EmulatorError(f"kernel '{kernel.name}': {error.value.decode()}")
     return statistics, seconds
+
+
+def _findings(kernel: Kernel, found: Sequence[native.Finding]) -> tuple[Finding, ...]:
+    if not found:
+        return ()
+    texts = {row.address: row.text for row in kernel.rows}
+
+    def site(address: int, workgroup: int, wave: int) -> Site:
+        return Site(address, texts.get(address, ""), workgroup, wave)
+
+    return tuple(
+        Finding(
+            kernel=kernel.name,
+            kind=describe_kind(one.kind),
+            site=site(one.instruction, one.workgroup, one.wave),
+            other=site(one.other_instruction, one.other_workgroup, one.other_wave)
+            if has_other_site(one.kind)
+            else None,
+            lane=one.lane,
+            address=one.address if has_memory(one.kind) else None,
+            size=one.size,
+        )
+        for one in found
+    )
 
 
 def _three(extents: Sequence[int]) -> tuple[int, int, int]:

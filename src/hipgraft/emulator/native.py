@@ -77,7 +77,20 @@ class Launch(ctypes.Structure):
         ("most_instructions", _uint64),
         *_fields(_int, "first ids_in_trap_registers"),
         ("image", _uint64),
-        ("every", _uint),
+        *_fields(_uint, "every checks"),
+        ("findings", _uint64),
+        ("most_findings", _uint),
+    )
+
+
+class Finding(ctypes.Structure):
+    """A defect that a checked launch noticed."""
+
+    _fields_ = (
+        *_fields(_int, "kind lane"),
+        *_fields(_uint, "size instruction other_instruction workgroup other_workgroup"),
+        *_fields(_uint, "wave other_wave"),
+        ("address", _uint64),
     )
 
 
@@ -87,7 +100,7 @@ class Statistics(ctypes.Structure):
     _fields_ = _fields(
         _uint64,
         "instructions loads_out_of_bounds stores_out_of_bounds partly_out_of_bounds barriers "
-        "bytes_loaded bytes_stored",
+        "bytes_loaded bytes_stored findings",
     )
 
 

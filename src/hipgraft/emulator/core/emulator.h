@@ -79,7 +79,10 @@ struct Launch {
   int32_t first;               // index of the first instruction
   int32_t ids_in_trap_registers;  // gfx12: workgroup ids are in ttmp7 and ttmp9
   uint64_t image;
-  uint32_t every;  // runs each n-th workgroup
+  uint32_t every;   // runs each n-th workgroup
+  uint32_t checks;  // bits of `Check`; findings go to `findings`, at most `most_findings`
+  uint64_t findings;
+  uint32_t most_findings;
 };
 
 struct Statistics {
@@ -87,6 +90,26 @@ struct Statistics {
   uint64_t loads_out_of_bounds, stores_out_of_bounds, partly_out_of_bounds;  // of buffer resources
   uint64_t barriers;
   uint64_t bytes_loaded, bytes_stored;  // requested by lanes
+  uint64_t findings;
+};
+
+// What a checked launch looks for, besides faults.
+enum Check { CHECK_RACES = 1, CHECK_UNINITIALISED = 2, CHECK_ALIGNMENT = 4, CHECK_BARRIERS = 8 };
+
+enum FindingKind {
+  FINDING_LDS_RACE = 0,
+  FINDING_GLOBAL_RACE,
+  FINDING_UNINITIALISED,  // a read of LDS that nothing has written
+  FINDING_MISALIGNED,
+  FINDING_DIVERGENT_BARRIER,   // some lanes of the wave are off
+  FINDING_DIFFERENT_BARRIERS,  // waves wait at different instructions
+};
+
+// The instruction at `instruction`, and for races the one at `other_instruction` before.
+struct Finding {
+  int32_t kind, lane;
+  uint32_t size, instruction, other_instruction, workgroup, other_workgroup, wave, other_wave;
+  uint64_t address;  // of global memory or in LDS
 };
 
 // A number that changes with the structures above.

@@ -1,6 +1,7 @@
 // Runs launches: workgroups on threads, the waves of a workgroup in turns between barriers.
 #include <pthread.h>
 
+#include "checker.h"
 #include "machine.h"
 
 extern const Table kVectorIntegerTable, kVectorFloatTable, kCrossLaneTable, kMatrixTable,
@@ -114,6 +115,29 @@ void run_indexed(Wave& w, int pc) {
   w.E->functions[pc](w, o);
 }
 
+void check_instruction(Wave& w) {
+  Checker& checker = *w.E->checker;
+  settle_pending(checker);
+  bool diverges = w.state == WAVE_AT_BARRIER && w.exec() != w.all;
+  if (diverges && (checker.checks & CHECK_BARRIERS))
+    add_finding(w, FINDING_DIVERGENT_BARRIER, __builtin_ctzll(w.all & ~w.exec()), 0, 0, nullptr);
+}
+
+// All waves that have not ended wait.
+void check_barrier(Wave** waves, int number) {
+  Wave* first = nullptr;
+  for (int i = 0; i < number; i++) {
+    if (waves[i]->state != WAVE_AT_BARRIER) continue;
+    if (!first) first = waves[i];
+    const Machine& machine = *first->E;
+    if (waves[i]->pc == first->pc || !(machine.checker->checks & CHECK_BARRIERS)) continue;
+    const Workgroup& group = *first->wg;
+    Site other = {machine.ops[first->pc - 1].address, group.epoch, group.number + 1,
+                  (u16)first->number, 0};
+    add_finding(*waves[i], FINDING_DIFFERENT_BARRIERS, 0, 0, 0, &other);
+  }
+}
+
 // Runs until a barrier, the end, a fault, or `quantum` instructions.
 void run_wave(Wave& w, u64 quantum) {
   const Machine& machine = *w.E;
@@ -135,6 +159,7 @@ void run_wave(Wave& w, u64 quantum) {
     } else {
       run_dual(w, pc);
     }
+    if (machine.checker) check_instruction(w);
     if (w.state == WAVE_FAULTED) w.pc = pc;
   }
 }
@@ -223,7 +248,8 @@ void start_wave(Wave& w, const Launch& launch, const u32* id, int number, u64& s
     exec |= 1ull << l;
     w.v[0][l] = x | y << 10 | item / launch.block[0] / launch.block[1] << 20;
   }
-  w.exec() = exec;
+  w.exec() = w.all = exec;
+  w.number = number;
   w.s[124] = 0;
   set_user_registers(w, launch, id);
 }
@@ -275,7 +301,11 @@ void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
                (u32)(number / launch.grid[0] / launch.grid[1])};
   u64 seed = ((launch.seed + 1) * 0x9E3779B97F4A7C15ull) ^ ((number + 1) * 0xD1B54A32D192ED03ull);
   seed += !seed;
-  const u32 garbage = launch.poison ? 0x7fa5fda5 : 0;
+  group.number = number;
+  group.epoch = 0;
+  Checker* checker = run.machine->checker;
+  if (checker) memset(checker->lds, 0, launch.lds_bytes * sizeof(Cell));
+  const u32 garbage = launch.poison ? 0x7fa00000 | (seed & 0xfffff) : 0;
   for (u32 i = 0; i + 4 <= launch.lds_bytes; i += 4) memcpy(group.lds + i, &garbage, 4);
   for (int i = 0; i < run.waves; i++) start_wave(*waves[i], launch, id, i, seed);
   while (true) {
@@ -286,6 +316,8 @@ void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
     }
     if (!live) break;
     if (waiting == live) {
+      if (checker) check_barrier(waves, run.waves);
+      group.epoch++;
       for (int i = 0; i < run.waves; i++)
         if (waves[i]->state == WAVE_AT_BARRIER) waves[i]->state = WAVE_RUNS;
       count(run.statistics.barriers);
@@ -304,7 +336,7 @@ void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
 void* work(void* argument) {
   Run& run = *(Run*)argument;
   const Launch& launch = *run.launch;
-  Workgroup group = {(u8*)malloc(launch.lds_bytes + 1), launch.lds_bytes};
+  Workgroup group = {0, 0, (u8*)malloc(launch.lds_bytes + 1), launch.lds_bytes};
   Wave** waves = (Wave**)malloc(run.waves * sizeof(Wave*));
   size_t size = (sizeof(Wave) + 63) / 64 * 64;
   for (int i = 0; i < run.waves; i++) {
@@ -344,6 +376,25 @@ void run_threads(Run& run, int threads) {
   while (number < threads - 1 && !pthread_create(&started[number], nullptr, work, &run)) number++;
   work(&run);
   for (int i = 0; i < number; i++) pthread_join(started[i], nullptr);
+}
+
+Checker* new_checker(const Launch& launch, int regions) {
+  if (!launch.checks) return nullptr;
+  Checker* checker = (Checker*)calloc(1, sizeof(Checker));
+  checker->checks = launch.checks;
+  checker->findings = (Finding*)launch.findings;
+  checker->most = launch.most_findings;
+  checker->lds = (Cell*)calloc(launch.lds_bytes + 1, sizeof(Cell));
+  checker->regions = (Cell**)calloc(regions + 1, sizeof(Cell*));
+  return checker;
+}
+
+void free_checker(Checker* checker, int regions) {
+  if (!checker) return;
+  for (int i = 0; i < regions; i++) free(checker->regions[i]);
+  free(checker->regions);
+  free(checker->lds);
+  free(checker);
 }
 
 const Operation& operation(int number) {
@@ -424,8 +475,12 @@ int emulator_launch(void* handle, const Launch* launch, const Region* regions, i
   run.launch = launch;
   run.waves = (items + launch->wave_size - 1) / launch->wave_size;
   run.total = (u64)launch->grid[0] * launch->grid[1] * launch->grid[2];
-  run_threads(run, launch->threads);
+  machine.checker = new_checker(*launch, region_count);
+  run_threads(run, machine.checker ? 1 : launch->threads);
   *statistics = run.statistics;
+  statistics->findings = machine.checker ? machine.checker->count : 0;
+  free_checker(machine.checker, region_count);
+  machine.checker = nullptr;
   statistics->loads_out_of_bounds = machine.loads_out_of_bounds;
   statistics->stores_out_of_bounds = machine.stores_out_of_bounds;
   statistics->partly_out_of_bounds = machine.partly_out_of_bounds;

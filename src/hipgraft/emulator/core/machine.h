@@ -71,7 +71,10 @@ struct Table {
 #define TABLE(name, operations) \
   extern const Table name = {operations, sizeof(operations) / sizeof(Operation)}
 
+struct Checker;
+
 struct Workgroup {
+  u32 number, epoch;  // epoch: barriers so far
   u8* lds;
   u32 lds_bytes;
 };
@@ -86,6 +89,7 @@ struct Machine {
   int architecture;
   bool ocp;  // 8-bit floats as the Open Compute Project defines them; gfx942 has its own
   int vector_registers;  // the most that the kernel uses
+  Checker* checker;      // null in launches that are not checked
   u64 partly_out_of_bounds, loads_out_of_bounds, stores_out_of_bounds;
 };
 
@@ -97,9 +101,11 @@ struct alignas(64) Wave {
   u32 v[kVectorRegisters][kLanes];
   alignas(8) u32 s[kScalarRegisters];
   u32 scc;
-  u64 wmask;  // lanes that the current instruction writes
-  int nl;     // lanes of the wave
-  u32 mode;   // the MODE register
+  u64 wmask;   // lanes that the current instruction writes
+  int nl;      // lanes of the wave
+  int number;  // in its workgroup
+  u64 all;     // lanes that the wave starts with
+  u32 mode;    // the MODE register
   int pc, state;
   Machine* E;
   Workgroup* wg;

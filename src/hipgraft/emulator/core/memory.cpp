@@ -4,12 +4,11 @@
 // s[3] second data; `scalar_base` is the first register of the base address or buffer resource.
 #include <pthread.h>
 
+#include "checker.h"
 #include "floats.h"
 #include "machine.h"
 
 namespace {
-
-enum Access { LOAD, STORE, ATOMIC };
 
 // The upper halves of generic addresses of LDS and scratch.
 constexpr u32 kSharedAperture = 0x7f01, kPrivateAperture = 0x7f02;
@@ -20,6 +19,21 @@ NOINLINE u8* refuse(Wave& w, const char* what, int lane, u64 address, u32 size) 
            (unsigned long long)address, size);
   fail(w, text);
   return w.sink;
+}
+
+// The cells of global memory. Regions of pointers into one allocation overlap; the cells are those
+// of the region that begins first.
+Cell* cells_at(const Machine& machine, u64 address, u32 size) {
+  int found = -1;
+  for (int i = 0; i < machine.region_count; i++) {
+    const Region& region = machine.regions[i];
+    bool within = address >= region.low && address + size <= region.high;
+    if (within && (found < 0 || region.low < machine.regions[found].low)) found = i;
+  }
+  const Region& region = machine.regions[found];
+  Cell*& cells = machine.checker->regions[found];
+  if (!cells) cells = (Cell*)calloc(region.high - region.low, sizeof(Cell));
+  return cells + (address - region.low);
 }
 
 NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) {
@@ -36,6 +50,10 @@ NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) 
       continue;
     }
     w.last_region = number;
+    if (machine.checker && lane >= 0) {
+      observe(w, cells_at(machine, address, size), lane, (u8*)address, address, size, access,
+              false);
+    }
     return (u8*)address;
   }
   return refuse(w,
@@ -49,6 +67,8 @@ u8* lds_at(Wave& w, int lane, u32 address, u32 size, Access access) {
   if ((u64)address + size > w.wg->lds_bytes)
     return refuse(w, access == LOAD ? "LDS load out of bounds" : "LDS store out of bounds", lane,
                   address, size);
+  if (w.E->checker)
+    observe(w, w.E->checker->lds + address, lane, w.wg->lds + address, address, size, access, true);
   return w.wg->lds + address;
 }
 

@@ -1,0 +1,99 @@
+// See checker.h.
+#include "checker.h"
+
+namespace {
+
+Site site_of(const Wave& w, Access access) {
+  return {w.E->ops[w.pc - 1].address, w.wg->epoch, w.wg->number + 1, (u16)w.number,
+          (u16)(access == ATOMIC)};
+}
+
+// Whether nothing orders two accesses.
+bool unordered(const Site& a, const Site& b) {
+  if (!a.group || !b.group || (a.atomic && b.atomic)) return false;
+  if (a.group != b.group) return true;
+  return a.wave != b.wave && a.epoch == b.epoch;
+}
+
+void add(Checker& checker, const Finding& finding) {
+  for (int i = 0; i < checker.count; i++) {
+    const Finding& known = checker.findings[i];
+    bool same = known.instruction == finding.instruction &&
+                known.other_instruction == finding.other_instruction;
+    bool swapped = known.instruction == finding.other_instruction &&
+                   known.other_instruction == finding.instruction;
+    if (known.kind == finding.kind && (same || swapped)) return;
+  }
+  if (checker.count < checker.most) checker.findings[checker.count++] = finding;
+}
+
+Finding make(const Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other) {
+  Finding finding = {};
+  finding.kind = kind;
+  finding.lane = lane;
+  finding.size = size;
+  finding.address = address;
+  finding.instruction = w.E->ops[w.pc - 1].address;
+  finding.workgroup = w.wg->number;
+  finding.wave = w.number;
+  if (other) {
+    finding.other_instruction = other->address;
+    finding.other_workgroup = other->group - 1;
+    finding.other_wave = other->wave;
+  }
+  return finding;
+}
+
+}  // namespace
+
+void add_finding(Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other) {
+  add(*w.E->checker, make(w, kind, lane, address, size, other));
+}
+
+void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 size, Access access,
+             bool in_lds) {
+  Checker& checker = *w.E->checker;
+  const Site site = site_of(w, access);
+  // The HSA runtime allows loads and stores of global memory at any address, but not atomics.
+  u32 unit = !in_lds && access != ATOMIC ? 1 : size == 12 ? 16 : size;
+  if ((checker.checks & CHECK_ALIGNMENT) && address % unit)
+    add_finding(w, FINDING_MISALIGNED, lane, address, size, nullptr);
+  const Site* racing = nullptr;
+  bool uninitialised = false;
+  for (u32 i = 0; i < size; i++) {
+    Cell& cell = cells[i];
+    if (!racing && unordered(cell.writer, site)) racing = &cell.writer;
+    if (access == LOAD) {
+      uninitialised |= !cell.writer.group;
+      if (!cell.first_reader.group) cell.first_reader = site;
+      cell.last_reader = site;
+      continue;
+    }
+    if (!racing && unordered(cell.first_reader, site)) racing = &cell.first_reader;
+    if (!racing && unordered(cell.last_reader, site)) racing = &cell.last_reader;
+  }
+  if (in_lds && uninitialised && (checker.checks & CHECK_UNINITIALISED))
+    add_finding(w, FINDING_UNINITIALISED, lane, address, size, nullptr);
+  if (racing && (checker.checks & CHECK_RACES)) {
+    Finding found =
+        make(w, in_lds ? FINDING_LDS_RACE : FINDING_GLOBAL_RACE, lane, address, size, racing);
+    if (access != STORE) {
+      add(checker, found);
+    } else if (checker.pending_count < kMostPending) {
+      Pending& pending = checker.pending[checker.pending_count++];
+      pending.finding = found;
+      pending.place = place;
+      memcpy(pending.before, place, size);
+    }
+  }
+  if (access == LOAD) return;
+  for (u32 i = 0; i < size; i++) cells[i].writer = site;
+}
+
+void settle_pending(Checker& checker) {
+  for (int i = 0; i < checker.pending_count; i++) {
+    const Pending& pending = checker.pending[i];
+    if (memcmp(pending.place, pending.before, pending.finding.size)) add(checker, pending.finding);
+  }
+  checker.pending_count = 0;
+}
