@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import PassFailure
+from hipgraft.ir.dtypes import largest_finite
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.torch_dialect import (
     aten_name,
@@ -39,9 +40,6 @@ _IDENTITIES = frozenset(
     {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
      "aten.to.device", "aten.dropout", "aten.native_dropout"}
 )  # fmt: skip
-
-_LOWEST = {"f16": -65504.0, "bf16": -3.3895313892515355e38, "f32": -3.4028234663852886e38,
-           "f64": -1.7976931348623157e308}  # fmt: skip
 
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
 
@@ -186,7 +184,7 @@ def _attention(op: ir.Operation) -> ir.Value | None:
     if not is_tensor(mask) or tensor(mask)[1] != "i1":
         return None
     shape = tensor(mask)[0]
-    bounds = [scalar_literal(value, element) for value in (0.0, _LOWEST[element])]
+    bounds = [scalar_literal(value, element) for value in (0.0, -largest_finite(element))]
     operands[3] = torch_op(
         "aten.where.self", [mask, *bounds], [vtensor_type(shape, element)]
     ).result

@@ -14,7 +14,7 @@ import numpy as np
 from emulator import run_kernel
 
 from hipgraft.codegen.iree.session import get_session
-from hipgraft.codegen.layout import Layout, row_major_strides
+from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.all_ops import lower_container
 from hipgraft.codegen.plan import Plan
 from hipgraft.codegen.provider import compile_text
@@ -22,6 +22,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.strided_view import row_major_strides
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Build = Callable[..., ir.Value | Sequence[ir.Value]]

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lowering_cases import Array, Case, Results, lower_case
 
-from hipgraft.codegen.layout import Layout, row_major_strides
+from hipgraft.codegen.layout import Layout
 from hipgraft.dialects import hipdnn
+from hipgraft.ir.strided_view import row_major_strides
 
 
 @dataclass(frozen=True)

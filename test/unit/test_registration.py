@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hipgraft.codegen.lowering import all_ops  # noqa: F401 - registers the lowerings
 from hipgraft.codegen.lowering.context import ALTERNATIVES, LOWERINGS, alternative, lowers
 from hipgraft.codegen.lowering.migraphx import MIGRAPHX_LOWERINGS
 from hipgraft.dialects.hipdnn import MatmulOp

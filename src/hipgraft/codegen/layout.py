@@ -13,10 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-
-def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Returns the strides, in elements, of a packed row-major tensor of `shape`."""
-    return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+from hipgraft.ir.strided_view import row_major_strides
 
 
 def memory_element(element_type: str) -> str:

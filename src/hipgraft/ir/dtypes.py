@@ -1,8 +1,8 @@
-"""NumPy's counterparts of MLIR element types."""
+"""NumPy's counterparts of MLIR element types, and the limits of these types."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -67,3 +67,22 @@ def element_type_name(dtype: np.dtype[Any]) -> str:
         if dtype == np.dtype(known):
             return name
     raise HipgraftError(f"no element type is held by numpy dtype '{dtype}'")
+
+
+def float_info(element_type: ir.Type | str) -> Any:
+    """Returns the limits of a floating-point type: `max`, mantissa bits `nmant`, `minexp`, ...
+
+    Raises:
+        HipgraftError: no dtype holds its elements.
+    """
+    info: Any = cast(Any, ml_dtypes).finfo(numpy_dtype(element_type))
+    return info
+
+
+def largest_finite(element_type: ir.Type | str) -> float:
+    """Returns the largest finite number of a floating-point type; the lowest is its negative.
+
+    Raises:
+        HipgraftError: no dtype holds its elements.
+    """
+    return float(float_info(element_type).max)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from hipgraft.codegen.layout import row_major_strides
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.strided_view import row_major_strides
 
 if TYPE_CHECKING:
     from hipgraft.runtime.recording import Tensor

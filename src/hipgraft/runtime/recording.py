@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hipgraft.codegen.layout import Layout, row_major_strides
+from hipgraft.codegen.layout import Layout
 from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.strided_view import row_major_strides
 
 Triple: TypeAlias = tuple[int, int, int]
 

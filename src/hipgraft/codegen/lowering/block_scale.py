@@ -26,21 +26,13 @@ from hipgraft.dialects.hipdnn import (
     BlockScaleQuantizeOp,
     ReductionMode,
 )
+from hipgraft.ir.dtypes import largest_finite
 
 _EXPONENT_ONLY = "f8E8M0FNU"
 
-# The largest finite number of each type.
-_LARGEST = {
-    "f8E4M3FN": 448.0,
-    "f8E5M2": 57344.0,
-    "f8E4M3FNUZ": 240.0,
-    "f8E5M2FNUZ": 57344.0,
-    "f4E2M1FN": 6.0,
-    "f16": 65504.0,
-    "bf16": 3.3895313892515355e38,
-    "f32": 3.4028234663852886e38,
-    "i8": 127.0,
-}
+# The largest number of each type to which blocks can be scaled.
+_FLOATS = ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f4E2M1FN", "f16", "bf16", "f32")
+_LARGEST = {"i8": 127.0} | {element: largest_finite(element) for element in _FLOATS}
 
 
 @lowers(BlockScaleDequantizeOp)

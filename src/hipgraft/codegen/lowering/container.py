@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import cast
 
-from hipgraft.codegen.layout import Layout, row_major_strides
+from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.concatenation import lower_concatenation
 from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
 from hipgraft.codegen.lowering.emit.boundary import read_operand, write_result
@@ -25,6 +25,7 @@ from hipgraft.dialects.migraphx import is_migraphx
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
 from hipgraft.ir.sizes import MOST_BYTES, too_large
+from hipgraft.ir.strided_view import row_major_strides
 
 _ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hipgraft.codegen.kernel import kernels_of
-from hipgraft.codegen.layout import Layout, row_major_strides
+from hipgraft.codegen.layout import Layout
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import OpError
+from hipgraft.ir.strided_view import row_major_strides
 from hipgraft.ir.symbols import symbol_of
 from hipgraft.runtime.devices.registry import GraphDevice, TypedMemory
 from hipgraft.runtime.host_program.memref import MemRef

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.dtypes import largest_finite
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 from hipgraft.transforms.hipdnn_to_torch.norms import present
-from hipgraft.transforms.hipdnn_to_torch.writer import shape_of, spelled
+from hipgraft.transforms.hipdnn_to_torch.writer import spelled
 
 _KEYS = 3  # of the scores [B, H, Sq, Skv]
-_LOWEST = {
-    "f16": -65504.0,
-    "bf16": -3.3895313892515355e38,
-    "f32": -3.4028234663852886e38,
-    "f64": -sys.float_info.max,
-}
 
 
 def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
@@ -169,7 +164,7 @@ def _softmax(t: Torch, op: hipdnn.SdpaOp, scores: ir.Value) -> dict[str, ir.Valu
 
 def _finite(t: Torch, x: ir.Value) -> ir.Value:
     """Keeps rows without keys finite: their exponentials are 0, not NaN."""
-    return t.unary("clamp", x, _LOWEST[t.wide], None)
+    return t.unary("clamp", x, -largest_finite(t.wide), None)
 
 
 def _kept(t: Torch, op: hipdnn.SdpaOp | hipdnn.SdpaBackwardOp, weights: ir.Value) -> ir.Value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
-from hipgraft.transforms.hipdnn_to_torch.writer import shape_of
 
 
 def matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
-from hipgraft.transforms.hipdnn_to_torch.writer import shape_of
 
 
 def moe_grouped_matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import prod
 
 from hipgraft.dialects import hipdnn
+from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
-from hipgraft.transforms.hipdnn_to_torch.writer import shape_of
 
 # hipDNN's gradient of batch normalisation has no epsilon of its own.
 _EPSILON = 1e-5

@@ -119,11 +119,6 @@ def spelled(element: ir.Type) -> str:
     return f"s{text}" if text.startswith("i") and text != "i1" else text
 
 
-def shape_of(value: ir.Value) -> list[int]:
-    """Extents of a tensor."""
-    return list(ir.RankedTensorType(value.type).shape)
-
-
 def scalar_of(value: ir.Value) -> float | None:
     """The number in a pass-by-value scalar, None where it is known only at run time."""
     owner = value.owner

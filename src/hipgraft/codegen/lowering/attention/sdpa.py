@@ -8,7 +8,6 @@ decomposed form does not depend on tile sizes.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -46,13 +45,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_products import depth_to_add
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 from hipgraft.ir.bindings import ir
-
-_LOWEST = {
-    "f16": -65504.0,
-    "bf16": -3.3895313892515355e38,
-    "f32": -3.4028234663852886e38,
-    "f64": -sys.float_info.max,
-}
+from hipgraft.ir.dtypes import largest_finite
 
 
 @lowers(SdpaOp)
@@ -181,7 +174,7 @@ class _Softmax:
         compute = scores.element
         # The maximum starts from the lowest finite number, not from minus infinity, so that a row
         # without any visible key has exponentials of 0 instead of NaN.
-        start = _LOWEST[compute]
+        start = -largest_finite(compute)
         highest = reduce_dims(emitter, ReductionMode.MAX, scores, [KEYS], compute, start)
         if sink is not None:
             highest = elementwise(

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, ScalarBuilder
+from hipgraft.ir.dtypes import float_info
 
 _F32_BIAS = 127
 _F32_MANTISSA = 23
-
-# Bits of the mantissa, and exponent of the smallest normal number.
-_FORMATS = {
-    "f4E2M1FN": (1, 0),
-    "f8E4M3FN": (3, -6),
-    "f8E4M3FNUZ": (3, -7),
-    "f8E5M2": (2, -14),
-    "f8E5M2FNUZ": (2, -15),
-    "bf16": (7, -126),
-    "f16": (10, -14),
-}
 
 
 def rounded(
@@ -30,7 +20,8 @@ def rounded(
         element: the type with that spacing.
         rounding: the op of the math dialect that rounds: `roundeven` or `ceil`.
     """
-    mantissa, smallest = _FORMATS[element]
+    info = float_info(element)
+    mantissa, smallest = int(info.nmant), int(info.minexp)
 
     def number(integer: int) -> Scalar:
         return scalars.constant(integer, "i32")
