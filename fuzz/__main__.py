@@ -1,6 +1,6 @@
 """Searches for inputs that do harm: tracebacks, crashes, hangs, memory, files written elsewhere.
 
-    python -m fuzz [TARGET...] [--time 300] [--seed 0]
+    python -m fuzz [TARGET...] [--time 300 | --inputs 1000 | --replay] [--seed 0]
 
 Inputs that are found are made smaller and kept in fuzz/regressions, where `make test` finds them.
 """
@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--time", type=float, default=300.0, help="seconds, for all targets")
+    parser.add_argument("--inputs", type=int, help="inputs for each target, however long they take")
+    parser.add_argument("--replay", action="store_true", help="run only what was kept")
     parser.add_argument("--seed", type=int, help="of the inputs; the clock's if absent")
     parser.add_argument(
         "--keep",
@@ -40,18 +42,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unknown target: {', '.join(sorted(unknown))}")
     seed = int(time.time()) if flags.seed is None else flags.seed
     chosen = [TARGETS[name] for name in flags.targets or TARGETS]
-    found = [
-        finding
-        for target in chosen
-        for finding in _search(target, seed, flags.time / len(chosen), keep=flags.keep)
-    ]
+    found: list[Finding] = []
+    for target in chosen:
+        if flags.replay:
+            paths = sorted((REGRESSIONS / target.name).glob("*"))
+            inputs = (path.read_bytes() for path in paths)
+        else:
+            numbers = itertools.count() if flags.inputs is None else range(flags.inputs)
+            inputs = (target.fresh(seed, number) for number in numbers)
+        is_timed = flags.inputs is None and not flags.replay
+        until = time.monotonic() + flags.time / len(chosen) if is_timed else float("inf")
+        search = Search(target, inputs, until)
+        found += _run(search, keep=flags.keep and not flags.replay)
+        print(f"{target.name}: {search.ran} inputs of seed {seed}", flush=True)
     return 1 if found else 0
 
 
-def _search(target: Target, seed: int, seconds: float, *, keep: bool) -> list[Finding]:
-    started = time.monotonic()
-    inputs = (target.fresh(seed, number) for number in itertools.count())
-    search = Search(target, inputs, started + seconds)
+def _run(search: Search, *, keep: bool) -> list[Finding]:
+    """Tells each finding once, and returns those that are not MLIR's own."""
+    target = search.target
     found: dict[str, Finding] = {}
     for finding in search:
         if finding.key in found:
@@ -61,11 +70,6 @@ def _search(target: Target, seed: int, seconds: float, *, keep: bool) -> list[Fi
         if keep and not finding.is_native:
             path = keep_regression(minimised(finding, target), target)
             print(f"kept as {path}\n", flush=True)
-    taken = time.monotonic() - started
-    print(
-        f"{target.name}: {search.ran} inputs of seed {seed} in {taken:.0f} s, found {len(found)}",
-        flush=True,
-    )
     return [each for each in found.values() if not each.is_native]
 
 
