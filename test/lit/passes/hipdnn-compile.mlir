@@ -10,12 +10,13 @@
 // CHECK:         %[[A:.*]] = "hipdnn.execute"(%[[X]]) {callee = @relu_0}
 // CHECK:         %[[B:.*]] = "hipdnn.execute"(%[[A]]) {callee = @relu_0}
 // CHECK:         return %[[B]]
-// CHECK:         "hipdnn.executable"() {operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], sym_name = "relu_0"
+// CHECK:         "hipdnn.executable"() {binaries = [
 // CHECK-SAME:    format = "hsaco", objects = ["\7FELF
 // CHECK-SAME:    access = "read", buffer = 0 : i64
 // CHECK-SAME:    kernel = "main_dispatch_0_elementwise_8_f32"
 // CHECK-SAME:    op = "dispatch"
 // CHECK-SAME:    target = "gfx942"
+// CHECK-SAME:    operand_types = [tensor<8xf32>], result_types = [tensor<8xf32>], sym_name = "relu_0"
 // CHECK-NOT:     "hipdnn.executable"
 func.func @pointwise(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = "hipdnn.graph"(%x) ({
