@@ -321,4 +321,4 @@ def test_a_class_is_all_that_an_op_needs(module: ir.Module):
         ]
         assert RotateOp.from_.name == "from"
     finally:
-        del hipdnn.OPS["hipdnn.rotate"]
+        hipdnn.OPS.remove("hipdnn.rotate")

@@ -36,6 +36,14 @@ class Registry(Mapping[str, T], Generic[T]):
             raise ValueError(f"{self.kind} '{name}' is registered twice")
         self._entries[name] = entry
 
+    def remove(self, name: str) -> None:
+        """Removes an entry, for example one of a test.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        del self._entries[name]
+
     def __getitem__(self, name: str) -> T:
         return self._entries[name]
 
