@@ -126,9 +126,9 @@ def test_small_programs_are_planned_exactly(seed: int) -> None:
 
 def test_drawing() -> None:
     """High addresses first; each buffer at the steps of its life."""
-    from hipgraft.tools.memory_chart import _Placed, draw
+    from hipgraft.tools.memory_chart import _Block, draw
 
-    lines = draw([_Placed(8, 0, 1, 0), _Placed(8, 1, 2, 8), _Placed(8, 2, 3, 0)], 16)
+    lines = draw([_Block(8, 0, 1, 0), _Block(8, 1, 2, 8), _Block(8, 2, 3, 0)], 16)
     columns = [line.split()[1] for line in lines]
     assert columns == [".bb."] * 8 + ["aacc"] * 8
 

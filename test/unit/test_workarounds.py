@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from emulator import missing_reason
 from lowering_cases import Case, lower_case, run_case, tensor_type
 from random_graphs import placed
-from test_lowering_block_scale import rounding_case
+from test_lowering_block_scale import cast_case, rounding_case
 from test_lowering_contractions import conv_case, gradient_cases, matmul_case
 from test_lowering_gradients import CASES as GRADIENTS
 
@@ -111,6 +112,11 @@ def broadcast_columns() -> Case:
     )
 
 
+def integers_of_floats() -> Case:
+    x = np.array([0.25, 1, 2, 4, 8, 64] * 4, ml_dtypes.float8_e8m0fnu)
+    return cast_case("integers", x, "i64")
+
+
 # What shows each fault: a target and a graph.
 FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "batched-rows": ("gfx942", lambda: matmul_case("rows", (2, 3, 6, 24), (2, 3, 24, 5))),
@@ -131,6 +137,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "padding-taps": ("gfx942", lambda: conv_case("taps", (1, 8, 1, 1), (6, 8, 3, 3), pre=[1, 1])),
     "single-window": ("cpu", lambda: conv_case("one", (1, 4, 7, 7), (6, 4, 3, 3), stride=[5, 5])),
     "small-float-rounding": ("cpu", lambda: rounding_case("f4E2M1FN")),
+    "small-float-to-integer": ("cpu", integers_of_floats),
     "transposed-depth": (
         "gfx1100",
         lambda: matmul_case("depth", (3, 6, 9), (3, 9, 6), "f16", transposed="a"),

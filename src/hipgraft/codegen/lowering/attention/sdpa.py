@@ -42,7 +42,7 @@ from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target
-from hipgraft.codegen.workarounds.cuda_products import depth_to_add
+from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.dtypes import largest_finite

@@ -27,7 +27,7 @@ from hipgraft.codegen.lowering.emit.padding import (
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import spread
 from hipgraft.codegen.target import Target
-from hipgraft.codegen.workarounds.cuda_products import confuses_factors
+from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.codegen.workarounds.weight_gradient import starts_with_x

@@ -8,6 +8,7 @@ from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, ScalarBuilder,
 from hipgraft.codegen.lowering.emit.small_floats import rounded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.workarounds.small_float_rounding import is_rounded_wrongly
+from hipgraft.codegen.workarounds.small_float_to_integer import is_converted_by_bits
 
 # ui8 has no arithmetic in the compiler's dialects; in registers its values are i32.
 _UNSIGNED, _WIDER = "ui8", "i32"
@@ -37,6 +38,8 @@ class ScalarEmitter(ScalarBuilder):
             return self.compare("ne", value, self.constant(0, value.type))
         if is_rounded_wrongly(element):
             value = rounded(self, self.cast(value, "f32"), element)
+        if is_converted_by_bits(value.type, element):
+            value = self.convert("arith.extf", value, "f32")
         floats = is_float(value.type) and is_float(element)
         if floats and bit_width(value.type) == bit_width(element):
             value = self.convert("arith.extf", value, "f32")  # f16 and bf16 have no direct op

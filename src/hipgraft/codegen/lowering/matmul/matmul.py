@@ -31,7 +31,7 @@ from hipgraft.codegen.lowering.matmul.scalar_tiles import (
 )
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.batched_rows import rows_to_add
-from hipgraft.codegen.workarounds.cuda_products import depth_to_add
+from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
 
