@@ -1,6 +1,7 @@
-"""Operands of products on CUDA's matrix instructions, whose faults `cuda_products` declares.
+"""Lowers operands around the faults of CUDA's matrix instructions in `cuda_products.py`.
 
-Apart from that file, as compiler workers read it without the lowerings.
+This is a file of its own because compiler workers import `cuda_products.py` and must not load the
+lowerings.
 """
 
 from __future__ import annotations
