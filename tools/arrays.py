@@ -182,11 +182,36 @@ def match_inputs(
 
 def _array_name(arrays: Mapping[str, Array], index: int, signature: Signature) -> str:
     names = (f"in_{index}", f"arg{index}", signature.name)
+    return _present(arrays, names, f"argument #{index}")
+
+
+def _present(arrays: Mapping[str, Array], names: Sequence[str], what: str) -> str:
+    """Returns the first of `names` that is there; an empty one is not."""
     name = next((name for name in names if name in arrays), None)
     if name is None:
         expected = " or ".join(f"'{name}'" for name in names if name)
-        raise HipgraftError(f"no array for argument #{index}: expected one called {expected}")
+        found = ", ".join(f"'{name}'" for name in arrays)
+        raise HipgraftError(f"no array for {what}: expected one called {expected}; found {found}")
     return name
+
+
+def match_expected(arrays: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
+    """Returns the expected array for each result: by `out_N`, or by the result's name.
+
+    Args:
+        arrays: by name; those of inputs may be among them.
+        names: of the results, empty for one without.
+
+    Raises:
+        HipgraftError: one is missing, or there are more than there are results.
+    """
+    count = sum(_is_numbered(name, "out") for name in arrays)
+    if count > len(names):
+        raise HipgraftError(f"expected {count} results, the program has {len(names)}")
+    return [
+        arrays[_present(arrays, (f"out_{index}", name), f"result #{index}")]
+        for index, name in enumerate(names)
+    ]
 
 
 def _checked(array: Array, name: str, signature: Signature) -> Array:
@@ -261,8 +286,13 @@ def _generated(random: np.random.Generator, signature: Signature) -> Array:
     return np.asarray(values).astype(signature.dtype)
 
 
-def write_arrays(flag: str, outputs: Sequence[Array]) -> None:
-    """Writes results as `out_0`, `out_1`, ... of `@FILE.npz`; bfloat16 as its bits.
+def write_arrays(flag: str, outputs: Sequence[Array], names: Sequence[str]) -> None:
+    """Writes results to `@FILE.npz`; bfloat16 as its bits.
+
+    Args:
+        flag: the flag's value.
+        outputs: the results.
+        names: of each. Where one has none, or two have the same, all are `out_0`, `out_1`, ...
 
     Raises:
         HipgraftError: the file cannot be written.
@@ -270,9 +300,19 @@ def write_arrays(flag: str, outputs: Sequence[Array]) -> None:
     path = flag.removeprefix("@")
     if not path.endswith(".npz"):
         raise HipgraftError(f"expected '@FILE.npz', found '{flag}'")
-    arrays = {f"out_{index}": array for index, array in enumerate(outputs)}
+    if not all(names) or len(set(names)) < len(names):
+        names = [f"out_{index}" for index in range(len(outputs))]
+    arrays = dict(zip(names, outputs, strict=True))
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        save(file, arrays)
+
+
+def save(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
+    """Writes arrays by name as an `.npz` file: `np.savez` cannot take every name."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def tolerance(dtype: np.dtype[Any]) -> float:

@@ -67,10 +67,12 @@ def _parser() -> argparse.ArgumentParser:
         "shapes of each, as 2x128,2x128, to be made like those without --input",
     )
     add("--seed", type=int, default=0, help="of the inputs that are made without --input")
-    add("--expected", default="", metavar="@OUT.npz", help="expected results: out_0, ...")
+    add(
+        "--expected", default="", metavar="@OUT.npz", help="expected results: out_0, ... or by name"
+    )
     add("--rtol", type=float, help="of the largest expected magnitude; default by element type")
     add("--atol", type=float, default=0.0, help="added to that")
-    add("--output", default="", metavar="@OUT.npz", help="write the results")
+    add("--output", default="", metavar="@OUT.npz", help="write the results, by their names")
     add("--version", action="version", version=cli.version_text("hipgraft-run"))
     return parser
 
@@ -88,14 +90,32 @@ def _run(flags: argparse.Namespace) -> int:
     tell_failures(device)
     if flags.check:
         _start_checks(flags, device)
+    _check_executes(flags, device)
     try:
-        outputs = _execute(flags, device, given)
+        names, outputs = _execute(flags, device, given)
     finally:
         device.close()
     _tell_findings(flags, device)
+    if not _executes(device):
+        sys.stdout.write("the kernels were not executed: there are no results\n")
+        return 0
     if flags.output:
-        arrays.write_arrays(flags.output, outputs)
-    return _conclude(flags, outputs, None if expected is None else list(expected.values()))
+        arrays.write_arrays(flags.output, outputs, names)
+    wanted = None if expected is None else arrays.match_expected(expected, names)
+    return _conclude(flags, names, outputs, wanted)
+
+
+def _executes(device: Any) -> bool:
+    """Whether a device runs kernels, as all do but those that only trace."""
+    return getattr(device, "executes", True)
+
+
+def _check_executes(flags: argparse.Namespace, device: Any) -> None:
+    for name in ("expected", "output", "benchmark", "profile"):
+        if getattr(flags, name) and not _executes(device):
+            raise HipgraftError(
+                f"--{name} needs a device that executes kernels; '{flags.device}' only traces them"
+            )
 
 
 def _start_checks(flags: argparse.Namespace, device: Any) -> None:
@@ -112,7 +132,10 @@ def _tell_findings(flags: argparse.Namespace, device: Any) -> None:
         raise HipgraftError(first, notes=tuple(others))
 
 
-def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> list[Array]:
+def _execute(
+    flags: argparse.Namespace, device: Any, given: Given | None
+) -> tuple[list[str], list[Array]]:
+    """Runs the program; returns the names of its results, and the results."""
     from hipgraft.runtime.bundle import is_bundle, load
 
     if is_bundle(flags.model):
@@ -122,7 +145,7 @@ def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> lis
             return _run_session(flags, bundle.load(device), inputs)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
-    from hipgraft.runtime.host_program.dynamic import input_tensors
+    from hipgraft.runtime.host_program.dynamic import input_tensors, result_names
     from hipgraft.runtime.host_program.parameters import parameter_arrays
     from hipgraft.runtime.recorder import open_session
 
@@ -134,19 +157,20 @@ def _execute(flags: argparse.Namespace, device: Any, given: Given | None) -> lis
     shapes = [array.shape for array in inputs]
     constants = parameter_arrays(module, device.architecture, directory, shapes)
     with open_runtime(flags.runtime, module, device) as program:
-        return program.run([*inputs, *constants])
+        outputs = program.run([*inputs, *constants])
+    return result_names(module, device.architecture, len(outputs)), outputs
 
 
 def _run_session(
     flags: argparse.Namespace, session: Session, inputs: Sequence[Array]
-) -> list[Array]:
+) -> tuple[list[str], list[Array]]:
     outputs = session.run(inputs)
     if flags.benchmark:
         timing = session.benchmark(inputs, iterations=flags.benchmark)
         sys.stdout.write(f"{timing}\n")
     if flags.profile:
         sys.stdout.write(f"{session.profile(inputs, iterations=flags.profile)}\n")
-    return outputs
+    return [one.name for one in session.variants[0].results], outputs
 
 
 def _check_runtime(flags: argparse.Namespace) -> None:
@@ -225,21 +249,22 @@ def _check_runnable(stage: str, flags: argparse.Namespace) -> None:
 
 
 def _conclude(
-    flags: argparse.Namespace, outputs: Sequence[Array], expected: Sequence[Array] | None
+    flags: argparse.Namespace,
+    names: Sequence[str],
+    outputs: Sequence[Array],
+    expected: Sequence[Array] | None,
 ) -> int:
     from hipgraft.tools import arrays
     from hipgraft.tools.result_table import print_results
 
     if expected is None:
-        print_results(outputs, None)
+        print_results(names, outputs, None)
         return 0
-    if len(expected) != len(outputs):
-        raise HipgraftError(f"expected {len(expected)} results, the program has {len(outputs)}")
     comparisons: list[Comparison] = []
     for got, want in zip(outputs, expected, strict=True):
         rtol = arrays.tolerance(got.dtype) if flags.rtol is None else flags.rtol
         comparisons.append(arrays.compare(got, want, rtol, flags.atol))
-    print_results(outputs, comparisons)
+    print_results(names, outputs, comparisons)
     return 0 if all(comparison.ok for comparison in comparisons) else 1
 
 

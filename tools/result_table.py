@@ -13,10 +13,13 @@ from hipgraft.tools.arrays import Array, Comparison, describe
 _WIDTH_OFF_TERMINAL = 120
 
 
-def print_results(outputs: Sequence[Array], comparisons: Sequence[Comparison] | None) -> None:
+def print_results(
+    names: Sequence[str], outputs: Sequence[Array], comparisons: Sequence[Comparison] | None
+) -> None:
     """Prints a row per result.
 
     Args:
+        names: of the results; one without is told by its number.
         outputs: results in order.
         comparisons: one per result; None shows ranges of values instead.
     """
@@ -27,7 +30,7 @@ def print_results(outputs: Sequence[Array], comparisons: Sequence[Comparison] | 
     table = Table("result", "type", *columns)
     for index, output in enumerate(outputs):
         cells = _range(output) if comparisons is None else _errors(comparisons[index])
-        table.add_row(str(index), describe(output.shape, output.dtype), *cells)
+        table.add_row(names[index] or str(index), describe(output.shape, output.dtype), *cells)
     console.print(table)
 
 

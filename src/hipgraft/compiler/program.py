@@ -287,6 +287,7 @@ class _Compilation:
 
     def run(self) -> Program:
         """Takes the module to the last stage of its configuration."""
+        frontends.keep_names(self.module)
         current = stage_of(self.module)
         phases = route(current, self.config, dynamic=has_symbols(self.module))
         # Whether a module of torch ops is at that stage, only its phase tells.

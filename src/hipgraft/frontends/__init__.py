@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hipgraft.frontends.argument_names import argument_names
+from hipgraft.frontends.argument_names import argument_names, keep_names
 from hipgraft.frontends.symbols import Extents, combinations
 from hipgraft.frontends.torch.symbols import specialize_functions
 from hipgraft.frontends.torch.text import read_mlir
@@ -14,7 +14,16 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager.runner import Runner
 from hipgraft.pipelines import HipgraftConfig, has_symbols, route, stage_of
 
-__all__ = ["argument_names", "give_extents", "has_symbols", "load", "normalize", "read", "stage_of"]
+__all__ = [
+    "argument_names",
+    "give_extents",
+    "has_symbols",
+    "keep_names",
+    "load",
+    "normalize",
+    "read",
+    "stage_of",
+]
 
 
 def read(

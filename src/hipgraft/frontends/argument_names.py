@@ -1,8 +1,9 @@
-"""What the arguments of a program are called."""
+"""Names of the inputs and results of a program."""
 
 from __future__ import annotations
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.entry_points import NAMES, functions_of, note_names
 
 
 def argument_names(module: ir.Module) -> list[str]:
@@ -16,3 +17,11 @@ def argument_names(module: ir.Module) -> list[str]:
 def name_of(argument: ir.BlockArgument) -> str:
     """Returns what the location of an argument calls it, or an empty name."""
     return argument.location.name_str if isinstance(argument.location, ir.NameLoc) else ""
+
+
+def keep_names(module: ir.Module) -> None:
+    """Notes the names that locations give to arguments, because text is written without them."""
+    for function in functions_of(module):
+        names = [name_of(argument) for argument in function.regions[0].blocks[0].arguments]
+        if any(names) and NAMES not in function.attributes:
+            note_names(function, names)

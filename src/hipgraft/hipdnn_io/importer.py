@@ -29,6 +29,7 @@ from hipgraft.hipdnn_io.values import (
 )
 from hipgraft.hipdnn_io.wiring import WiredNode, Wiring, wire
 from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.entry_points import note_names
 
 
 def import_document(document: GraphDocument, context: ir.Context | None = None) -> ir.Module:
@@ -90,6 +91,7 @@ class _Importer:
             },
             regions=1,
         )
+        note_names(function, [one.name for one in (*arguments, *results)])
         names = [ir.Location.name(one.name, location) for one in arguments]
         block = function.regions[0].blocks.append(*inputs, arg_locs=names)
         with ir.InsertionPoint(block):

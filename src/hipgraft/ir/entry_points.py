@@ -31,6 +31,12 @@ ELEMENTS = "hipgraft.elements"
 An empty text means the type in the signature.
 """
 
+NAMES = "hipgraft.names"
+"""Attribute of a function: the model's names of its inputs and then of its results.
+
+An empty text is an input or result without a name.
+"""
+
 EXTENTS = "hipgraft.extents"
 """Attribute of a function of dynamic shapes: the function that returns its results' extents."""
 
@@ -65,9 +71,24 @@ def noted_ranges(function: ir.Operation) -> dict[str, tuple[int, int]]:
 
 def noted_elements(function: ir.Operation) -> list[str]:
     """Returns the types whose bits inputs and results hold; an empty list where all say it."""
-    if ELEMENTS not in function.attributes:
+    return _strings(function, ELEMENTS)
+
+
+def noted_names(function: ir.Operation) -> list[str]:
+    """Returns the names of inputs and results; an empty list where none are known."""
+    return _strings(function, NAMES)
+
+
+def note_names(function: ir.Operation, names: Sequence[str]) -> None:
+    """Notes the names of a function's inputs and results."""
+    with function.context:
+        function.attributes[NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])
+
+
+def _strings(function: ir.Operation, key: str) -> list[str]:
+    if key not in function.attributes:
         return []
-    return [ir.StringAttr(name).value for name in ir.ArrayAttr(function.attributes[ELEMENTS])]
+    return [ir.StringAttr(text).value for text in ir.ArrayAttr(function.attributes[key])]
 
 
 def find_function(module: ir.Module, architecture: str) -> ir.Operation:

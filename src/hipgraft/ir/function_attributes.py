@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hipgraft.ir.attributes import attribute_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
-from hipgraft.ir.entry_points import DIMS, ELEMENTS, EXTENTS, VARIANT_OF, VARIANTS
+from hipgraft.ir.entry_points import DIMS, ELEMENTS, EXTENTS, NAMES, VARIANT_OF, VARIANTS
 
 RESULTS = "hipgraft.results"
 
@@ -32,6 +32,7 @@ _KINDS: dict[str, tuple[str, Callable[[ir.Attribute], bool]]] = {
     "hipgraft.constants": ("an array of strings", _is_strings),
     VARIANTS: ("an array of strings", _is_strings),
     ELEMENTS: ("an array of strings", _is_strings),
+    NAMES: ("an array of strings", _is_strings),
     VARIANT_OF: ("a string", _is_string),
     EXTENTS: ("a string", _is_string),
     DIMS: ("a dictionary of integers", _is_extents),

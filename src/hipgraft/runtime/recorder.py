@@ -25,7 +25,7 @@ from hipgraft.ir.entry_points import (
     variant_name,
 )
 from hipgraft.ir.resources import global_bytes
-from hipgraft.runtime.host_program.dynamic import Shape, inputs_of, is_dynamic, tensors_of
+from hipgraft.runtime.host_program.dynamic import Shape, inputs_of, is_dynamic, named, tensors_of
 from hipgraft.runtime.host_program.form import constants_of
 from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.host_program.memref import tensor_of
@@ -125,8 +125,8 @@ def open_session(module: ir.Module, device: Device, directory: str | Path = "") 
 def _as_noted(
     function: ir.Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The tensors at the program's boundary, with the element types that the model has."""
-    tensors = [*inputs, *outputs]
+    """The tensors at the program's boundary, with the model's names and element types."""
+    tensors = named(function, [*inputs, *outputs])
     names = noted_elements(function) or [""] * len(tensors)
     tensors = [
         replace(tensor, element_type=name or tensor.element_type)

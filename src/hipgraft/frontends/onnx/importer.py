@@ -22,7 +22,7 @@ from hipgraft.frontends.onnx.torch_forms import make_torch_ops
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.entry_points import ELEMENTS
+from hipgraft.ir.entry_points import ELEMENTS, note_names
 from hipgraft.ir.io import RESOURCE_ALIGNMENT
 
 _INLINE_ELEMENTS = 64
@@ -114,6 +114,7 @@ def import_model(
         function = module.body.operations[0].operation
         function.location = ir.Location.name(path.name)
         _note_elements(function, model)
+        note_names(function, [one.name for one in (*model.graph.input, *model.graph.output)])
     return module
 
 

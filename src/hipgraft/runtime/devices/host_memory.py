@@ -116,6 +116,8 @@ class HostMemory:
 class NullDevice(HostMemory):
     """Host memory, and launches that do nothing."""
 
+    executes = False
+
     def __init__(self, architecture: str):
         super().__init__()
         self.architecture = architecture

@@ -1,7 +1,7 @@
 """A device that checks each call against what is known of kernels and memory, and tells it.
 
-Alone (`trace:gfx942`) it has host memory and runs nothing, so results are arbitrary: it shows
-what a program asks for. Around another device (`trace:path/to/file.py:factory`) it shows and
+Alone (`trace:gfx942`) it has host memory and runs nothing, so there are no results: it
+shows what a program asks for. Around another device (`trace:path/to/file.py:factory`) it shows and
 checks what that one is asked.
 """
 
@@ -46,6 +46,7 @@ class TraceDevice:
 
     def __init__(self, inner: Device, tell: Callable[[str], None] | None = None):
         self.architecture = inner.architecture
+        self.executes = getattr(inner, "executes", True)
         self._inner = inner
         self._tell = tell or _write_line
         self._sizes: dict[int, int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 
 from hipgraft.codegen.iree.static_values import StaticValues
 from hipgraft.ir.bindings import ir
@@ -12,6 +13,7 @@ from hipgraft.ir.entry_points import (
     EXTENTS,
     extents_of,
     find_functions,
+    noted_names,
     noted_ranges,
     noted_symbols,
     variant_name,
@@ -36,9 +38,24 @@ def input_tensors(module: ir.Module, architecture: str) -> dict[str, list[Tensor
             results.
     """
     return {
-        variant_name(function): [tensor_of(one) for one in inputs_of(function)]
+        variant_name(function): named(function, [tensor_of(one) for one in inputs_of(function)])
         for function in find_functions(module, architecture)
     }
+
+
+def result_names(module: ir.Module, architecture: str, count: int) -> list[str]:
+    """Returns the names of a program's `count` results, empty for those without."""
+    names = noted_names(find_functions(module, architecture)[0])
+    return names[-count:] if len(names) > count else [""] * count
+
+
+def named(function: ir.Operation, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Returns inputs, or inputs and results, with the names that the function notes for them."""
+    names = chain(noted_names(function), repeat(""))
+    return [
+        replace(tensor, name=name or tensor.name)
+        for tensor, name in zip(tensors, names, strict=False)
+    ]
 
 
 def inputs_of(function: ir.Operation) -> list[ir.BlockArgument]:
