@@ -28,8 +28,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipgraft.frontends import source
 from hipgraft.ir import activity
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.reduction import Reducer
 
 MOST_SECONDS = 10.0
 MOST_BYTES = 2 << 30
@@ -125,9 +128,12 @@ class Search:
 
 
 def minimised(finding: Finding, target: Target, seconds: float = 20.0) -> Finding:
-    """Returns the smallest input that was found to do the same."""
+    """Returns the smallest input that was found to do the same.
+
+    Modules lose ops first, as `hipgraft-reduce` drops them. Then all inputs lose bytes.
+    """
     until = time.monotonic() + seconds
-    best = finding
+    best = _reduced(finding, target, until) if target.suffix == ".mlir" else finding
     size = len(best.data)
     while size > 0 and time.monotonic() < until:
         place = 0
@@ -139,6 +145,28 @@ def minimised(finding: Finding, target: Target, seconds: float = 20.0) -> Findin
             else:
                 place += size
         size //= 2
+    return best
+
+
+def _reduced(finding: Finding, target: Target, until: float) -> Finding:
+    """Returns the smallest module that does the same; the finding if it is no module."""
+    comment, newline, text = finding.data.decode(errors="replace").partition("\n")
+    if not comment.startswith("//"):
+        comment, newline, text = "", "", finding.data.decode(errors="replace")
+    best = finding
+
+    def is_interesting(text: str) -> bool:
+        nonlocal best
+        data = f"{comment}{newline}{text}".encode()
+        found = list(Search(target, [data], until))
+        if not found or found[0].key != finding.key:
+            return False
+        best = found[0]
+        return True
+
+    with suppress(HipgraftError, ir.MLIRError):
+        module = source.parse_chunk(text, 1, "found.mlir", make_context())
+        Reducer(module, is_interesting, any_stage=True).run()
     return best
 
 

@@ -34,6 +34,11 @@ def opt() -> int:
     return watched("hipgraft_opt")
 
 
+def reduce() -> int:
+    """Runs hipgraft-reduce."""
+    return watched("hipgraft_reduce")
+
+
 def run() -> int:
     """Runs hipgraft-run."""
     return watched("hipgraft_run")

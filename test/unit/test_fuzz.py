@@ -87,6 +87,35 @@ def test_what_is_found_is_made_smaller() -> None:
     assert minimised(found, target(run)).data == b"!"
 
 
+_REDUCES = """
+import test_reduction
+from fuzz.engine import Search, Target, minimised
+from hipgraft import frontends
+from hipgraft.ir.bindings import make_context
+
+def run(path):
+    frontends.read(path, make_context())  # most text that loses bytes does not parse
+    if "tanh_fwd" in path.read_text():
+        raise KeyError("x")
+
+target = Target("x", ".mlir", lambda: [], lambda data, *_: data, run)
+(found,) = Search(target, [b"// RUN: x\\n" + test_reduction.module_text().encode()])
+reduced = minimised(found, target, seconds=5).data
+assert reduced.startswith(b"// RUN") and len(reduced) < 500, reduced
+"""
+
+
+def test_modules_lose_ops_before_bytes() -> None:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "test" / "unit")])
+    done = subprocess.run(
+        [sys.executable, "-c", _REDUCES],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_inputs_are_the_same_each_time() -> None:
     one = TARGETS["hipdnn-json"]
     assert one.fresh(1, 5) == one.fresh(1, 5)

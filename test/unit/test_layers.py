@@ -28,6 +28,7 @@ LAYERS = (
     "passes",
     "pipelines",
     "frontends",  # models in
+    "reduction",  # modules made smaller
     "compiler",  # a model in, a program out
     "tools",
 )

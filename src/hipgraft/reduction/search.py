@@ -1,0 +1,256 @@
+"""The search: chunks of sites are edited, and what is smaller, valid and interesting is kept.
+
+It follows delta debugging (Zeller and Hildebrandt, 2002), as mlir-reduce and C-Reduce do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from hipgraft.ir.bindings import asm, ir
+from hipgraft.ir.contained import why_lost
+from hipgraft.ir.diagnostics import HipgraftError, diagnostics_to
+from hipgraft.ir.io import walk
+from hipgraft.reduction import shapes
+from hipgraft.reduction.edits import EDITS, Edit, inner_ops, is_terminator
+from hipgraft.reduction.validity import Validity
+
+_CONSTANTS = ("arith.constant", "torch.constant.", "torch.vtensor.literal")
+
+
+@dataclass(frozen=True, order=True)
+class Size:
+    """What makes a module smaller than another; the first difference decides.
+
+    Attributes:
+        ops: without the module, constants and terminators.
+        constants: ops that are constants.
+        values: operands, results and arguments.
+        extents: the sum over all types.
+        attributes: of all ops.
+        characters: of the generic text.
+    """
+
+    ops: int
+    constants: int
+    values: int
+    extents: int
+    attributes: int
+    characters: int
+
+    @classmethod
+    def of(cls, module: ir.Module, text: str) -> Size:
+        """Measures a module that has this generic text."""
+        inner = [op for op in inner_ops(module) if not is_terminator(op)]
+        constants = sum(op.name.startswith(_CONSTANTS) for op in inner)
+        values = attributes = 0
+        for op in walk(module.operation):
+            values += len(op.operands) + len(op.results)
+            attributes += len(op.attributes)
+            values += sum(len(block.arguments) for region in op.regions for block in region.blocks)
+        extents = shapes.total(text)
+        return cls(len(inner) - constants, constants, values, extents, attributes, len(text))
+
+
+def _unchanged(_: ir.Module) -> None:
+    """Leaves a module as it is."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A smaller module, and the site at which the search goes on if it is taken."""
+
+    text: str
+    size: Size
+    place: int
+
+
+class Reducer:
+    """Makes a module smaller.
+
+    Attributes:
+        text: of the smallest interesting module so far.
+        size: of that module.
+        trials: how often a module was tried.
+    """
+
+    def __init__(
+        self,
+        module: ir.Module,
+        is_interesting: Callable[[str], bool],
+        *,
+        jobs: int = 1,
+        any_stage: bool = False,
+        on_smaller: Callable[[Reducer], None] = lambda _: None,
+    ):
+        """Measures the module that is to be made smaller.
+
+        Args:
+            module: the module; it is left as it is.
+            is_interesting: whether the text of a module has the property. It is called from
+                `jobs` threads.
+            jobs: modules that are tried at the same time. The outcome does not depend on it.
+            any_stage: whether a smaller module may break the contracts of the module's stage.
+            on_smaller: called with each smaller module that is found.
+
+        Raises:
+            HipgraftError: the module is not valid, or not interesting as it is printed.
+        """
+        self.text = asm(module)
+        self.trials = 1
+        self._context = module.context
+        self._is_interesting = is_interesting
+        self._jobs = jobs
+        self._on_smaller = on_smaller
+        self._validity = Validity(module, any_stage=any_stage)
+        parsed = self._parsed(self.text)
+        if parsed is None:
+            raise HipgraftError("the module does not parse once it is printed")
+        self.size = Size.of(parsed, _generic(parsed))
+        self._seen = {_generic(parsed)}
+        if not is_interesting(self.text):
+            raise HipgraftError("the module is not interesting to the command once it is printed")
+
+    def run(self) -> str:
+        """Returns the text of the smallest module that was found; no single edit is left."""
+        searches = [partial(_EditSearch, edit) for edit in EDITS]
+        threads = ThreadPoolExecutor(self._jobs)
+        try:
+            before = None
+            while self.size != before:
+                before = self.size
+                for search in (*searches, _ShapeSearch):
+                    self._exhaust(search(), threads)
+        finally:
+            # What was tried in advance is of no use.
+            threads.shutdown(wait=False, cancel_futures=True)
+        return self.text
+
+    def _exhaust(self, search: _EditSearch | _ShapeSearch, threads: ThreadPoolExecutor) -> None:
+        size = search.count(self)
+        while size > 0:
+            place = 0
+            while (found := self._first(search.candidates(self, size, place), threads)) is not None:
+                place, self.text, self.size = found.place, found.text, found.size
+                self._on_smaller(self)
+            size = min(size // 2, search.count(self))
+
+    def _first(
+        self, candidates: Iterator[_Candidate], threads: ThreadPoolExecutor
+    ) -> _Candidate | None:
+        """Returns the first candidate that is interesting, in their order."""
+        running: deque[tuple[_Candidate, Future[bool]]] = deque()
+        for candidate in candidates:
+            running.append((candidate, threads.submit(self._is_interesting, candidate.text)))
+            self.trials += 1
+            if len(running) == self._jobs and (found := _next(running)) is not None:
+                return found
+        while running:
+            if (found := _next(running)) is not None:
+                return found
+        return None
+
+    def candidate(self, module: ir.Module | None, place: int) -> _Candidate | None:
+        """Returns an edited module as a candidate; None if it is invalid, no smaller, or known."""
+        if module is None:
+            return None
+        generic = _generic(module)
+        if generic in self._seen:
+            return None
+        self._seen.add(generic)
+        # An edited op may lack a property that its own printer relies on: parsing may give it one,
+        # and where it does not, a copy of this process crashes.
+        module = self._parsed(generic)
+        if module is None or not self._is_valid(module):
+            return None
+        size = Size.of(module, generic)
+        if size >= self.size or why_lost(lambda: asm(module)):
+            return None
+        return _Candidate(asm(module), size, place)
+
+    def _is_valid(self, module: ir.Module) -> bool:
+        with diagnostics_to(self._context, _ignore):
+            return self._validity.keeps(module)
+
+    def _parsed(self, text: str) -> ir.Module | None:
+        try:
+            with diagnostics_to(self._context, _ignore):
+                return ir.Module.parse(text, self._context)
+        except ir.MLIRError:
+            return None
+
+    def edited(
+        self, text: str, change: Callable[[ir.Module], None] = _unchanged
+    ) -> ir.Module | None:
+        """Returns a changed module; None if the text does not parse or the change is refused."""
+        module = self._parsed(text)
+        if module is None:
+            return None
+        try:
+            with diagnostics_to(self._context, _ignore), self._context, ir.Location.unknown():
+                change(module)
+        except Exception:  # `CannotEdit`, and whatever edits of an invalid module end in
+            return None
+        return module
+
+
+class _EditSearch:
+    """Tries one edit on chunks of its sites."""
+
+    def __init__(self, edit: Edit):
+        self._edit = edit
+
+    def count(self, reducer: Reducer) -> int:
+        module = reducer.edited(reducer.text)
+        return 0 if module is None else len(self._edit.sites(module))
+
+    def candidates(self, reducer: Reducer, size: int, place: int) -> Iterator[_Candidate]:
+        """Yields candidates from the site `place` on, each with a chunk of `size` sites edited."""
+        text, count = reducer.text, self.count(reducer)
+        for start in range(place, count, size):
+            for form in range(self._edit.forms):
+                module = reducer.edited(
+                    text,
+                    lambda it, at=start, form=form: self._edit.apply(
+                        self._edit.sites(it)[at : at + size], form
+                    ),
+                )
+                candidate = reducer.candidate(module, start)
+                if candidate is not None:
+                    yield candidate
+
+
+class _ShapeSearch:
+    """Tries smaller extents, one at a time."""
+
+    def count(self, reducer: Reducer) -> int:
+        return 1
+
+    def candidates(self, reducer: Reducer, size: int, place: int) -> Iterator[_Candidate]:
+        text = reducer.text
+        for number, extent in enumerate(shapes.extents(text)):
+            for form in range(shapes.FORMS if number >= place else 0):
+                other = shapes.replaced(text, extent, form)
+                if other == text:
+                    continue
+                for change in (shapes.infer, _unchanged):
+                    candidate = reducer.candidate(reducer.edited(other, change), number)
+                    if candidate is not None:
+                        yield candidate
+
+
+def _generic(module: ir.Module) -> str:
+    return module.operation.get_asm(print_generic_op_form=True)
+
+
+def _next(running: deque[tuple[_Candidate, Future[bool]]]) -> _Candidate | None:
+    candidate, future = running.popleft()
+    return candidate if future.result() else None
+
+
+def _ignore(_: object) -> None:
+    """Candidates that do not verify are expected."""
