@@ -206,16 +206,16 @@ def made(random: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
 
 def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | None, float, bool]:
     """The largest error relative to the largest magnitude, its bound, and whether it is allowed."""
-    from hipgraft.tools import arrays
+    from hipgraft.runtime import comparison
 
     if not expected:
         return None, 0.0, True
     compared = [
-        arrays.compare(found, wanted, arrays.tolerance(wanted.dtype), 0.0)
+        comparison.compare(found, wanted, comparison.tolerance(wanted.dtype), 0.0)
         for found, wanted in zip(results, expected, strict=False)
     ]
     is_right = len(results) == len(expected) and all(one.ok for one in compared)
-    bound = max(arrays.tolerance(wanted.dtype) for wanted in expected)
+    bound = max(comparison.tolerance(wanted.dtype) for wanted in expected)
     return max(one.max_relative for one in compared), bound, is_right
 
 

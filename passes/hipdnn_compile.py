@@ -158,6 +158,7 @@ class _Compiler:
         for target, outcome in zip(self._targets, outcomes, strict=True):
             self._save_temps(symbol, target, outcome.artifacts)
             self._report_decision(op, symbol, target, outcome)
+            self._report_verdict(op, symbol, target, outcome)
             if outcome.kernel is None:
                 self._failures.setdefault(key, self._failure(op, symbol, target, outcome))
             else:
@@ -222,6 +223,19 @@ class _Compiler:
             self._state.passed(op, "lowering", message, plan=str(plan), source=decision.source)
         if decision.chosen.problems:
             self._report_problems(op, symbol, target, outcome, decision)
+
+    def _report_verdict(
+        self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome
+    ) -> None:
+        """Reports whether the kernel was verified."""
+        verdict = outcome.verdict
+        if verdict is None or outcome.kernel is None:
+            return
+        self._state.count("kernels-verified" if verdict.status == "right" else "kernels-unverified")
+        message = f"'{symbol}' for {target.name} is {verdict.status}"
+        message += f": {verdict.reason}" if verdict.reason else ""
+        attributes = {"executable": symbol, "target": target.name, "status": verdict.status}
+        self._state.analysis(op, "verification", message, **attributes)
 
     def _report_problems(
         self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome, decision: Decision

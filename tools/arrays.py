@@ -31,19 +31,6 @@ _KINDS = "biufcV"
 _MOST_INFLATED = 1 << 30
 """Bytes of arrays in an archive, unless the archive is large itself."""
 
-_TOLERANCES = {
-    "float64": 3e-5,
-    "float32": 3e-5,
-    "float16": 2.0**-8,
-    "bfloat16": 2.0**-5,
-}
-"""End-to-end tolerances by element type; other types must be equal.
-
-Four times the spacing of the half types' numbers after 1: right models of up to a dozen layers,
-which accumulate in f32, are within one, as onnxruntime is. In f32 they are within 1e-6, deep ones
-within 1e-5. What is computed from wrong elements is off by 1e-2 and more.
-"""
-
 
 @dataclass(frozen=True)
 class Signature:
@@ -52,21 +39,6 @@ class Signature:
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How a result differs from what was expected.
-
-    Attributes:
-        max_absolute: largest absolute difference.
-        max_relative: largest absolute difference over the largest expected magnitude.
-        ok: whether every element is within tolerance.
-    """
-
-    max_absolute: float
-    max_relative: float
-    ok: bool
 
 
 def read_arrays(flag: str, prefix: str) -> Mapping[str, Array]:
@@ -313,26 +285,3 @@ def save(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-
-
-def tolerance(dtype: np.dtype[Any]) -> float:
-    """Returns the default end-to-end tolerance of an element type."""
-    return _TOLERANCES.get(dtype.name, 0.0)
-
-
-def compare(got: Array, expected: Array, rtol: float, atol: float) -> Comparison:
-    """Compares a result with what was expected.
-
-    An element may differ by `atol` plus `rtol` times the largest expected magnitude: in a long
-    computation the small elements carry the rounding of the large ones.
-    """
-    if got.shape != expected.shape or got.size == 0:
-        return Comparison(0.0, 0.0, got.shape == expected.shape)
-    x, y = got.astype(np.float64), expected.astype(np.float64)
-    special = ~np.isfinite(y)
-    same_special = bool(np.array_equal(x[special], y[special], equal_nan=True))
-    difference = np.abs(np.where(special, 0.0, x) - np.where(special, 0.0, y))
-    scale = float(np.max(np.abs(np.where(special, 0.0, y))))
-    largest = float(np.max(difference))
-    relative = largest / scale if scale else largest
-    return Comparison(largest, relative, same_special and largest <= atol + rtol * scale)

@@ -16,9 +16,10 @@ from hipgraft.tools.runtimes import RUNTIMES, open_runtime
 
 if TYPE_CHECKING:
     from hipgraft.ir.bindings import ir
+    from hipgraft.runtime.comparison import Comparison
     from hipgraft.runtime.recording import Tensor
     from hipgraft.runtime.session import Session
-    from hipgraft.tools.arrays import Array, Comparison, Given
+    from hipgraft.tools.arrays import Array, Given
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -254,7 +255,7 @@ def _conclude(
     outputs: Sequence[Array],
     expected: Sequence[Array] | None,
 ) -> int:
-    from hipgraft.tools import arrays
+    from hipgraft.runtime.comparison import compare, tolerance
     from hipgraft.tools.result_table import print_results
 
     if expected is None:
@@ -262,8 +263,8 @@ def _conclude(
         return 0
     comparisons: list[Comparison] = []
     for got, want in zip(outputs, expected, strict=True):
-        rtol = arrays.tolerance(got.dtype) if flags.rtol is None else flags.rtol
-        comparisons.append(arrays.compare(got, want, rtol, flags.atol))
+        rtol = tolerance(got.dtype) if flags.rtol is None else flags.rtol
+        comparisons.append(compare(got, want, rtol, flags.atol))
     print_results(names, outputs, comparisons)
     return 0 if all(comparison.ok for comparison in comparisons) else 1
 

@@ -8,7 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hipgraft.tools.arrays import Array, Comparison, describe
+from hipgraft.runtime.comparison import Comparison
+from hipgraft.tools.arrays import Array, describe
 
 _WIDTH_OFF_TERMINAL = 120
 

@@ -28,6 +28,7 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     add("--cache-from", action="append", default=[], metavar="DIR", help="a cache to read only")
     add("--no-cache", action="store_true", help="compile every graph")
     add("--overrides", default="", metavar="FILE.yaml", help="compiler flags of single graphs")
+    add("--verify", action="store_true", help="run each AMD GPU kernel on the emulator first")
     add("--tuning-spec", default="", metavar="FILE.mlir", help="a transform-dialect library")
     add_cost_model_arguments(parser)
     add = parser.add_argument_group("choice of lowerings").add_argument
@@ -88,7 +89,8 @@ def open_service(flags: argparse.Namespace) -> Generator[CompileService, None, N
     overrides = read_overrides(flags.overrides) if flags.overrides else []
     cache = None if flags.no_cache else _cache(flags)
     search = open_search(flags, flags.search, flags.search_budget)
-    with CompileService(open_workers(flags), cache, overrides, search) as service:
+    workers = open_workers(flags)
+    with CompileService(workers, cache, overrides, search, verify=flags.verify) as service:
         try:
             yield service
         finally:

@@ -35,6 +35,7 @@ def _stats(report: Report, statistics: Statistics) -> dict[str, Any]:
             "compiled": statistics.compiled,
             "failed": statistics.failed,
         },
+        "verified": dict(sorted(statistics.verified.items())),
         "memory": {
             "planned-bytes": report.counters["hipdnn-plan-memory.planned-bytes"],
             "lower-bound-bytes": report.counters["hipdnn-plan-memory.lower-bound-bytes"],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime import comparison
 from hipgraft.tools import arrays, cli, hipgraft_compile, hipgraft_run
 from hipgraft.tools.arrays import Signature
 
@@ -129,20 +130,20 @@ def test_generated_inputs_are_reproducible_and_in_range():
 )
 def test_comparison(got, expected, ok):
     got, expected = (np.array(values, dtype=np.float32) for values in (got, expected))
-    assert arrays.compare(got, expected, rtol=1e-4, atol=0.0).ok is ok
+    assert comparison.compare(got, expected, rtol=1e-4, atol=0.0).ok is ok
 
 
 def test_wrong_elements_are_no_rounding():
     """A decoder that reads other elements was off by a hundredth of the largest logit."""
     expected = np.linspace(-0.54, 0.54, 9, dtype=np.float16)
-    rtol = arrays.tolerance(expected.dtype)
-    assert not arrays.compare(expected + np.float16(5.9e-3), expected, rtol, 0.0).ok
-    assert arrays.compare(expected + np.float16(5e-4), expected, rtol, 0.0).ok
+    rtol = comparison.tolerance(expected.dtype)
+    assert not comparison.compare(expected + np.float16(5.9e-3), expected, rtol, 0.0).ok
+    assert comparison.compare(expected + np.float16(5e-4), expected, rtol, 0.0).ok
 
 
 def test_integers_must_be_equal():
-    rtol = arrays.tolerance(np.dtype(np.int64))
-    assert not arrays.compare(np.array([1000]), np.array([1001]), rtol, 0.0).ok
+    rtol = comparison.tolerance(np.dtype(np.int64))
+    assert not comparison.compare(np.array([1000]), np.array([1001]), rtol, 0.0).ok
 
 
 @pytest.mark.parametrize("tool", [hipgraft_compile, hipgraft_run])

@@ -26,6 +26,7 @@ from hipgraft.hipdnn_io.files import read_module
 from hipgraft.integrations.rocmlir.settings import Settings
 from hipgraft.ir.bindings import make_context
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.comparison import compare
 from hipgraft.runtime.parameter_files import ParameterFile, write_parameters
 from hipgraft.service import read_overrides
 from hipgraft.service.flag_tuning import read_candidates
@@ -57,7 +58,7 @@ def header(text: str, data: bytes = b"") -> bytes:
 
 def read_npz(path: Path) -> None:
     for array in arrays.read_arrays(f"@{path}", "in").values():
-        arrays.compare(array, array, 0.0, 0.0)
+        compare(array, array, 0.0, 0.0)
 
 
 def read_parameters(path: Path) -> None:

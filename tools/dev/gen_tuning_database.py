@@ -105,7 +105,9 @@ def tune(
 def _search(name: str, target: str, mode: Mode, flags: argparse.Namespace) -> Database:
     search = Search(mode, open_cost_models(["counted", "static"]), Database(), flags.budget)
     cache = Cache(Path(flags.cache)) if flags.cache else None
-    with CompileService(ProcessWorkers(os.cpu_count()), cache, search=search) as service:
+    with CompileService(
+        ProcessWorkers(os.cpu_count()), cache, search=search, verify=True
+    ) as service:
         compile(outlined(name), target, compile_to="hipdnn-executables", service=service)
     return search.found
 

@@ -74,6 +74,7 @@ def program_key(
         *(f"{each.graph} {each.target}" for each in service.overrides),
         *(flag_identity(flag) for each in service.overrides for flag in each.flags),
         "" if service.search is None else service.search.identity,
+        "" if service.verifier is None else "verified",
         package_version(),
         cpu_identity() if "cpu" in config.target else "",
     )

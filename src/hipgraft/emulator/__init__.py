@@ -5,17 +5,24 @@ Execution is in order; a wave's lanes execute an instruction together. See docs/
 """
 
 from hipgraft.emulator.code_object import CodeObject
-from hipgraft.emulator.device import EmulatorDevice, check_available
-from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError, UnknownInstructionError
+from hipgraft.emulator.device import GARBAGE, EmulatorDevice, check_available
+from hipgraft.emulator.errors import (
+    EmulatorError,
+    ExecutionError,
+    MissingEmulatorError,
+    UnknownInstructionError,
+)
 from hipgraft.emulator.findings import Check, Finding, parse_checks
 from hipgraft.emulator.launches import Counts, Order, launch
 
 __all__ = [
+    "GARBAGE",
     "Check",
     "CodeObject",
     "Counts",
     "EmulatorDevice",
     "EmulatorError",
+    "ExecutionError",
     "Finding",
     "MissingEmulatorError",
     "Order",

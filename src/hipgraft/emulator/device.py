@@ -5,7 +5,7 @@ Device memory is host memory: an address is that of a numpy buffer with a guard 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _GUARD = 4096  # bytes around each allocation
 _ALIGNMENT = 256
-_GARBAGE = 0xA5
+GARBAGE = 0xA5
+"""What each byte of new memory holds."""
 ARCHITECTURE = "gfx942"
 """The default device's architecture."""
 
@@ -35,6 +36,7 @@ class EmulatorDevice:
         order: in which the waves of a workgroup run between barriers.
         seed: of a random order and of what uninitialised registers hold.
         check: what to look for in launches.
+        every: by the number of a launch, runs each n-th of its workgroups only.
 
     Attributes:
         architecture: e.g. `gfx942`.
@@ -50,15 +52,17 @@ class EmulatorDevice:
         order: Order = Order.FORWARD,
         seed: int = 1,
         check: Check = Check.NONE,
+        every: Mapping[int, int] | None = None,
     ):
         self.architecture = architecture
         self.launches: list[Counts] = []
         self._order, self._seed, self.check = order, seed, check
+        self._every = every or {}
         self._buffers: dict[int, np.ndarray[Any, Any]] = {}
 
     def allocate(self, nbytes: int) -> int:
         """Returns the address of new memory, which holds garbage."""
-        raw = np.full(nbytes + 2 * _GUARD + _ALIGNMENT, _GARBAGE, np.uint8)
+        raw = np.full(nbytes + 2 * _GUARD + _ALIGNMENT, GARBAGE, np.uint8)
         start = -(raw.ctypes.data + _GUARD) % _ALIGNMENT + _GUARD
         address = int(raw.ctypes.data) + start
         self._buffers[address] = raw[start : start + nbytes]
@@ -133,6 +137,7 @@ class EmulatorDevice:
             block,
             arguments,
             dynamic_lds=dynamic_shared_bytes,
+            every=self._every.get(len(self.launches), 1),
             order=self._order,
             seed=self._seed,
             check=self.check,

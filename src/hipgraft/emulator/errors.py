@@ -4,7 +4,11 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 
 class EmulatorError(HipgraftError):
-    """A kernel cannot be executed, or does what a GPU would not allow."""
+    """A kernel cannot be executed."""
+
+
+class ExecutionError(EmulatorError):
+    """A kernel does what a GPU would not allow, such as an access out of bounds."""
 
 
 class MissingEmulatorError(EmulatorError):

@@ -16,7 +16,7 @@ import numpy as np
 
 from hipgraft.emulator import native
 from hipgraft.emulator.code_object import Argument, CodeObject, Kernel
-from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.errors import EmulatorError, ExecutionError
 from hipgraft.emulator.findings import (
     Check,
     Finding,
@@ -195,7 +195,7 @@ def _run(kernel: Kernel, structure: Launch, regions: Sequence[Region]) -> tuple[
     )
     seconds = time.perf_counter() - start
     if failed:
-        raise EmulatorError(f"kernel '{kernel.name}': {error.value.decode()}")
+        raise ExecutionError(f"kernel '{kernel.name}': {error.value.decode()}")
     return statistics, seconds
 
 

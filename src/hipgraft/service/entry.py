@@ -20,7 +20,7 @@ from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.kernel_json import kernel_from_json, kernel_to_json
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 from hipgraft.ir.foreign_data import convert, decode_json, malformed
-from hipgraft.service.job import Outcome
+from hipgraft.service.job import Outcome, Verdict
 
 MOST_BYTES = 256 << 20
 """The most bytes of an entry's files in total; compressed, they may be a thousand times smaller."""
@@ -58,6 +58,7 @@ class _Metadata:
     name: str = ""
     target: str = ""
     error: _Error | None = None
+    verdict: Verdict | None = None
     flags: list[str] = field(default_factory=list[str])
 
 
@@ -128,7 +129,9 @@ class Entry:
 
 
 def _outcome(metadata: _Metadata, files: dict[str, bytes]) -> Outcome:
-    outcome = Outcome(seconds=metadata.seconds, artifacts=files, cached=True)
+    outcome = Outcome(
+        seconds=metadata.seconds, artifacts=files, cached=True, verdict=metadata.verdict
+    )
     if metadata.error is not None:
         error = CodegenError(metadata.error.message, notes=tuple(metadata.error.notes))
         return replace(outcome, error=error)

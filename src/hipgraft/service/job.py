@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from hipgraft.codegen.iree.session import process_flags
 from hipgraft.codegen.kernel import Kernel
@@ -44,6 +44,19 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What a verification found.
+
+    Attributes:
+        status: `unknown` if the kernel or its reference cannot be run.
+        reason: why it is wrong or unknown; for a right one, what part of it was run if not all.
+    """
+
+    status: Literal["right", "wrong", "unknown"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A kernel, or the error that prevented it.
 
@@ -58,6 +71,7 @@ class Outcome:
         peak_memory: peak resident bytes so far of the process that compiled; 0 if unknown.
         process: ID of that process; 0 if none compiled.
         decision: the choice among the compilation plans, if there were several.
+        verdict: whether the kernel is right; None if it was not verified.
     """
 
     kernel: Kernel | None = None
@@ -69,6 +83,7 @@ class Outcome:
     peak_memory: int = 0
     process: int = 0
     decision: Decision | None = None
+    verdict: Verdict | None = None
 
 
 Task = Callable[[Job], Outcome]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hipgraft.codegen.objects.resource_stats import kernel_resources
 from hipgraft.codegen.progress import PROGRESS, Ending, Progress, Started
@@ -23,6 +24,7 @@ from hipgraft.service.request import Request
 
 if TYPE_CHECKING:
     from hipgraft.service.tuning.search import Search
+    from hipgraft.service.verification import Verifier
 
 # Weights to estimate compile time: each occurrence of a text in the input adds its weight.
 _COSTS = {
@@ -47,6 +49,7 @@ class Statistics:
         compile_seconds: seconds of compilation, summed over workers.
         lookup_seconds: seconds of computing keys and reading the cache.
         peak_memory: peak resident bytes of each process that compiled, by process ID.
+        verified: kernels that were verified, by what was found: `right`, `wrong`, `unknown`.
     """
 
     hits: int = 0
@@ -56,12 +59,15 @@ class Statistics:
     compile_seconds: float = 0.0
     lookup_seconds: float = 0.0
     peak_memory: dict[int, int] = field(default_factory=dict[int, int])
+    verified: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, outcome: Outcome) -> None:
         """Counts one outcome."""
         self.hits += outcome.cached
         self.failed += outcome.kernel is None
         self.lost += not outcome.permanent
+        if outcome.verdict is not None:
+            self.verified[outcome.verdict.status] += 1
         if outcome.cached:
             return
         self.compiled += outcome.kernel is not None
@@ -80,6 +86,8 @@ class CompileService(Closing):
         cache: the cache of kernels, None for none.
         overrides: flags for single graphs.
         search: chooses a plan for each graph; None uses the default plan.
+        verifier: runs each kernel for an AMD GPU on the emulator before it is used; one that
+            computes something else than the CPU counts as not compiled. None for no verification.
         statistics: statistics of all requests so far.
     """
 
@@ -89,12 +97,15 @@ class CompileService(Closing):
         cache: Cache | None = None,
         overrides: Sequence[Override] = (),
         search: Search | None = None,
+        *,
+        verify: bool = False,
     ):
         self.workers = workers or InProcess()
         self.cache = cache
         self.overrides = tuple(overrides)
         self.search = search
         self.statistics = Statistics()
+        self.verifier = _open_verifier() if verify else None
         self._total = 0
         self._done = 0
 
@@ -109,13 +120,15 @@ class CompileService(Closing):
             HipgraftError: an error that does not depend on the graph, such as an unknown flag.
         """
         if self.search is None:
-            return self._compile(requests)
-        return self.search.compile(requests, self._compile)
+            return self.compile_each(requests)
+        return self.search.compile(requests, self.compile_each)
 
-    def _compile(self, requests: Sequence[Request]) -> list[Outcome]:
+    def compile_each(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Returns the outcome of each request, in order, without a search."""
         self._total += len(requests)
         batch = _Batch(self, requests)
         batch.look_up()
+        batch.prepare_verification()
         batch.compile()
         return batch.outcomes()
 
@@ -138,6 +151,8 @@ class _Batch:
         self._flags = [self._effective_flags(request) for request in requests]
         self._keys: list[str] = []
         self._found: dict[int, Outcome] = {}
+        self._unverified: dict[int, Outcome] = {}
+        self._references: dict[int, Outcome] = {}
 
     def look_up(self) -> None:
         cache = self._service.cache
@@ -147,7 +162,11 @@ class _Batch:
         for index, request in enumerate(self._requests):
             self._keys.append(cache_key(request.container, request.target, self._flags[index]))
             entry = cache.get(self._keys[index])
-            if entry is not None and self._fits(request, entry):
+            if entry is None or not self._fits(request, entry):
+                continue
+            if self._is_to_be_verified(request, entry.outcome):
+                self._unverified[index] = entry.outcome
+            else:
                 self._end(index, entry.outcome)
         self._service.statistics.lookup_seconds += time.perf_counter() - started
 
@@ -158,6 +177,23 @@ class _Batch:
         if reason and self._service.cache is not None:
             self._service.cache.drop(entry.key, reason)
         return not reason
+
+    def prepare_verification(self) -> None:
+        """Compiles what kernels will be compared with."""
+        verifier = self._service.verifier
+        if verifier is None:
+            return
+        references: dict[int, Request] = {}
+        for index, request in enumerate(self._requests):
+            reference = None if index in self._found else verifier.reference(request)
+            if reference is not None:
+                references[index] = reference
+        if not references:
+            return
+        outcomes = self._service.compile_each(list(references.values()))
+        self._references = dict(zip(references, outcomes, strict=True))
+        for index, outcome in self._unverified.items():
+            self._finish(index, outcome)
 
     def compile(self) -> None:
         jobs = {index: self._job(index) for index in self._missing()}
@@ -170,8 +206,7 @@ class _Batch:
         for position, outcome in compiled:
             if outcome.error is not None and not isinstance(outcome.error, CodegenError):
                 raise outcome.error
-            self._keep(indices[position], outcome)
-            self._end(indices[position], outcome)
+            self._finish(indices[position], outcome)
         if indices and self._service.cache is not None:
             self._service.cache.prune()
 
@@ -194,12 +229,26 @@ class _Batch:
             return None
         return Job(request.name, request.target.name, self._flags[index], text, _cost(text))
 
+    def _is_to_be_verified(self, request: Request, outcome: Outcome) -> bool:
+        verifier = self._service.verifier
+        if verifier is None or outcome.kernel is None or outcome.verdict is not None:
+            return False
+        return verifier.reference(request) is not None
+
+    def _finish(self, index: int, outcome: Outcome) -> None:
+        """Verifies, caches and ends what was compiled, now or before it was to be verified."""
+        verifier, reference = self._service.verifier, self._references.get(index)
+        if verifier is not None and reference is not None:
+            outcome = verifier.verify(self._requests[index], outcome, reference)
+        self._keep(index, outcome)
+        self._end(index, outcome)
+
     def _keep(self, index: int, outcome: Outcome) -> None:
         cache = self._service.cache
         if cache is None or not outcome.permanent:
             return
         request = self._requests[index]
-        metadata = {
+        metadata: dict[str, Any] = {
             "name": request.name,
             "graph": request.digest,
             "target": request.target.name,
@@ -211,6 +260,8 @@ class _Batch:
             if outcome.kernel
             else [],
         }
+        if outcome.verdict is not None:
+            metadata["verdict"] = asdict(outcome.verdict)
         cache.put(Entry(self._keys[index], metadata, outcome))
 
     def _end(self, index: int, outcome: Outcome) -> None:
@@ -248,6 +299,13 @@ def use_service(service: CompileService) -> Generator[CompileService, None, None
         yield service
     finally:
         _SERVICE.reset(token)
+
+
+def _open_verifier() -> Verifier:
+    # Imported here because it loads devices and the lowerings.
+    from hipgraft.service.verification import Verifier
+
+    return Verifier()
 
 
 def _cost(text: str) -> int:
