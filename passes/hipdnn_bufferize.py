@@ -12,6 +12,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import element_type_of
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.buffers import (
     Storage,
@@ -87,7 +88,7 @@ class _Function:
         )
         arguments = list(block.arguments)
         for old, memref in zip(body.arguments, arguments, strict=False):
-            element_type = ir.RankedTensorType(old.type).element_type
+            element_type = element_type_of(old)
             self.storage[old] = Storage(memref, element_type)
         self.outputs = arguments[len(inputs) :]
         self.returned = _returned_results(terminator)

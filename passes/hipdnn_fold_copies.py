@@ -10,6 +10,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import collect
 from hipgraft.ir.strided_view import StridedView, joined_run, row_major_strides
+from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.buffers import view_of, window_of
 
@@ -22,10 +23,6 @@ def _is_copy(graph: hipdnn.GraphOp) -> bool:
     mode = ir.StringAttr(ops[0].attributes["mode"]).value
     types = [ir.RankedTensorType(value.type) for value in (*graph.inputs, *graph.outputs)]
     return mode == "identity" and types[0].element_type == types[1].element_type
-
-
-def _shape(value: ir.Value) -> tuple[int, ...]:
-    return tuple(ir.RankedTensorType(value.type).shape)
 
 
 def written_strides(shape: tuple[int, ...], window: StridedView) -> list[int] | None:
@@ -69,7 +66,7 @@ def _fold(op: ir.Operation) -> None:
     owner = view.base.owner
     if isinstance(owner, ir.Block) or owner.name != hipdnn.GraphOp.OP_NAME:
         raise Declined("no-graph", "'hipdnn.graph' op copies what no graph yields")
-    strides = written_strides(_shape(view.base), window_of(view))
+    strides = written_strides(shape_of(view.base), window_of(view))
     if strides is None:
         raise Declined("no-permutation", "'hipdnn.graph' op copies no permutation of a tensor")
     if len(_readers(view.base)) > 1 or len(_readers(view.window)) > 1:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import function_blocks
+from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.outlining import (
     COPIED_OPS,
@@ -35,10 +36,6 @@ _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
 
 MAX_OPERANDS = 24
 """Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
-
-
-def _shape(value: ir.Value) -> tuple[int, ...]:
-    return tuple(ir.RankedTensorType(value.type).shape)
 
 
 def _is_compute(op: ir.Operation) -> bool:
@@ -82,9 +79,7 @@ def _reduces(op: ir.Operation) -> bool:
 def _is_widening(op: ir.Operation) -> bool:
     if op.name != "hipdnn.pointwise" or ir.StringAttr(op.attributes["mode"]).value != "identity":
         return False
-    kinds = [
-        ir.RankedTensorType(value.type).element_type for value in (op.operands[0], op.results[0])
-    ]
+    kinds = [element_type_of(value) for value in (op.operands[0], op.results[0])]
     return isinstance(kinds[1], ir.F32Type) and not isinstance(kinds[0], ir.F32Type)
 
 
@@ -162,15 +157,15 @@ class _Policy:
     def _shape_declines(self, op: ir.Operation, group: Group) -> str | None:
         shapes: set[tuple[int, ...]] = group.attributes["shapes"]
         if op.name in _ELEMENTWISE:
-            if _shape(op.results[0]) in shapes:
+            if shape_of(op.results[0]) in shapes:
                 return None
             return (
-                f"shape {list(_shape(op.results[0]))} is not one that its producer's kernel walks"
+                f"shape {list(shape_of(op.results[0]))} is not one that its producer's kernel walks"
             )
         if op.name in _CONTRACTIONS:
             return "a contraction starts a graph"
         if op.name in _NORMS:
-            fits = group.attributes["anchor"] is None and _shape(op.operands[0]) in shapes
+            fits = group.attributes["anchor"] is None and shape_of(op.operands[0]) in shapes
             return None if fits else "the producer has an anchor of its own"
         if op.name != "hipdnn.reduction":
             return "it has a kernel of its own"
@@ -187,7 +182,7 @@ class _Policy:
         return None
 
     def _reduction_declines(self, op: ir.Operation, group: Group) -> str | None:
-        walked, reduced = _shape(op.operands[0]), _shape(op.results[0])
+        walked, reduced = shape_of(op.operands[0]), shape_of(op.results[0])
         anchor = group.attributes["anchor"]
         if anchor is None:
             return None if walked in group.attributes["shapes"] else "another shape is reduced"
@@ -201,10 +196,10 @@ class _Policy:
         attributes.setdefault("anchor", None)
         attributes.setdefault("operands", set()).update(self._reads(op, group))
         shapes = attributes.setdefault("shapes", set())
-        shapes.add(_shape(op.results[0]))
+        shapes.add(shape_of(op.results[0]))
         if op.name == "hipdnn.reduction":
-            shapes.add(_shape(op.operands[0]))
-            attributes["anchor"] = ("reduction", _shape(op.operands[0]), _shape(op.results[0]))
+            shapes.add(shape_of(op.operands[0]))
+            attributes["anchor"] = ("reduction", shape_of(op.operands[0]), shape_of(op.results[0]))
         elif op.name not in _ELEMENTWISE:
             attributes["anchor"] = (op.name,)
 

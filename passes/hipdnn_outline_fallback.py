@@ -11,6 +11,7 @@ from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.outlining import (
     COPIED_OPS,
@@ -181,9 +182,7 @@ def _owned_storage(value: ir.Value) -> ir.Value | None:
         return value
     base = owner.operands[0]
     window = hipdnn.ViewOp(owner.operation)
-    view = StridedView(
-        tuple(ir.RankedTensorType(value.type).shape), tuple(window.strides), window.offset
-    )
+    view = StridedView(shape_of(value), tuple(window.strides), window.offset)
     return _owned_storage(base) if view.covers(ir.RankedTensorType(base.type).shape) else None
 
 

@@ -29,10 +29,11 @@ from hipgraft.dialects.hipdnn.fields import (
     optional,
 )
 from hipgraft.dialects.hipdnn.kinds import TYPE
-from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError, location_text
 from hipgraft.ir.registration import Registry
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 OPERAND_SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"
@@ -138,7 +139,7 @@ class HipdnnOp:
         """Whether the operation exists, so that its results can be read."""
         return hasattr(self, "operation")
 
-    def infer(self) -> dict[str, list[int]]:
+    def infer(self) -> dict[str, Shape]:
         """Returns the shapes of results by name; what is missing cannot be inferred.
 
         Raises:
@@ -200,7 +201,7 @@ class HipdnnOp:
         Raises:
             VerifyError: it differs from `expected`.
         """
-        if value is not None and shape_of(value) != list(expected):
+        if value is not None and shape_of(value) != tuple(expected):
             raise self.error(
                 f"expected shape {shape_text(expected)} of '{name}', "
                 f"but found {shape_text(shape_of(value))}"

@@ -1,28 +1,11 @@
-"""Shapes of tensor values, and rules about them that several ops share."""
+"""Rules about shapes that several ops share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import prod
-from typing import cast
 
-from hipgraft.ir.bindings import ir
-
-
-def tensor_type(value: ir.Value) -> ir.RankedTensorType:
-    """Returns the type of a value that is known to be a ranked tensor."""
-    return cast(ir.RankedTensorType, value.type)
-
-
-def shape_of(value: ir.Value) -> list[int]:
-    """Returns the extents of a tensor value."""
-    return list(tensor_type(value).shape)
-
-
-def element_type_of(value: ir.Value) -> ir.Type:
-    """Returns the element type of a tensor value."""
-    return tensor_type(value).element_type
+from hipgraft.ir.tensors import Shape
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -30,7 +13,7 @@ def shape_text(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape))
 
 
-def broadcast(*shapes: Sequence[int]) -> list[int] | None:
+def broadcast(*shapes: Sequence[int]) -> Shape | None:
     """Returns the common shape by numpy's rules, None if there is none."""
     extents: list[int] = []
     for column in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
@@ -38,12 +21,7 @@ def broadcast(*shapes: Sequence[int]) -> list[int] | None:
         if len(others) > 1:
             return None
         extents.append(others.pop() if others else 1)
-    return extents[::-1]
-
-
-def row_major(shape: Sequence[int]) -> list[int]:
-    """Returns the strides in elements of a packed row-major tensor."""
-    return [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    return tuple(reversed(extents))
 
 
 def furthest_element(shape: Sequence[int], strides: Sequence[int]) -> int:

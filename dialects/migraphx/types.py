@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.element_types import bit_width, is_float, is_integer
+from hipgraft.ir.strided_view import row_major_strides
 
 PREFIX = "!migraphx.shaped"
 
 _BODY = re.compile(r"<\s*((?:(?:\d+|\?)\s*x\s*)*)([A-Za-z]\w*)\s*([^>]*)>")
 _STRIDES = re.compile(r",\s*((?:\d+|\?)(?:\s*x\s*(?:\d+|\?))*)\s*")
-_INTEGER = re.compile(r"(si|ui|i)([1-9]\d*)")
-_FLOAT = re.compile(r"bf16|tf32|f(?:16|32|64|80|128)|f[468]E\d+M\d+[A-Z0-9]*")
 
 Extent = int | None
 """An extent or stride; None where it is dynamic (`?`)."""
@@ -45,7 +45,7 @@ class ShapedType:
             ShapedTypeError: the text is malformed or breaks a rule of the type.
         """
         match = _BODY.fullmatch(text.removeprefix(PREFIX).strip())
-        if match is None or not _is_element(match[2]):
+        if match is None or not (is_float(match[2]) or is_integer(match[2])):
             raise ShapedTypeError("expected shaped dimension list with type")
         dims, element, rest = match.groups()
         strides = _STRIDES.fullmatch(rest)
@@ -113,7 +113,7 @@ class ShapedType:
     @property
     def is_float(self) -> bool:
         """Whether elements are floating-point numbers."""
-        return _FLOAT.fullmatch(self.element) is not None
+        return is_float(self.element)
 
     @property
     def is_unsigned(self) -> bool:
@@ -122,9 +122,9 @@ class ShapedType:
 
     @property
     def bits(self) -> int:
-        """Bits of an element."""
-        match = re.search(r"\d+", self.element)
-        return 0 if match is None else int(match[0])
+        """Bits of an element; 0 if its type is neither an integer nor a float."""
+        known = self.is_float or is_integer(self.element)
+        return bit_width(self.element) if known else 0
 
     @property
     def signless(self) -> str:
@@ -134,16 +134,8 @@ class ShapedType:
 
 def row_major(shape: Sequence[Extent]) -> tuple[Extent, ...]:
     """Returns the strides of a packed row-major tensor; unknown outside of unknown extents."""
-    strides: list[Extent] = []
-    step: Extent = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step = None if step is None or extent is None else step * max(extent, 1)
-    return tuple(reversed(strides))
-
-
-def _is_element(text: str) -> bool:
-    return bool(_INTEGER.fullmatch(text) or _FLOAT.fullmatch(text))
+    last = max((dim for dim, extent in enumerate(shape) if extent is None), default=0)
+    return (None,) * last + row_major_strides([extent or 1 for extent in shape])[last:]
 
 
 def _extents(text: str) -> tuple[Extent, ...]:

@@ -6,8 +6,9 @@ from hipgraft.dialects.hipdnn.enums import DiagonalAlignment
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, defaulted, optional
 from hipgraft.dialects.hipdnn.kinds import BOOL, FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import broadcast, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, shape_of
 
 
 class AttentionOp(ComputeOp):
@@ -56,9 +57,9 @@ class AttentionOp(ComputeOp):
         return False
 
     @property
-    def scores_shape(self) -> list[int]:
+    def scores_shape(self) -> Shape:
         """Shape `[B, Hq, Sq, Skv]` of the scores."""
-        return [*shape_of(self.q)[:3], self.keys]
+        return (*shape_of(self.q)[:3], self.keys)
 
     @property
     def keys(self) -> int:
@@ -72,7 +73,7 @@ class AttentionOp(ComputeOp):
         self._check_causal()
         self._check_dropout()
 
-    def check_operands(self) -> tuple[list[int], list[int], list[int]]:
+    def check_operands(self) -> tuple[Shape, Shape, Shape]:
         """Returns the shapes of `q`, `k` and `v`.
 
         Raises:
@@ -111,7 +112,7 @@ class AttentionOp(ComputeOp):
         for name, value in lengths.items():
             if self.padding_mask and value is None:
                 raise self.error(f"requires operand '{name}' with 'padding_mask = true'")
-            if value is not None and shape_of(value) not in ([batch], [batch, 1, 1, 1]):
+            if value is not None and shape_of(value) not in ((batch,), (batch, 1, 1, 1)):
                 raise self.error(
                     f"expected shape {batch} or {batch}x1x1x1 of '{name}', "
                     f"but found {shape_text(shape_of(value))}"

@@ -11,8 +11,8 @@ from hipgraft.dialects.hipdnn.fields import (
     VariadicOperand,
 )
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 
 class BatchnormBaseOp(ComputeOp):
@@ -20,7 +20,7 @@ class BatchnormBaseOp(ComputeOp):
 
     x: Operand
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         x, channels = self._shapes()
         return {
             field.name: channels if field.form is Form.CHANNEL else x
@@ -34,11 +34,11 @@ class BatchnormBaseOp(ComputeOp):
                 if field.form is Form.CHANNEL:
                     self.check_shape(field.name, value, channels)
 
-    def _shapes(self) -> tuple[list[int], list[int]]:
+    def _shapes(self) -> tuple[Shape, Shape]:
         x = shape_of(self.x)
         if len(x) < 2:
             raise self.error(f"expected 'x' of rank 2 or more, but found rank {len(x)}")
-        return x, [1, x[1], *[1] * (len(x) - 2)]
+        return x, (1, x[1], *[1] * (len(x) - 2))
 
 
 class BatchnormInferenceOp(BatchnormBaseOp, mnemonic="batchnorm_inference"):

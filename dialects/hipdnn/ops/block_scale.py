@@ -5,8 +5,9 @@ from __future__ import annotations
 from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, optional, required
 from hipgraft.dialects.hipdnn.kinds import BOOL, INT, INTS
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, shape_of
 
 
 class BlockScaleDequantizeOp(ComputeOp, mnemonic="block_scale_dequantize"):
@@ -32,7 +33,7 @@ class BlockScaleDequantizeOp(ComputeOp, mnemonic="block_scale_dequantize"):
         sizes = iter(self.block_size)
         return [1 if x[dim] == scale[dim] else next(sizes, 1) for dim in range(len(x))]
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         return {"y": shape_of(self.x)}
 
     def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
@@ -73,18 +74,18 @@ class BlockScaleQuantizeOp(ComputeOp, mnemonic="block_scale_quantize"):
         """The blocked dimension."""
         return len(shape_of(self.x)) - 1 if self.axis is None else self.axis
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         x = shape_of(self.x)
         self._check_block(x)
         scale = list(x)
         scale[self.blocked_axis] //= self.block_size or 1
-        return {"y": x, "scale": scale}
+        return {"y": x, "scale": tuple(scale)}
 
     def infer_element_type(self, result: str) -> ir.Type:  # noqa: D102
         # The MX formats' choice.
         return ir.Float8E4M3FNType.get() if result == "y" else ir.Float8E8M0FNUType.get()
 
-    def _check_block(self, x: list[int]) -> None:
+    def _check_block(self, x: Shape) -> None:
         if self.block_size is None or self.block_size < 1:
             raise self.error("expected 'block_size' of 1 or more")
         if not 0 <= self.blocked_axis < len(x):

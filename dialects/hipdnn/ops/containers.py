@@ -10,8 +10,10 @@ from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.fields import VariadicOperand, optional
 from hipgraft.dialects.hipdnn.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.op import HipdnnOp
-from hipgraft.dialects.hipdnn.shapes import batch_extent, element_type_of, row_major, shape_of
+from hipgraft.dialects.hipdnn.shapes import batch_extent
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.strided_view import row_major_strides
+from hipgraft.ir.tensors import element_type_of, shape_of
 
 ContainerT = TypeVar("ContainerT", bound=ContainerOp)
 Strides = Sequence[Sequence[int] | None]
@@ -89,7 +91,7 @@ class GraphOp(ContainerOp, mnemonic="graph"):
                 f"expected {shape[0] + 1} integers in operand {operand}, the offsets of "
                 f"{shape[0]} batches, but found {offsets.type}"
             )
-        least = batch_extent(shape, strides or row_major(shape))
+        least = batch_extent(shape, strides or row_major_strides(shape))
         if strides is not None and shape[0] > 1 and strides[0] < least:
             raise self.error(
                 f"expected a batch stride of at least {least} of a ragged {side}, "

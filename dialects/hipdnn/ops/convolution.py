@@ -9,7 +9,7 @@ from hipgraft.dialects.hipdnn.enums import ConvMode
 from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, required
 from hipgraft.dialects.hipdnn.kinds import INTS, enum_kind
 from hipgraft.dialects.hipdnn.ops.window import WindowOp
-from hipgraft.dialects.hipdnn.shapes import shape_of
+from hipgraft.ir.tensors import Shape, shape_of
 
 
 class ConvolutionOp(WindowOp):
@@ -20,7 +20,7 @@ class ConvolutionOp(WindowOp):
         enum_kind(ConvMode), ConvMode.CROSS_CORRELATION, "whether the filter is flipped"
     )
 
-    def output_shape(self, x: list[int], w: list[int]) -> list[int]:
+    def output_shape(self, x: Shape, w: Shape) -> Shape:
         """Returns the shape `[N, K, spatial...]` of a forward convolution of `x` with `w`.
 
         Raises:
@@ -36,9 +36,9 @@ class ConvolutionOp(WindowOp):
         window = [
             (extent - 1) * step + 1 for extent, step in zip(w[2:], self.dilation, strict=True)
         ]
-        return [x[0], w[0], *self.window_positions(x[2:], window)]
+        return (x[0], w[0], *self.window_positions(x[2:], window))
 
-    def _check_channels(self, x: list[int], w: list[int]) -> None:
+    def _check_channels(self, x: Shape, w: Shape) -> None:
         if x[1] % w[1]:
             raise self.error(
                 f"channels of 'x' ({x[1]}) are not a multiple of channels of 'w' ({w[1]})"
@@ -59,7 +59,7 @@ class ConvFpropOp(ConvolutionOp, mnemonic="conv_fprop"):
     w = Operand("filters `[K, C / groups, window...]`")
     y = Result("convolved activations `[N, K, spatial...]`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         return {"y": self.output_shape(shape_of(self.x), shape_of(self.w))}
 
 

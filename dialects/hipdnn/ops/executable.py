@@ -11,6 +11,7 @@ from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, 
 from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape
 
 
 class ExecutableOp(HipdnnOp, mnemonic="executable"):
@@ -87,7 +88,7 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
 
 def _signature(
     types: Sequence[ir.Type], offsets: Sequence[int]
-) -> list[tuple[list[int], ir.Type] | ir.Type]:
+) -> list[tuple[Shape, ir.Type] | ir.Type]:
     """Returns the part of a type that has to agree: only the elements of a whole buffer."""
     signature = [_logical(type_) for type_ in types]
     for position, offset in enumerate(offsets[: len(types)]):
@@ -96,10 +97,10 @@ def _signature(
     return signature
 
 
-def _logical(type_: ir.Type) -> tuple[list[int], ir.Type] | ir.Type:
+def _logical(type_: ir.Type) -> tuple[Shape, ir.Type] | ir.Type:
     """Returns shape and element type: the layout of a memref is not part of the signature."""
     if isinstance(type_, ir.RankedTensorType | ir.MemRefType):
-        return list(type_.shape), type_.element_type
+        return tuple(type_.shape), type_.element_type
     return type_
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hipgraft.dialects.hipdnn.fields import Operand, Result
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import broadcast, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
+from hipgraft.ir.tensors import Shape, shape_of
 
 
 class MatmulOp(ComputeOp, mnemonic="matmul"):
@@ -18,7 +19,7 @@ class MatmulOp(ComputeOp, mnemonic="matmul"):
     b = Operand("right matrices `[batch..., K, N]`")
     c = Result("products `[batch..., M, N]`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         a, b = shape_of(self.a), shape_of(self.b)
         if len(a) < 2 or len(a) != len(b):
             raise self.error(
@@ -32,4 +33,4 @@ class MatmulOp(ComputeOp, mnemonic="matmul"):
                 f"batch dimensions of 'a' ({shape_text(a[:-2])}) and of 'b' "
                 f"({shape_text(b[:-2])}) do not broadcast"
             )
-        return {"c": [*batch, a[-2], b[-1]]}
+        return {"c": (*batch, a[-2], b[-1])}

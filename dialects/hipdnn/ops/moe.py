@@ -6,8 +6,9 @@ from hipgraft.dialects.hipdnn.enums import MoeGroupedMatmulMode
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, defaulted
 from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 
 class MoeOp(ComputeOp):
@@ -16,14 +17,14 @@ class MoeOp(ComputeOp):
     token: Operand
     first_token_offset: Operand
 
-    def check_matrix(self, name: str, value: ir.Value) -> list[int]:
+    def check_matrix(self, name: str, value: ir.Value) -> Shape:
         """Returns the shape `[1, rows, columns]` of a value, after checking it."""
         shape = self.check_rank(name, value)
         if shape[0] != 1:
             raise self.error(f"expected '{name}' of shape 1xMxN, but found {shape_text(shape)}")
         return shape
 
-    def check_rank(self, name: str, value: ir.Value) -> list[int]:
+    def check_rank(self, name: str, value: ir.Value) -> Shape:
         """Returns the shape of a value, after checking that its rank is 3."""
         shape = shape_of(value)
         if len(shape) != 3:
@@ -33,7 +34,7 @@ class MoeOp(ComputeOp):
     def check_offsets(self, experts: int) -> None:
         """Checks that each expert has an offset per batch."""
         shape = self.check_rank("first_token_offset", self.first_token_offset)
-        if shape[1:] != [1, 1] or shape[0] % experts:
+        if shape[1:] != (1, 1) or shape[0] % experts:
             raise self.error(
                 f"expected 'first_token_offset' of shape Gx1x1, G a multiple of the {experts} "
                 f"experts, but found {shape_text(shape)}"
@@ -67,12 +68,12 @@ class MoeGroupedMatmulOp(MoeOp, mnemonic="moe_grouped_matmul"):
     )
     top_k = defaulted(INT, 0, "experts per token, for `scatter`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         token, weight = self._check_products()
         if self.mode is MoeGroupedMatmulMode.SCATTER:
             return {}
         rows = token[1] if self.token_index is None else shape_of(self.token_index)[1]
-        return {"output": [1, rows, weight[2]]}
+        return {"output": (1, rows, weight[2])}
 
     def verify(self) -> None:  # noqa: D102
         self._check_routing()
@@ -81,7 +82,7 @@ class MoeGroupedMatmulOp(MoeOp, mnemonic="moe_grouped_matmul"):
         output = self.check_matrix("output", self.output)
         self.check_shape("output", self.output, [1, output[1], weight[2]])
 
-    def _check_products(self) -> tuple[list[int], list[int]]:
+    def _check_products(self) -> tuple[Shape, Shape]:
         token = self.check_matrix("token", self.token)
         weight = self.check_rank("weight", self.weight)
         if token[2] != weight[1]:
@@ -120,13 +121,13 @@ class MoeGroupedMatmulBwdOp(MoeOp, mnemonic="moe_grouped_matmul_bwd"):
     first_token_offset = Operand("first row of each expert, `i32`, `[E, 1, 1]`")
     dweight = Result("gradient of the weights `[E, K, N]`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         doutput = self.check_matrix("doutput", self.doutput)
         token = self.check_matrix("token", self.token)
         if doutput[1] != token[1]:
             raise self.error(f"rows of 'doutput' ({doutput[1]}) differ from 'token' ({token[1]})")
         experts = self.check_rank("first_token_offset", self.first_token_offset)[0]
-        return {"dweight": [experts, token[2], doutput[2]]}
+        return {"dweight": (experts, token[2], doutput[2])}
 
     def verify(self) -> None:  # noqa: D102
         self.check_offsets(self.infer()["dweight"][0])

@@ -14,14 +14,15 @@ from hipgraft.dialects.hipdnn.fields import (
 )
 from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 
 class NormBaseOp(ComputeOp):
     """Common base of layer and RMS normalisation, forward and backward."""
 
-    def check_parameter(self, name: str, value: ir.Value, x: list[int]) -> None:
+    def check_parameter(self, name: str, value: ir.Value, x: Shape) -> None:
         """Checks that `value`, called `name`, broadcasts to the shape `x`."""
         if broadcast(shape_of(value), x) != x:
             raise self.error(
@@ -46,21 +47,21 @@ class NormOp(NormBaseOp):
                 raise self.error(f"result '{field.name}' belongs to forward phase TRAINING")
 
 
-def normalized_dims(x: list[int], scale: list[int]) -> list[int]:
+def normalized_dims(x: Shape, scale: Shape) -> list[int]:
     """Returns the dimensions of `x` in which `scale` has an extent of more than 1."""
-    aligned = [1] * (len(x) - len(scale)) + scale
+    aligned = (1,) * (len(x) - len(scale)) + scale
     return [dim for dim, extent in enumerate(aligned) if extent > 1]
 
 
-def _rms_dims(x: list[int], scale: list[int], inv_rms: list[int] | None) -> list[int]:
+def _rms_dims(x: Shape, scale: Shape, inv_rms: Shape | None) -> list[int]:
     """The dimensions of RMS normalisation: by `scale`, or spatial where statistics are so."""
     by_scale, spatial = normalized_dims(x, scale), list(range(2, len(x)))
     is_per_channel = by_scale == [1] and inv_rms == _statistics_shape(x, spatial)
     return spatial if is_per_channel else by_scale
 
 
-def _statistics_shape(x: list[int], dims: list[int]) -> list[int]:
-    return [1 if dim in dims else extent for dim, extent in enumerate(x)]
+def _statistics_shape(x: Shape, dims: list[int]) -> Shape:
+    return tuple(1 if dim in dims else extent for dim, extent in enumerate(x))
 
 
 class LayernormBaseOp(NormBaseOp):
@@ -106,7 +107,7 @@ class LayernormOp(LayernormBaseOp, NormOp, mnemonic="layernorm"):
     mean = OptionalResult("mean, with extent 1 in the normalised dimensions")
     inv_variance = OptionalResult("inverse standard deviation, shaped like `mean`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         x = shape_of(self.x)
         statistics = _statistics_shape(x, self.dims)
         return {"y": x, "mean": statistics, "inv_variance": statistics}
@@ -140,7 +141,7 @@ class RmsnormOp(NormOp, mnemonic="rmsnorm"):
         statistics = None if inv_rms is None else shape_of(inv_rms)
         return _rms_dims(shape_of(self.x), shape_of(self.scale), statistics)
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         x = shape_of(self.x)
         return {"y": x, "inv_rms": _statistics_shape(x, self.dims)}
 
@@ -169,7 +170,7 @@ class LayernormBackwardOp(LayernormBaseOp, mnemonic="layernorm_backward"):
     dscale = Result("gradient of `scale`")
     dbias = Result("gradient of the bias, shaped like `dscale`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         scale = shape_of(self.scale)
         return {"dx": shape_of(self.x), "dscale": scale, "dbias": scale}
 
@@ -207,7 +208,7 @@ class RmsnormBackwardOp(NormBaseOp, mnemonic="rmsnorm_backward"):
         """The normalised dimensions of `x`."""
         return _rms_dims(shape_of(self.x), shape_of(self.scale), shape_of(self.inv_rms))
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         scale = shape_of(self.scale)
         return {"dx": shape_of(self.x), "dscale": scale, "dbias": scale}
 

@@ -7,8 +7,9 @@ from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, op
 from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import broadcast, element_type_of, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 
 class PointwiseOp(ComputeOp, mnemonic="pointwise"):
@@ -49,7 +50,7 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
         """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `MODES`)."""
         return self.inputs[self.info.operands.index(name)]
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         shapes = [shape_of(value) for value in self.inputs]
         shape = broadcast(*shapes)
         if shape is None:

@@ -6,7 +6,8 @@ from hipgraft.dialects.hipdnn.enums import ReductionMode
 from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, required
 from hipgraft.dialects.hipdnn.kinds import BOOL, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
-from hipgraft.dialects.hipdnn.shapes import shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import shape_text
+from hipgraft.ir.tensors import shape_of
 
 
 class ReductionOp(ComputeOp, mnemonic="reduction"):

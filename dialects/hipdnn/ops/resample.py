@@ -14,8 +14,8 @@ from hipgraft.dialects.hipdnn.fields import (
 )
 from hipgraft.dialects.hipdnn.kinds import BOOL, INTS, enum_kind
 from hipgraft.dialects.hipdnn.ops.window import WindowOp
-from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, shape_of
 
 
 class ResampleOp(WindowOp):
@@ -25,7 +25,7 @@ class ResampleOp(WindowOp):
     resample_mode = required(enum_kind(ResampleMode), "what is computed")
     padding_mode = required(enum_kind(PaddingMode), "what is read outside of `x`")
 
-    def resampled_shape(self, name: str, x: list[int]) -> list[int]:
+    def resampled_shape(self, name: str, x: Shape) -> Shape:
         """Returns the shape that resampling gives for the shape `x` of the value `name`.
 
         Raises:
@@ -34,7 +34,7 @@ class ResampleOp(WindowOp):
         if len(x) < 3:
             raise self.error(f"expected '{name}' of rank 3 or more, but found rank {len(x)}")
         self.check_values("window", self.window, len(x) - 2, 1)
-        return [*x[:2], *self.window_positions(x[2:], self.window)]
+        return (*x[:2], *self.window_positions(x[2:], self.window))
 
 
 class ResampleFwdOp(ResampleOp, mnemonic="resample_fwd"):
@@ -51,7 +51,7 @@ class ResampleFwdOp(ResampleOp, mnemonic="resample_fwd"):
     index = OptionalResult("positions of the maxima, shaped like `y`")
     generate_index = defaulted(BOOL, False, "whether `index` is a result")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         y = self.resampled_shape("x", shape_of(self.x))
         return {"y": y, "index": y}
 

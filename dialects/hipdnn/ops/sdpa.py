@@ -16,8 +16,9 @@ from hipgraft.dialects.hipdnn.fields import (
 )
 from hipgraft.dialects.hipdnn.kinds import BOOL, INT, TYPE, enum_kind
 from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
-from hipgraft.dialects.hipdnn.shapes import element_type_of, shape_of, shape_text
+from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 # Side of the blocks that `block_mask` is about.
 BLOCK = 128
@@ -93,11 +94,11 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
             return pages * shape_of(self.k)[2]
         return shape_of(self.k)[2]
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         q, _, v = self.check_operands()
-        rows = [*q[:3], 1]
+        rows = (*q[:3], 1)
         return {
-            "o": [*q[:3], v[3]],
+            "o": (*q[:3], v[3]),
             "stats": rows,
             "max": rows,
             "sum_exp": rows,
@@ -114,7 +115,7 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
         self._check_blocks()
         self._check_descales()
         heads = shape_of(self.q)[1]
-        if self.sink_token is not None and shape_of(self.sink_token) != [heads]:
+        if self.sink_token is not None and shape_of(self.sink_token) != (heads,):
             self.check_shape("sink_token", self.sink_token, [1, heads, 1, 1])
         if self.generate_stats is not None and self.generate_stats != (self.stats is not None):
             raise self.error("expected result 'stats' exactly with 'generate_stats = true'")
@@ -137,9 +138,9 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
             "descale_v": (self.descale_v, self.v),
         }
         for name, (value, of) in heads.items():
-            shape = [1] if value is None else shape_of(value)
-            per_head = [shape_of(self.q)[0], shape_of(of)[1]]
-            if prod(shape) != 1 and shape not in (per_head, [*per_head, 1, 1]):
+            shape = (1,) if value is None else shape_of(value)
+            per_head = (shape_of(self.q)[0], shape_of(of)[1])
+            if prod(shape) != 1 and shape not in (per_head, (*per_head, 1, 1)):
                 raise self.error(
                     f"expected one element, or shape {shape_text(per_head)}, of '{name}', "
                     f"but found {shape_text(shape)}"
@@ -149,9 +150,9 @@ class SdpaOp(AttentionOp, mnemonic="sdpa"):
         batch = shape_of(self.q)[0]
         tables = {"page_table_k": self.page_table_k, "page_table_v": self.page_table_v}
         for name, value in tables.items():
-            shape = [] if value is None else shape_of(value)
+            shape = () if value is None else shape_of(value)
             pages = prod(shape) // batch
-            if shape and shape not in ([batch, pages], [batch, 1, pages, 1]):
+            if shape and shape not in ((batch, pages), (batch, 1, pages, 1)):
                 raise self.error(
                     f"expected shape {batch}xP or {batch}x1xPx1 of '{name}', "
                     f"but found {shape_text(shape)}"
@@ -189,7 +190,7 @@ class SdpaBackwardOp(AttentionOp, mnemonic="sdpa_backward"):
     dv = Result("gradient of `v`")
     dbias = OptionalResult("gradient of `attn_mask`")
 
-    def infer(self) -> dict[str, list[int]]:  # noqa: D102
+    def infer(self) -> dict[str, Shape]:  # noqa: D102
         q, k, v = self.check_operands()
         gradients = {"dq": q, "dk": k, "dv": v}
         if self.attn_mask is not None:

@@ -8,14 +8,10 @@ from math import prod
 from hipgraft.dialects.hipdnn.fields import Operand, Result, required
 from hipgraft.dialects.hipdnn.kinds import INT, INTS
 from hipgraft.dialects.hipdnn.op import HipdnnOp
-from hipgraft.dialects.hipdnn.shapes import (
-    element_type_of,
-    furthest_element,
-    row_major,
-    shape_of,
-    shape_text,
-)
+from hipgraft.dialects.hipdnn.shapes import furthest_element, shape_text
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.strided_view import row_major_strides
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 
 class ViewOp(HipdnnOp, mnemonic="view"):
@@ -47,7 +43,7 @@ class ViewOp(HipdnnOp, mnemonic="view"):
         if not isinstance(owner, ir.Block) and owner.name == self.OP_NAME:
             raise self.error("operand is itself a view")
 
-    def _check_bounds(self, shape: list[int]) -> None:
+    def _check_bounds(self, shape: Shape) -> None:
         last = self.offset + furthest_element(shape, self.strides)
         size = prod(shape_of(self.base))
         if last >= size:
@@ -74,7 +70,7 @@ def view(
         strides: per dimension of the result; row-major, a reshape, by default.
         loc: location of the op, the current one by default.
     """
-    steps = row_major(result_type.shape) if strides is None else strides
+    steps = row_major_strides(result_type.shape) if strides is None else strides
     return ViewOp.build(
         base, results={"window": result_type}, offset=offset, strides=steps, loc=loc
     ).window

@@ -8,7 +8,6 @@ from typing import cast
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
 from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
-from hipgraft.dialects.hipdnn.shapes import element_type_of, row_major, shape_of
 from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.forms import FORMS, POINTWISE_OPERANDS, NodeForm, form_name
 from hipgraft.hipdnn_io.values import (
@@ -20,6 +19,8 @@ from hipgraft.hipdnn_io.values import (
 )
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError, OpError
+from hipgraft.ir.strided_view import row_major_strides
+from hipgraft.ir.tensors import element_type_of, shape_of
 
 
 def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:
@@ -122,7 +123,7 @@ class _Exporter:
         kept = tensor_records(self.graph.operation, len(arguments))
         layouts = self.graph.arg_strides or [None] * len(arguments)
         for at, (value, record) in enumerate(zip(arguments, kept, strict=True)):
-            strides = layouts[at] or row_major(shape_of(value))
+            strides = layouts[at] or row_major_strides(shape_of(value))
             self._add(value, record, f"arg{at}", strides)
 
     def _add_constant(self, op: ir.Operation) -> None:
@@ -132,7 +133,9 @@ class _Exporter:
         if scalar is None or any(extent != 1 for extent in shape_of(value)):
             message = f"constant of type {value.type} cannot be exported; hipDNN has scalars only"
             raise OpError(message, op)
-        tensor = self._add(value, record, f"scalar{len(self.tensors)}", row_major(shape_of(value)))
+        tensor = self._add(
+            value, record, f"scalar{len(self.tensors)}", row_major_strides(shape_of(value))
+        )
         tensor.value_type = record.get("value_type", scalar[0])
         tensor.value = record.get("value", scalar[1])
 
@@ -173,12 +176,12 @@ class _Exporter:
 
     def _result_strides(self, op: ComputeOp, value: ir.Value, record: dict[str, Json]) -> list[int]:
         if value not in self.yielded and record:
-            return record.get("strides", row_major(shape_of(value)))
+            return record.get("strides", list(row_major_strides(shape_of(value))))
         if value not in self.yielded:
             operands = [self.tensors[operand] for operand in op.operation.operands]
             return infer_strides(shape_of(value), operands)
         layouts = self.graph.result_strides or [None] * len(self.yielded)
-        return layouts[self.yielded.index(value)] or row_major(shape_of(value))
+        return layouts[self.yielded.index(value)] or list(row_major_strides(shape_of(value)))
 
     def _add(
         self, value: ir.Value, record: dict[str, Json], name: str, strides: Sequence[int]
@@ -187,14 +190,14 @@ class _Exporter:
         if data_type is None:
             raise OpError(f"hipDNN has no type for {element_type_of(value)}", self.graph.operation)
         dims = shape_of(value)
-        known = record.get("strides", row_major(dims))
+        known = record.get("strides", list(row_major_strides(dims)))
         # The batches of a ragged tensor go by its offsets.
         first = "ragged_offset_tensor_uid" in record
         tensor = TensorDocument(
             uid=record.get("uid", self.free_uid),
             name=record.get("name", name),
             data_type=data_type,
-            dims=dims,
+            dims=list(dims),
             # The record knows strides that do not matter, the graph those that do.
             strides=known
             if record and same_offsets(dims[first:], known[first:], strides[first:])
@@ -282,7 +285,7 @@ def infer_strides(dims: Sequence[int], operands: Sequence[TensorDocument]) -> li
             return operand.strides
     same_rank = (one for one in operands if len(one.dims) == len(dims))
     like = next(same_rank, None)
-    return row_major(dims) if like is None else packed_like(dims, like)
+    return list(row_major_strides(dims)) if like is None else packed_like(dims, like)
 
 
 def packed_like(dims: Sequence[int], like: TensorDocument) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.fields import Arity
 from hipgraft.dialects.hipdnn.kinds import FLOAT
-from hipgraft.dialects.hipdnn.shapes import batch_extent, row_major
+from hipgraft.dialects.hipdnn.shapes import batch_extent
 from hipgraft.hipdnn_io.document import (
     UNSET,
     GraphDocument,
@@ -30,6 +30,7 @@ from hipgraft.hipdnn_io.values import (
 from hipgraft.hipdnn_io.wiring import WiredNode, Wiring, wire
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.entry_points import note_names
+from hipgraft.ir.strided_view import row_major_strides
 
 
 def import_document(document: GraphDocument, context: ir.Context | None = None) -> ir.Module:
@@ -277,7 +278,7 @@ def _multipliers(tensors: Sequence[TensorDocument]) -> list[int] | None:
 
 def _is_row_major(tensor: TensorDocument) -> bool:
     """Whether the tensor is packed in order; strides of extents of 1 do not matter."""
-    packed = zip(tensor.dims, tensor.strides, row_major(tensor.dims), strict=True)
+    packed = zip(tensor.dims, tensor.strides, row_major_strides(tensor.dims), strict=True)
     return all(extent == 1 or stride == step for extent, stride, step in packed)
 
 
@@ -286,7 +287,7 @@ def _tensor_record(tensor: TensorDocument) -> dict[str, Json]:
     record: dict[str, Json] = {"uid": tensor.uid, "name": tensor.name}
     if tensor.data_type == UNSET:
         record["data_type"] = UNSET
-    if tensor.strides != row_major(tensor.dims):
+    if tensor.strides != list(row_major_strides(tensor.dims)):
         record["strides"] = tensor.strides
     for key, default in _TENSOR_DEFAULTS.items():
         if getattr(tensor, key) != default:

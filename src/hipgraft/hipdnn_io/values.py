@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 
 from hipgraft.dialects.hipdnn.fields import Attribute
@@ -18,6 +17,9 @@ from hipgraft.dialects.hipdnn.kinds import BOOL, BYTES, FLOAT, INT, INTS, STRING
 from hipgraft.hipdnn_io.document import UNSET, Json, TensorDocument
 from hipgraft.hipdnn_io.schema import SCHEMA
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.element_types import bit_width, is_float
+from hipgraft.ir.tensors import element_type_of
 
 _MLIR = {
     "float": "f32",
@@ -66,17 +68,6 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     FLOAT.description: (int, float),
     STRING.description: (str,),
 }
-
-# Types whose values a file holds as bits.
-_BITS: dict[str, Any] = {
-    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
-    "f8E5M2": ml_dtypes.float8_e5m2,
-    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
-    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
-    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
-}
-
-_NARROW: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
 
 _RECORD = "hipdnn.record"
 
@@ -160,8 +151,8 @@ def constant(tensor: TensorDocument, type_: ir.RankedTensorType, loc: ir.Locatio
     """Creates the constant of a tensor that has a value, at the current insertion point."""
     element = type_.element_type
     value = tensor.value
-    if str(element) in _BITS:
-        value = float(np.uint8(value or 0).view(_BITS[str(element)]))
+    if _is_stored_as_bits(element):
+        value = float(np.uint8(value or 0).view(numpy_dtype(element)))
     if isinstance(element, ir.IntegerType):
         scalar = ir.IntegerAttr.get(element, int(value or 0))
     else:
@@ -177,7 +168,7 @@ def value_of(op: ir.Operation) -> tuple[str, float | int | bool] | None:
         None for one of several values, or of a type that hipDNN passes no scalars of.
     """
     dense = op.attributes["value"]
-    element = ir.RankedTensorType(op.results[0].type).element_type
+    element = element_type_of(op.results[0])
     value_type = VALUE_TYPES.get(data_type_name(element) or "")
     if value_type is None or not isinstance(dense, ir.DenseElementsAttr) or not dense.is_splat:
         return None
@@ -188,12 +179,16 @@ def value_of(op: ir.Operation) -> tuple[str, float | int | bool] | None:
 
 def _float(scalar: ir.Attribute) -> float | int:
     attribute = ir.FloatAttr(scalar)
-    element = str(attribute.type)
-    if element in _BITS:
-        return int(np.asarray(attribute.value, _BITS[element]).view(np.uint8))
+    value = np.asarray(attribute.value, numpy_dtype(attribute.type))
+    if _is_stored_as_bits(attribute.type):
+        return int(value.view(np.uint8))
     # The shortest text that reads back as the same number of its type.
-    narrow = _NARROW.get(element)
-    return attribute.value if narrow is None else float(str(narrow(attribute.value)))
+    return float(str(value))
+
+
+def _is_stored_as_bits(element: ir.Type) -> bool:
+    """Whether files hold values of a type as the integers that encode them."""
+    return is_float(str(element)) and bit_width(str(element)) == 8
 
 
 def set_record(op: ir.Operation, record: dict[str, Json]) -> None:

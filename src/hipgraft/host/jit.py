@@ -102,7 +102,7 @@ class Jit(Closing):
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> Sequence[Tensor]:
         """Returns the arguments of the variant that fits the inputs."""
-        lowered, given = self._lowered, [boundary.shape_of(array) for array in inputs]
+        lowered, given = self._lowered, [boundary.array_shape(array) for array in inputs]
         variants = {name: _shapes(one[: lowered.inputs]) for name, one in lowered.variants.items()}
         chosen = select(variants, given)
         tensors = list(lowered.variants.values())[chosen]

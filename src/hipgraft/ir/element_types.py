@@ -1,14 +1,46 @@
-"""Sizes of element types in memory."""
+"""Classes and sizes of element types."""
 
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from hipgraft.ir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_INTEGER = re.compile(r"(?:si|ui|i)[1-9]\d*")
+_FLOAT = re.compile(r"bf16|tf32|f(?:16|32|64|80|128)|f[468]E\d+M\d+[A-Z0-9]*")
+_WIDTH = re.compile(r"\d+")
+
+
+def is_float(element: str) -> bool:
+    """Whether an element type, given as text, is a floating-point type."""
+    return _FLOAT.fullmatch(element) is not None
+
+
+def is_integer(element: str) -> bool:
+    """Whether an element type, given as text, is an integer type; index is none."""
+    return _INTEGER.fullmatch(element) is not None
+
+
+def bit_width(element: str) -> int:
+    """Returns the width in bits of an integer or floating-point type, given as text.
+
+    An index has 64 bits.
+
+    Raises:
+        ValueError: the text is another type.
+    """
+    if element == "index":
+        return 64
+    width = _WIDTH.search(element) if is_float(element) or is_integer(element) else None
+    if width is None:
+        raise ValueError(f"'{element}' is no integer or floating-point type")
+    return int(width[0])
 
 
 def byte_width(element_type: ir.Type) -> int | None:

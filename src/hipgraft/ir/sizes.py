@@ -12,11 +12,11 @@ from math import prod
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
+from hipgraft.ir.element_types import bit_width, is_float, is_integer
 
 MOST_BYTES = 1 << 48
 """Bytes that any of the targets can address; more than any has memory for."""
 
-_WIDTH = re.compile(r"(?:^|[^0-9a-zA-Z])[a-z]+(\d+)")
 # Dialects whose types MLIR keeps as text: extents of torch, and of migraphx with its strides.
 _VTENSOR = re.compile(r"!torch\.v?tensor<\[([\d,?]*)\],(.*)>")
 _SHAPED = re.compile(r"!migraphx\.shaped<((?:\d+x)*)([^,>]*)(?:, *([\dx]+))?.*>")
@@ -114,6 +114,6 @@ def _span(shape: Sequence[int], strides: Iterable[int], offset: int) -> int:
 
 
 def _width(element_type: str) -> int:
-    """Bits of an element, at least; 8 of types that have no number in their name."""
-    match = _WIDTH.search(element_type)
-    return int(match[1]) if match is not None else 8
+    """The least bits that an element takes: 8 for types that are no numbers."""
+    name = element_type.partition(",")[0].strip().removeprefix("complex<").removesuffix(">")
+    return bit_width(name) if is_float(name) or is_integer(name) else 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.shapes import element_type_of
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_type_of
 from hipgraft.reduction.edits import update_signature
 
 _SHAPED = re.compile(r"(?<=tensor<|vector<|memref<)[\dx?]+x|(?<=tensor<\[)[\d,?]+(?=\])")

@@ -97,7 +97,7 @@ def imported(values: Sequence[Any], device: Device, what: str) -> list[Array | D
     return [_imported(value, device, f"{what} #{index}") for index, value in enumerate(values)]
 
 
-def shape_of(array: Array | DeviceArray) -> tuple[int, ...]:
+def array_shape(array: Array | DeviceArray) -> tuple[int, ...]:
     """Returns the extents of an array on the host or on a device."""
     return array.tensor.shape if isinstance(array, DeviceArray) else array.shape
 
@@ -127,7 +127,7 @@ def match(
 
 def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | DeviceArray:
     array = _imported(value, device, what)
-    shape = shape_of(array)
+    shape = array_shape(array)
     dtype = (
         numpy_dtype(array.tensor.element_type) if isinstance(array, DeviceArray) else array.dtype
     )

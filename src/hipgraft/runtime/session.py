@@ -236,7 +236,7 @@ class Session(Closing):
             return profile_calls(self.device, self.variants[variant], calls, iterations)
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> int:
-        given = [boundary.shape_of(array) for array in inputs]
+        given = [boundary.array_shape(array) for array in inputs]
         shapes = [[tensor.shape for tensor in one.inputs] for one in self.variants]
         if self._record is None:
             names = [one.variant for one in self.variants]

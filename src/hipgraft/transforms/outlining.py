@@ -15,6 +15,7 @@ from typing import Any
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.strided_view import row_major_strides
+from hipgraft.ir.tensors import element_type_of
 
 # Bytes; IREE assumes (`llvm.intr.assume`) in each kernel that a binding's pointer is this aligned.
 _POINTER_ALIGNMENT = 64
@@ -309,5 +310,5 @@ def _keeps_offset(base: ir.Value, offset: int) -> bool:
     owner = base.owner
     if isinstance(owner, ir.Block) or owner.name == "arith.constant":
         return True
-    width = byte_width(ir.RankedTensorType(base.type).element_type) or 1
+    width = byte_width(element_type_of(base)) or 1
     return offset * width % _POINTER_ALIGNMENT != 0

@@ -16,6 +16,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import element_type_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Tensor:
     @property
     def element_type(self) -> ir.Type:
         """Element type of the storage."""
-        return ir.RankedTensorType(self.base.type).element_type
+        return element_type_of(self.base)
 
     @property
     def is_float(self) -> bool:
@@ -74,7 +75,7 @@ class TensorBuilder:
 
     def materialize(self, tensor: Tensor) -> ir.Value:
         """Returns an SSA value with the tensor's shape: its base, or a `hipdnn.view` of it."""
-        base_shape = tuple(ir.RankedTensorType(tensor.base.type).shape)
+        base_shape = shape_of(tensor.base)
         if tensor.shape == base_shape and tensor.view.covers(base_shape):
             return tensor.base
         key = (tensor.base, tensor.view)
@@ -177,7 +178,7 @@ def producer_shape(tensor: Tensor) -> tuple[int, ...] | None:
     owner = tensor.base.owner
     if isinstance(owner, ir.Block) or not owner.name.startswith("hipdnn."):
         return None
-    shape = tuple(ir.RankedTensorType(tensor.base.type).shape)
+    shape = shape_of(tensor.base)
     return shape if shape != tensor.shape and tensor.view.covers(shape) else None
 
 

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    shape_of,
-    unsupported,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers, unsupported
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.nibbles import packed
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.small_floats import rounded as round_to_spacing
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -27,6 +20,8 @@ from hipgraft.dialects.hipdnn import (
     ReductionMode,
 )
 from hipgraft.ir.dtypes import largest_finite
+from hipgraft.ir.element_types import is_float
+from hipgraft.ir.tensors import element_of, shape_of
 
 _EXPONENT_ONLY = "f8E8M0FNU"
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.flat import by_element, element_at, has_short_rows
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.element_types import is_float
 
 
 @dataclass(frozen=True)

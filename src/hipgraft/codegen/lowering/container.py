@@ -9,7 +9,7 @@ from typing import cast
 
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.concatenation import lower_concatenation
-from hipgraft.codegen.lowering.context import Lowering, element_of, lowering_function, shape_of
+from hipgraft.codegen.lowering.context import Lowering, lowering_function
 from hipgraft.codegen.lowering.emit.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.emit.flat import has_short_rows, in_logical_order
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -26,6 +26,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
 from hipgraft.ir.sizes import MOST_BYTES, too_large
 from hipgraft.ir.strided_view import row_major_strides
+from hipgraft.ir.tensors import element_of, shape_of
 
 _ELEMENTWISE = ("hipdnn.pointwise", "hipdnn.yield", "arith.constant")
 

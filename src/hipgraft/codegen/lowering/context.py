@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp, HipdnnOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
+from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.registration import Registry
+from hipgraft.ir.tensors import element_of
 
 OpT = TypeVar("OpT", bound=HipdnnOp)
 
@@ -152,16 +153,6 @@ def unsupported(op: HipdnnOp, what: str) -> CodegenError:
     """Returns the error for a form of `op` without a lowering; `what` names it ("with a mask")."""
     where = location_text(op.operation.location)
     return CodegenError(f"'{op.OP_NAME}' op {what} has no lowering", location=where)
-
-
-def element_of(value: ir.Value) -> str:
-    """Returns the text of a tensor value's element type."""
-    return str(cast(ir.RankedTensorType, value.type).element_type)
-
-
-def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """Returns the extents of a tensor value."""
-    return tuple(cast(ir.RankedTensorType, value.type).shape)
 
 
 def is_ragged(value: ir.Value) -> bool:

@@ -9,17 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    lowers,
-    shape_of,
-    unsupported,
-)
+from hipgraft.codegen.lowering.context import Lowering, lowers, unsupported
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import CustomOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
+from hipgraft.ir.tensors import element_of, shape_of
 
 _PREFIX = "fusilli."
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import re
 
-from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_of, shape_of
 
 # Strings are matched, too, so that a `%` inside of one is not renamed.
 _STRING_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w.$-]+(?:#\d+)?')

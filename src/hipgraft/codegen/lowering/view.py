@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.codegen.layout import Layout
-from hipgraft.codegen.lowering.context import Lowering, lowers, shape_of
+from hipgraft.codegen.lowering.context import Lowering, lowers
 from hipgraft.codegen.lowering.emit.boundary import read_window
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import ViewOp
+from hipgraft.ir.tensors import shape_of
 
 
 @lowers(ViewOp)

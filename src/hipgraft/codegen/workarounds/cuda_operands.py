@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.cuda_products import CUDA_DEPTH, PARTIAL_DEPTH, SWAPPED_FACTORS
+from hipgraft.ir.element_types import bit_width, is_float
 
 
 def on_cuda_matrix_units(target: Target, value: Tensor) -> bool:

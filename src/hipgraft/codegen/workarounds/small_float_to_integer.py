@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width, is_float
 from hipgraft.codegen.workarounds import Effect, Workaround
+from hipgraft.ir.element_types import bit_width, is_float
 
 SMALL_FLOAT_TO_INTEGER = Workaround(
     name="small-float-to-integer",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds import Effect, Workaround
+from hipgraft.ir.element_types import bit_width
 
 TRANSPOSED_DEPTH = Workaround(
     name="transposed-depth",

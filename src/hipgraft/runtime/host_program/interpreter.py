@@ -95,7 +95,7 @@ class Executor(Closing):
             HipgraftError: an input does not fit, or an op cannot be executed.
         """
         given = boundary.imported(inputs, self.device, "input")
-        shapes = [boundary.shape_of(array) for array in given]
+        shapes = [boundary.array_shape(array) for array in given]
         function = select_function(self.functions, shapes)
         tensors = tensors_of(function, shapes)
         expected = tensors[: len(tensors) - result_count(function, len(given))]

@@ -13,6 +13,7 @@ from hipgraft.codegen.lowering.emit.float_codes import BYTES
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.tensors import shape_of, tensor_type
 from hipgraft.runtime.recording import Tensor
 
 # The most operations of a lane per instruction without matrix instructions: a packed multiply-add
@@ -82,7 +83,7 @@ def graph_work(op: ir.Operation) -> GraphWork:
     return GraphWork(
         flops=sum(each.flops for each in products),
         bytes=sum(_bytes(value) for value in (*container.inputs, *container.outputs)),
-        outputs=sum(prod(_shape(value)) for value in container.outputs),
+        outputs=sum(prod(shape_of(value)) for value in container.outputs),
         contractions=len(large),
         elements=frozenset(each.element for each in large),
         operands=_packed(operand_layouts(container)),
@@ -120,7 +121,7 @@ def _products(op: ir.Operation) -> list[_Product]:
 
 
 def _of_matmul(op: ir.Operation) -> list[_Product]:
-    a, b, c = _shape(op.operands[0]), _shape(op.operands[1]), _shape(op.results[0])
+    a, b, c = shape_of(op.operands[0]), shape_of(op.operands[1]), shape_of(op.results[0])
     # Left matrices that share a right matrix count as rows of one product.
     rows = a[-2] if prod(b[:-2]) > 1 else prod(a[:-1])
     return [_Product((rows, c[-1], a[-1]), max(prod(c[:-1]) // rows, 1), _factor(op))]
@@ -131,7 +132,7 @@ def _of_convolution(x: int, w: int, y: int) -> _Products:
 
     def products(op: ir.Operation) -> list[_Product]:
         values = (*op.operands, *op.results)
-        channels, filters, result = _shape(values[x])[1], _shape(values[w]), _shape(values[y])
+        channels, filters, result = shape_of(values[x])[1], shape_of(values[w]), shape_of(values[y])
         groups = channels // filters[1]
         positions = result[0] * prod(result[2:])
         extents = (positions, filters[0] // groups, prod(filters[1:]))
@@ -153,21 +154,21 @@ def _of_attention_gradient(op: ir.Operation) -> list[_Product]:
 
 
 def _attention_extents(op: ir.Operation) -> tuple[_Extents, _Extents]:
-    q, k, v = (_shape(op.operands[index]) for index in range(3))
+    q, k, v = (shape_of(op.operands[index]) for index in range(3))
     return (q[2], k[2], q[3]), (q[2], v[3], k[2])
 
 
 def _heads(op: ir.Operation) -> int:
-    return prod(_shape(op.operands[0])[:2])
+    return prod(shape_of(op.operands[0])[:2])
 
 
 def _of_experts(op: ir.Operation) -> list[_Product]:
-    weight, output = _shape(op.operands[1]), _shape(op.results[0])
+    weight, output = shape_of(op.operands[1]), shape_of(op.results[0])
     return [_Product((output[1], weight[2], weight[1]), 1, _factor(op))]
 
 
 def _of_experts_gradient(op: ir.Operation) -> list[_Product]:
-    gradient, token = _shape(op.operands[0]), _shape(op.operands[1])
+    gradient, token = shape_of(op.operands[0]), shape_of(op.operands[1])
     return [_Product((token[2], gradient[2], token[1]), 1, _factor(op))]
 
 
@@ -185,17 +186,9 @@ _PRODUCTS: dict[str, _Products] = {
 
 def _factor(op: ir.Operation) -> str:
     """Returns the element type of the factors; 8-bit floats are multiplied as f16."""
-    element = str(_type(op.operands[0]).element_type)
+    element = str(tensor_type(op.operands[0]).element_type)
     return "f16" if element in BYTES else element
 
 
-def _type(value: ir.Value) -> ir.RankedTensorType:
-    return ir.RankedTensorType(value.type)
-
-
-def _shape(value: ir.Value) -> list[int]:
-    return list(_type(value).shape)
-
-
 def _bytes(value: ir.Value) -> int:
-    return byte_size(_type(value).shape, _type(value).element_type) or 0
+    return byte_size(tensor_type(value).shape, tensor_type(value).element_type) or 0

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.dtypes import largest_finite
+from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 from hipgraft.transforms.hipdnn_to_torch.norms import present
 from hipgraft.transforms.hipdnn_to_torch.writer import spelled
@@ -177,7 +177,7 @@ def _kept(t: Torch, op: hipdnn.SdpaOp | hipdnn.SdpaBackwardOp, weights: ir.Value
 
 
 def _rounded(t: Torch, x: ir.Value, like: ir.Value) -> ir.Value:
-    narrow = spelled(ir.RankedTensorType(like.type).element_type)
+    narrow = spelled(element_type_of(like))
     return t.as_type(t.as_type(x, narrow), t.wide)
 
 
@@ -234,7 +234,7 @@ def _is_plain(op: hipdnn.SdpaOp) -> bool:
     bounds = [bound for bound in (op.left_bound, op.right_bound) if bound is not None]
     is_open = not op.is_causal and all(bound < 0 for bound in bounds)
     mask = op.attn_mask
-    is_sum = mask is None or str(ir.RankedTensorType(mask.type).element_type) != "i1"
+    is_sum = mask is None or element_of(mask) != "i1"
     return not set(fields) - plain and is_open and is_sum and not op.alibi_mask
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 from hipgraft.dialects.hipdnn.shapes import broadcast
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape
 from hipgraft.ir.torch_dialect import shape_and_element, vtensor_type
 from hipgraft.transforms.hipdnn_to_torch.writer import Constant, Writer, scalar_of
 
@@ -219,8 +220,8 @@ class Torch(Writer):
     ) -> ir.Value:
         return self.op(name, [x, *rest], shape, self._read_type(x)[1])
 
-    def _together(self, *values: Number) -> list[int]:
-        shape: list[int] = []
+    def _together(self, *values: Number) -> Shape:
+        shape: Shape = ()
         for value in values:
             if isinstance(value, ir.Value):
                 shape = broadcast(shape, self.shape(value)) or shape

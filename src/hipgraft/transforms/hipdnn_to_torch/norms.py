@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 
 # hipDNN's gradient of batch normalisation has no epsilon of its own.

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from hipgraft.dialects.hipdnn import HipdnnOp, PointwiseOp
-from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 from hipgraft.transforms.hipdnn_to_torch.writer import Constant
 from hipgraft.transforms.torch_to_hipdnn.pointwise import COMPARE, UNARY

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from hipgraft.codegen.lowering.emit.windows import Window
 from hipgraft.codegen.lowering.resample.resample import window_of
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.shapes import shape_of
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 
 _EXCLUDED = hipdnn.ResampleMode.AVGPOOL_EXCLUDE_PADDING

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.tensors import element_type_of
 from hipgraft.ir.torch_dialect import (
     constant_bool,
     constant_float,
@@ -129,7 +130,7 @@ def scalar_of(value: ir.Value) -> float | None:
 
 
 def _element(value: ir.Value) -> ir.Type:
-    return ir.RankedTensorType(value.type).element_type
+    return element_type_of(value)
 
 
 def _wide_type(operands: Sequence[ir.Type], results: Sequence[ir.Type]) -> str:

@@ -9,14 +9,13 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.recognition.polynomials import is_close, polynomial
 from hipgraft.transforms.recognition.values import (
     Rules,
     check_interior,
-    element_of,
     mode_of,
     only_reader,
-    shape_of,
     splat_value,
     through_widenings,
 )
@@ -103,7 +102,7 @@ def _root(op: ir.Operation, x: ir.Value, expected: _Coefficients) -> ir.Value | 
 
 def _tolerance(op: ir.Operation) -> float:
     """Relative error of a coefficient that is a product of two constants of the op's type."""
-    element = element_of(op.results[0])
+    element = element_type_of(op.results[0])
     if isinstance(element, ir.F16Type):
         return 2.0**-9
     return 2.0**-6 if isinstance(element, ir.BF16Type) else 2.0**-19

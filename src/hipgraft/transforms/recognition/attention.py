@@ -11,17 +11,16 @@ from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView, joined_run
+from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.recognition.values import (
     Rules,
     check_interior,
-    element_of,
     is_narrow,
     made_by,
     make_window,
     mode_of,
     readers,
     same,
-    shape_of,
     splat_value,
     split_splat,
     through_casts,
@@ -217,7 +216,7 @@ def _unscaled(
     split = split_splat(op) if op is not None and mode_of(op) == "mul" else None
     if op is None or split is None or not _may_drop(op, rules):
         return base, view
-    if element_of(split[0]) != element_of(base):
+    if element_type_of(split[0]) != element_type_of(base):
         return base, view
     found = _copied(view, split[0])
     if found is None:
@@ -227,7 +226,7 @@ def _unscaled(
 
 
 def _may_drop(op: ir.Operation, rules: Rules) -> bool:
-    return rules.drop_roundings or not is_narrow(element_of(op.results[0]))
+    return rules.drop_roundings or not is_narrow(element_type_of(op.results[0]))
 
 
 def _copied(view: StridedView, value: ir.Value) -> tuple[ir.Value, StridedView] | None:
@@ -267,7 +266,7 @@ def _unrepeated(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedVie
     """Reads a copy from its source, and each group of equal heads once."""
     op = defining_op(base)
     while mode_of(op) == "identity" and op is not None:
-        if element_of(op.operands[0]) != element_of(base):
+        if element_type_of(op.operands[0]) != element_type_of(base):
             break
         found = _copied(view, op.operands[0])
         if found is None:
@@ -308,7 +307,7 @@ def _sdpa(op: ir.Operation, scores: _Scores, tensors: Sequence[ir.Value]) -> ir.
         attn_mask=_mask(scores),
         attn_scale_value=scores.scale,
         result_type=ir.RankedTensorType.get(
-            [*shape_of(q)[:3], shape_of(v)[3]], element_of(op.results[0])
+            [*shape_of(q)[:3], shape_of(v)[3]], element_type_of(op.results[0])
         ),
     )
 

@@ -9,10 +9,10 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.recognition.values import (
     Rules,
     check_interior,
-    element_of,
     interior,
     is_narrow,
     made_by,
@@ -21,7 +21,6 @@ from hipgraft.transforms.recognition.values import (
     only_reader,
     readers,
     same,
-    shape_of,
     split_splat,
     through_casts,
     through_widenings,
@@ -129,7 +128,7 @@ def _add_parameter(norm: _Norm, mode: str, name: str, rules: Rules) -> None:
         return
     others = [value for value in reader.operands if through_casts(value) != norm.root]
     between = interior(reader.results[0], [norm.root, *others])[1:]
-    rounds = any(is_narrow(element_of(op.results[0])) for op in between)
+    rounds = any(is_narrow(element_type_of(op.results[0])) for op in between)
     if rounds and not rules.drop_roundings:
         return
     if len(others) == 1 and _is_parameter(others[0], norm):
@@ -205,7 +204,7 @@ def _rmsnorm(norm: _Norm) -> ir.Value:
 def _parameter(norm: _Norm, given: ir.Value | None, default: float) -> ir.Value:
     shape = _parameter_shape(norm)
     if given is None:
-        return _splat(default, shape, element_of(norm.x))
+        return _splat(default, shape, element_type_of(norm.x))
     base, view = window(through_widenings(given))
     aligned = view.expand(shape)
     return make_window(base, aligned)
@@ -213,7 +212,7 @@ def _parameter(norm: _Norm, given: ir.Value | None, default: float) -> ir.Value:
 
 def _epsilon(norm: _Norm) -> ir.Value:
     f64 = ir.F64Type.get()
-    return _splat(norm.epsilon, (1,), f64 if element_of(norm.x) == f64 else ir.F32Type.get())
+    return _splat(norm.epsilon, (1,), f64 if element_type_of(norm.x) == f64 else ir.F32Type.get())
 
 
 def _splat(value: float, shape: Sequence[int], element: ir.Type) -> ir.Value:

@@ -10,6 +10,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import element_type_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -21,16 +22,6 @@ class Rules:
     """
 
     drop_roundings: bool
-
-
-def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """Extents of a tensor."""
-    return tuple(ir.RankedTensorType(value.type).shape)
-
-
-def element_of(value: ir.Value) -> ir.Type:
-    """Element type of a tensor."""
-    return ir.RankedTensorType(value.type).element_type
 
 
 def mode_of(op: ir.Operation | None) -> str | None:
@@ -75,7 +66,7 @@ def through_reshapes(value: ir.Value) -> ir.Value:
 
 
 def _narrows(cast: ir.Operation) -> bool:
-    before, after = element_of(cast.operands[0]), element_of(cast.results[0])
+    before, after = element_type_of(cast.operands[0]), element_type_of(cast.results[0])
     return before != after and not (is_narrow(before) and not is_narrow(after))
 
 
@@ -124,7 +115,7 @@ def make_window(base: ir.Value, view: StridedView, location: ir.Location | None 
     """Makes a window on `base`, which is itself no view; `base` where that is all of it."""
     if view.shape == shape_of(base) and view.covers(view.shape):
         return base
-    kind = ir.RankedTensorType.get(view.shape, element_of(base))
+    kind = ir.RankedTensorType.get(view.shape, element_type_of(base))
     return hipdnn.view(base, kind, offset=view.offset, strides=view.strides, loc=location)
 
 
@@ -169,7 +160,7 @@ def check_interior(root: ir.Value, leaves: Sequence[ir.Value], rules: Rules) -> 
     ops = interior(root, leaves)
     for op in ops[1:]:
         _check_readers(op, ops)
-        if not rules.drop_roundings and any(is_narrow(element_of(r)) for r in op.results):
+        if not rules.drop_roundings and any(is_narrow(element_type_of(r)) for r in op.results):
             raise Declined("rounds", f"'{op.name}' rounds an intermediate to its type")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from hipgraft.codegen.lowering.attention.dropout import dropout_factors
 from hipgraft.codegen.lowering.attention.mask import rows_in_use
 from hipgraft.codegen.lowering.attention.scores import compute_type, masked_scores, product_of_heads
-from hipgraft.codegen.lowering.context import Lowering, element_of, lowers, shape_of
+from hipgraft.codegen.lowering.context import Lowering, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
@@ -23,6 +23,7 @@ from hipgraft.codegen.lowering.matmul.matmul import multiply
 from hipgraft.codegen.lowering.reduction.reduction import accumulate, reduce_dims
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaBackwardOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_of, shape_of
 
 
 @lowers(SdpaBackwardOp)

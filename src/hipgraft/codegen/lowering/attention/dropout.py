@@ -17,6 +17,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import AttentionOp, SdpaBackwardOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import Shape
 
 # Bits of the random fraction: as many as f32 represents exactly.
 _FRACTION_BITS = 24
@@ -78,7 +79,7 @@ def _random_mask(
     return lowering.emitter.pointwise("kept", operands, shape, "f32", body)
 
 
-def _position(scalars: ScalarEmitter, shape: list[int]) -> Scalar:
+def _position(scalars: ScalarEmitter, shape: Shape) -> Scalar:
     """Emits the row-major index of the current element in loops over `shape`."""
     position = scalars.cast(scalars.index(0), "i64")
     for dim, extent in enumerate(shape[1:], start=1):

@@ -8,20 +8,16 @@ from dataclasses import replace
 
 from hipgraft.codegen.lowering.attention.mask import KEYS, Bounds, Mask
 from hipgraft.codegen.lowering.attention.scores import present
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    is_ragged,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, is_ragged
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import SdpaOp
+from hipgraft.ir.element_types import bit_width
+from hipgraft.ir.tensors import element_of, shape_of
 
 # Extents that IREE 3.13.0 tiles onto matrix instructions. With other extents each thread computes
 # one element, which loads a thousand times as many bytes as the decomposed form.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hipgraft.codegen.lowering.context import Lowering, shape_of
+from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import AttentionOp, DiagonalAlignment, SdpaOp
 from hipgraft.dialects.hipdnn.ops.sdpa import BLOCK
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import shape_of
 
 # Positions in the scores [B, H, Sq, Skv].
 HEADS = 1

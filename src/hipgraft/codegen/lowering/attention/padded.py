@@ -19,12 +19,13 @@ from hipgraft.codegen.lowering.attention.fused import (
     is_fast_fused,
 )
 from hipgraft.codegen.lowering.attention.mask import HEADS, KEYS, QUERIES, Mask
-from hipgraft.codegen.lowering.context import Lowering, element_of, shape_of
+from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import cropped
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import SdpaOp
+from hipgraft.ir.tensors import element_of, shape_of
 
 # From this length on, sequences are padded to a multiple of larger tiles.
 _LONG = 512

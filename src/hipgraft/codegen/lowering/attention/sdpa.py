@@ -28,17 +28,11 @@ from hipgraft.codegen.lowering.attention.scores import (
     per_query_head,
     product_of_heads,
 )
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    alternative,
-    element_of,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, alternative, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target
@@ -46,6 +40,8 @@ from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.dtypes import largest_finite
+from hipgraft.ir.element_types import bit_width
+from hipgraft.ir.tensors import element_of, shape_of
 
 
 @lowers(SdpaOp)

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    alternative,
-    element_of,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative
 from hipgraft.codegen.lowering.conv.convolution import convolve, operands_of
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
 from hipgraft.codegen.lowering.conv.product import multiplied
@@ -18,6 +12,7 @@ from hipgraft.codegen.lowering.emit.padding import resized
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ConvFpropOp
+from hipgraft.ir.tensors import element_of, shape_of
 
 # The fewest channels that fill a matrix instruction. Operands with less than half of them are not
 # padded: that would more than double the work, and IREE 3.13.0 compiles a padded first layer of 3

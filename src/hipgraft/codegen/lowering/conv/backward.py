@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    alternative,
-    element_of,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative, lowers
 from hipgraft.codegen.lowering.conv.convolution import convolve, convolve_within, flipped
 from hipgraft.codegen.lowering.conv.direct import is_copied, padded_copy
 from hipgraft.codegen.lowering.conv.geometry import ConvParams
@@ -32,6 +25,7 @@ from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.codegen.workarounds.weight_gradient import starts_with_x
 from hipgraft.dialects.hipdnn import ConvDgradOp, ConvMode, ConvWgradOp
+from hipgraft.ir.tensors import element_of, shape_of
 
 # The images that a lane loads as one vector where they are contiguous, and the number of
 # multiplications from which on copies for that pay off.

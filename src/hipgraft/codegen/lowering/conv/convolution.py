@@ -10,13 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    element_of,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, lowers
 from hipgraft.codegen.lowering.conv.direct import (
     convolve_directly,
     is_copied,
@@ -40,6 +34,7 @@ from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation, 
 from hipgraft.codegen.workarounds.padding_taps import drop_padding_taps
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode
+from hipgraft.ir.tensors import element_of, shape_of
 
 # By number of spatial dims: op, order of the filter's dims.
 _CHANNELS_FIRST = {

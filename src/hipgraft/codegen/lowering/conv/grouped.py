@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    alternative,
-    element_of,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative
 from hipgraft.codegen.lowering.conv.convolution import convolve, operands_of
 from hipgraft.codegen.lowering.conv.geometry import ConvParams
 from hipgraft.codegen.lowering.emit.emitter import Emitter
@@ -19,6 +13,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import ConvFpropOp
+from hipgraft.ir.tensors import element_of, shape_of
 
 # The fewest channels that fill a matrix instruction.
 _CHANNELS = 16

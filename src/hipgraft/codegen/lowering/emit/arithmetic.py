@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.ir.element_types import is_float
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_FLOAT_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
+from hipgraft.ir.element_types import is_float
+
 _INFINITY = {"f64": "0x7FF0000000000000", "f32": "0x7F800000", "f16": "0x7C00", "bf16": "0x7F80"}
 _MINUS_INFINITY = {
     "f64": "0xFFF0000000000000",
@@ -14,20 +15,6 @@ _MINUS_INFINITY = {
     "f16": "0xFC00",
     "bf16": "0xFF80",
 }
-
-
-def is_float(element: str) -> bool:
-    """Whether an element type is a floating-point type."""
-    return element.startswith(("f", "bf"))
-
-
-def bit_width(element: str) -> int:
-    """Returns the width of an element type in bits; 8 or fewer for the small floats."""
-    if element in _FLOAT_BITS:
-        return _FLOAT_BITS[element]
-    if is_float(element):
-        return int(element[1])  # f8E4M3FN, f6E2M3FN, f4E2M1FN
-    return 64 if element == "index" else int(element.removeprefix("u")[1:])
 
 
 def literal(value: float, element: str) -> str:

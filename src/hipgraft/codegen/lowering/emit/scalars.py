@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hipgraft.codegen.layout import memory_element
 from hipgraft.codegen.lowering.emit.float_codes import BYTES, decode, encode
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, ScalarBuilder, bit_width, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, ScalarBuilder
 from hipgraft.codegen.lowering.emit.small_floats import rounded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.workarounds.small_float_rounding import is_rounded_wrongly
 from hipgraft.codegen.workarounds.small_float_to_integer import is_converted_by_bits
+from hipgraft.ir.element_types import bit_width, is_float
 
 # ui8 has no arithmetic in the compiler's dialects; in registers its values are i32.
 _UNSIGNED, _WIDER = "ui8", "i32"

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    alternative,
-    element_of,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import cropped
@@ -19,6 +13,7 @@ from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import MatmulOp, ReductionMode
+from hipgraft.ir.tensors import element_of, shape_of
 
 # Rows of a matrix instruction.
 _ROWS = 16

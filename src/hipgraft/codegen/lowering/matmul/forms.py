@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
+from hipgraft.ir.element_types import bit_width
 
 # IREE's tiles without matrix instructions: results per lane and per workgroup along the last loop,
 # unless the extents of the last two loops are multiples of `_SMALL_TILES`.

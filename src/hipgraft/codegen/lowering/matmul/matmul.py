@@ -6,18 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    alternative,
-    element_of,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative, lowers
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.float_codes import BYTES
 from hipgraft.codegen.lowering.emit.padding import cropped, padded
-from hipgraft.codegen.lowering.emit.scalar_builder import bit_width
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.forms import (
     has_partial_tiles,
@@ -34,6 +26,8 @@ from hipgraft.codegen.workarounds.batched_rows import rows_to_add
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.codegen.workarounds.transposed_depth import masked_in_depth
 from hipgraft.dialects.hipdnn import MatmulOp
+from hipgraft.ir.element_types import bit_width
+from hipgraft.ir.tensors import element_of, shape_of
 
 # From this number of rows and columns on, elements are widened in a dispatch of their own, because
 # many tiles read each of them.

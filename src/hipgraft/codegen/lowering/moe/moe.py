@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    accumulator_type,
-    element_of,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -35,6 +29,7 @@ from hipgraft.dialects.hipdnn import (
     MoeGroupedMatmulMode,
     MoeGroupedMatmulOp,
 )
+from hipgraft.ir.tensors import element_of, shape_of
 
 
 @lowers(MoeGroupedMatmulOp)

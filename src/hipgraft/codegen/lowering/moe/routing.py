@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import Lowering, shape_of
+from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Body, Emitter
@@ -13,6 +13,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import MoeGroupedMatmulOp
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import shape_of
 
 _NONE = -1  # in place of a row or an expert
 

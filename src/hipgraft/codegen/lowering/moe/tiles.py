@@ -7,7 +7,7 @@ looks up.
 
 from __future__ import annotations
 
-from hipgraft.codegen.lowering.context import Lowering, accumulator_type, element_of, shape_of
+from hipgraft.codegen.lowering.context import Lowering, accumulator_type
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.offsets import chosen
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -27,6 +27,7 @@ from hipgraft.codegen.lowering.moe.routing import (
 )
 from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import MoeGroupedMatmulMode, MoeGroupedMatmulOp
+from hipgraft.ir.tensors import element_of, shape_of
 
 _LOW, _HIGH = 16, 64
 _ROWS_FOR_HIGH = 32

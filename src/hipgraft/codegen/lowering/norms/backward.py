@@ -12,13 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
@@ -34,6 +28,7 @@ from hipgraft.dialects.hipdnn import (
     RmsnormBackwardOp,
 )
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_of, shape_of
 
 _EPSILON = 1e-5  # used if neither statistics nor an epsilon are given
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    unsupported,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers, unsupported
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
@@ -24,6 +18,7 @@ from hipgraft.dialects.hipdnn import (
     BatchnormOp,
 )
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_of
 
 
 @lowers(BatchnormInferenceOp)

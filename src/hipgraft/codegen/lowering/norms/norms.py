@@ -9,13 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -28,6 +22,7 @@ from hipgraft.dialects.hipdnn import (
     ReductionMode,
     RmsnormOp,
 )
+from hipgraft.ir.tensors import element_of, shape_of
 
 # The longest row with a partial wavefront; in longer rows a work item gets many elements.
 _LONGEST_ODD_ROW = 512

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hipgraft.codegen.lowering.context import Lowering, alternative, shape_of
+from hipgraft.codegen.lowering.context import Lowering, alternative
 from hipgraft.codegen.lowering.emit.boundary import reshaped
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.pointwise.pointwise import compute_elements
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
+from hipgraft.ir.tensors import shape_of
 
 # IREE assigns vectors of 16 bytes to a lane if the workgroup's tile divides the extent, and single
 # elements otherwise. All types are split as if they were 16-bit, in vectors of 8 elements, so that

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.pointwise.modes import (
@@ -24,6 +18,8 @@ from hipgraft.codegen.lowering.pointwise.modes import (
     UNARY,
 )
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
+from hipgraft.ir.element_types import bit_width, is_float
+from hipgraft.ir.tensors import element_of, shape_of
 
 
 @lowers(PointwiseOp)

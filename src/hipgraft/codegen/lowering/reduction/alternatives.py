@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import Lowering, alternative, lowers, shape_of
+from hipgraft.codegen.lowering.context import Lowering, alternative, lowers
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
@@ -18,6 +18,7 @@ from hipgraft.codegen.lowering.reduction.reduction_op import (
 )
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode, ReductionOp
+from hipgraft.ir.tensors import shape_of
 
 # The lanes of a workgroup read this many elements at once; IREE reads rows whose length is no
 # multiple of it with a single lane.

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.reduction import accumulate
 from hipgraft.dialects.hipdnn import ReductionMode
+from hipgraft.ir.element_types import bit_width
 
 
 def extreme(

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.hipdnn import ReductionMode as Mode
+from hipgraft.ir.element_types import bit_width, is_float
 
 LONGEST_ROW = 1 << 17
 """The most elements that one workgroup reduces faster than several, which have to synchronize."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, bit_width, is_float
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.extremes import extreme
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.dialects.hipdnn import ReductionMode as Mode
 from hipgraft.dialects.hipdnn import ReductionOp
+from hipgraft.ir.element_types import bit_width, is_float
+from hipgraft.ir.tensors import element_of
 
 _EXTREMES = (Mode.MAX, Mode.MIN, Mode.AMAX)
 

@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    shape_of,
-    unsupported,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers, unsupported
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import Combine, Window, reduce_windows, spread
 from hipgraft.codegen.lowering.resample.resample import add_up, mean, row_major_position, window_of
 from hipgraft.dialects.hipdnn import PaddingMode, ResampleBwdOp, ResampleMode
+from hipgraft.ir.tensors import element_of, shape_of
 
 
 @lowers(ResampleBwdOp)

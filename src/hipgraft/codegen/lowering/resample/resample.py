@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 
-from hipgraft.codegen.lowering.context import (
-    Lowering,
-    element_of,
-    float_compute_type,
-    lowers,
-    shape_of,
-)
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded
@@ -22,6 +16,7 @@ from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import Combine, Window, extended, reduce_windows
 from hipgraft.dialects.hipdnn import PaddingMode, ResampleBwdOp, ResampleFwdOp, ResampleMode
+from hipgraft.ir.tensors import element_of, shape_of
 
 # The number of middle elements of a window that count, per dim.
 _INTERPOLATED = {ResampleMode.NEAREST: 1, ResampleMode.BILINEAR: 2}
