@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := build/demo
 MODEL := examples/resnet50_bn_tiny
+# The tests of a file share what they compile, so that one process runs them.
+PYTEST := $(BIN)/pytest -n 2 --dist=loadfile
 
 # Tests and tools start each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -48,13 +50,13 @@ lit: venv ## run the tests of IR
 	$(BIN)/lit -sv test/lit
 
 fast: venv ## run the tests in Python without those marked slow
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(PYTEST) -m "not slow"
 
 unit: venv ## run the tests in Python
-	$(BIN)/pytest -n 2
+	$(PYTEST)
 
 cases: venv ## count the (op, mode, element type) that compute what their oracles say
-	$(BIN)/pytest -n 2 $(wildcard test/unit/test_lowering_*.py)
+	$(PYTEST) $(wildcard test/unit/test_lowering_*.py)
 
 differential: venv ## compare ROUNDS random ONNX models with onnxruntime and ONNX's reference
 	$(BIN)/python benchmarks/differential.py --rounds=$(ROUNDS) --seed=$(SEED)

@@ -20,6 +20,7 @@ from hipgraft import runtime
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime.devices import open_device
+from hipgraft.service import Cache, CompileService, default_cache_directory, use_service
 
 Array = np.ndarray[Any, Any]
 
@@ -365,7 +366,9 @@ def results(*, back: bool) -> list[list[Array]]:
         if back:
             (state,) = run_passes(module, "convert-hipdnn-to-torch")
             assert not state.remarks, [one.message for one in state.remarks]
-        Runner(keep_reproducer=False).run(module, PIPELINE)
+        # Most graphs are the same in both forms.
+        with use_service(CompileService(cache=Cache(default_cache_directory()))):
+            Runner(keep_reproducer=False).run(module, PIPELINE)
         flat = iter(runtime.run_module(module, list(INPUTS.values()), open_device("cpu")))
     return [[next(flat) for _ in case.expected] for case in CASES]
 
