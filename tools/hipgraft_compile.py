@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from hipgraft.compiler.program import Program
     from hipgraft.ir.bindings import ir
 
-_FORMS = ("mlir", "bytecode", "bundle", "object")
+_SUFFIXES = {".mlir": "mlir", ".mlirbc": "bytecode", ".hgb": "bundle", ".o": "object"}
+_FORMS = tuple(_SUFFIXES.values())
 _FILES = ("bundle", "object")  # what is written beside others, or has no use on a terminal
 _FEW_DIGITS = 64
 _STAGES = (
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
-    add("--emit", choices=_FORMS, default=_FORMS[0], help="form of the output")
+    add("--emit", choices=_FORMS, help="form of the output; by default as OUT's suffix says: " + _known_forms())
     add(
         "--constants",
         default="",
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
+    flags.emit = _form(flags.output, flags.emit)
     _check_form(flags)
     _check_output(flags.output)
     if flags.stats_json:
@@ -104,6 +106,34 @@ def _run(flags: argparse.Namespace) -> int:
             ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
     _warn_of_spills(compiled, flags.model)
     return 0
+
+
+def _known_forms() -> str:
+    return ", ".join(f"{suffix} is {form}" for suffix, form in _SUFFIXES.items())
+
+
+def _form(output: str, emit: str | None) -> str:
+    """Returns the form to write: `--emit`, or what the suffix of the output file says.
+
+    Raises:
+        HipgraftError: the suffix says another form than `--emit`, or none that is known.
+    """
+    path = Path(output)
+    is_device = path.exists() and not path.is_file()
+    suffixed = _FORMS[0] if is_device or not path.suffix else _SUFFIXES.get(path.suffix)
+    if emit is None:
+        if suffixed is None:
+            raise HipgraftError(
+                f"output file '{output}' has an unknown suffix: {_known_forms()}; "
+                "give one of these suffixes or --emit"
+            )
+        return suffixed
+    if path.suffix in _SUFFIXES and suffixed != emit:
+        raise HipgraftError(
+            f"output file '{output}' has the suffix of another form than --emit={emit}: "
+            f"{_known_forms()}"
+        )
+    return emit
 
 
 def _check_form(flags: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -155,3 +156,32 @@ def test_help_and_wrong_flags(tool, capsys):
     with pytest.raises(SystemExit) as status:
         tool.main(["model.onnx", "--frobnicate"])
     assert status.value.code == 2
+
+
+CONV = Path(__file__).parents[1] / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [("x.mlir", b"module"), ("x.mlirbc", b"ML\xefR"), ("x.hgb", b"HIPGRFT"), ("x", b"module")],
+)
+def test_suffix_of_the_output_says_its_form(tmp_path, name, beginning):
+    assert hipgraft_compile.main([str(CONV), "--target=cpu", "-q", "-o", f"{tmp_path}/{name}"]) == 0
+    found = (tmp_path / name).read_bytes()
+    assert beginning in found[:200]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-o", "{}/x.txt"], "has an unknown suffix: .mlir is mlir, .mlirbc is bytecode"),
+        (["-o", "{}/x.hgb", "--emit=mlir"], "suffix of another form than --emit=mlir"),
+        (["-o", "{}/x.mlir", "--emit=bundle"], "suffix of another form than --emit=bundle"),
+        (["-o", "{}/x.hgb", "--compile-to=torch"], "--emit=bundle needs a program of the last"),
+    ],
+)
+def test_unknown_or_other_suffix(tmp_path, capsys, flags, message):
+    given = [flag.format(tmp_path) for flag in flags]
+    assert hipgraft_compile.main([str(CONV), "-q", *given]) == 1
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

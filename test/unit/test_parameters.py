@@ -273,11 +273,14 @@ def test_parameters_elsewhere_are_refused(tmp_path: Path, place: str) -> None:
         parameter_arrays(module, "gfx942", tmp_path)
 
 
-@pytest.mark.parametrize("flag", ["--stats-json={folder}/full", "--emit=bytecode"])
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [("net.mlir", "--stats-json={folder}/full"), ("net.mlirbc", "--emit=bytecode")],
+)
 def test_outputs_appear_together_or_not_at_all(
-    tmp_path: Path, flag: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, flag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output = tmp_path / "net.mlir"
+    output = tmp_path / name
     command = ["-q", "--constants", str(tmp_path / "net.safetensors"), "-o", str(output)]
     assert hipgraft_compile.main([str(weighted(tmp_path / "a.mlir", 1.0)), *command]) == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -297,20 +300,20 @@ def test_outputs_appear_together_or_not_at_all(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("emit", ["mlir", "object"])
+@pytest.mark.parametrize(("emit", "suffix"), [("mlir", ".mlir"), ("object", ".o")])
 def test_a_parameter_file_of_others_is_not_replaced(
-    tmp_path: Path, emit: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, emit: str, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = weighted(tmp_path / "model.mlir", 1.0)
     weights = tmp_path / "net.safetensors"
     whole = b"\x02\0\0\0\0\0\0\0{}"
     for content in (whole, b"mine"):
         weights.write_bytes(content)
-        command = [str(model), "-q", f"--emit={emit}", "-o", str(tmp_path / "net.mlir")]
+        command = [str(model), "-q", f"--emit={emit}", "-o", str(tmp_path / f"net{suffix}")]
         assert hipgraft_compile.main(command) == 1
         assert "was not written by hipgraft" in capsys.readouterr().err
         assert weights.read_bytes() == content
-        assert not (tmp_path / "net.mlir").exists()
+        assert not (tmp_path / f"net{suffix}").exists()
     weights.unlink()
     for _ in range(2):
         assert hipgraft_compile.main(command) == 0
