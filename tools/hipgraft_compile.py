@@ -48,7 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
-    add("--emit", choices=_FORMS, help="form of the output; by default as OUT's suffix says: " + _known_forms())
+    add(
+        "--emit",
+        choices=_FORMS,
+        help="form of the output; by default as OUT's suffix says: " + _known_forms(),
+    )
     add(
         "--constants",
         default="",

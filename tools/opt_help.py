@@ -22,7 +22,9 @@ OVERVIEW: hipgraft modular optimizer driver
 USAGE: hipgraft-opt [options] [--PASS[=OPTIONS] ...] [FILE]
 
 FILE is MLIR text or bytecode; '-' or none is standard input. A flag that is no option names a
-pass or pipeline, ours or MLIR's, and its options: --hipdnn-outline="policy=a max-ops=3".
+pass or pipeline, ours or MLIR's, and its options:
+
+  hipgraft-opt ops.mlir --hipdnn-outline=wide-virtuals=false --canonicalize="max-iterations=2"
 
 """
 

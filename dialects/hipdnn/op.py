@@ -168,9 +168,9 @@ class HipdnnOp:
             VerifyError: a symbol is missing or does not fit.
         """
 
-    def error(self, message: str) -> VerifyError:
+    def error(self, message: str, *, notes: tuple[str, ...] = ()) -> VerifyError:
         """Returns an error at this op; `message` goes on after `'hipdnn.x' op`."""
-        error = VerifyError(f"'{self.OP_NAME}' op {message}")
+        error = VerifyError(f"'{self.OP_NAME}' op {message}", notes=notes)
         error.location = location_text(self.location)
         return error
 

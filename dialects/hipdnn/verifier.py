@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -116,15 +117,20 @@ def _check_attributes(op: HipdnnOp) -> None:
         if attribute is None and field.required:
             raise op.error(f"requires attribute '{field.name}'")
         if attribute is not None and not field.kind.matches(attribute):
-            raise op.error(
-                f"expected attribute '{field.name}' to be {_kind_text(field.kind)}, "
-                f"but found {attribute}"
-            )
+            kind, notes = _kind_text(field.kind, str(attribute).strip('"'))
+            message = f"expected attribute '{field.name}' to be {kind}, but found {attribute}"
+            raise op.error(message, notes=notes)
 
 
-def _kind_text(kind: Kind[Any]) -> str:
+def _kind_text(kind: Kind[Any], found: str) -> tuple[str, tuple[str, ...]]:
+    """What an attribute is to be, for a message, and notes where that is long."""
+    values = ", ".join(kind.values)
+    if not values or len(kind.values) < 10:
+        return f"one of {values}" if values else kind.description, ()
     # The 50 pointwise modes would bury the message.
-    return f"one of {', '.join(kind.values)}" if 0 < len(kind.values) < 10 else kind.description
+    near = difflib.get_close_matches(found, kind.values, n=1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    return kind.description, (f"{guess}expected one of {values}",)
 
 
 def _check_counts(

@@ -245,7 +245,7 @@ def test_data_dependent_shape_names_the_node(tmp_path):
                 {"y": ([2, "n"], TensorProto.INT64)})  # fmt: skip
     with pytest.raises(HipgraftError, match="no static shape") as error:
         frontends.load(path)
-    assert error.value.location == "m.onnx:where"
+    assert error.value.location == "m.onnx:where (NonZero)"
 
 
 @pytest.mark.parametrize("domain", ["", "com.example"])

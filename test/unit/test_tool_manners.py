@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -115,3 +117,16 @@ def test_a_plug_in_that_cannot_be_imported_does_not_hide_the_others(tmp_path: Pa
     said = done.stdout.decode()
     assert "--hipdnn-outline" in said
     assert "cannot be imported from broken: OSError: no licence" in said
+
+
+def test_example_of_the_help_works(tmp_path: Path) -> None:
+    help_text = run("opt", "--help").stdout.decode()
+    (example,) = re.findall(r"^  hipgraft-opt (.*)$", help_text, re.MULTILINE)
+    (tmp_path / "ops.mlir").write_text(
+        "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        '  %0 = "hipdnn.pointwise"(%x) {mode = "abs"} : (tensor<4xf32>) -> tensor<4xf32>\n'
+        "  return %0 : tensor<4xf32>\n}\n"
+    )
+    done = run("opt", *shlex.split(example), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"hipdnn.graph" in done.stdout

@@ -68,17 +68,17 @@ class PassState:
         args: dict[str, Any],
     ) -> None:
         operation = op.operation
-        self.remarks.append(
-            Remark(
-                kind=kind,
-                pass_name=self.pass_name,
-                name=name,
-                message=message,
-                location=location_text(operation.location),
-                function=_enclosing_function(operation),
-                args={key: str(value) for key, value in args.items()},
-            )
+        remark = Remark(
+            kind=kind,
+            pass_name=self.pass_name,
+            name=name,
+            message=message,
+            location=location_text(operation.location),
+            function=_enclosing_function(operation),
+            args={key: str(value) for key, value in args.items()},
         )
+        self.remarks.append(remark)
+        self.log(f"{remark.location}: '{operation.name}' op {kind.value}: {message}")
 
 
 class Pass:

@@ -1,4 +1,8 @@
-"""Reproducers: a module and, in its first line, the command that shows a failure again."""
+"""Reproducers: a module, the command that shows a failure again, and the pipeline for MLIR's tools.
+
+The command is the first line. The pipeline is a resource `mlir_reproducer`, as MLIR's own tools
+write it: `iree-opt --run-reproducer` runs native passes, and fails where a pass is ours.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,28 @@ _RUN_LINE = re.compile(r"^// RUN: (?P<command>.*--pass-pipeline=.*)$", re.MULTIL
 _NATIVE_PIPELINE = re.compile(r'mlir_reproducer:\s*\{[^}]*?pipeline:\s*"(?P<pipeline>[^"]*)"')
 
 
+_NATIVE_FORM = """
+{{-#
+  external_resources: {{
+    mlir_reproducer: {{
+      pipeline: {pipeline},
+      disable_threading: true,
+      verify_each: true
+    }}
+  }}
+#-}}
+"""
+
+
 def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
     """Writes `op` and the command that runs `steps` on it."""
-    command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(to_text(steps))}\n"
+    pipeline = to_text(steps)
+    command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(pipeline)}\n"
     # Elements are left out: weights may have any size, and failures rarely depend on them.
     text = op.get_asm(enable_debug_info=True, large_resource_limit=MOST_DIGITS)
     with output_errors(path):
-        path.write_text(command + text, encoding="utf-8")
+        native = _NATIVE_FORM.format(pipeline=ir.StringAttr.get(pipeline, op.context))
+        path.write_text(command + text + native, encoding="utf-8")
 
 
 def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Path:

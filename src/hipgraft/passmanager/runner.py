@@ -168,12 +168,15 @@ class _Run:
     def _run_and_verify(self, group: Sequence[Step]) -> None:
         self._check_contract(group[0], "requires")
         name = ",".join(step.name for step in group)
-        state = PassState(name, debug=name in self.runner.debug_only)
+        state = PassState(name, debug=any(step.name in self.runner.debug_only for step in group))
         start = time.perf_counter()
         try:
             self._execute(group, state)
         finally:
-            self._record(PassRecord(name, time.perf_counter() - start, state))
+            seconds = time.perf_counter() - start
+            counted = "".join(f", {count} {what}" for what, count in state.counters.items())
+            state.log(f"ran {1000 * seconds:.1f} ms{counted}")
+            self._record(PassRecord(name, seconds, state))
         if self.errors:
             raise self._emitted_failure(PassFailure)
         if self.runner.verify_each:

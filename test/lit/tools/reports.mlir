@@ -24,7 +24,7 @@
 // COUNT: test-rename-functions
 // COUNT-NEXT: (S) 1 functions
 
-// REMARK: reports.mlir:[[# @LINE + 20]]:1: remark: renamed 'f' [passed=test-rename-functions:renamed]
+// REMARK: reports.mlir:[[# @LINE + 26]]:1: remark: renamed 'f' [passed=test-rename-functions:renamed]
 // REMARK-NEXT: func.func @f
 // REMARK-NEXT: ^
 // REMARK: reports.mlir:{{[0-9]+}}:1: remark: 'kept' is to be kept [missed=test-rename-functions:kept]
@@ -32,7 +32,7 @@
 // YAML: --- !Passed
 // YAML-NEXT: Pass: {{ *}}test-rename-functions
 // YAML-NEXT: Name: {{ *}}renamed
-// YAML-NEXT: DebugLoc: {{ *}}{ File: "{{.*}}reports.mlir", Line: [[# @LINE + 12]], Column: 1 }
+// YAML-NEXT: DebugLoc: {{ *}}{ File: "{{.*}}reports.mlir", Line: [[# @LINE + 18]], Column: 1 }
 // YAML-NEXT: Function: {{ *}}f
 // YAML-NEXT: Args:
 // YAML-NEXT: - String: "renamed 'f'"
@@ -44,6 +44,12 @@
 // QUIET-NOT: {{.}}
 
 // DEBUG: [test-rename-functions] rename f to new_f
+// DEBUG: [test-rename-functions] {{.*}}reports.mlir:{{.*}}: 'func.func' op passed: renamed 'f'
+// DEBUG: [test-rename-functions] ran {{.*}} ms, {{[0-9]+}} functions
+
+// Native passes tell their time.
+// RUN: hipgraft-opt %s --cse --canonicalize --debug-only=cse -o %t 2>&1 | FileCheck %s --check-prefix=NATIVE
+// NATIVE: [cse,canonicalize] ran {{.*}} ms
 func.func @f(%x: i32) -> (i32, i32) {
   %0 = arith.addi %x, %x : i32
   %1 = arith.addi %x, %x : i32

@@ -10,18 +10,21 @@
 // RUN: hipgraft-opt %s --cse --mlir-pass-pipeline-crash-reproducer=%t.dir/none.mlir -o %t
 // RUN: not cat %t.dir/none.mlir
 // RUN: iree-opt %t.dir/fail.mlir | FileCheck %s --check-prefix=IREE
+// RUN: not iree-opt %t.dir/fail.mlir --run-reproducer 2>&1 | FileCheck %s --check-prefix=IREE-FAIL
+// RUN: not iree-opt %t.dir/native.mlir --run-reproducer 2>&1 | FileCheck %s --check-prefix=IREE-NATIVE
 // RUN: not hipgraft-opt %t --run-reproducer 2>&1 | FileCheck %s --check-prefix=NO-REPRODUCER
 
 // A failure leaves the module as it was before the failed pass, with the command that shows the
 // failure again in the first line. A run that succeeds leaves nothing.
 
-// FAIL: reproducer.mlir:[[# @LINE + 27]]:8: error: 'arith.addi' op is not wanted
+// FAIL: reproducer.mlir:[[# @LINE + 33]]:8: error: 'arith.addi' op is not wanted
 // FAIL: note: the test says so
 // FAIL: note: reproducer left in {{.*}}fail.mlir
 
 // FILE: {{^// RUN}}: hipgraft-opt %s --pass-pipeline='builtin.module(test-fail{op=arith.addi})'
 // FILE: arith.addi
 // FILE-NOT: arith.addi
+// FILE: mlir_reproducer
 
 // AGAIN: reproducer.mlir:{{[0-9]+}}:8: error: 'arith.addi' op is not wanted
 
@@ -29,6 +32,7 @@
 // NATIVE-FILE: {{^// RUN}}: hipgraft-opt %s --pass-pipeline='builtin.module(iree-verify-input-legality)'
 // NATIVE-FILE: arith.addi
 // NATIVE-FILE-NOT: arith.addi
+// NATIVE-FILE: mlir_reproducer
 
 // EMIT: error: test error
 // EMIT: note: reproducer left in {{.*}}emit.mlir
@@ -38,6 +42,10 @@
 // RAISE-AGAIN: KeyError: 'a bug'
 
 // IREE: func.func @f
+
+// MLIR's tools run the native passes of a reproducer, and fail where they do not know a pass.
+// IREE-FAIL: error: {{.*}}'test-fail' does not refer to a registered pass
+// IREE-NATIVE: error: {{.*}}illegal op still exists
 
 // NO-REPRODUCER: error: no reproducer: expected a '{{.*}}' line with '--pass-pipeline='
 func.func @f(%x: tensor<4xf32>, %i: i32) -> (tensor<4xf32>, i32, i32) {

@@ -247,9 +247,11 @@ def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
 
 
 def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
-    """Gives each node the name that the importer makes its location."""
+    """Gives each node the name that the importer makes its location: file, name and operator."""
     for index, node in enumerate(model.graph.node):
-        node.name = f"{path.name}:{node.name or f'{node.op_type}_{index}'}"
+        name = node.name or f"{node.op_type}_{index}"
+        operator = "" if node.op_type.lower() in name.lower() else f" ({node.op_type})"
+        node.name = f"{path.name}:{name}{operator}"
 
 
 def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> None:

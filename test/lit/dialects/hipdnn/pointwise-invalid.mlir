@@ -25,6 +25,7 @@ func.func @arity_select(%a: tensor<4xi1>, %b: tensor<4xf32>) {
 
 func.func @mode(%a: tensor<4xf32>) {
   // expected-error @below {{'hipdnn.pointwise' op expected attribute 'mode' to be PointwiseMode, but found "relu"}}
+  // expected-note @below {{did you mean 'relu_fwd'? expected one of abs, add, }}
   %0 = "hipdnn.pointwise"(%a) {mode = "relu"}
     : (tensor<4xf32>) -> tensor<4xf32>
   return
