@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
 from hipgraft.codegen.lowering import all_ops  # noqa: F401 - registers the lowerings
@@ -11,7 +13,10 @@ from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.dialects.hipdnn.op import OPS, HipdnnOp
 from hipgraft.frontends.onnx.legalization import REWRITES
 from hipgraft.hipdnn_io.forms import FORMS as FILE_FORMS
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.registration import Registry
+from hipgraft.passmanager import registry as passes
+from hipgraft.runtime.devices import registry as devices
 from hipgraft.transforms.hipdnn_to_torch import FORMS
 from hipgraft.transforms.migraphx_to_hipdnn import CONVERSIONS as MIGRAPHX_CONVERSIONS
 from hipgraft.transforms.recognition import PATTERNS
@@ -28,6 +33,8 @@ REGISTRIES = [
     MIGRAPHX_CONVERSIONS,
     PATTERNS,
     CONVERSIONS,
+    passes.entries(),
+    devices.registered_devices(),
 ]
 
 
@@ -48,8 +55,22 @@ def test_tables_that_share_a_name_are_an_error() -> None:
 def test_no_registry_takes_a_name_twice(registry: Registry[object]) -> None:
     name, before = next(iter(registry)), dict(registry)
     with pytest.raises(ValueError, match=f"{registry.kind} '{name}' is registered twice"):
-        registry.add(name, object())
+        registry.add(name, registry[name])
     assert dict(registry) == before
+
+
+def test_an_error_names_the_providers() -> None:
+    registry = Registry("pass", {"a": 1}, provider="package {}".format)
+    with pytest.raises(HipgraftError) as error:
+        registry.add("a", 2)
+    assert error.value.message == "pass 'a' is registered twice: by package 1 and by package 2"
+
+
+def test_a_device_cannot_replace_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [EntryPoint("cpu", "other:open_cpu", devices.ENTRY_POINT_GROUP)]
+    monkeypatch.setattr(devices, "entry_points", lambda group: points)
+    with pytest.raises(HipgraftError, match=r"'cpu' is registered twice: .*'other:open_cpu'"):
+        devices.open_device("cpu")
 
 
 def test_decorators_and_classes_register_once() -> None:

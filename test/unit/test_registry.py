@@ -58,7 +58,8 @@ def test_two_of_one_name_are_an_error_that_names_both(monkeypatch: pytest.Monkey
     with pytest.raises(HipgraftError) as error:
         registry.entries.__wrapped__()
     assert error.value.message == (
-        "'test-fail' is defined twice: by hipgraft (hipgraft.passes.testing.test_fail) "
+        "pass or pipeline 'test-fail' is registered twice: "
+        "by hipgraft (hipgraft.passes.testing.test_fail) "
         "and by other-package (other.passes)"
     )
 

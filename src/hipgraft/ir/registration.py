@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
+from hipgraft.ir.diagnostics import HipgraftError
+
 T = TypeVar("T")
+
+
+class RegisteredTwiceError(HipgraftError, ValueError):
+    """A registry already has an entry of the name."""
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -14,13 +20,17 @@ class Registry(Mapping[str, T], Generic[T]):
     Args:
         kind: noun for the entries in error messages, e.g. `lowering`.
         tables: tables whose entries are registered first.
+        provider: says who provides an entry, for error messages.
 
     Raises:
-        ValueError: two tables have an entry of the same name.
+        RegisteredTwiceError: two tables have an entry of the same name.
     """
 
-    def __init__(self, kind: str, *tables: Mapping[str, T]):
+    def __init__(
+        self, kind: str, *tables: Mapping[str, T], provider: Callable[[T], str] | None = None
+    ):
         self.kind = kind
+        self._provider = provider
         self._entries: dict[str, T] = {}
         for table in tables:
             for name, entry in table.items():
@@ -30,11 +40,18 @@ class Registry(Mapping[str, T], Generic[T]):
         """Registers an entry.
 
         Raises:
-            ValueError: there is an entry of this name.
+            RegisteredTwiceError: there is an entry of this name.
         """
         if name in self._entries:
-            raise ValueError(f"{self.kind} '{name}' is registered twice")
+            raise RegisteredTwiceError(
+                f"{self.kind} '{name}' is registered twice{self._both(self._entries[name], entry)}"
+            )
         self._entries[name] = entry
+
+    def _both(self, first: T, second: T) -> str:
+        if self._provider is None:
+            return ""
+        return f": by {self._provider(first)} and by {self._provider(second)}"
 
     def remove(self, name: str) -> None:
         """Removes an entry, for example one of a test.

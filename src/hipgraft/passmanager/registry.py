@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.registration import Registry
 from hipgraft.passmanager.base import Pass
 
 ENTRY_POINT_GROUP = "hipgraft.passes"
@@ -67,20 +68,16 @@ class NamedPipeline:
 
 
 @cache
-def entries() -> dict[str, Entry]:
+def entries() -> Registry[Entry]:
     """Returns all passes and pipelines by name, sorted; imports none of them.
 
     Raises:
-        HipgraftError: two have the same name.
+        RegisteredTwiceError: two have the same name.
     """
-    found: dict[str, Entry] = {}
-    for entry in (*_own_entries(), *_plugin_entries()):
-        other = found.setdefault(entry.name, entry)
-        if other is not entry:
-            raise HipgraftError(
-                f"'{entry.name}' is defined twice: by {_provider(other)} and by {_provider(entry)}"
-            )
-    return dict(sorted(found.items()))
+    found = Registry[Entry]("pass or pipeline", provider=_provider)
+    for entry in sorted((*_own_entries(), *_plugin_entries()), key=lambda entry: entry.name):
+        found.add(entry.name, entry)
+    return found
 
 
 def pass_class(name: str) -> type[Pass]:

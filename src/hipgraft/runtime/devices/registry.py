@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.registration import Registry
 from hipgraft.runtime.devices.protocols import Device, GraphDevice, TypedMemory, copy_on_device
 
 __all__ = [
@@ -72,10 +73,16 @@ def default_device_name() -> str:
     return "cpu"
 
 
-def registered_devices() -> dict[str, str]:
-    """Returns the `module:factory` of each registered device by its name."""
-    plugins = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
-    return {**plugins, **_OWN}
+def registered_devices() -> Registry[str]:
+    """Returns the `module:factory` of each registered device by its name.
+
+    Raises:
+        RegisteredTwiceError: two packages register devices of one name.
+    """
+    devices = Registry("device", _OWN, provider=lambda factory: f"'{factory}'")
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        devices.add(point.name, point.value)
+    return devices
 
 
 def _factory(spec: str) -> Callable[[], Any]:
