@@ -83,6 +83,7 @@ def _run(flags: argparse.Namespace) -> int:
     from hipgraft.compiler.program import compile
     from hipgraft.ir import io as ir_io
     from hipgraft.ir.outputs import together
+    from hipgraft.runtime.known_code import remember_file
 
     temps = _Temps(flags)
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
@@ -108,6 +109,7 @@ def _run(flags: argparse.Namespace) -> int:
             from hipgraft.tools.stats_json import stats_bytes
 
             ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
+    remember_file(flags.output)
     _warn_of_spills(compiled, flags.model)
     return 0
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hipgraft.runtime.session import Session
     from hipgraft.tools.arrays import Array, Given
 
+_WITH_CODE = ("gpu.binary", "hipdnn.executable")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool and returns its exit status: 1 also when results differ.
@@ -80,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
+    from hipgraft.runtime import known_code
     from hipgraft.runtime.devices.registry import default_device_name, open_device
     from hipgraft.tools import arrays
 
@@ -97,7 +100,7 @@ def _run(flags: argparse.Namespace) -> int:
     finally:
         device.close()
     _tell_findings(flags, device)
-    if not _executes(device):
+    if not known_code.executes(device):
         sys.stdout.write("the kernels were not executed: there are no results\n")
         return 0
     if flags.output:
@@ -106,14 +109,11 @@ def _run(flags: argparse.Namespace) -> int:
     return _conclude(flags, names, outputs, wanted)
 
 
-def _executes(device: Any) -> bool:
-    """Whether a device runs kernels, as all do but those that only trace."""
-    return getattr(device, "executes", True)
-
-
 def _check_executes(flags: argparse.Namespace, device: Any) -> None:
+    from hipgraft.runtime import known_code
+
     for name in ("expected", "output", "benchmark", "profile"):
-        if getattr(flags, name) and not _executes(device):
+        if getattr(flags, name) and not known_code.executes(device):
             raise HipgraftError(
                 f"--{name} needs a device that executes kernels; '{flags.device}' only traces them"
             )
@@ -140,7 +140,7 @@ def _execute(
     from hipgraft.runtime.bundle import is_bundle, load
 
     if is_bundle(flags.model):
-        with load(flags.model) as bundle:
+        with load(flags.model, trust=flags.trust) as bundle:
             _settle_architecture(flags, device, bundle.architectures)
             inputs = _inputs(flags, bundle.inputs(device.architecture), given)
             return _run_session(flags, bundle.load(device), inputs)
@@ -213,6 +213,7 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
 
     module = frontends.read(flags.model, **cli.extents(flags), dynamic=not flags.specialize)
     _check_runnable(frontends.stage_of(module), flags)
+    _check_trust(module, flags, device)
     _settle_architecture(flags, device, entry_targets(module))
     with progress(flags.quiet) as show, service_flags.open_service(flags) as service:
         compiled = compile(
@@ -223,6 +224,16 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
             service=service,
         )
     return compiled.module
+
+
+def _check_trust(module: ir.Module, flags: argparse.Namespace, device: Any) -> None:
+    """Checks that kernels in a compiled program may be run."""
+    from hipgraft.ir.io import collect
+    from hipgraft.runtime import known_code
+
+    if flags.trust or not known_code.executes(device) or not collect(module, _WITH_CODE):
+        return
+    known_code.check_known("the program", known_code.file_digest(flags.model), flags.model)
 
 
 def _settle_architecture(flags: argparse.Namespace, device: Any, available: Sequence[str]) -> None:

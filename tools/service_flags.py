@@ -26,6 +26,12 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("kernels").add_argument
     add("--cache-dir", default="", metavar="DIR", help="by default hipgraft's, of the user")
     add("--cache-from", action="append", default=[], metavar="DIR", help="a cache to read only")
+    add(
+        "--trust",
+        action="store_true",
+        help="run code that hipgraft did not write for you: entries of caches that belong to "
+        "other users, bundles, compiled programs",
+    )
     add("--no-cache", action="store_true", help="compile every graph")
     add("--overrides", default="", metavar="FILE.yaml", help="compiler flags of single graphs")
     add("--verify", action="store_true", help="run each AMD GPU kernel on the emulator first")
@@ -163,7 +169,7 @@ def _cache(flags: argparse.Namespace) -> Cache:
     for source in sources:
         if not source.is_dir():
             raise HipgraftError(f"cannot open cache '{source}': no such directory")
-    return Cache(directory, sources)
+    return Cache(directory, sources, trust=flags.trust)
 
 
 def _warn(cache: Cache | None) -> None:

@@ -24,6 +24,7 @@ from hipgraft.passmanager.runner import Runner
 from hipgraft.pipelines import HipgraftConfig, final_stage, has_symbols, last_stage, route, stage_of
 from hipgraft.runtime.bundle import write_bundle, write_host_bundle
 from hipgraft.runtime.host_program.bytecode import host_bytes
+from hipgraft.runtime.known_code import remember_file
 from hipgraft.runtime.parameter_files import check_replaceable, constant_buffers, write_parameters
 from hipgraft.runtime.recording import Recording
 from hipgraft.runtime.runnable import Runnable
@@ -72,6 +73,7 @@ class Program(Runnable):
             HipgraftError: the file cannot be written; nothing is left of it then.
         """
         ir_io.write_module(str(path), self.module, bytecode=bytecode)
+        remember_file(path)
 
     @property
     def is_host(self) -> bool:

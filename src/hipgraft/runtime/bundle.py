@@ -24,6 +24,7 @@ from hipgraft.ir.architectures import fitting
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_data import decode_json, malformed
 from hipgraft.ir.outputs import replacing
+from hipgraft.runtime import known_code
 from hipgraft.runtime.bundle_header import BufferFields, Header, ProgramFields
 from hipgraft.runtime.recording import Buffer, Recording, Tensor
 from hipgraft.runtime.recording_checks import check_recordings
@@ -84,7 +85,7 @@ def write_host_bundle(
         metadata: what else to tell readers, as JSON.
     """
     sections = _Sections()
-    number = sections.add("host", len(host), lambda: host)
+    number = sections.add_code("host", host)
     programs = [{"architecture": name, "host": number} for name in architectures]
     _write(path, sections, {"metadata": dict(metadata), "programs": programs})
 
@@ -96,6 +97,12 @@ def _write(path: str | Path, sections: _Sections, fields: Mapping[str, Any]) -> 
         file.write(_PREFIX.pack(MAGIC, _VERSION, zlib.crc32(header), len(header)))
         file.write(header)
         sections.write(file)
+    known_code.remember(_digest(header, sections.code))
+
+
+def _digest(header: bytes, code: Mapping[int, bytes | memoryview]) -> str:
+    """Returns the digest of what runs: the calls and the code by section, not the constants."""
+    return known_code.digest([header, *(code[number] for number in sorted(code))])
 
 
 class _Sections:
@@ -103,6 +110,7 @@ class _Sections:
 
     def __init__(self) -> None:
         self.size = 0
+        self.code: dict[int, bytes | memoryview] = {}
         self.extents: list[tuple[int, int]] = []
         self._numbers: dict[Any, int] = {}
         self._readers: list[Any] = []
@@ -115,6 +123,12 @@ class _Sections:
             self._readers.append(read)
             self.size = _aligned(self.size + nbytes)
         return self._numbers[key]
+
+    def add_code(self, key: Any, data: bytes) -> int:
+        """Returns the number of an object or a host program."""
+        number = self.add(key, len(data), lambda: data)
+        self.code[number] = data
+        return number
 
     def write(self, file: BinaryIO) -> None:
         """Writes all, then their checksums; constants are read one at a time."""
@@ -135,15 +149,17 @@ class Bundle(Runnable):
 
     Args:
         path: of the file.
+        trust: whether to run a bundle that hipgraft has not written for this user.
 
     Raises:
         HipgraftError: the file cannot be read, is no bundle, or is truncated or damaged; located.
             Objects and constants are checked when a device loads them.
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, *, trust: bool = False):
         super().__init__()
         self._path = str(path)
+        self._is_trusted = trust
         self._module: ir.Module | None = None
         try:
             with Path(path).open("rb") as file:
@@ -212,11 +228,20 @@ class Bundle(Runnable):
 
     def _open_session(self, device: Any) -> Session:
         program = self._program(device.architecture)
+        if known_code.executes(device):
+            self._check_trust()
         if program.host is None:
             return super()._open_session(device)
         from hipgraft.runtime.recorder import open_session
 
         return open_session(self._host(program.host), device)
+
+    def _check_trust(self) -> None:
+        if not self._is_trusted:
+            numbers = {number for one in self._header.programs for number in one.code()}
+            code = {number: self._section(number) for number in numbers}
+            known_code.check_known("the bundle", _digest(self._header_text, code), self._path)
+            self._is_trusted = True
 
     def _program(self, architecture: str) -> ProgramFields:
         best = fitting(architecture, self.architectures)
@@ -264,6 +289,7 @@ class Bundle(Runnable):
                 header.check()
         except HipgraftError as error:
             raise self._broken(error.message) from None
+        self._header_text = text
         self._start = _aligned(_PREFIX.size + length)
         expected = self._checksum_offset(header, len(header.sections))
         if len(self._map) < expected:
@@ -299,13 +325,17 @@ class Bundle(Runnable):
         return Buffer(fields.nbytes, fields.name, partial(self._section, fields.section))
 
 
-def load(path: str | Path) -> Bundle:
+def load(path: str | Path, *, trust: bool = False) -> Bundle:
     """Opens a bundle, to be run without the compiler.
+
+    Args:
+        path: of the file.
+        trust: whether to run its code if hipgraft has not written the bundle for this user.
 
     Raises:
         HipgraftError: the file cannot be read, is no bundle, or is truncated; located.
     """
-    return Bundle(path)
+    return Bundle(path, trust=trust)
 
 
 def _program_to_json(variants: Sequence[Recording], sections: _Sections) -> dict[str, Any]:
@@ -313,7 +343,7 @@ def _program_to_json(variants: Sequence[Recording], sections: _Sections) -> dict
     return {
         "architecture": recording.architecture,
         "buffers": [_buffer_to_json(buffer, sections) for buffer in recording.buffers],
-        "objects": [sections.add(data, len(data), lambda d=data: d) for data in recording.objects],
+        "objects": [sections.add_code(data, data) for data in recording.objects],
         "kernels": list(recording.kernels),
         "variants": [_variant_to_json(variant) for variant in variants],
     }

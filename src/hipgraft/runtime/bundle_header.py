@@ -115,7 +115,11 @@ class ProgramFields(Struct, frozen=True):
     def sections(self) -> list[int]:
         """Returns the numbers of all sections that it refers to."""
         constants = [one.section for one in self.buffers if one.section is not None]
-        return [*self.objects, *constants, *([] if self.host is None else [self.host])]
+        return [*self.code(), *constants]
+
+    def code(self) -> list[int]:
+        """Returns the numbers of the sections that hold code."""
+        return [*self.objects, *([] if self.host is None else [self.host])]
 
 
 class Header(Struct, frozen=True):

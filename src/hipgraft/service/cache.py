@@ -24,6 +24,7 @@ DEFAULT_MAX_BYTES = 4 << 30
 
 _SUFFIX = ".zip"
 _TEMPORARY = ".tmp"
+_ASK = "without --trust (in Python: trust=True)"
 
 # The age at which temporary files are removed: a process that was killed left them behind.
 _STALE_SECONDS = 3600.0
@@ -54,6 +55,7 @@ class Cache:
         directory: folder that entries are read from and written to; created at the first write.
         sources: read-only folders that are searched after `directory`.
         max_bytes: size above which the least recently used entries are evicted.
+        trust: whether to read entries that other users have written: their kernels run as you.
         problems: messages for the user about failed reads and writes; these never fail a
             compilation.
     """
@@ -61,6 +63,7 @@ class Cache:
     directory: Path
     sources: Sequence[Path] = ()
     max_bytes: int = DEFAULT_MAX_BYTES
+    trust: bool = False
     problems: list[str] = field(default_factory=list[str])
     _writable: bool = True
 
@@ -141,14 +144,21 @@ class Cache:
         try:
             stored.path.unlink(missing_ok=True)
         except OSError as error:
-            problem = f"entries of '{self.directory}' cannot be removed: {error.strerror}"
-            if problem not in self.problems:
-                self.problems.append(problem)
+            self._tell_once(f"entries of '{self.directory}' cannot be removed: {error.strerror}")
             return False
         return True
 
+    def _tell_once(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
     def _read(self, path: Path, key: str, *, discard: bool) -> Entry | None:
         try:
+            if not self.trust and not _is_own(path):
+                self._tell_once(
+                    f"entries of other users in '{path.parents[1]}' are not used {_ASK}"
+                )
+                return None
             return Entry.from_bytes(_contents(path), key)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
@@ -158,6 +168,12 @@ class Cache:
             if discard:
                 _unlink(path)
         return None
+
+
+def _is_own(path: Path) -> bool:
+    """Returns whether only this user, or the administrator, can have written a file."""
+    status = path.stat()
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & stat.S_IWOTH
 
 
 def _contents(path: Path) -> bytes:

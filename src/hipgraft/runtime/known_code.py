@@ -1,0 +1,96 @@
+"""Code that this user has written to files, which may be run without being asked.
+
+Bundles and compiled programs hold code, and whoever runs a file of somebody else runs their code. A
+file that hipgraft wrote for this user is remembered by a digest, as the name of an empty file in a
+folder that nobody else can write to. Another file is run only if the user says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.directories import default_cache_directory
+
+_PIECE = 1 << 20
+
+
+def digest(pieces: Iterable[bytes | memoryview]) -> str:
+    """Returns the digest of pieces of code in their order, each with its length."""
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(len(piece).to_bytes(8, "little"))
+        whole.update(piece)
+    return whole.hexdigest()
+
+
+def file_digest(path: str | Path) -> str:
+    """Returns the digest of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remember(digest: str) -> None:
+    """Notes that this user has written some code; where that is not possible, it will be asked."""
+    folder = _folder()
+    with suppress(OSError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        (folder / digest).touch()
+
+
+def remember_file(path: str | Path) -> None:
+    """Notes that this user has written a file."""
+    with suppress(OSError):
+        remember(file_digest(path))
+
+
+def is_known(digest: str) -> bool:
+    """Returns whether this user has written some code, in a folder that is theirs alone."""
+    folder = _folder()
+    with suppress(OSError):
+        status = folder.lstat()
+        is_own = status.st_uid == os.geteuid() and not status.st_mode & (
+            stat.S_IWGRP | stat.S_IWOTH
+        )
+        return stat.S_ISDIR(status.st_mode) and is_own and (folder / digest).exists()
+    return False
+
+
+def check_known(what: str, digest: str, path: str) -> None:
+    """Checks that code was written by this user.
+
+    Args:
+        what: holds the code, for the error.
+        digest: of the code.
+        path: of the file.
+
+    Raises:
+        HipgraftError: it was not.
+    """
+    if not is_known(digest):
+        raise HipgraftError(
+            f"{what} holds code, which would run as you, and was not written by hipgraft for you "
+            "here; run it with --trust (in Python: trust=True) if you trust its author",
+            location=path,
+        )
+
+
+def executes(device: Any) -> bool:
+    """Returns whether a device runs kernels, as all do but those that only trace."""
+    return getattr(device, "executes", True)
+
+
+def _folder() -> Path:
+    return default_cache_directory() / "known-code"
