@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
+    start = time.perf_counter()
     flags.emit = _form(flags.output, flags.emit)
     _check_form(flags)
     _check_output(flags.output)
@@ -104,12 +106,18 @@ def _run(flags: argparse.Namespace) -> int:
         )
         statistics = service.statistics
     with together():
-        _write(compiled, flags)
+        files = _write(compiled, flags)
         if flags.stats_json:
             from hipgraft.tools.stats_json import stats_bytes
 
             ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
     remember_file(flags.output)
+    if flags.report:
+        # rich costs a tenth of a second to import.
+        from hipgraft.tools.report_table import Made, print_report
+
+        made = Made(time.perf_counter() - start, files)
+        print_report(compiled.report, compiled.config.target, made)
     _warn_of_spills(compiled, flags.model)
     return 0
 
@@ -206,13 +214,15 @@ def _make_directory(path: Path) -> None:
         raise HipgraftError(f"cannot make directory '{path}': {error.strerror}") from None
 
 
-def _write(compiled: Program, flags: argparse.Namespace) -> None:
+def _write(compiled: Program, flags: argparse.Namespace) -> list[Path]:
+    """Writes what was asked for; returns the files, the program first."""
+    files = [] if flags.output == "-" else [Path(flags.output)]
     if flags.emit == "bundle":
         compiled.save_bundle(flags.output)
     elif flags.emit == "object":
-        compiled.save_object(flags.output)
+        files = compiled.save_object(flags.output)
     else:
-        _write_module(compiled, flags)
+        files += _write_module(compiled, flags)
     if flags.remarks:
         _print_remarks(compiled)
     if flags.dump_pass_pipeline:
@@ -222,11 +232,7 @@ def _write(compiled: Program, flags: argparse.Namespace) -> None:
         from hipgraft.passmanager.statistics import timing_report
 
         sys.stderr.write(timing_report(compiled.report.passes))
-    if flags.report:
-        # rich costs a tenth of a second to import.
-        from hipgraft.tools.report_table import print_report
-
-        print_report(compiled.report, compiled.config.target)
+    return files
 
 
 def _warn_of_spills(compiled: Program, model: str) -> None:
@@ -246,7 +252,8 @@ def _default_constants(compiled: Program, flags: argparse.Namespace) -> str:
     return str(Path(flags.output).with_suffix(".safetensors")) if _beside(flags) else "arguments"
 
 
-def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
+def _write_module(compiled: Program, flags: argparse.Namespace) -> list[Path]:
+    """Writes the program, and its large constants if they go to a file, which it returns."""
     from hipgraft.ir import io as ir_io
     from hipgraft.runtime.parameter_files import check_replaceable
 
@@ -265,6 +272,7 @@ def _write_module(compiled: Program, flags: argparse.Namespace) -> None:
         bytecode=not is_text,
         elide_above=_elided_digits(flags),
     )
+    return [Path(where)] if moved and where != "arguments" else []
 
 
 def _elided_digits(flags: argparse.Namespace) -> int | None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from string import ascii_letters, digits
 
 from rich.console import Console
-from rich.table import Table
 
 from hipgraft.ir.diagnostics import Remark
+from hipgraft.tools.tables import Column, print_table, print_title
 
-_ROWS, _COLUMNS = 16, 96
+_ROWS = 16
+_LABEL = 13  # characters before the drawing
 _NAMES = ascii_letters + digits
 _CROWD = 20
 """Buffers beyond which a table of them is not read; the drawing shows all."""
@@ -45,31 +46,33 @@ def _print_plan(console: Console, remark: Remark) -> None:
     planned, bound, unplanned = (
         int(remark.args[key]) for key in ("planned", "lower_bound", "unplanned")
     )
-    console.print(
+    print_title(
+        console,
         f"arena of @{remark.function}: {planned} bytes planned, {bound} live at once at most, "
-        f"{unplanned} without sharing"
+        f"{unplanned} without sharing",
     )
     if len(buffers) <= _CROWD:
-        console.print(_table(buffers))
-    for line in draw(buffers, planned):
+        _print_table(console, buffers)
+    for line in draw(buffers, planned, console.width - _LABEL):
         console.print(line, highlight=False, markup=False)
 
 
-def _table(buffers: Sequence[_Block]) -> Table:
-    table = Table("buffer", "bytes", "offset", "first", "last")
-    for number, one in enumerate(buffers):
-        name = _NAMES[number % len(_NAMES)]
-        table.add_row(name, str(one.size), str(one.offset), str(one.first), str(one.last))
-    return table
+def _print_table(console: Console, buffers: Sequence[_Block]) -> None:
+    rows = [
+        [_NAMES[number % len(_NAMES)], *map(str, (one.size, one.offset, one.first, one.last))]
+        for number, one in enumerate(buffers)
+    ]
+    numbers = map(Column, ("bytes", "offset", "first step", "last step"))
+    print_table(console, [Column("buffer", is_text=True, is_key=True), *numbers], rows)
 
 
-def draw(buffers: Sequence[_Block], size: int) -> list[str]:
-    """Returns lines of the arena, high addresses first; time goes to the right.
+def draw(buffers: Sequence[_Block], size: int, width: int) -> list[str]:
+    """Returns lines of the arena, high addresses first; time goes to the right in `width` steps.
 
     Each character is the buffer that holds the middle of its bytes at its step, a dot is free.
     """
     steps = sorted({step for one in buffers for step in (one.first, one.last)})
-    shown = steps[:: max(1, -(-len(steps) // _COLUMNS))]
+    shown = steps[:: max(1, -(-len(steps) // max(width, 1)))]
     lines: list[str] = []
     for row in reversed(range(min(_ROWS, max(size, 1)))):
         offset = (2 * row + 1) * size // (2 * min(_ROWS, max(size, 1)))

@@ -2,150 +2,238 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from hipgraft.compiler.report import GraphRow, KernelRow, LaunchRow, Report
 from hipgraft.ir.diagnostics import Remark
 from hipgraft.tools.memory_chart import print_plans
+from hipgraft.tools.tables import Column, open_console, print_table, print_title
 
-_WIDTH_OFF_TERMINAL = 120
 _PATHOLOGICAL = "pathological"  # has a table of its own
+_MOST_NODES = 6
+_ONNX_FILE = re.compile(r"^[^:/]*\.onnx:")
+_SUBJECT = re.compile(r"^'([\w.@-]+)'(?: op)?:? ")
+_ID = Column("id", is_text=True, is_key=True)
+_TARGET = Column("target", is_text=True, is_key=True)
 
 
-def print_report(report: Report, targets: Sequence[str]) -> None:
-    """Prints graphs, kernel launches, and what was declined, with counts.
+@dataclass(frozen=True)
+class Made:
+    """What a run of the tool made.
+
+    Attributes:
+        seconds: its time.
+        files: those that it wrote, the program first.
+    """
+
+    seconds: float
+    files: Sequence[Path]
+
+
+def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
+    """Prints graphs, kernel launches, what was declined, and a summary.
 
     Args:
         report: of a compilation.
-        targets: a column of launches each.
+        targets: that the program is for.
+        made: what is told at the end.
     """
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        console = Console(stderr=True, width=_WIDTH_OFF_TERMINAL)
-    if report.graphs:
-        console.print(_graphs(report.graphs))
-    if report.executables:
-        console.print(_executables(report.executables, targets))
+    console = open_console(stderr=True)
+    ids = _ids(report)
+    if report.graphs or report.executables:
+        _print_graphs(console, report, ids)
     if report.kernels:
-        console.print(_kernels(report.kernels))
+        _print_kernels(console, report.kernels, ids)
     print_plans(console, report.remarks)
+    _print_work(console, _with(report, "work", "plan"), ids)
     tables = (
-        ("work", "plan", _work),
-        ("work", "excess", _excess),
-        ("lowering", "plan", _choices),
-        (_PATHOLOGICAL, "problems", _pathological),
+        ("bytes moved beyond the least", ("work", "excess"), ("executable", "target", "excess")),
+        ("choice of lowerings", ("lowering", "plan"), ("source", "plan")),
+        (
+            "still pathological",
+            (_PATHOLOGICAL, "problems"),
+            ("executable", "target", "problems", "reproducer"),
+        ),
     )
-    for name, fact, table in tables:
-        remarks = [each for each in report.remarks if each.name == name and fact in each.args]
-        if remarks:
-            console.print(table(remarks))
+    for title, (name, fact), names in tables:
+        _print_remarks(console, title, _with(report, name, fact), names, ids)
     declined = [remark for remark in report.declined if remark.name != _PATHOLOGICAL]
     if declined:
-        console.print(_declined(declined))
+        _print_declined(console, declined)
+    for line in _summary(report, targets, made):
+        console.print(Text(line))
 
 
-def _graphs(rows: Sequence[GraphRow]) -> Table:
-    table = Table("name", "kind", "ops", title=f"{len(rows)} graphs", title_justify="left")
-    for row in rows:
-        table.add_row(row.name, row.kind, _counted(row.ops))
-    return table
+def _with(report: Report, name: str, fact: str) -> list[Remark]:
+    return [remark for remark in report.remarks if remark.name == name and fact in remark.args]
+
+
+def _ids(report: Report) -> dict[str, str]:
+    """Short names of graphs and executables, in program order; symbols may be long."""
+    names = [row.name for row in (*report.graphs, *report.executables)]
+    return {name: f"g{number}" for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _print_graphs(console: Console, report: Report, ids: dict[str, str]) -> None:
+    """A row for each distinct graph: what it computes, and how often it is called."""
+    executables = {row.name: row for row in report.executables}
+    rows: list[list[str]] = []
+    for name in ids:
+        same = [row for row in report.graphs if row.name == name]
+        executable = executables.get(name)
+        calls = len(same) if executable is None else executable.calls
+        nodes = _node_list([node for row in same for node in row.nodes])
+        kind = same[0].kind if same else ""
+        launches = "" if executable is None else _launch_text(executable)
+        ops = _counted(same[0].ops) if same else ""
+        rows.append([ids[name], str(calls), launches, kind, ops, nodes, name])
+    print_title(console, _counts(report.graphs, len(ids)))
+    texts = ("kind", "ops", "nodes of the model", "symbol")
+    columns = [_ID, Column("calls"), Column("launches"), *(Column(one, True) for one in texts)]
+    print_table(console, columns, rows)
+
+
+def _counts(graphs: Sequence[GraphRow], distinct: int) -> str:
+    return f"{_many(len(graphs), 'graph')}, {distinct} distinct" if graphs else "executables"
+
+
+def _many(count: int, noun: str, nouns: str = "") -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {nouns or f'{noun}s'}"
+
+
+def _launch_text(row: LaunchRow) -> str:
+    """The launches of a call: one number, or a line for each target where they differ."""
+    if len(set(row.launches.values())) == 1:
+        return str(next(iter(row.launches.values())))
+    return "\n".join(f"{count} {target}" for target, count in row.launches.items())
 
 
 def _counted(names: Sequence[str]) -> str:
     return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in Counter(names).items())
 
 
-def _executables(rows: Sequence[LaunchRow], targets: Sequence[str]) -> Table:
-    totals = {t: sum(row.launches.get(t, 0) * row.calls for row in rows) for t in targets}
-    title = ", ".join(f"{count} launches on {target}" for target, count in totals.items())
-    table = Table("executable", "calls", title=title, title_justify="left")
-    for target in targets:
-        table.add_column(target, justify="right")
-    for row in rows:
-        table.add_row(row.name, str(row.calls), *(str(row.launches.get(t, 0)) for t in targets))
-    return table
+def _node_list(nodes: Sequence[str]) -> str:
+    known = list(dict.fromkeys(_node_name(node) for node in nodes if node))
+    rest = len(known) - _MOST_NODES
+    return ", ".join(known[:_MOST_NODES]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _kernels(rows: Sequence[KernelRow]) -> Table:
+def _node_name(location: str) -> str:
+    """A node without its model's name; a place in a file without the file's folder."""
+    name, found = _ONNX_FILE.subn("", location)
+    return name if found else PurePath(location).name
+
+
+def _print_kernels(console: Console, rows: Sequence[KernelRow], ids: dict[str, str]) -> None:
     names = ("VGPR", "AGPR", "SGPR", "spills", "LDS", "scratch", "kernarg", "wave", "occupancy")
-    table = Table(title="kernels", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("executable", overflow="fold")
-    table.add_column("target")
-    table.add_column("workgroup", justify="right")
-    for name in names:
-        table.add_column(name, justify="right")
+    cells: list[list[str]] = []
     for row in rows:
         f = row.resources
         values = (f.vgprs, f.agprs, f.sgprs, f.spills, f.lds, f.scratch, f.kernarg, f.wavefront)
-        table.add_row(
-            row.executable, row.target, str(f.workgroup), *map(str, values), str(f.occupancy)
-        )
-    return table
+        numbers = map(str, (f.workgroup, *values, f.occupancy))
+        cells.append([ids.get(row.executable, row.executable), row.target, *numbers])
+    print_title(console, "kernels: LDS, scratch and kernarg in bytes")
+    print_table(console, [_ID, _TARGET, Column("workgroup"), *map(Column, names)], cells)
 
 
-def _choices(remarks: Sequence[Remark]) -> Table:
-    """Graphs that are not compiled by the default plan, or for which others were tried."""
-    table = Table("source", "plan", title="choice of lowerings", title_justify="left")
-    for remark in remarks:
-        table.add_row(remark.args["source"], remark.message)
-    return table
-
-
-def _work(remarks: Sequence[Remark]) -> Table:
+def _print_work(console: Console, remarks: Sequence[Remark], ids: dict[str, str]) -> None:
     """What graphs need at least, and what their kernels hold and do."""
-    title = "work: what kernels hold or do (what their graphs need at least)"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    texts = ("executable", "target", "plan", "excess")
-    for name in texts[:-1]:
-        table.add_column(name, overflow="fold")
-    for name in ("matrix instructions", "bytes", "wave instructions", "us"):
-        table.add_column(name, justify="right")
-    for remark in remarks:
-        numbers = {name: _number(text) for name, text in remark.args.items() if name not in texts}
-        table.add_row(
-            *(remark.args[name] for name in texts[:-1]),
-            f"{numbers.get('matrix-instructions', '')} ({numbers['least-matrix-instructions']})",
-            f"{numbers.get('bytes', '')} ({numbers['least-bytes']})",
-            numbers.get("instructions", ""),
-            numbers.get("microseconds", ""),
-        )
-    return table
-
-
-def _excess(remarks: Sequence[Remark]) -> Table:
-    """Why kernels move more bytes than their graphs need."""
-    title = "bytes beyond the least"
-    table = Table("executable", "target", "bytes", title=title, title_justify="left")
-    for remark in remarks:
-        table.add_row(*(remark.args[name] for name in ("executable", "target", "excess")))
-    return table
+    if not remarks:
+        return
+    known = {
+        "least-matrix-instructions": "matrix instructions needed",
+        "matrix-instructions": "in the code",
+        "least-bytes": "bytes needed",
+        "bytes": "moved",
+        "instructions": "wave instructions",
+        "microseconds": "us",
+    }
+    shown = [name for name in known if any(name in remark.args for remark in remarks)]
+    rows = [
+        [
+            ids.get(remark.args["executable"], remark.args["executable"]),
+            remark.args["target"],
+            *(_number(remark.args.get(name, "")) for name in shown),
+            remark.args["plan"],
+        ]
+        for remark in remarks
+    ]
+    title = (
+        "work: the least that each graph needs, and what its kernels do (loops run the matrix "
+        "instructions in the code repeatedly)"
+    )
+    print_title(console, title)
+    numbers = (Column(known[name]) for name in shown)
+    print_table(console, [_ID, _TARGET, *numbers, Column("plan", True)], rows)
 
 
 def _number(text: str) -> str:
-    return f"{float(text):,.0f}"
+    return f"{float(text):,.0f}" if text else ""
 
 
-def _pathological(remarks: Sequence[Remark]) -> Table:
-    """Kernels that a better compiler would make better, with files to show it."""
-    table = Table(title="still pathological", title_justify="left")
-    for name in ("executable", "target", "problem", "reproducer"):
-        table.add_column(name, overflow="fold")
-    for remark in remarks:
-        names = ("executable", "target", "problems", "reproducer")
-        table.add_row(*(remark.args[name] for name in names))
-    return table
+def _print_remarks(
+    console: Console,
+    title: str,
+    remarks: Sequence[Remark],
+    names: Sequence[str],
+    ids: dict[str, str],
+) -> None:
+    """A row of data from each remark; the plan of a lowering is its message."""
+    if not remarks:
+        return
+    rows = [
+        [remark.message if name == "plan" else _short(remark.args[name], ids) for name in names]
+        for remark in remarks
+    ]
+    print_title(console, title)
+    headings = ("id" if name in ("executable", "source") else name for name in names)
+    print_table(console, [Column(name, True, name == "id") for name in headings], rows)
 
 
-def _declined(declined: Sequence[Remark]) -> Table:
-    """One row per pass and reason; the message is that of the first."""
-    counts = Counter((remark.pass_name, remark.name) for remark in declined)
-    first = {(r.pass_name, r.name): r.message for r in reversed(declined)}
-    table = Table("pass", "reason", "times", "for example", title="declined", title_justify="left")
-    for (pass_name, name), count in counts.most_common():
-        table.add_row(pass_name, name, str(count), first[pass_name, name])
-    return table
+def _short(text: str, ids: dict[str, str]) -> str:
+    return ids.get(text, text)
+
+
+def _print_declined(console: Console, declined: Sequence[Remark]) -> None:
+    """A row for each type of op and reason, the most frequent first."""
+    groups: dict[tuple[str, str], list[Remark]] = {}
+    for remark in declined:
+        subject = _SUBJECT.match(remark.message)
+        op = subject[1] if subject and "." in subject[1] else remark.op
+        reason = remark.message[subject.end() :] if subject else remark.message
+        groups.setdefault((op, reason), []).append(remark)
+    rows = [
+        [op, str(len(same)), reason, _node_list([one.location for one in same])]
+        for (op, reason), same in sorted(groups.items(), key=lambda item: -len(item[1]))
+    ]
+    print_title(console, "declined")
+    texts = (Column("reason", True), Column("nodes of the model", True))
+    print_table(console, [Column("op", True), Column("times"), *texts], rows)
+
+
+def _summary(report: Report, targets: Sequence[str], made: Made) -> list[str]:
+    """What was compiled, how long it took, and the files."""
+    kinds = Counter(row.kind for row in report.graphs)
+    graphs = ", ".join(_many(count, kind) for kind, count in kinds.items())
+    totals = {
+        target: sum(row.launches.get(target, 0) * row.calls for row in report.executables)
+        for target in targets
+    }
+    launches = ", ".join(
+        f"{_many(total, 'launch', 'launches')} on {target}"
+        for target, total in totals.items()
+        if total
+    )
+    done = "; ".join(text for text in (graphs, launches, f"{made.seconds:.1f} s") if text)
+    lines = [f"compiled {done}"]
+    for number, path in enumerate(made.files):
+        size = f"{path.stat().st_size:,} bytes"
+        lines.append(f"wrote {path} ({size})" + (", which is needed beside it" if number else ""))
+    return lines

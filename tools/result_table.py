@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from hipgraft.runtime.comparison import Comparison
 from hipgraft.tools.arrays import Array, describe
-
-_WIDTH_OFF_TERMINAL = 120
+from hipgraft.tools.tables import Column, open_console, print_table
 
 
 def print_results(
@@ -24,15 +22,15 @@ def print_results(
         outputs: results in order.
         comparisons: one per result; None shows ranges of values instead.
     """
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH_OFF_TERMINAL)
     columns = ("min", "max") if comparisons is None else ("max abs error", "max rel error", "")
-    table = Table("result", "type", *columns)
+    rows: list[list[str | Text]] = []
     for index, output in enumerate(outputs):
         cells = _range(output) if comparisons is None else _errors(comparisons[index])
-        table.add_row(names[index] or str(index), describe(output.shape, output.dtype), *cells)
-    console.print(table)
+        name, kind = names[index] or str(index), describe(output.shape, output.dtype)
+        rows.append([name, kind, *cells])
+    numbers = map(Column, columns)
+    texts = (Column("result", is_text=True, is_key=True), Column("type", is_text=True))
+    print_table(open_console(), [*texts, *numbers], rows)
 
 
 def _range(output: Array) -> tuple[str, str]:
@@ -42,6 +40,6 @@ def _range(output: Array) -> tuple[str, str]:
     return f"{np.min(values):.6g}", f"{np.max(values):.6g}"
 
 
-def _errors(comparison: Comparison) -> tuple[str, str, str]:
-    word = "ok" if comparison.ok else "[bold red]differs[/]"
+def _errors(comparison: Comparison) -> tuple[str, str, Text]:
+    word = Text("ok") if comparison.ok else Text("differs", style="bold red")
     return f"{comparison.max_absolute:.2e}", f"{comparison.max_relative:.2e}", word

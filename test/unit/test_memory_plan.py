@@ -128,7 +128,7 @@ def test_drawing() -> None:
     """High addresses first; each buffer at the steps of its life."""
     from hipgraft.tools.memory_chart import _Block, draw
 
-    lines = draw([_Block(8, 0, 1, 0), _Block(8, 1, 2, 8), _Block(8, 2, 3, 0)], 16)
+    lines = draw([_Block(8, 0, 1, 0), _Block(8, 1, 2, 8), _Block(8, 2, 3, 0)], 16, 96)
     columns = [line.split()[1] for line in lines]
     assert columns == [".bb."] * 8 + ["aacc"] * 8
 

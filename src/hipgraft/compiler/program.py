@@ -119,8 +119,8 @@ class Program(Runnable):
         recordings = [one for target in self.config.target for one in self.recordings(target)]
         write_bundle(path, recordings, metadata)
 
-    def save_object(self, path: str | Path) -> None:
-        """Writes an object file of the host program, and a C header beside it.
+    def save_object(self, path: str | Path) -> list[Path]:
+        """Writes an object file of the host program, and a C header beside it; returns all files.
 
         The function is called after the file: `_mlir_ciface_hipgraft_STEM`. It calls MLIR's GPU
         runtime (`mgpu*`), with which it is to be linked. Constants are arguments; their values
@@ -146,6 +146,7 @@ class Program(Runnable):
                 write_parameters(parameters, constants)
             write_object(lowered, target)
             ir_io.write_output(str(header), object_header(lowered, header.name).encode())
+        return [target, header, *([parameters] if constants else [])]
 
     def recordings(self, architecture: str) -> tuple[Recording, ...]:
         """Returns the calls that the program makes on a device, in each of its variants.
@@ -309,6 +310,11 @@ class _Compilation:
         self._reached(stage)
 
     def _reached(self, stage: str) -> None:
+        if stage == "torch":
+            self.report.graphs = report.function_rows(self.module)
+        if stage == "host" and not self.report.executables:
+            self.report.executables = report.function_launch_rows(self.module)
+            self.report.kernels = report.function_kernel_rows(self.module)
         if stage == "hipdnn-graphs":
             self.outlined = ir_io.clone_module(self.module)
             self.report.graphs = report.graph_rows(self.module)

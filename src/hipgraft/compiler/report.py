@@ -7,31 +7,42 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipgraft.codegen.kernel import kernels_of
-from hipgraft.codegen.objects.resource_stats import KernelResources, kernel_resources
-from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import Remark, RemarkKind
+from hipgraft.codegen.objects.resource_stats import (
+    KernelResources,
+    kernel_resources,
+    required_resources,
+)
+from hipgraft.ir import io as ir_io
+from hipgraft.ir.bindings import gpu_d, ir
+from hipgraft.ir.diagnostics import Remark, RemarkKind, location_texts
+from hipgraft.ir.entry_points import EXTENTS, SYMBOLS, functions_of, targets_of
 from hipgraft.ir.io import function_blocks
+from hipgraft.ir.symbols import symbol_of
 from hipgraft.passmanager.runner import PassRecord
 from hipgraft.passmanager.statistics import remarks_of
+from hipgraft.runtime.host_program.kernels import objects_by_chip
 
+_KINDS = {"hipdnn.graph": "graph", "hipdnn.fallback": "fallback", "func.func": "function"}
 _CONTAINERS = ("hipdnn.graph", "hipdnn.fallback")
-_NO_COMPUTE = ("hipdnn.yield", "arith.constant")
+_NO_COMPUTE = ("hipdnn.yield", "arith.constant", "func.return")
 _NO_KERNEL = ("torch.constant.", "torch.prim.ListConstruct", "torch.vtensor.literal", "torch_c.")
 
 
 @dataclass(frozen=True)
 class GraphRow:
-    """One outlined graph.
+    """One outlined graph, or a function of dynamic shapes, which is compiled as a whole.
 
     Attributes:
         name: its symbol.
-        kind: `graph`, or `fallback` for what hipDNN cannot express.
+        kind: `graph`, `fallback` for what hipDNN cannot express, or `function`.
         ops: names of its ops without dialect, in order.
+        nodes: where the model has these: names of ONNX nodes, or places in files.
     """
 
     name: str
     kind: str
     ops: tuple[str, ...]
+    nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,45 @@ def graph_rows(module: ir.Module) -> list[GraphRow]:
     return [_row(op) for op in _function_ops(module) if op.name in _CONTAINERS]
 
 
+def function_rows(module: ir.Module) -> list[GraphRow]:
+    """Returns the functions of dynamic shapes, at stage `torch`."""
+    return [_row(op, symbol_of(op)) for op in functions_of(module) if SYMBOLS in op.attributes]
+
+
+def function_launch_rows(module: ir.Module) -> list[LaunchRow]:
+    """Returns the functions of dynamic shapes at stage `host`, as executables that run once."""
+    rows: list[LaunchRow] = []
+    for function in _dynamic_functions(module):
+        launches = len(_launches(function))
+        rows.append(
+            LaunchRow(symbol_of(function), dict.fromkeys(targets_of(function), launches), 1)
+        )
+    return rows
+
+
+def function_kernel_rows(module: ir.Module) -> list[KernelRow]:
+    """Returns the launches in functions of dynamic shapes, with their resource usage."""
+    operations = [op.operation for op in module.body.operations]
+    binaries = {symbol_of(op): op for op in operations if op.name == "gpu.binary"}
+    rows: list[KernelRow] = []
+    for function in _dynamic_functions(module):
+        for launch in _launches(function):
+            binary, kernel = ir.SymbolRefAttr(launch.attributes["kernel"]).value
+            for target in targets_of(function):
+                data = gpu_d.ObjectAttr(objects_by_chip(binaries[binary])[target]).object
+                if (resources := required_resources(data, kernel)) is not None:
+                    rows.append(KernelRow(symbol_of(function), target, resources))
+    return rows
+
+
+def _dynamic_functions(module: ir.Module) -> list[ir.Operation]:
+    return [op for op in functions_of(module) if EXTENTS in op.attributes]
+
+
+def _launches(function: ir.Operation) -> list[ir.Operation]:
+    return [op for op in ir_io.walk(function) if op.name == "gpu.launch_func"]
+
+
 def launch_rows(module: ir.Module) -> list[LaunchRow]:
     """Returns the executables of a program, with their launches on each target."""
     calls = Counter(_symbol(op, "callee") for op in _function_ops(module) if _is_call(op))
@@ -134,13 +184,15 @@ def _function_ops(module: ir.Module) -> Iterator[ir.Operation]:
         yield from (op.operation for op in block.operations)
 
 
-def _row(container: ir.Operation) -> GraphRow:
-    body = container.regions[0].blocks[0]
-    names = [op.operation.name for op in body.operations if op.operation.name not in _NO_COMPUTE]
+def _row(container: ir.Operation, name: str = "") -> GraphRow:
+    body = [op.operation for op in container.regions[0].blocks[0].operations]
+    ops = [op for op in body if not op.name.startswith((*_NO_COMPUTE, *_NO_KERNEL))]
+    nodes = (text for op in ops for text in location_texts(op.location))
     return GraphRow(
-        name=_symbol(container, "name"),
-        kind=container.name.removeprefix("hipdnn."),
-        ops=tuple(name.partition(".")[2] for name in names if not name.startswith(_NO_KERNEL)),
+        name=name or _symbol(container, "name"),
+        kind=_KINDS[container.name],
+        ops=tuple(op.name.partition(".")[2] for op in ops),
+        nodes=tuple(dict.fromkeys(nodes)),
     )
 
 

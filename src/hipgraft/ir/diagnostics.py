@@ -154,6 +154,7 @@ class Remark:
         location: `file:line:col` of the op.
         function: symbol of the enclosing function, or empty.
         args: further data by name.
+        op: name of the op.
     """
 
     kind: RemarkKind
@@ -163,6 +164,7 @@ class Remark:
     location: str = ""
     function: str = ""
     args: dict[str, str] = field(default_factory=dict[str, str])
+    op: str = ""
 
 
 class Declined(Exception):
@@ -190,9 +192,17 @@ def location_text(location: ir.Location) -> str:
     if isinstance(location, ir.CallSiteLoc):
         return location_text(location.callee)
     if isinstance(location, ir.FusedLoc):
-        texts = (location_text(child) for child in location.locations)
-        return next((text for text in texts if text), "")
+        return next(iter(location_texts(location)), "")
     return ""
+
+
+def location_texts(location: ir.Location) -> list[str]:
+    """Returns the texts of a location, or of all that it is fused of; none if it is unknown."""
+    from hipgraft.ir.bindings import ir
+
+    if isinstance(location, ir.FusedLoc):
+        return [text for child in location.locations for text in location_texts(child)]
+    return [text] if (text := location_text(location)) else []
 
 
 def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:

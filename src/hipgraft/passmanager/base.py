@@ -76,6 +76,7 @@ class PassState:
             location=location_text(operation.location),
             function=_enclosing_function(operation),
             args={key: str(value) for key, value in args.items()},
+            op=operation.name,
         )
         self.remarks.append(remark)
         self.log(f"{remark.location}: '{operation.name}' op {kind.value}: {message}")

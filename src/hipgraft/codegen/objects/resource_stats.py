@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from hipgraft.codegen.kernel import Dispatch, Kernel
+from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.objects.code_object import CodeObject, KernelInfo
 
+_ELF_MAGIC = b"\x7fELF"
 _LDS = 64 << 10
 # The most workgroups of a unit that can use barriers at once.
 _BARRIERS = 16
@@ -103,7 +104,27 @@ def kernel_resources(kernel: Kernel) -> list[KernelResources]:
     if kernel.format != "hsaco":
         return []
     code_objects = [CodeObject.parse(data) for data in kernel.objects]
-    return [_resources(code_objects[dispatch.object], dispatch) for dispatch in kernel.dispatches]
+    return [
+        _resources(code_objects[one.object], one.kernel, prod(one.block))
+        for one in kernel.dispatches
+    ]
+
+
+def required_resources(data: bytes, kernel: str) -> KernelResources | None:
+    """Returns the resource usage of a kernel in workgroups of the size that it requires.
+
+    Args:
+        data: a code object.
+        kernel: symbol of the kernel.
+
+    Returns:
+        None where the code object is not for AMDGPU, or requires no size.
+    """
+    if not data.startswith(_ELF_MAGIC):
+        return None
+    code_object = CodeObject.parse(data)
+    size = code_object.kernels[kernel].workgroup_size
+    return None if size is None else _resources(code_object, kernel, prod(size))
 
 
 def peak_resources(resources: Sequence[KernelResources]) -> dict[str, int]:
@@ -133,9 +154,8 @@ def occupancy(architecture: str, info: KernelInfo, workgroup: int) -> int:
     return min(limits)
 
 
-def _resources(code_object: CodeObject, dispatch: Dispatch) -> KernelResources:
-    info = code_object.kernels[dispatch.kernel]
-    workgroup = prod(dispatch.block)
+def _resources(code_object: CodeObject, kernel: str, workgroup: int) -> KernelResources:
+    info = code_object.kernels[kernel]
     return KernelResources(
         name=info.name,
         workgroup=workgroup,
