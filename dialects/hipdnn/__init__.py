@@ -14,11 +14,10 @@ from hipgraft.dialects.hipdnn.enums import (
     MoeGroupedMatmulMode,
     NormFwdPhase,
     PaddingMode,
-    PointwiseMode,
     ReductionMode,
     ResampleMode,
 )
-from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
+from hipgraft.dialects.hipdnn.modes import Arithmetic, ModeInfo, PointwiseMode
 from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
 from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
 from hipgraft.dialects.hipdnn.ops.batchnorm import (
@@ -61,7 +60,7 @@ from hipgraft.dialects.hipdnn.ops.view import ViewOp, view
 from hipgraft.dialects.hipdnn.verifier import verify, verify_op
 
 __all__ = [
-    "MODES",
+    "Arithmetic",
     "OPS",
     "AttentionImplementation",
     "AttentionOp",

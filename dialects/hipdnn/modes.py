@@ -1,15 +1,120 @@
-"""The operands and the formula of each pointwise mode."""
+"""The pointwise modes: operands, attributes and expression of each."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from hipgraft.dialects.hipdnn.enums import PointwiseMode
+if TYPE_CHECKING:
+    from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
 
-_RELU = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope")
-_X = ("x",)
-_AB = ("a", "b")
-_DY_X = ("dy", "x")
+V = TypeVar("V")
+"""A value of the arithmetic: an SSA value, or whatever else stands for a number."""
+
+_TANH_SCALE = math.sqrt(2 / math.pi)
+_TANH_CUBIC = 0.044715
+
+
+class Arithmetic(Protocol[V]):
+    """The operations in which expressions are written, all in one type.
+
+    Lowerings and conversions implement it. At least one operand of each operation depends on the
+    mode's operands.
+    """
+
+    def constant(self, value: float, /) -> V:
+        """Returns a constant."""
+        ...
+
+    def add(self, a: V, b: V, /) -> V:
+        """Returns a + b."""
+        ...
+
+    def sub(self, a: V, b: V, /) -> V:
+        """Returns a - b."""
+        ...
+
+    def mul(self, *factors: V) -> V:
+        """Returns the product of two or more factors, from the left."""
+        ...
+
+    def div(self, a: V, b: V, /) -> V:
+        """Returns a / b; integers round towards zero."""
+        ...
+
+    def mod(self, a: V, b: V, /) -> V:
+        """Returns the remainder of a / b with the sign of a."""
+        ...
+
+    def power(self, a: V, b: V, /) -> V:
+        """Returns a to the b."""
+        ...
+
+    def pick(self, predicate: str, a: V, b: V, /) -> V:
+        """Returns `a <predicate> b ? a : b`, and NaN if either operand is NaN."""
+        ...
+
+    def maximum(self, a: V, b: V, /) -> V:
+        """Returns the maximum."""
+        ...
+
+    def absolute(self, x: V, /) -> V:
+        """Returns |x|."""
+        ...
+
+    def negate(self, x: V, /) -> V:
+        """Returns -x."""
+        ...
+
+    def reciprocal(self, x: V, /) -> V:
+        """Returns 1 / x."""
+        ...
+
+    def math(self, name: str, x: V, /) -> V:
+        """Returns the function of MLIR's math dialect, for floats only."""
+        ...
+
+    def exponential(self, x: V, /) -> V:
+        """Returns exp(x) with an error of at most |x| + 2 ulp."""
+        ...
+
+    def sigmoid(self, x: V, /) -> V:
+        """Returns 1 / (1 + exp(-x))."""
+        ...
+
+    def affine(self, scale: float, x: V, shift: float, /) -> V:
+        """Returns scale · x + shift."""
+        ...
+
+    def compare(self, predicate: str, a: V, b: V, /) -> V:
+        """Returns a truth value; `predicate` is one of eq, ne, lt, le, gt, ge."""
+        ...
+
+    def select(self, predicate: str, x: V, bound: float, yes: V, no: V, /) -> V:
+        """Returns `x <predicate> bound ? yes : no`."""
+        ...
+
+    def both(self, a: V, b: V, /) -> V:
+        """Returns whether two truth values are true."""
+        ...
+
+    def either(self, a: V, b: V, /) -> V:
+        """Returns whether one of two truth values is true."""
+        ...
+
+
+class Unary(Protocol):
+    """The expression of a mode with one operand; the op gives the attributes."""
+
+    def __call__(self, m: Arithmetic[V], op: PointwiseOp, x: V, /) -> V: ...  # noqa: D102
+
+
+class Binary(Protocol):
+    """The expression of a mode with two operands."""
+
+    def __call__(self, m: Arithmetic[V], op: PointwiseOp, a: V, b: V, /) -> V: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -17,77 +122,332 @@ class ModeInfo:
     """A pointwise mode.
 
     Attributes:
-        operands: what `in_0`, `in_1`, `in_2` are; their number is the mode's arity.
-        formula: what `out_0` is.
-        attributes: names of the attributes that mean something in the mode.
+        operands: roles of `in_0`, `in_1`, `in_2`; their number is the mode's arity.
+        formula: definition of `out_0`, for the documentation.
+        attributes: names of the attributes that the mode uses.
+        unary: the expression if there is one operand.
+        binary: the expression if there are two operands.
         predicate: whether the result is true or false.
+        on_truth: whether operands are first converted to true or false.
+        on_integers: whether integers are computed as integers, not converted to floats.
+        file_order: operands as hipDNN's reference takes them, if the order differs.
     """
 
     operands: tuple[str, ...]
     formula: str
     attributes: tuple[str, ...] = ()
+    unary: Unary | None = None
+    binary: Binary | None = None
     predicate: bool = False
+    on_truth: bool = False
+    on_integers: bool = False
+    file_order: tuple[str, ...] | None = None
 
 
-MODES: dict[PointwiseMode, ModeInfo] = {
-    PointwiseMode.ABS: ModeInfo(_X, "|x|"),
-    PointwiseMode.ADD: ModeInfo(_AB, "a + b"),
-    PointwiseMode.ADD_SQUARE: ModeInfo(_AB, "a + b²"),
-    PointwiseMode.BINARY_SELECT: ModeInfo(
-        ("mask", "on_true", "on_false"), "on_true where mask ≠ 0, else on_false"
-    ),
-    PointwiseMode.CEIL: ModeInfo(_X, "⌈x⌉"),
-    PointwiseMode.CMP_EQ: ModeInfo(_AB, "a = b", predicate=True),
-    PointwiseMode.CMP_GE: ModeInfo(_AB, "a ≥ b", predicate=True),
-    PointwiseMode.CMP_GT: ModeInfo(_AB, "a > b", predicate=True),
-    PointwiseMode.CMP_LE: ModeInfo(_AB, "a ≤ b", predicate=True),
-    PointwiseMode.CMP_LT: ModeInfo(_AB, "a < b", predicate=True),
-    PointwiseMode.CMP_NEQ: ModeInfo(_AB, "a ≠ b", predicate=True),
-    PointwiseMode.COS: ModeInfo(_X, "cos x"),
-    PointwiseMode.DIV: ModeInfo(_AB, "a / b"),
-    PointwiseMode.ELU_BWD: ModeInfo(_DY_X, "dy · elu'(x)", ("elu_alpha",)),
-    PointwiseMode.ELU_FWD: ModeInfo(_X, "x where x > 0, else elu_alpha · (eˣ - 1)", ("elu_alpha",)),
-    PointwiseMode.ERF: ModeInfo(_X, "erf x"),
-    PointwiseMode.EXP: ModeInfo(_X, "eˣ"),
-    PointwiseMode.FLOOR: ModeInfo(_X, "⌊x⌋"),
-    PointwiseMode.GELU_APPROX_TANH_BWD: ModeInfo(_DY_X, "dy · gelu_approx_tanh'(x)"),
-    PointwiseMode.GELU_APPROX_TANH_FWD: ModeInfo(
-        _X, "x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))"
-    ),
-    PointwiseMode.GELU_BWD: ModeInfo(_DY_X, "dy · gelu'(x)"),
-    PointwiseMode.GELU_FWD: ModeInfo(_X, "x/2 · (1 + erf(x / √2))"),
-    PointwiseMode.GEN_INDEX: ModeInfo(_X, "index along axis, in the shape of x", ("axis",)),
-    PointwiseMode.IDENTITY: ModeInfo(_X, "x, converted to the result's type"),
-    PointwiseMode.LOG: ModeInfo(_X, "ln x"),
-    PointwiseMode.LOGICAL_AND: ModeInfo(_AB, "a ≠ 0 and b ≠ 0", predicate=True),
-    PointwiseMode.LOGICAL_NOT: ModeInfo(_X, "x = 0", predicate=True),
-    PointwiseMode.LOGICAL_OR: ModeInfo(_AB, "a ≠ 0 or b ≠ 0", predicate=True),
-    PointwiseMode.MAX_OP: ModeInfo(_AB, "larger of a and b"),
-    PointwiseMode.MIN_OP: ModeInfo(_AB, "smaller of a and b"),
-    PointwiseMode.MOD: ModeInfo(_AB, "remainder of a / b"),
-    PointwiseMode.MUL: ModeInfo(_AB, "a · b"),
-    PointwiseMode.NEG: ModeInfo(_X, "-x"),
-    PointwiseMode.POW: ModeInfo(_AB, "aᵇ"),
-    PointwiseMode.RECIPROCAL: ModeInfo(_X, "1 / x"),
-    PointwiseMode.RELU_BWD: ModeInfo(
-        _DY_X, "dy · slope where x ≤ lower, 0 where x > upper, else dy", _RELU
-    ),
-    PointwiseMode.RELU_FWD: ModeInfo(
-        _X, "slope · (x - lower) + lower where x ≤ lower, upper where x ≥ upper, else x", _RELU
-    ),
-    PointwiseMode.RSQRT: ModeInfo(_X, "1 / √x"),
-    PointwiseMode.SIGMOID_BWD: ModeInfo(_DY_X, "dy · σ(x) · (1 - σ(x))"),
-    PointwiseMode.SIGMOID_FWD: ModeInfo(_X, "σ(x) = 1 / (1 + e⁻ˣ)"),
-    PointwiseMode.SIN: ModeInfo(_X, "sin x"),
-    PointwiseMode.SOFTPLUS_BWD: ModeInfo(_DY_X, "dy · σ(softplus_beta · x)", ("softplus_beta",)),
-    PointwiseMode.SOFTPLUS_FWD: ModeInfo(
-        _X, "ln(1 + exp(softplus_beta · x)) / softplus_beta", ("softplus_beta",)
-    ),
-    PointwiseMode.SQRT: ModeInfo(_X, "√x"),
-    PointwiseMode.SUB: ModeInfo(_AB, "a - b"),
-    PointwiseMode.SWISH_BWD: ModeInfo(_DY_X, "dy · swish'(x)", ("swish_beta",)),
-    PointwiseMode.SWISH_FWD: ModeInfo(_X, "x · σ(swish_beta · x)", ("swish_beta",)),
-    PointwiseMode.TAN: ModeInfo(_X, "tan x"),
-    PointwiseMode.TANH_BWD: ModeInfo(_DY_X, "dy · (1 - tanh² x)"),
-    PointwiseMode.TANH_FWD: ModeInfo(_X, "tanh x"),
-}
+def _add_square(m: Arithmetic[V], op: PointwiseOp, a: V, b: V) -> V:
+    return m.add(a, m.mul(b, b))
+
+
+def _elu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    alpha = _or(op.elu_alpha, 1)
+    below = m.mul(m.constant(alpha), m.sub(m.math("exp", x), m.constant(1)))
+    return m.select("gt", x, 0, x, below)
+
+
+def _elu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    slope = m.mul(m.constant(_or(op.elu_alpha, 1)), m.math("exp", x))
+    return m.mul(dy, m.select("gt", x, 0, m.constant(1), slope))
+
+
+def _normal_cdf(m: Arithmetic[V], x: V) -> V:
+    scaled = m.mul(x, m.constant(math.sqrt(0.5)))
+    return m.affine(0.5, m.math("erf", scaled), 0.5)
+
+
+def _gelu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    return m.mul(x, _normal_cdf(m, x))
+
+
+def _gelu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    exponent = m.mul(m.constant(-0.5), x, x)
+    density = m.mul(m.constant(1 / math.sqrt(2 * math.pi)), m.exponential(exponent))
+    return m.mul(dy, m.add(_normal_cdf(m, x), m.mul(x, density)))
+
+
+def _approximate_cdf(m: Arithmetic[V], x: V) -> V:
+    # (1 + tanh(z)) / 2 equals the sigmoid of 2z, which is cheaper.
+    cubic = m.affine(2 * _TANH_SCALE * _TANH_CUBIC, m.mul(x, x), 2 * _TANH_SCALE)
+    return m.sigmoid(m.mul(x, cubic))
+
+
+def _gelu_tanh(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    return m.mul(x, _approximate_cdf(m, x))
+
+
+def _gelu_tanh_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    s = _approximate_cdf(m, x)
+    inner = m.affine(6 * _TANH_CUBIC * _TANH_SCALE, m.mul(x, x), 2 * _TANH_SCALE)
+    slope = m.mul(x, s, m.sub(m.constant(1), s), inner)
+    return m.mul(dy, m.add(s, slope))
+
+
+def _relu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    # Comparisons with NaN are false, so that NaN is kept; AMDGPU's maximum would return the bound.
+    low, slope = _or(op.relu_lower_clip, 0), _or(op.relu_lower_clip_slope, 0)
+    below = m.affine(slope, m.sub(x, m.constant(low)), low) if slope else m.constant(low)
+    result = m.select("le", x, low, below, x)
+    if op.relu_upper_clip is None or math.isinf(op.relu_upper_clip):
+        return result
+    return m.select("ge", x, op.relu_upper_clip, m.constant(op.relu_upper_clip), result)
+
+
+def _relu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    below = m.mul(dy, m.constant(_or(op.relu_lower_clip_slope, 0)))
+    result = m.select("le", x, _or(op.relu_lower_clip, 0), below, dy)
+    if op.relu_upper_clip is None or math.isinf(op.relu_upper_clip):
+        return result
+    return m.select("gt", x, op.relu_upper_clip, m.constant(0), result)
+
+
+def _sigmoid_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    s = m.sigmoid(x)
+    return m.mul(dy, s, m.sub(m.constant(1), s))
+
+
+def _softplus(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    # max(z, 0) + log1p(exp(-|z|)) does not overflow, in contrast to log(1 + exp(z)).
+    beta = _or(op.softplus_beta, 1)
+    z = m.mul(m.constant(beta), x)
+    tail = m.math("log1p", m.math("exp", m.negate(m.absolute(z))))
+    return m.div(m.add(m.maximum(z, m.constant(0)), tail), m.constant(beta))
+
+
+def _softplus_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    return m.mul(dy, m.sigmoid(m.mul(m.constant(_or(op.softplus_beta, 1)), x)))
+
+
+def _swish(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    return m.mul(x, m.sigmoid(m.mul(m.constant(_or(op.swish_beta, 1)), x)))
+
+
+def _swish_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    z = m.mul(m.constant(_or(op.swish_beta, 1)), x)
+    s = m.sigmoid(z)
+    return m.mul(dy, m.add(s, m.mul(z, s, m.sub(m.constant(1), s))))
+
+
+def _tanh_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+    return m.mul(dy, _one_minus_square(m, m.math("tanh", x)))
+
+
+def _one_minus_square(m: Arithmetic[V], t: V) -> V:
+    return m.sub(m.constant(1), m.mul(t, t))
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _math(name: str) -> Unary:
+    def expression(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+        return m.math(name, x)
+
+    return expression
+
+
+def _compare(predicate: str) -> Binary:
+    def expression(m: Arithmetic[V], op: PointwiseOp, a: V, b: V) -> V:
+        return m.compare(predicate, a, b)
+
+    return expression
+
+
+_RELU = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope")
+_X = ("x",)
+_AB = ("a", "b")
+_DY_X = ("dy", "x")
+
+
+class PointwiseMode(StrEnum):
+    """What a pointwise op computes."""
+
+    info: ModeInfo
+
+    def __new__(cls, name: str, info: ModeInfo) -> PointwiseMode:
+        """Creates the mode `name`."""
+        mode = str.__new__(cls, name)
+        mode._value_ = name
+        mode.info = info
+        return mode
+
+    ABS = "abs", ModeInfo(_X, "|x|", unary=lambda m, op, x: m.absolute(x), on_integers=True)
+    ADD = "add", ModeInfo(_AB, "a + b", binary=lambda m, op, a, b: m.add(a, b), on_integers=True)
+    ADD_SQUARE = "add_square", ModeInfo(_AB, "a + b²", binary=_add_square, on_integers=True)
+    BINARY_SELECT = (
+        "binary_select",
+        ModeInfo(
+            ("mask", "on_true", "on_false"),
+            "on_true where mask ≠ 0, else on_false",
+            file_order=("on_true", "on_false", "mask"),
+        ),
+    )
+    CEIL = "ceil", ModeInfo(_X, "⌈x⌉", unary=_math("ceil"))
+    CMP_EQ = (
+        "cmp_eq",
+        ModeInfo(_AB, "a = b", binary=_compare("eq"), predicate=True, on_integers=True),
+    )
+    CMP_GE = (
+        "cmp_ge",
+        ModeInfo(_AB, "a ≥ b", binary=_compare("ge"), predicate=True, on_integers=True),
+    )
+    CMP_GT = (
+        "cmp_gt",
+        ModeInfo(_AB, "a > b", binary=_compare("gt"), predicate=True, on_integers=True),
+    )
+    CMP_LE = (
+        "cmp_le",
+        ModeInfo(_AB, "a ≤ b", binary=_compare("le"), predicate=True, on_integers=True),
+    )
+    CMP_LT = (
+        "cmp_lt",
+        ModeInfo(_AB, "a < b", binary=_compare("lt"), predicate=True, on_integers=True),
+    )
+    CMP_NEQ = (
+        "cmp_neq",
+        ModeInfo(_AB, "a ≠ b", binary=_compare("ne"), predicate=True, on_integers=True),
+    )
+    COS = "cos", ModeInfo(_X, "cos x", unary=_math("cos"))
+    DIV = "div", ModeInfo(_AB, "a / b", binary=lambda m, op, a, b: m.div(a, b), on_integers=True)
+    ELU_BWD = "elu_bwd", ModeInfo(_DY_X, "dy · elu'(x)", ("elu_alpha",), binary=_elu_bwd)
+    ELU_FWD = (
+        "elu_fwd",
+        ModeInfo(_X, "x where x > 0, else elu_alpha · (eˣ - 1)", ("elu_alpha",), unary=_elu),
+    )
+    ERF = "erf", ModeInfo(_X, "erf x", unary=_math("erf"))
+    EXP = "exp", ModeInfo(_X, "eˣ", unary=_math("exp"))
+    FLOOR = "floor", ModeInfo(_X, "⌊x⌋", unary=_math("floor"))
+    GELU_APPROX_TANH_BWD = (
+        "gelu_approx_tanh_bwd",
+        ModeInfo(_DY_X, "dy · gelu_approx_tanh'(x)", binary=_gelu_tanh_bwd),
+    )
+    GELU_APPROX_TANH_FWD = (
+        "gelu_approx_tanh_fwd",
+        ModeInfo(_X, "x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))", unary=_gelu_tanh),
+    )
+    GELU_BWD = "gelu_bwd", ModeInfo(_DY_X, "dy · gelu'(x)", binary=_gelu_bwd)
+    GELU_FWD = "gelu_fwd", ModeInfo(_X, "x/2 · (1 + erf(x / √2))", unary=_gelu)
+    GEN_INDEX = "gen_index", ModeInfo(_X, "index along axis, in the shape of x", ("axis",))
+    IDENTITY = "identity", ModeInfo(_X, "x, converted to the result's type")
+    LOG = "log", ModeInfo(_X, "ln x", unary=_math("log"))
+    LOGICAL_AND = (
+        "logical_and",
+        ModeInfo(
+            _AB,
+            "a ≠ 0 and b ≠ 0",
+            binary=lambda m, op, a, b: m.both(a, b),
+            predicate=True,
+            on_truth=True,
+        ),
+    )
+    LOGICAL_NOT = (
+        "logical_not",
+        ModeInfo(
+            _X,
+            "x = 0",
+            unary=lambda m, op, x: m.compare("eq", x, m.constant(0)),
+            predicate=True,
+            on_truth=True,
+        ),
+    )
+    LOGICAL_OR = (
+        "logical_or",
+        ModeInfo(
+            _AB,
+            "a ≠ 0 or b ≠ 0",
+            binary=lambda m, op, a, b: m.either(a, b),
+            predicate=True,
+            on_truth=True,
+        ),
+    )
+    MAX_OP = (
+        "max_op",
+        ModeInfo(
+            _AB,
+            "larger of a and b",
+            binary=lambda m, op, a, b: m.pick("gt", a, b),
+            on_integers=True,
+        ),
+    )
+    MIN_OP = (
+        "min_op",
+        ModeInfo(
+            _AB,
+            "smaller of a and b",
+            binary=lambda m, op, a, b: m.pick("lt", a, b),
+            on_integers=True,
+        ),
+    )
+    MOD = (
+        "mod",
+        ModeInfo(
+            _AB, "remainder of a / b", binary=lambda m, op, a, b: m.mod(a, b), on_integers=True
+        ),
+    )
+    MUL = "mul", ModeInfo(_AB, "a · b", binary=lambda m, op, a, b: m.mul(a, b), on_integers=True)
+    NEG = "neg", ModeInfo(_X, "-x", unary=lambda m, op, x: m.negate(x), on_integers=True)
+    POW = "pow", ModeInfo(_AB, "aᵇ", binary=lambda m, op, a, b: m.power(a, b), on_integers=True)
+    RECIPROCAL = "reciprocal", ModeInfo(_X, "1 / x", unary=lambda m, op, x: m.reciprocal(x))
+    RELU_BWD = (
+        "relu_bwd",
+        ModeInfo(
+            _DY_X,
+            "dy · slope where x ≤ lower, 0 where x > upper, else dy",
+            _RELU,
+            binary=_relu_bwd,
+            on_integers=True,
+            file_order=("x", "dy"),
+        ),
+    )
+    RELU_FWD = (
+        "relu_fwd",
+        ModeInfo(
+            _X,
+            "slope · (x - lower) + lower where x ≤ lower, upper where x ≥ upper, else x",
+            _RELU,
+            unary=_relu,
+            on_integers=True,
+        ),
+    )
+    RSQRT = "rsqrt", ModeInfo(_X, "1 / √x", unary=_math("rsqrt"))
+    SIGMOID_BWD = (
+        "sigmoid_bwd",
+        ModeInfo(_DY_X, "dy · σ(x) · (1 - σ(x))", binary=_sigmoid_bwd, file_order=("x", "dy")),
+    )
+    SIGMOID_FWD = (
+        "sigmoid_fwd",
+        ModeInfo(_X, "σ(x) = 1 / (1 + e⁻ˣ)", unary=lambda m, op, x: m.sigmoid(x)),
+    )
+    SIN = "sin", ModeInfo(_X, "sin x", unary=_math("sin"))
+    SOFTPLUS_BWD = (
+        "softplus_bwd",
+        ModeInfo(_DY_X, "dy · σ(softplus_beta · x)", ("softplus_beta",), binary=_softplus_bwd),
+    )
+    SOFTPLUS_FWD = (
+        "softplus_fwd",
+        ModeInfo(
+            _X,
+            "ln(1 + exp(softplus_beta · x)) / softplus_beta",
+            ("softplus_beta",),
+            unary=_softplus,
+        ),
+    )
+    SQRT = "sqrt", ModeInfo(_X, "√x", unary=_math("sqrt"))
+    SUB = "sub", ModeInfo(_AB, "a - b", binary=lambda m, op, a, b: m.sub(a, b), on_integers=True)
+    SWISH_BWD = "swish_bwd", ModeInfo(_DY_X, "dy · swish'(x)", ("swish_beta",), binary=_swish_bwd)
+    SWISH_FWD = "swish_fwd", ModeInfo(_X, "x · σ(swish_beta · x)", ("swish_beta",), unary=_swish)
+    TAN = "tan", ModeInfo(_X, "tan x", unary=_math("tan"))
+    TANH_BWD = (
+        "tanh_bwd",
+        ModeInfo(_DY_X, "dy · (1 - tanh² x)", binary=_tanh_bwd, file_order=("x", "dy")),
+    )
+    TANH_FWD = "tanh_fwd", ModeInfo(_X, "tanh x", unary=_math("tanh"))

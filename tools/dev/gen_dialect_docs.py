@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from hipgraft.dialects.hipdnn import MODES, OPS, ComputeOp, HipdnnOp, enums
+from hipgraft.dialects.hipdnn import OPS, ComputeOp, HipdnnOp, PointwiseMode, enums
 from hipgraft.dialects.hipdnn.fields import Attribute, Form, ValueField
 
 TARGET = Path(__file__).resolve().parents[2] / "docs" / "dialects" / "hipdnn.md"
@@ -97,7 +97,7 @@ def _presence(field: Attribute[Any]) -> str:
 def _modes_table() -> str:
     rows = [
         (f"`{mode}`", _code_list(info.operands), info.formula, _code_list(info.attributes))
-        for mode, info in MODES.items()
+        for mode, info in ((mode, mode.info) for mode in PointwiseMode)
     ]
     return _table(("Mode", "Operands", "`out_0`", "Attributes"), rows)
 
@@ -108,7 +108,9 @@ def _code_list(names: Iterable[str]) -> str:
 
 def _enums() -> list[type[StrEnum]]:
     members = [member for member in vars(enums).values() if inspect.isclass(member)]
-    return [cls for cls in members if issubclass(cls, StrEnum) and cls is not StrEnum]
+    return [PointwiseMode] + [
+        cls for cls in members if issubclass(cls, StrEnum) and cls is not StrEnum
+    ]
 
 
 def _enum_section(cls: type[StrEnum]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hipgraft.dialects.hipdnn.enums import PointwiseMode
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, optional, required
 from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
-from hipgraft.dialects.hipdnn.modes import MODES, ModeInfo
+from hipgraft.dialects.hipdnn.modes import ModeInfo, PointwiseMode
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir
@@ -44,10 +43,10 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
     @property
     def info(self) -> ModeInfo:
         """The operands and the formula of the mode."""
-        return MODES[self.mode]
+        return self.mode.info
 
     def operand(self, name: str) -> ir.Value:
-        """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `MODES`)."""
+        """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `PointwiseMode`)."""
         return self.inputs[self.info.operands.index(name)]
 
     def infer(self) -> dict[str, Shape]:  # noqa: D102

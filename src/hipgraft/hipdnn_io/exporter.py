@@ -9,7 +9,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
 from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
 from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
-from hipgraft.hipdnn_io.forms import FORMS, POINTWISE_OPERANDS, NodeForm, form_name
+from hipgraft.hipdnn_io.forms import FORMS, NodeForm, form_name
 from hipgraft.hipdnn_io.values import (
     data_type_name,
     record_of,
@@ -257,10 +257,9 @@ class _Exporter:
 
 def _dialect_operand(op: ComputeOp, field: OperandField) -> OperandField:
     """The operand that hipDNN's field `field` is; the two differ in the order of some modes."""
-    if not isinstance(op, hipdnn.PointwiseOp) or op.mode not in POINTWISE_OPERANDS:
-        return field
-    order, position = POINTWISE_OPERANDS[op.mode], op.operand_fields.index(field)
-    if position >= len(order):
+    order = op.info.file_order if isinstance(op, hipdnn.PointwiseOp) else None
+    position = op.operand_fields.index(field)
+    if order is None or position >= len(order):
         return field
     return op.operand_fields[op.info.operands.index(order[position])]
 

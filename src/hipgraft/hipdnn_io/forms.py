@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn import ComputeOp, PointwiseMode
+from hipgraft.dialects.hipdnn import ComputeOp
 from hipgraft.dialects.hipdnn.fields import Attribute, Field, ValueField
 from hipgraft.ir.registration import Registry
 
@@ -126,15 +126,6 @@ FORMS: Registry[NodeForm] = Registry(
     },
 )
 """By name in hipDNN's union, in its order."""
-
-# Operands in hipDNN's order where it is not the dialect's, by the names of `MODES`. hipDNN's
-# reference is followed: it takes `x` first in these backward modes, and the mask last.
-POINTWISE_OPERANDS: dict[PointwiseMode, tuple[str, ...]] = {
-    PointwiseMode.RELU_BWD: ("x", "dy"),
-    PointwiseMode.SIGMOID_BWD: ("x", "dy"),
-    PointwiseMode.TANH_BWD: ("x", "dy"),
-    PointwiseMode.BINARY_SELECT: ("on_true", "on_false", "mask"),
-}
 
 
 @cache

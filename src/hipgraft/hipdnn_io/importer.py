@@ -18,7 +18,6 @@ from hipgraft.hipdnn_io.document import (
     TensorDocument,
     shortened,
 )
-from hipgraft.hipdnn_io.forms import POINTWISE_OPERANDS
 from hipgraft.hipdnn_io.values import (
     VALUE_TYPES,
     constant,
@@ -191,10 +190,10 @@ class _Importer:
     def _in_dialect_order(
         self, mode: str | None, operands: list[list[ir.Value]]
     ) -> list[list[ir.Value]]:
-        order = POINTWISE_OPERANDS.get(hipdnn.PointwiseMode(mode)) if mode else None
-        if order is None:
+        info = hipdnn.PointwiseMode(mode).info if mode else None
+        if info is None or info.file_order is None:
             return operands
-        names = hipdnn.MODES[hipdnn.PointwiseMode(mode)].operands
+        names, order = info.operands, info.file_order
         return [operands[order.index(name)] for name in names] + operands[len(names) :]
 
     def _attributes(self, wired: WiredNode) -> dict[str, Any]:
