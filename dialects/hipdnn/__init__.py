@@ -60,8 +60,8 @@ from hipgraft.dialects.hipdnn.ops.view import ViewOp, view
 from hipgraft.dialects.hipdnn.verifier import verify, verify_op
 
 __all__ = [
-    "Arithmetic",
     "OPS",
+    "Arithmetic",
     "AttentionImplementation",
     "AttentionOp",
     "BatchnormBackwardOp",

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from hipgraft.dialects.hipdnn.ops.pointwise import PointwiseOp
+from typing import Protocol, Self, TypeVar
 
 V = TypeVar("V")
 """A value of the arithmetic: an SSA value, or whatever else stands for a number."""
@@ -105,16 +102,38 @@ class Arithmetic(Protocol[V]):
         ...
 
 
+class ModeAttributes(Protocol):
+    """The attributes that expressions read: `hipdnn.pointwise` ops have them."""
+
+    @property
+    def relu_lower_clip(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def relu_upper_clip(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def relu_lower_clip_slope(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def swish_beta(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def elu_alpha(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def softplus_beta(self) -> float | None: ...  # noqa: D102
+
+
 class Unary(Protocol):
     """The expression of a mode with one operand; the op gives the attributes."""
 
-    def __call__(self, m: Arithmetic[V], op: PointwiseOp, x: V, /) -> V: ...  # noqa: D102
+    def __call__(self, m: Arithmetic[V], op: ModeAttributes, x: V, /) -> V: ...  # noqa: D102
 
 
 class Binary(Protocol):
     """The expression of a mode with two operands."""
 
-    def __call__(self, m: Arithmetic[V], op: PointwiseOp, a: V, b: V, /) -> V: ...  # noqa: D102
+    def __call__(self, m: Arithmetic[V], op: ModeAttributes, a: V, b: V, /) -> V: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -144,17 +163,17 @@ class ModeInfo:
     file_order: tuple[str, ...] | None = None
 
 
-def _add_square(m: Arithmetic[V], op: PointwiseOp, a: V, b: V) -> V:
+def _add_square(m: Arithmetic[V], op: ModeAttributes, a: V, b: V) -> V:
     return m.add(a, m.mul(b, b))
 
 
-def _elu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+def _elu(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
     alpha = _or(op.elu_alpha, 1)
     below = m.mul(m.constant(alpha), m.sub(m.math("exp", x), m.constant(1)))
     return m.select("gt", x, 0, x, below)
 
 
-def _elu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _elu_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     slope = m.mul(m.constant(_or(op.elu_alpha, 1)), m.math("exp", x))
     return m.mul(dy, m.select("gt", x, 0, m.constant(1), slope))
 
@@ -164,11 +183,11 @@ def _normal_cdf(m: Arithmetic[V], x: V) -> V:
     return m.affine(0.5, m.math("erf", scaled), 0.5)
 
 
-def _gelu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+def _gelu(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
     return m.mul(x, _normal_cdf(m, x))
 
 
-def _gelu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _gelu_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     exponent = m.mul(m.constant(-0.5), x, x)
     density = m.mul(m.constant(1 / math.sqrt(2 * math.pi)), m.exponential(exponent))
     return m.mul(dy, m.add(_normal_cdf(m, x), m.mul(x, density)))
@@ -180,18 +199,18 @@ def _approximate_cdf(m: Arithmetic[V], x: V) -> V:
     return m.sigmoid(m.mul(x, cubic))
 
 
-def _gelu_tanh(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+def _gelu_tanh(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
     return m.mul(x, _approximate_cdf(m, x))
 
 
-def _gelu_tanh_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _gelu_tanh_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     s = _approximate_cdf(m, x)
     inner = m.affine(6 * _TANH_CUBIC * _TANH_SCALE, m.mul(x, x), 2 * _TANH_SCALE)
     slope = m.mul(x, s, m.sub(m.constant(1), s), inner)
     return m.mul(dy, m.add(s, slope))
 
 
-def _relu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+def _relu(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
     # Comparisons with NaN are false, so that NaN is kept; AMDGPU's maximum would return the bound.
     low, slope = _or(op.relu_lower_clip, 0), _or(op.relu_lower_clip_slope, 0)
     below = m.affine(slope, m.sub(x, m.constant(low)), low) if slope else m.constant(low)
@@ -201,7 +220,7 @@ def _relu(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
     return m.select("ge", x, op.relu_upper_clip, m.constant(op.relu_upper_clip), result)
 
 
-def _relu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _relu_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     below = m.mul(dy, m.constant(_or(op.relu_lower_clip_slope, 0)))
     result = m.select("le", x, _or(op.relu_lower_clip, 0), below, dy)
     if op.relu_upper_clip is None or math.isinf(op.relu_upper_clip):
@@ -209,12 +228,12 @@ def _relu_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
     return m.select("gt", x, op.relu_upper_clip, m.constant(0), result)
 
 
-def _sigmoid_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _sigmoid_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     s = m.sigmoid(x)
     return m.mul(dy, s, m.sub(m.constant(1), s))
 
 
-def _softplus(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+def _softplus(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
     # max(z, 0) + log1p(exp(-|z|)) does not overflow, in contrast to log(1 + exp(z)).
     beta = _or(op.softplus_beta, 1)
     z = m.mul(m.constant(beta), x)
@@ -222,21 +241,21 @@ def _softplus(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
     return m.div(m.add(m.maximum(z, m.constant(0)), tail), m.constant(beta))
 
 
-def _softplus_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _softplus_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     return m.mul(dy, m.sigmoid(m.mul(m.constant(_or(op.softplus_beta, 1)), x)))
 
 
-def _swish(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+def _swish(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
     return m.mul(x, m.sigmoid(m.mul(m.constant(_or(op.swish_beta, 1)), x)))
 
 
-def _swish_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _swish_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     z = m.mul(m.constant(_or(op.swish_beta, 1)), x)
     s = m.sigmoid(z)
     return m.mul(dy, m.add(s, m.mul(z, s, m.sub(m.constant(1), s))))
 
 
-def _tanh_bwd(m: Arithmetic[V], op: PointwiseOp, dy: V, x: V) -> V:
+def _tanh_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
     return m.mul(dy, _one_minus_square(m, m.math("tanh", x)))
 
 
@@ -249,14 +268,14 @@ def _or(value: float | None, default: float) -> float:
 
 
 def _math(name: str) -> Unary:
-    def expression(m: Arithmetic[V], op: PointwiseOp, x: V) -> V:
+    def expression(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
         return m.math(name, x)
 
     return expression
 
 
 def _compare(predicate: str) -> Binary:
-    def expression(m: Arithmetic[V], op: PointwiseOp, a: V, b: V) -> V:
+    def expression(m: Arithmetic[V], op: ModeAttributes, a: V, b: V) -> V:
         return m.compare(predicate, a, b)
 
     return expression
@@ -273,7 +292,7 @@ class PointwiseMode(StrEnum):
 
     info: ModeInfo
 
-    def __new__(cls, name: str, info: ModeInfo) -> PointwiseMode:
+    def __new__(cls, name: str, info: ModeInfo) -> Self:
         """Creates the mode `name`."""
         mode = str.__new__(cls, name)
         mode._value_ = name

@@ -257,9 +257,10 @@ class _Exporter:
 
 def _dialect_operand(op: ComputeOp, field: OperandField) -> OperandField:
     """The operand that hipDNN's field `field` is; the two differ in the order of some modes."""
-    order = op.info.file_order if isinstance(op, hipdnn.PointwiseOp) else None
-    position = op.operand_fields.index(field)
-    if order is None or position >= len(order):
+    if not isinstance(op, hipdnn.PointwiseOp) or op.info.file_order is None:
+        return field
+    order, position = op.info.file_order, op.operand_fields.index(field)
+    if position >= len(order):
         return field
     return op.operand_fields[op.info.operands.index(order[position])]
 

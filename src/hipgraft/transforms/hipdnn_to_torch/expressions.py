@@ -43,18 +43,18 @@ class Torch(Writer):
     def add(self, a: Number, b: Number) -> ir.Value:
         """The sum of a and b, one of which is a tensor."""
         a, b = (a, b) if isinstance(a, ir.Value) else (b, a)
-        return self.binary("add", _tensor(a), b, 1)
+        return self.binary("add", tensor(a), b, 1)
 
     def sub(self, a: Number, b: Number) -> ir.Value:
         """The difference of a and b, one of which is a tensor."""
         if isinstance(a, ir.Value):
             return self.binary("sub", a, b, 1)
-        return self.unary("rsub.Scalar", _tensor(b), a, 1)
+        return self.unary("rsub.Scalar", tensor(b), a, 1)
 
     def mul(self, a: Number, b: Number) -> ir.Value:
         """The product of a and b, one of which is a tensor."""
         a, b = (a, b) if isinstance(a, ir.Value) else (b, a)
-        return self.binary("mul", _tensor(a), b)
+        return self.binary("mul", tensor(a), b)
 
     def product(self, x: ir.Value, factors: Sequence[Number | None]) -> ir.Value:
         """The product of x and those factors that are there and not 1."""
@@ -63,9 +63,13 @@ class Torch(Writer):
                 x = self.mul(x, factor)
         return x
 
+    def joined(self, name: str, a: ir.Value, b: ir.Value, *rest: Constant) -> ir.Value:
+        """`aten.NAME(a, b, rest...)`; a and b broadcast."""
+        return self.op(f"aten.{name}", [a, b, *rest], self._together(a, b))
+
     def maximum(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """The larger of a and b."""
-        return self.op("aten.maximum", [a, b], self._together(a, b))
+        return self.joined("maximum", a, b)
 
     def sigmoid(self, x: ir.Value, beta: float | None = None) -> ir.Value:
         """The sigmoid of `beta · x`."""
@@ -84,11 +88,15 @@ class Torch(Writer):
         """Whether both are true."""
         return self.op("aten.logical_and", [a, b], self._together(a, b), "i1")
 
+    def either(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Whether one of the two is true."""
+        return self.op("aten.logical_or", [a, b], self._together(a, b), "i1")
+
     def where(self, test: ir.Value, a: Number, b: Number) -> ir.Value:
         """Where the test is true a, else b; one of which is a tensor."""
         first, second = isinstance(a, ir.Value), isinstance(b, ir.Value)
         suffix = "self" if first and second else "ScalarOther" if first else "ScalarSelf"
-        element = self._read_type(_tensor(a if first else b))[1]
+        element = self._read_type(tensor(a if first else b))[1]
         shape = self._together(test, *(value for value in (a, b)))
         return self.op(f"aten.where.{suffix}", [test, a, b], shape, element)
 
@@ -233,6 +241,7 @@ class Torch(Writer):
         return read
 
 
-def _tensor(value: Number) -> ir.Value:
+def tensor(value: Number) -> ir.Value:
+    """The value, which is known to be no Python number."""
     assert isinstance(value, ir.Value)
     return value

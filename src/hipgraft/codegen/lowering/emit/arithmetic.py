@@ -111,6 +111,18 @@ class Arithmetic:
         condition = self.scalars.compare(predicate, x, self.constant(bound))
         return self.scalars.select(condition, yes, no)
 
+    def compare(self, predicate: str, a: Scalar, b: Scalar) -> Scalar:
+        """Emits a comparison; see `ScalarBuilder.compare`."""
+        return self.scalars.compare(predicate, a, b)
+
+    def both(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits the bitwise and of integers: of two i1, whether both are true."""
+        return self.scalars.op("arith.andi", a, b)
+
+    def either(self, a: Scalar, b: Scalar) -> Scalar:
+        """Emits the bitwise or of integers: of two i1, whether one is true."""
+        return self.scalars.op("arith.ori", a, b)
+
     @property
     def _hardware(self) -> str:
         """Flags that select a GPU's native f32 instruction without correction steps."""

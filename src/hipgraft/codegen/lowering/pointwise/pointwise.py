@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers
+from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers, unsupported
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.lowering.pointwise.modes import (
-    BINARY,
-    COMPARISONS,
-    LOGICAL,
-    ON_INTEGERS,
-    UNARY,
-)
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
 from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.tensors import element_of, shape_of
@@ -64,30 +57,21 @@ def _compute(scalars: ScalarEmitter, op: PointwiseOp, values: list[Scalar], elem
         mask, on_true, on_false = values
         yes, no = (scalars.cast(value, element) for value in (on_true, on_false))
         return scalars.select(scalars.cast(mask, "i1"), yes, no)
-    if mode is PointwiseMode.LOGICAL_NOT:
-        return scalars.compare("eq", scalars.cast(values[0], "i1"), scalars.constant(0, "i1"))
-    if mode in LOGICAL:
-        return scalars.op(LOGICAL[mode], *(scalars.cast(value, "i1") for value in values))
-    if mode in COMPARISONS:
-        return scalars.compare(COMPARISONS[mode], *_in_common(scalars, op, values, element="i1"))
-    operands = _in_common(scalars, op, values, element)
-    arithmetic = Arithmetic(scalars, operands[0].type)
-    if mode in UNARY:
-        return UNARY[mode](arithmetic, op, operands[0])
-    return BINARY[mode](arithmetic, op, operands[0], operands[1])
+    info = op.info
+    kind = "i1" if info.on_truth else _compute_type(op, values, "i1" if info.predicate else element)
+    operands = [scalars.cast(value, kind) for value in values]
+    if info.unary is not None:
+        return info.unary(Arithmetic(scalars, kind), op, *operands)
+    if info.binary is not None:
+        return info.binary(Arithmetic(scalars, kind), op, *operands)
+    raise unsupported(op, f"in mode '{mode}'")
 
 
-def _in_common(
-    scalars: ScalarEmitter, op: PointwiseOp, values: list[Scalar], element: str
-) -> list[Scalar]:
-    """Converts the operands to the op's compute type."""
+def _compute_type(op: PointwiseOp, values: Sequence[Scalar], element: str) -> str:
+    """The type in which `op` computes on `values` for a result of type `element`."""
     types = [value.type for value in values]
-    return [scalars.cast(value, _compute_type(op, types, element)) for value in values]
-
-
-def _compute_type(op: PointwiseOp, types: Sequence[str], element: str) -> str:
     integers = not any(is_float(type_) for type_ in (*types, element))
-    if integers and (op.mode in ON_INTEGERS or op.mode in COMPARISONS):
+    if integers and op.info.on_integers:
         width = max(bit_width(type_) for type_ in (*types, element))
         return f"i{width}" if width > 1 else "i32"  # as numbers, the i1 values are 0 and 1
     return float_compute_type(op, *types)
