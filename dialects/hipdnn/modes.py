@@ -102,38 +102,28 @@ class Arithmetic(Protocol[V]):
         ...
 
 
-class ModeAttributes(Protocol):
-    """The attributes that expressions read: `hipdnn.pointwise` ops have them."""
+@dataclass(frozen=True)
+class ModeParameters:
+    """The attributes that expressions read, with the values that absent ones stand for."""
 
-    @property
-    def relu_lower_clip(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def relu_upper_clip(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def relu_lower_clip_slope(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def swish_beta(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def elu_alpha(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def softplus_beta(self) -> float | None: ...  # noqa: D102
+    relu_lower_clip: float = 0.0
+    relu_upper_clip: float = math.inf
+    relu_lower_clip_slope: float = 0.0
+    swish_beta: float = 1.0
+    elu_alpha: float = 1.0
+    softplus_beta: float = 1.0
 
 
 class Unary(Protocol):
-    """The expression of a mode with one operand; the op gives the attributes."""
+    """The expression of a mode with one operand."""
 
-    def __call__(self, m: Arithmetic[V], op: ModeAttributes, x: V, /) -> V: ...  # noqa: D102
+    def __call__(self, m: Arithmetic[V], p: ModeParameters, x: V, /) -> V: ...  # noqa: D102
 
 
 class Binary(Protocol):
     """The expression of a mode with two operands."""
 
-    def __call__(self, m: Arithmetic[V], op: ModeAttributes, a: V, b: V, /) -> V: ...  # noqa: D102
+    def __call__(self, m: Arithmetic[V], p: ModeParameters, a: V, b: V, /) -> V: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -163,18 +153,18 @@ class ModeInfo:
     file_order: tuple[str, ...] | None = None
 
 
-def _add_square(m: Arithmetic[V], op: ModeAttributes, a: V, b: V) -> V:
+def _add_square(m: Arithmetic[V], p: ModeParameters, a: V, b: V) -> V:
     return m.add(a, m.mul(b, b))
 
 
-def _elu(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
-    alpha = _or(op.elu_alpha, 1)
+def _elu(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
+    alpha = p.elu_alpha
     below = m.mul(m.constant(alpha), m.sub(m.math("exp", x), m.constant(1)))
     return m.select("gt", x, 0, x, below)
 
 
-def _elu_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
-    slope = m.mul(m.constant(_or(op.elu_alpha, 1)), m.math("exp", x))
+def _elu_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
+    slope = m.mul(m.constant(p.elu_alpha), m.math("exp", x))
     return m.mul(dy, m.select("gt", x, 0, m.constant(1), slope))
 
 
@@ -183,11 +173,11 @@ def _normal_cdf(m: Arithmetic[V], x: V) -> V:
     return m.affine(0.5, m.math("erf", scaled), 0.5)
 
 
-def _gelu(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
+def _gelu(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
     return m.mul(x, _normal_cdf(m, x))
 
 
-def _gelu_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
+def _gelu_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
     exponent = m.mul(m.constant(-0.5), x, x)
     density = m.mul(m.constant(1 / math.sqrt(2 * math.pi)), m.exponential(exponent))
     return m.mul(dy, m.add(_normal_cdf(m, x), m.mul(x, density)))
@@ -199,63 +189,63 @@ def _approximate_cdf(m: Arithmetic[V], x: V) -> V:
     return m.sigmoid(m.mul(x, cubic))
 
 
-def _gelu_tanh(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
+def _gelu_tanh(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
     return m.mul(x, _approximate_cdf(m, x))
 
 
-def _gelu_tanh_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
+def _gelu_tanh_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
     s = _approximate_cdf(m, x)
     inner = m.affine(6 * _TANH_CUBIC * _TANH_SCALE, m.mul(x, x), 2 * _TANH_SCALE)
     slope = m.mul(x, s, m.sub(m.constant(1), s), inner)
     return m.mul(dy, m.add(s, slope))
 
 
-def _relu(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
+def _relu(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
     # Comparisons with NaN are false, so that NaN is kept; AMDGPU's maximum would return the bound.
-    low, slope = _or(op.relu_lower_clip, 0), _or(op.relu_lower_clip_slope, 0)
+    low, slope = p.relu_lower_clip, p.relu_lower_clip_slope
     below = m.affine(slope, m.sub(x, m.constant(low)), low) if slope else m.constant(low)
     result = m.select("le", x, low, below, x)
-    if op.relu_upper_clip is None or math.isinf(op.relu_upper_clip):
+    if math.isinf(p.relu_upper_clip):
         return result
-    return m.select("ge", x, op.relu_upper_clip, m.constant(op.relu_upper_clip), result)
+    return m.select("ge", x, p.relu_upper_clip, m.constant(p.relu_upper_clip), result)
 
 
-def _relu_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
-    below = m.mul(dy, m.constant(_or(op.relu_lower_clip_slope, 0)))
-    result = m.select("le", x, _or(op.relu_lower_clip, 0), below, dy)
-    if op.relu_upper_clip is None or math.isinf(op.relu_upper_clip):
+def _relu_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
+    below = m.mul(dy, m.constant(p.relu_lower_clip_slope))
+    result = m.select("le", x, p.relu_lower_clip, below, dy)
+    if math.isinf(p.relu_upper_clip):
         return result
-    return m.select("gt", x, op.relu_upper_clip, m.constant(0), result)
+    return m.select("gt", x, p.relu_upper_clip, m.constant(0), result)
 
 
-def _sigmoid_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
+def _sigmoid_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
     s = m.sigmoid(x)
     return m.mul(dy, s, m.sub(m.constant(1), s))
 
 
-def _softplus(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
+def _softplus(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
     # max(z, 0) + log1p(exp(-|z|)) does not overflow, in contrast to log(1 + exp(z)).
-    beta = _or(op.softplus_beta, 1)
+    beta = p.softplus_beta
     z = m.mul(m.constant(beta), x)
     tail = m.math("log1p", m.math("exp", m.negate(m.absolute(z))))
     return m.div(m.add(m.maximum(z, m.constant(0)), tail), m.constant(beta))
 
 
-def _softplus_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
-    return m.mul(dy, m.sigmoid(m.mul(m.constant(_or(op.softplus_beta, 1)), x)))
+def _softplus_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
+    return m.mul(dy, m.sigmoid(m.mul(m.constant(p.softplus_beta), x)))
 
 
-def _swish(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
-    return m.mul(x, m.sigmoid(m.mul(m.constant(_or(op.swish_beta, 1)), x)))
+def _swish(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
+    return m.mul(x, m.sigmoid(m.mul(m.constant(p.swish_beta), x)))
 
 
-def _swish_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
-    z = m.mul(m.constant(_or(op.swish_beta, 1)), x)
+def _swish_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
+    z = m.mul(m.constant(p.swish_beta), x)
     s = m.sigmoid(z)
     return m.mul(dy, m.add(s, m.mul(z, s, m.sub(m.constant(1), s))))
 
 
-def _tanh_bwd(m: Arithmetic[V], op: ModeAttributes, dy: V, x: V) -> V:
+def _tanh_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
     return m.mul(dy, _one_minus_square(m, m.math("tanh", x)))
 
 
@@ -263,19 +253,15 @@ def _one_minus_square(m: Arithmetic[V], t: V) -> V:
     return m.sub(m.constant(1), m.mul(t, t))
 
 
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value
-
-
 def _math(name: str) -> Unary:
-    def expression(m: Arithmetic[V], op: ModeAttributes, x: V) -> V:
+    def expression(m: Arithmetic[V], p: ModeParameters, x: V) -> V:
         return m.math(name, x)
 
     return expression
 
 
 def _compare(predicate: str) -> Binary:
-    def expression(m: Arithmetic[V], op: ModeAttributes, a: V, b: V) -> V:
+    def expression(m: Arithmetic[V], p: ModeParameters, a: V, b: V) -> V:
         return m.compare(predicate, a, b)
 
     return expression
@@ -299,8 +285,8 @@ class PointwiseMode(StrEnum):
         mode.info = info
         return mode
 
-    ABS = "abs", ModeInfo(_X, "|x|", unary=lambda m, op, x: m.absolute(x), on_integers=True)
-    ADD = "add", ModeInfo(_AB, "a + b", binary=lambda m, op, a, b: m.add(a, b), on_integers=True)
+    ABS = "abs", ModeInfo(_X, "|x|", unary=lambda m, p, x: m.absolute(x), on_integers=True)
+    ADD = "add", ModeInfo(_AB, "a + b", binary=lambda m, p, a, b: m.add(a, b), on_integers=True)
     ADD_SQUARE = "add_square", ModeInfo(_AB, "a + b²", binary=_add_square, on_integers=True)
     BINARY_SELECT = (
         "binary_select",
@@ -336,7 +322,7 @@ class PointwiseMode(StrEnum):
         ModeInfo(_AB, "a ≠ b", binary=_compare("ne"), predicate=True, on_integers=True),
     )
     COS = "cos", ModeInfo(_X, "cos x", unary=_math("cos"))
-    DIV = "div", ModeInfo(_AB, "a / b", binary=lambda m, op, a, b: m.div(a, b), on_integers=True)
+    DIV = "div", ModeInfo(_AB, "a / b", binary=lambda m, p, a, b: m.div(a, b), on_integers=True)
     ELU_BWD = "elu_bwd", ModeInfo(_DY_X, "dy · elu'(x)", ("elu_alpha",), binary=_elu_bwd)
     ELU_FWD = (
         "elu_fwd",
@@ -363,7 +349,7 @@ class PointwiseMode(StrEnum):
         ModeInfo(
             _AB,
             "a ≠ 0 and b ≠ 0",
-            binary=lambda m, op, a, b: m.both(a, b),
+            binary=lambda m, p, a, b: m.both(a, b),
             predicate=True,
             on_truth=True,
         ),
@@ -373,7 +359,7 @@ class PointwiseMode(StrEnum):
         ModeInfo(
             _X,
             "x = 0",
-            unary=lambda m, op, x: m.compare("eq", x, m.constant(0)),
+            unary=lambda m, p, x: m.compare("eq", x, m.constant(0)),
             predicate=True,
             on_truth=True,
         ),
@@ -383,7 +369,7 @@ class PointwiseMode(StrEnum):
         ModeInfo(
             _AB,
             "a ≠ 0 or b ≠ 0",
-            binary=lambda m, op, a, b: m.either(a, b),
+            binary=lambda m, p, a, b: m.either(a, b),
             predicate=True,
             on_truth=True,
         ),
@@ -393,7 +379,7 @@ class PointwiseMode(StrEnum):
         ModeInfo(
             _AB,
             "larger of a and b",
-            binary=lambda m, op, a, b: m.pick("gt", a, b),
+            binary=lambda m, p, a, b: m.pick("gt", a, b),
             on_integers=True,
         ),
     )
@@ -402,20 +388,20 @@ class PointwiseMode(StrEnum):
         ModeInfo(
             _AB,
             "smaller of a and b",
-            binary=lambda m, op, a, b: m.pick("lt", a, b),
+            binary=lambda m, p, a, b: m.pick("lt", a, b),
             on_integers=True,
         ),
     )
     MOD = (
         "mod",
         ModeInfo(
-            _AB, "remainder of a / b", binary=lambda m, op, a, b: m.mod(a, b), on_integers=True
+            _AB, "remainder of a / b", binary=lambda m, p, a, b: m.mod(a, b), on_integers=True
         ),
     )
-    MUL = "mul", ModeInfo(_AB, "a · b", binary=lambda m, op, a, b: m.mul(a, b), on_integers=True)
-    NEG = "neg", ModeInfo(_X, "-x", unary=lambda m, op, x: m.negate(x), on_integers=True)
-    POW = "pow", ModeInfo(_AB, "aᵇ", binary=lambda m, op, a, b: m.power(a, b), on_integers=True)
-    RECIPROCAL = "reciprocal", ModeInfo(_X, "1 / x", unary=lambda m, op, x: m.reciprocal(x))
+    MUL = "mul", ModeInfo(_AB, "a · b", binary=lambda m, p, a, b: m.mul(a, b), on_integers=True)
+    NEG = "neg", ModeInfo(_X, "-x", unary=lambda m, p, x: m.negate(x), on_integers=True)
+    POW = "pow", ModeInfo(_AB, "aᵇ", binary=lambda m, p, a, b: m.power(a, b), on_integers=True)
+    RECIPROCAL = "reciprocal", ModeInfo(_X, "1 / x", unary=lambda m, p, x: m.reciprocal(x))
     RELU_BWD = (
         "relu_bwd",
         ModeInfo(
@@ -444,7 +430,7 @@ class PointwiseMode(StrEnum):
     )
     SIGMOID_FWD = (
         "sigmoid_fwd",
-        ModeInfo(_X, "σ(x) = 1 / (1 + e⁻ˣ)", unary=lambda m, op, x: m.sigmoid(x)),
+        ModeInfo(_X, "σ(x) = 1 / (1 + e⁻ˣ)", unary=lambda m, p, x: m.sigmoid(x)),
     )
     SIN = "sin", ModeInfo(_X, "sin x", unary=_math("sin"))
     SOFTPLUS_BWD = (
@@ -461,7 +447,7 @@ class PointwiseMode(StrEnum):
         ),
     )
     SQRT = "sqrt", ModeInfo(_X, "√x", unary=_math("sqrt"))
-    SUB = "sub", ModeInfo(_AB, "a - b", binary=lambda m, op, a, b: m.sub(a, b), on_integers=True)
+    SUB = "sub", ModeInfo(_AB, "a - b", binary=lambda m, p, a, b: m.sub(a, b), on_integers=True)
     SWISH_BWD = "swish_bwd", ModeInfo(_DY_X, "dy · swish'(x)", ("swish_beta",), binary=_swish_bwd)
     SWISH_FWD = "swish_fwd", ModeInfo(_X, "x · σ(swish_beta · x)", ("swish_beta",), unary=_swish)
     TAN = "tan", ModeInfo(_X, "tan x", unary=_math("tan"))

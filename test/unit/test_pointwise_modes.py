@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from oracle.pointwise import MODES
 
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
+from hipgraft.dialects.hipdnn.modes import ModeParameters
 
 STRUCTURAL = {PointwiseMode.BINARY_SELECT, PointwiseMode.GEN_INDEX, PointwiseMode.IDENTITY}
 """Modes that move elements and compute nothing."""
@@ -90,21 +90,16 @@ class Floats:
         return a or b
 
 
-def without_attributes() -> SimpleNamespace:
-    """An op whose attributes are all absent."""
-    return SimpleNamespace(**{field.name: None for field in PointwiseOp.attribute_fields})
-
-
 @pytest.mark.parametrize("mode", [mode for mode in PointwiseMode if mode not in STRUCTURAL])
 def test_expression_agrees_with_the_oracle(mode: PointwiseMode):
     needs_positive = mode.value in ("log", "pow", "rsqrt", "sqrt")
     numbers = [abs(x) for x in NUMBERS] if needs_positive else NUMBERS
-    info, op = mode.info, without_attributes()
+    info = mode.info
     expression = info.unary if len(info.operands) == 1 else info.binary
     for a in numbers:
         for b in numbers:
             operands = [bool(x > 0) if info.on_truth else x for x in (a, b)][: len(info.operands)]
-            found = expression(Floats(), op, *operands)
+            found = expression(Floats(), ModeParameters(), *operands)
             expected = MODES[mode](*(np.float64(x) for x in operands))
             assert found == pytest.approx(expected, rel=1e-6, abs=1e-9), operands
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, optional, required
 from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
-from hipgraft.dialects.hipdnn.modes import ModeInfo, PointwiseMode
+from hipgraft.dialects.hipdnn.modes import ModeInfo, ModeParameters, PointwiseMode
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir
@@ -44,6 +46,12 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
     def info(self) -> ModeInfo:
         """The operands and the formula of the mode."""
         return self.mode.info
+
+    @property
+    def parameters(self) -> ModeParameters:
+        """The attributes that the mode's expression reads."""
+        given = {field.name: getattr(self, field.name) for field in fields(ModeParameters)}
+        return ModeParameters(**{name: one for name, one in given.items() if one is not None})
 
     def operand(self, name: str) -> ir.Value:
         """Returns an operand by its name in this mode, e.g. `dy` or `x` (see `PointwiseMode`)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 from hipgraft.dialects.hipdnn import HipdnnOp, PointwiseMode, PointwiseOp
@@ -16,7 +17,9 @@ from hipgraft.transforms.hipdnn_to_torch.writer import Constant
 
 def _relu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     """`slope · (x - low) + low` up to the lower clip, the upper clip beyond that, else x."""
-    x, (low, high, slope) = operands[0], _clips(op)
+    x, p = operands[0], op.parameters
+    low, slope = p.relu_lower_clip, p.relu_lower_clip_slope
+    high = None if math.isinf(p.relu_upper_clip) else p.relu_upper_clip
     if not slope:
         return t.unary("clamp", x, low, high)
     if not low and high is None:
@@ -26,30 +29,18 @@ def _relu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     return t.where(t.test("le", x, low), line, above)
 
 
-def _clips(op: PointwiseOp) -> tuple[float, float | None, float]:
-    return (
-        _or(op.relu_lower_clip, 0.0),
-        op.relu_upper_clip,
-        _or(op.relu_lower_clip_slope, 0.0),
-    )
-
-
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value
-
-
 def _select(t: Torch, _: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     mask, on_true, on_false = operands
     return t.where(t.test("ne", mask, 0), on_true, on_false)
 
 
 def _elu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
-    return t.unary("elu", operands[0], _or(op.elu_alpha, 1.0), 1, 1)
+    return t.unary("elu", operands[0], op.parameters.elu_alpha, 1, 1)
 
 
 def _softplus(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
     # Above its threshold torch returns x, from which the result then differs by less than an ulp.
-    return t.unary("softplus", operands[0], _or(op.softplus_beta, 1.0), 20.0)
+    return t.unary("softplus", operands[0], op.parameters.softplus_beta, 20.0)
 
 
 def _gen_index(t: Torch, op: PointwiseOp, _: Sequence[ir.Value]) -> ir.Value:
@@ -151,7 +142,7 @@ def pointwise(t: Torch, op: HipdnnOp) -> Sequence[ir.Value]:
     if op.mode in _NAMED:
         return [_NAMED[op.mode](t, op, operands)]
     if info.unary is not None:
-        return [tensor(info.unary(_Arithmetic(t), op, *operands))]
+        return [tensor(info.unary(_Arithmetic(t), op.parameters, *operands))]
     if info.binary is not None:
-        return [tensor(info.binary(_Arithmetic(t), op, *operands))]
+        return [tensor(info.binary(_Arithmetic(t), op.parameters, *operands))]
     raise Declined("mode", f"torch has no op for mode '{op.mode}'")

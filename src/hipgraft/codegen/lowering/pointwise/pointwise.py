@@ -61,9 +61,9 @@ def _compute(scalars: ScalarEmitter, op: PointwiseOp, values: list[Scalar], elem
     kind = "i1" if info.on_truth else _compute_type(op, values, "i1" if info.predicate else element)
     operands = [scalars.cast(value, kind) for value in values]
     if info.unary is not None:
-        return info.unary(Arithmetic(scalars, kind), op, *operands)
+        return info.unary(Arithmetic(scalars, kind), op.parameters, *operands)
     if info.binary is not None:
-        return info.binary(Arithmetic(scalars, kind), op, *operands)
+        return info.binary(Arithmetic(scalars, kind), op.parameters, *operands)
     raise unsupported(op, f"in mode '{mode}'")
 
 
