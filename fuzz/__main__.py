@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--time", type=float, default=300.0, help="seconds, for all targets")
-    parser.add_argument("--inputs", type=int, help="inputs for each target, however long they take")
+    parser.add_argument(
+        "--inputs", type=int, help="inputs for each target, fewer of those that compile"
+    )
     parser.add_argument("--replay", action="store_true", help="run only what was kept")
     parser.add_argument("--seed", type=int, help="of the inputs; the clock's if absent")
     parser.add_argument(
@@ -48,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             paths = sorted((REGRESSIONS / target.name).glob("*"))
             inputs = (path.read_bytes() for path in paths)
         else:
-            numbers = itertools.count() if flags.inputs is None else range(flags.inputs)
+            last = None if flags.inputs is None else -(-flags.inputs // target.cost)
+            numbers = itertools.islice(itertools.count(), last)
             inputs = (target.fresh(seed, number) for number in numbers)
         is_timed = flags.inputs is None and not flags.replay
         until = time.monotonic() + flags.time / len(chosen) if is_timed else float("inf")

@@ -54,6 +54,7 @@ class Target:
         seeds: inputs that are well formed.
         change: returns a changed copy of the first seed; may take parts of the others.
         run: reads an input, which may raise `HipgraftError` and nothing else.
+        cost: how many other inputs could be run in the time of one.
         is_native: whether MLIR works on the input in this process, where it may crash: the
             process that watches over a tool tells the user, and nobody here can mend it.
     """
@@ -64,6 +65,7 @@ class Target:
     change: Callable[[bytes, Sequence[bytes], random.Random], bytes]
     run: Callable[[Path], object]
     is_native: bool = False
+    cost: int = 1
 
     def fresh(self, seed: int, number: int) -> bytes:
         """Returns the input `number` of a search; the same each time."""

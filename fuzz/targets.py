@@ -43,10 +43,12 @@ from hipgraft.runtime import bundle as bundles
 from hipgraft.runtime.bundle import Bundle, write_bundle
 from hipgraft.runtime.comparison import compare
 from hipgraft.runtime.devices.host_memory import HostMemory
+from hipgraft.runtime.host_program.dynamic import input_tensors
 from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.host_program.memref import tensor_of
 from hipgraft.runtime.parameter_files import ParameterFile
-from hipgraft.service import read_overrides
+from hipgraft.runtime.recorder import open_session
+from hipgraft.service import CompileService, ProcessWorkers, read_overrides, use_service
 from hipgraft.service.entry import DamagedEntryError, Entry
 from hipgraft.service.flag_tuning import read_candidates
 from hipgraft.service.tuning.database import Tuned, read_database
@@ -208,6 +210,36 @@ def run_host(path: Path) -> None:
             shapes = [[abs(extent) % 99 for extent in one.shape] for one in given]
             if sum(map(math.prod, shapes)) < _LARGEST_INPUT:
                 executor.run([np.zeros(shape, np.float32) for shape in shapes])
+
+
+def run_session(path: Path) -> None:
+    """Records a host program and replays what was recorded."""
+    module = frontends.read(path, context())
+    device = Bounded()
+    for tensors in input_tensors(module, device.architecture).values():
+        shapes = [[abs(extent) % 99 for extent in one.shape] for one in tensors]
+        if sum(map(math.prod, shapes)) < _LARGEST_INPUT:
+            with open_session(module, device, path.parent) as session:
+                session.run([np.zeros(shape, np.float32) for shape in shapes])
+
+
+@cache
+def _containers() -> tuple[bytes, ...]:
+    """Functions with graphs; the first line is a comment, which is not changed."""
+    texts = [text for text in chunks("passes") if '"hipdnn.graph"' in text]
+    return tuple(f"//\n{text}".encode() for text in texts)
+
+
+@cache
+def _service_of(process: int) -> CompileService:
+    return CompileService(ProcessWorkers(1, timeout=5.0, memory_limit=4 << 30))
+
+
+def run_compile(path: Path) -> None:
+    """Compiles graphs in a worker; IREE may crash there, and this process must tell it."""
+    module = frontends.read(path, context())
+    with use_service(_service_of(os.getpid())):
+        Runner(keep_reproducer=False).run(module, "builtin.module(hipdnn-compile{target=gfx942})")
 
 
 def run_pipeline(path: Path) -> None:
@@ -608,6 +640,8 @@ TARGETS = {
         Target("torch", ".mlir", _torch, _change_with_pass, run_pass, is_native=True),
         Target("hipdnn", ".mlir", _others, _change_with_pass, run_pass, is_native=True),
         Target("host", ".mlir", _host, changed_module, run_host, is_native=True),
+        Target("session", ".mlir", _host, changed_module, run_session, is_native=True),
+        Target("compile", ".mlir", _containers, changed_module, run_compile, True, cost=20),
         Target("bundle", ".hgb", _bundles, _change_bundle, run_bundle),
         Target("bytecode", ".mlirbc", _bytecode, _change_bytecode, run_module_text),
         Target("cache-entry", ".zip", _entries, _change_entry, run_entry),

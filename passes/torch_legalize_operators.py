@@ -90,10 +90,14 @@ def _roll(op: ir.Operation) -> ir.Value | None:
     shifts, dims = constant(op, 1), constant(op, 2)
     if not isinstance(shifts, list) or not isinstance(dims, list) or not dims:
         return None
+    if len(shifts) != len(dims):
+        message = f"'aten.roll' expects as many shifts as dimensions, found {len(shifts)}"
+        raise PassFailure(f"{message} and {len(dims)}", op)
     x = op.operands[0]
     for shift, dim in zip(shifts, dims, strict=True):
         shape, _ = tensor(x)
-        x = _rolled(x, shift % extent_of(op, dim), dim % len(shape))
+        extent = extent_of(op, dim)
+        x = _rolled(x, shift % extent if extent else 0, dim % len(shape))
     return x
 
 

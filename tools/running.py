@@ -34,6 +34,8 @@ def run_tool(body: Callable[[], int]) -> int:
         # The reader has gone.
         _drop_output()
         return 1
+    except OSError as error:
+        return _told(_system_error(error))
     except Exception as error:
         return _told(_internal_error(error))
 
@@ -48,6 +50,17 @@ def _told(error: HipgraftError) -> int:
     return 1
 
 
+def _system_error(error: OSError) -> HipgraftError:
+    """Returns what the system refused, such as space on a disk, as an error."""
+    names = ", ".join(repr(name) for name in (error.filename, error.filename2) if name is not None)
+    reason = error.strerror or str(error)
+    return HipgraftError(f"{reason}: {names}" if names else reason, notes=_notes(error))
+
+
+def _notes(error: Exception) -> tuple[str, ...]:
+    return tuple(getattr(error, "__notes__", ()))
+
+
 def _internal_error(error: Exception) -> HipgraftError:
     """Returns a bug of ours as an error that has all that its report needs."""
     # Only now: it takes milliseconds to import.
@@ -56,7 +69,7 @@ def _internal_error(error: Exception) -> HipgraftError:
     words = " ".join(str(error).split())[:_LONGEST_REASON]
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     called = [f"in {frame.name}, {frame.filename}:{frame.lineno}" for frame in reversed(frames)]
-    notes = (*getattr(error, "__notes__", ()), *called, "this is a defect of hipgraft: report it")
+    notes = (*_notes(error), *called, "this is a defect of hipgraft: report it")
     return HipgraftError(f"internal error: {type(error).__name__}: {words}", notes=notes)
 
 

@@ -177,6 +177,7 @@ def test_broken_graph_is_refused(name: str, change: Any, message: str):
     ("text", "message"),
     [
         ('{"nodes": [9223372036854775808]}', "integer 9223372036854775808 has more than 64 bits"),
+        ('{"nodes": [{"": 0}]}', "a field has an empty name"),
         ("[" * 100_000, "malformed JSON: it is nested too deeply"),
     ],
 )

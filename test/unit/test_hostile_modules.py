@@ -23,6 +23,7 @@ from hipgraft.ir.bytecode import to_bytecode
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_modules import DEEPEST, check_nesting
 from hipgraft.ir.io import walk
+from hipgraft.passmanager.verification import dialect_errors
 
 BIN = Path(sys.executable).parent
 TEXT = """
@@ -272,3 +273,13 @@ def test_interrupted_imports_end_without_traceback(tmp_path: Path):
 
 def test_chunks_may_be_empty():
     assert len(source.parse_chunk("", 1, "x.mlir", make_context()).body.operations) == 0
+
+
+def test_attributes_of_unsigned_bytes_are_errors(tmp_path: Path) -> None:
+    """The bindings have no Python type for `array<ui8>`, and raise a TypeError."""
+    path = tmp_path / "x.mlir"
+    path.write_text(TEXT.replace('mode = "add"', 'mode = "add", compute_type = array<ui8: 1, 2>'))
+    (error,) = dialect_errors(read(path))
+    assert error.message == (
+        "'hipdnn.pointwise' op has attribute 'compute_type' of a kind that cannot be read"
+    )

@@ -104,6 +104,28 @@ def test_a_signal_leaves_no_worker_and_no_folder(number: signal.Signals, tmp_pat
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
+_SIGNAL_IN_IMPORT = """
+import enum, os, signal, sys
+
+create = enum.EnumType._create_
+
+def create_and_signal(cls, *arguments, **names):
+    if "iree.compiler._mlir_libs" in sys.modules:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return create(cls, *arguments, **names)
+
+enum.EnumType._create_ = create_and_signal
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+import hipgraft.ir.bindings
+sys.exit(0)
+"""
+
+
+def test_a_signal_while_the_bindings_load_does_not_abort() -> None:
+    """The bindings make enumerations in C++, through which no exception can pass."""
+    assert subprocess.run([sys.executable, "-c", _SIGNAL_IN_IMPORT], check=False).returncode == 7
+
+
 def test_a_plug_in_that_cannot_be_imported_does_not_hide_the_others(tmp_path: Path) -> None:
     metadata = tmp_path / "broken-1.0.dist-info"
     metadata.mkdir()

@@ -58,24 +58,28 @@ def parse(text: str, source: str) -> Json:
     """Parses JSON.
 
     Raises:
-        HipgraftError: a located syntax error, or a number that hipDNN's schema cannot hold.
+        HipgraftError: a located syntax error, a number that hipDNN's schema cannot hold, or a field
+            without a name, which no attribute can have.
     """
     value: Json = parse_json(text, "JSON", source)
-    for number in _integers(value):
-        if not -(2**63) <= number < 2**63:
-            raise HipgraftError(f"integer {number} has more than 64 bits", location=source)
+    for each in _values(value):
+        if isinstance(each, int) and not -(2**63) <= each < 2**63:
+            raise HipgraftError(f"integer {each} has more than 64 bits", location=source)
+        if isinstance(each, dict) and "" in each:
+            raise HipgraftError("a field has an empty name", location=source)
     return value
 
 
-def _integers(value: Json) -> Iterator[int]:
+def _values(value: Json) -> Iterator[Json]:
+    """Yields a value and all values in it."""
+    yield value
+    inner: list[Json] = []
     if isinstance(value, dict):
-        for one in cast(dict[str, Json], value).values():
-            yield from _integers(one)
+        inner = list(cast(dict[str, Json], value).values())
     elif isinstance(value, list):
-        for one in cast(list[Json], value):
-            yield from _integers(one)
-    elif isinstance(value, int):
-        yield value
+        inner = cast(list[Json], value)
+    for one in inner:
+        yield from _values(one)
 
 
 def document_of(value: Json, source: str) -> GraphDocument:

@@ -10,9 +10,11 @@ def attribute_of(op: ir.Operation, name: str) -> ir.Attribute | None:
     """Returns an attribute, None if there is none of this name.
 
     Raises:
-        VerifyError: it is a location, for which the bindings have no attribute.
+        VerifyError: the bindings have no Python type for it: locations and `array<ui8>`.
     """
     try:
         return op.attributes.get(name)
     except TypeError:
-        raise VerifyError(f"'{op.name}' op has a location as attribute '{name}'", op) from None
+        raise VerifyError(
+            f"'{op.name}' op has attribute '{name}' of a kind that cannot be read", op
+        ) from None

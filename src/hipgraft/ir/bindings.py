@@ -6,6 +6,7 @@ before the first lookup, turn the miss into a hit.
 """
 
 import ctypes
+import signal
 import sys
 from functools import cache
 from pathlib import Path
@@ -48,12 +49,16 @@ def _add_stub_modules() -> None:
             sys.modules[path] = ModuleType(path)
 
 
-_add_stub_modules()
-
-from iree.compiler import ir, passmanager  # noqa: E402, TID251
-from iree.compiler.dialects import arith as arith_d  # noqa: E402, TID251
-from iree.compiler.dialects import func as func_d  # noqa: E402, TID251
-from iree.compiler.dialects import gpu as gpu_d  # noqa: E402, TID251
+# An exception that a signal raises while the bindings load passes through C++, which aborts.
+_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+try:
+    _add_stub_modules()
+    from iree.compiler import ir, passmanager  # noqa: TID251
+    from iree.compiler.dialects import arith as arith_d  # noqa: TID251
+    from iree.compiler.dialects import func as func_d  # noqa: TID251
+    from iree.compiler.dialects import gpu as gpu_d  # noqa: TID251
+finally:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _before)
 
 
 @cache

@@ -11,6 +11,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hipgraft.ir.bindings import ir
@@ -55,14 +56,24 @@ def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Pat
         path: where; None makes a temporary file.
         before: the module as it was before `steps`; it may be changed.
         steps: one of our passes, or a group of native ones of which one failed.
+
+    Raises:
+        HipgraftError: it cannot be written; nothing is left of a temporary file then.
     """
     op, step = _narrow(before, steps)
-    if path is None:
+    if path is not None:
+        write(path, op, [step])
+        return path
+    with output_errors("a temporary file"):
         handle, name = tempfile.mkstemp(prefix=f"hipgraft-{step.name}-", suffix=".mlir")
         os.close(handle)
-        path = Path(name)
-    write(path, op, [step])
-    return path
+    try:
+        write(Path(name), op, [step])
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+    return Path(name)
 
 
 def read_pipeline(text: str) -> str:

@@ -6,6 +6,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hipgraft.codegen.iree.entry import effective_flags
 from hipgraft.service.keys import compiler_version
@@ -30,10 +31,13 @@ def leave_input(name: str, text: bytes, flags: Sequence[str], problems: Sequence
     options = shlex.join(effective_flags(text.decode(), flags))
     command = f"// RUN: iree-compile %s {options}{more} -o /dev/null\n"
     command += "".join(f"// IREE {compiler_version()}: {problem}\n" for problem in problems)
+    path = ""
     try:
         handle, path = tempfile.mkstemp(prefix=f"hipgraft-{name}-", suffix=".mlir")
         with os.fdopen(handle, "wb") as file:
             file.write(command.encode() + text)
     except OSError as error:
+        with suppress(OSError):
+            os.unlink(path)
         return f"the compiler's input could not be left: {error.strerror}"
     return f"the compiler's input and its command are in {path}"

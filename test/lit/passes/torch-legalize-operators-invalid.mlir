@@ -52,3 +52,41 @@ func.func @rolled(%x: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,4],f32> {
     : !torch.vtensor<[?,4],f32>, !torch.list<int>, !torch.list<int> -> !torch.vtensor<[?,4],f32>
   return %0 : !torch.vtensor<[?,4],f32>
 }
+
+// -----
+
+func.func @roll_of_no_dimension(%x: !torch.vtensor<[4,4],f32>) -> !torch.vtensor<[4,4],f32> {
+  %int5 = torch.constant.int 5
+  %list = torch.prim.ListConstruct %int5 : (!torch.int) -> !torch.list<int>
+  // expected-error @below {{'aten.roll' expects '!torch.vtensor<[4,4],f32>' to have a dimension 5}}
+  %0 = torch.aten.roll %x, %list, %list
+    : !torch.vtensor<[4,4],f32>, !torch.list<int>, !torch.list<int> -> !torch.vtensor<[4,4],f32>
+  return %0 : !torch.vtensor<[4,4],f32>
+}
+
+// -----
+
+func.func @roll_by_fewer_shifts(%x: !torch.vtensor<[4,4],f32>) -> !torch.vtensor<[4,4],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %one = torch.prim.ListConstruct %int1 : (!torch.int) -> !torch.list<int>
+  %two = torch.prim.ListConstruct %int0, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  // expected-error @below {{'aten.roll' expects as many shifts as dimensions, found 1 and 2}}
+  %0 = torch.aten.roll %x, %one, %two
+    : !torch.vtensor<[4,4],f32>, !torch.list<int>, !torch.list<int> -> !torch.vtensor<[4,4],f32>
+  return %0 : !torch.vtensor<[4,4],f32>
+}
+
+// -----
+
+func.func @no_groups(%x: !torch.vtensor<[2,8,4,4],f32>, %c: !torch.vtensor<[8],f32>)
+    -> !torch.vtensor<[2,8,4,4],f32> {
+  %int0 = torch.constant.int 0
+  %eps = torch.constant.float 1.000000e-05
+  %true = torch.constant.bool true
+  // expected-error @below {{'aten.group_norm' expects groups of equal size, found 0 of 8 channels}}
+  %0 = torch.aten.group_norm %x, %int0, %c, %c, %eps, %true
+    : !torch.vtensor<[2,8,4,4],f32>, !torch.int, !torch.vtensor<[8],f32>, !torch.vtensor<[8],f32>,
+      !torch.float, !torch.bool -> !torch.vtensor<[2,8,4,4],f32>
+  return %0 : !torch.vtensor<[2,8,4,4],f32>
+}

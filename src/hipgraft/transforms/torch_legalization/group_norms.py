@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.torch_dialect import (
     aten_name,
     constant_int,
@@ -23,11 +24,19 @@ from hipgraft.transforms.torch_legalization.operands import (
 )
 
 
+def _groups(op: ir.Operation, index: int) -> tuple[int, int]:
+    """Returns how many groups an operand asks for, and how many channels each has."""
+    groups, channels = int_operand(op, index), extent_of(op, 1)
+    if groups < 1 or channels % groups:
+        message = f"'{aten_name(op)}' expects groups of equal size, found {groups} of {channels}"
+        raise PassFailure(f"{message} channels", op)
+    return groups, channels // groups
+
+
 def group_norm(op: ir.Operation) -> ir.Value | None:
     """`group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
     x, _, weight, bias, epsilon, *_ = op.operands
-    groups = int_operand(op, 1)
-    return _normalised_groups(x, (groups, extent_of(op, 1) // groups), weight, bias, epsilon)
+    return _normalised_groups(x, _groups(op, 1), weight, bias, epsilon)
 
 
 def native_group_norm(op: ir.Operation) -> ir.Value | None:
@@ -35,8 +44,7 @@ def native_group_norm(op: ir.Operation) -> ir.Value | None:
     if any(True for result in list(op.results)[1:] for _ in result.uses):
         return None
     x, weight, bias = list(op.operands)[:3]
-    groups = int_operand(op, 6)
-    return _normalised_groups(x, (groups, extent_of(op, 1) // groups), weight, bias, op.operands[7])
+    return _normalised_groups(x, _groups(op, 6), weight, bias, op.operands[7])
 
 
 def instance_norm(op: ir.Operation) -> ir.Value | None:

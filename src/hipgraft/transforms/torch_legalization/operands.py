@@ -37,10 +37,13 @@ def extent_of(op: ir.Operation, dim: int) -> int:
     """Returns the extent of a dimension of the first operand.
 
     Raises:
-        PassFailure: it is dynamic.
+        PassFailure: it is dynamic, or there is no such dimension.
     """
     kind = op.operands[0].type
-    extent = tensor(op.operands[0])[0][dim]
+    shape, _ = tensor(op.operands[0])
+    if not -len(shape) <= dim < len(shape):
+        raise PassFailure(f"'{aten_name(op)}' expects '{kind}' to have a dimension {dim}", op)
+    extent = shape[dim]
     if extent is None:
         message = f"'{aten_name(op)}' expects dimension {dim} of '{kind}' to be static"
         raise PassFailure(message, op)
