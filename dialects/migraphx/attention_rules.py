@@ -14,7 +14,7 @@ _BODY_OPS = frozenset(
     for name in (
         *("abs", "add", "ceil", "convert", "dequantizelinear", "div", "erf", "exp", "floor"),
         *("log", "mul", "neg", "pow", "recip", "relu", "sigmoid", "sqrt", "sub", "tanh", "where"),
-        # Elementwise too, and accepted by versions that go by that.
+        # Also elementwise: rocMLIR versions that accept any elementwise op accept them.
         *("clip", "equal", "greater", "max", "rsqrt"),
     )
 )
@@ -159,7 +159,7 @@ _OPERANDS = (
 
 
 def _check_features(op: AttentionOp) -> None:
-    """Features have what they need, and nothing is there without its feature."""
+    """Checks that each feature has its operands, and that each operand has its feature."""
     for feature, required in (("sliding_window", "kvcache"), ("prefix_offset", "causal")):
         if feature in op.features and required not in op.features:
             raise op.error(f"feature '{feature}' requires '{required}' to be set")
@@ -193,7 +193,7 @@ def _check_split(op: AttentionOp) -> None:
 
 
 def _check_lengths(op: AttentionOp) -> None:
-    """A length for each sequence and head; the op itself repeats none."""
+    """Checks that there is a length per sequence and head: the op broadcasts none."""
     leading = op.input(0).shape[:-2]
     for _, name, group in _OPERANDS:
         for value in op.group(group):

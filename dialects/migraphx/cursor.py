@@ -8,7 +8,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)+")
 _OPAQUE = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*')
-"""Strings and comments, inside of which nothing is syntax."""
+"""Strings and comments, which contain no syntax."""
 
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*')
 _CLOSING = {"{": "}", "(": ")", "[": "]", "<": ">"}
@@ -47,7 +47,7 @@ class Cursor:
             self.position = match.end()
 
     def peek(self) -> str:
-        """Returns the next character that is no white space; empty at the end."""
+        """Returns the next character after white space; empty at the end."""
         blank = _BLANK.match(self.text, self.position)
         at = self.position if blank is None else blank.end()
         return self.text[at : at + 1]
@@ -78,7 +78,7 @@ class Cursor:
             raise self.error(f"expected '{literal}'")
 
     def expect_match(self, pattern: re.Pattern[str], what: str) -> str:
-        """Consumes what matches next.
+        """Consumes a match of a pattern.
 
         Raises:
             HipgraftError: nothing does.
@@ -89,7 +89,7 @@ class Cursor:
         return found
 
     def take_balanced(self) -> str:
-        """Consumes text from the bracket that is next to its counterpart, both included.
+        """Consumes an opening bracket, the text up to the matching closing one, and that one.
 
         Raises:
             HipgraftError: it is not closed.
@@ -127,7 +127,7 @@ def one_line(text: str) -> str:
 
 
 def split_list(text: str) -> list[str]:
-    """Splits text at the commas that are in no bracket and no string."""
+    """Splits text at commas outside of brackets and strings."""
     cursor = Cursor(text, "")
     items: list[str] = []
     start = 0

@@ -11,7 +11,7 @@ from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """The packed row-major tensor of which a shaped value is a window.
+    """The packed row-major tensor on which a shaped value is a window.
 
     Attributes:
         kind: the shaped type.
@@ -27,8 +27,8 @@ class MemoryLayout:
     def of(cls, kind: ShapedType) -> MemoryLayout:
         """Returns the memory layout of values of a type.
 
-        Dimensions are sorted by stride and extent; a stride larger than what lies inside of it
-        makes that longer (padding, or a slice of something larger).
+        Dimensions are sorted by stride and extent; a stride larger than the inner dimensions need
+        lengthens the inner rows (padding, or a slice of a larger tensor).
 
         Raises:
             ShapedTypeError: a shape or stride is dynamic, or no packed tensor has these strides.
@@ -38,7 +38,7 @@ class MemoryLayout:
             sorted(range(len(shape)), key=lambda dim: (strides[dim], shape[dim]), reverse=True)
         )
         extents = {dim: 1 if strides[dim] == 0 else shape[dim] for dim in order}
-        # The stride of an extent of 1 moves nothing.
+        # The stride of a dimension of extent 1 is irrelevant.
         moving = [dim for dim in order if extents[dim] > 1]
         if moving and strides[moving[-1]] != 1:
             raise ShapedTypeError(
@@ -62,13 +62,13 @@ class MemoryLayout:
 
     @property
     def is_padded(self) -> bool:
-        """Whether memory holds elements that the value does not."""
+        """Whether memory contains elements outside of the value."""
         kept = (1 if self.kind.steps[dim] == 0 else self.kind.extents[dim] for dim in self.order)
         return tuple(kept) != self.shape
 
 
 def _row(kind: ShapedType, step: int, next_step: int, extent: int, outer: int) -> int:
-    """Returns how long the rows inside of the dimension `outer` are."""
+    """Returns the number of elements in the rows inside the dimension `outer`."""
     what = f"!migraphx.shaped type can't be laid out in memory when the stride {next_step}"
     if next_step < step * extent:
         raise ShapedTypeError(

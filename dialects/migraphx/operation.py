@@ -30,11 +30,11 @@ class MigraphxOp:
 
     @property
     def definition(self) -> OpDef:
-        """The op's row of the table."""
+        """The op's definition in `OPS`."""
         return OPS[self.mnemonic]
 
     def error(self, message: str) -> VerifyError:
-        """Returns an error at the op, in the form of MLIR's."""
+        """Returns an error at the op, worded like MLIR's own."""
         return VerifyError(f"'{self.operation.name}' op {message}", self.operation)
 
     # Operands and results
@@ -50,7 +50,7 @@ class MigraphxOp:
 
     @property
     def segments(self) -> list[int] | None:
-        """How many values each operand has, where the op says so."""
+        """The number of values of each operand, if the op has segment sizes."""
         if SEGMENTS not in self.operation.attributes:
             return None
         counts = self.operation.attributes[SEGMENTS]
@@ -81,7 +81,7 @@ class MigraphxOp:
         return self.type_of(self.operation.results[index])
 
     def named_types(self) -> Iterator[tuple[str, ShapedType]]:
-        """Yields the names and types of the operands and results that are there."""
+        """Yields the names and types of the present operands and results."""
         for name in self.definition.operands:
             value = self.operand(name)
             if value is not None:
@@ -139,12 +139,12 @@ class AttentionOp(MigraphxOp):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Words of the attribute."""
+        """The features that the attribute names."""
         return decode_features(self.int("features", 0))
 
     @property
     def chunks(self) -> int:
-        """How many parts of the keys have a softmax each."""
+        """The number of parts into which the keys are split, each with its own softmax."""
         return self.int("splitKV", 1) if "splitkv" in self.features else 1
 
     @property
@@ -155,7 +155,7 @@ class AttentionOp(MigraphxOp):
 
     @property
     def softmax_type(self) -> ir.Type | None:
-        """Element type of the softmax; None where none is said."""
+        """Element type of the softmax; None if unspecified."""
         if "softmaxType" not in self.operation.attributes:
             return None
         return ir.TypeAttr(self.operation.attributes["softmaxType"]).value
@@ -177,12 +177,12 @@ class AttentionOp(MigraphxOp):
 
     @property
     def body(self) -> list[ir.Operation]:
-        """Operations of the region but the one that ends it."""
+        """Operations of the region without its terminator."""
         return [op for op in self._operations if op.name != _YIELD]
 
     @property
     def terminator(self) -> ir.Operation | None:
-        """What ends the region; None where it is left out."""
+        """The region's terminator; None if it is omitted."""
         return next((op for op in self._operations if op.name == _YIELD), None)
 
     @property

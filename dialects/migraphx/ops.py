@@ -1,7 +1,7 @@
 """The operations of the migraphx dialect, as a table.
 
-The rules are those of rocMLIR's `MIGraphX.td` of 2026; operations that it has dropped since are
-here as well, because modules with them are still about.
+The rules are those of rocMLIR's `MIGraphX.td` of 2026; operations that rocMLIR has removed are
+included, because existing modules contain them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CONV = (*_FLOATS, *_FP8)
 _QUANT_RESULT = ("f32", "i32", "si32")
 _PACKED = (*_BYTES, "i4", "si4", "ui4", "f8E4M3FN", "f4E2M1FN")
 ANY_FLOAT, ANY_INTEGER = "floating-point", "integer"
-"""Stand for all element types of a kind."""
+"""Placeholders for all floating-point types and for all integer types."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ OPS: dict[str, OpDef] = {
     # Constants
     "constant": OpDef("a constant", (), attributes={"value": "elements"}, required=("value",)),
     "literal": OpDef("a constant", (), attributes={"value": "elements"}, required=("value",)),
-    # Dropped by rocMLIR
+    # Removed from rocMLIR
     "batch_norm_inference": OpDef(
         "scale · (x - mean) / √(variance + epsilon) + bias",
         ("input", "scale", "bias", "mean", "variance"),
@@ -277,7 +277,7 @@ OPS: dict[str, OpDef] = {
         },
         required=("mode", "padding", "stride"),
     ),
-    # Between tensors and shaped types, as conversions make them
+    # Casts between tensors and shaped types, which conversions create
     "mlir.as.logical.shape": OpDef("the logical tensor of a shaped value", ("in",)),
     "mlir.as.underlying.shape": OpDef("the shaped value of a tensor", ("in",)),
 }

@@ -11,8 +11,8 @@ from hipgraft.ir.diagnostics import diagnostics_to, split_location
 def parse_module(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
     """Parses text that begins at 1-based `line` of the source `name`.
 
-    MLIR verifies what it knows before our verifier sees the module. Where that fails, errors of
-    the dialect are told in its place, as they are its cause.
+    MLIR's own verifier runs first. If it fails, errors of the dialect are reported instead, because
+    they are the cause.
 
     Raises:
         HipgraftError: an operation or type is malformed; located.
@@ -30,7 +30,7 @@ def parse_module(text: str, line: int, name: str, context: ir.Context) -> ir.Mod
 
 
 def _report_dialect_errors(text: str, context: ir.Context) -> None:
-    """Emits what our verifier finds, if the text without its returns is valid for MLIR.
+    """Emits our verifier's errors, if MLIR accepts the text without its returns.
 
     Raises:
         ir.MLIRError: it finds something.

@@ -156,7 +156,7 @@ _INLINE = {
     "splitKV": "splitKV",
     "slidingWindowSize": "slidingWindowSize",
 }
-"""Attributes that have their own place in native syntax, by name."""
+"""Attributes with a form of their own in native syntax, by name."""
 _FORMS = {
     "convert": _convert,
     "literal": _literal,

@@ -1,6 +1,6 @@
 """Turns migraphx text of any age into the generic form, which MLIR parses.
 
-Three forms are met: generic (`"migraphx.dot"(%a, %b) ...`), with operands in brackets
+There are three forms: generic (`"migraphx.dot"(%a, %b) ...`), with operands in brackets
 (`migraphx.dot(%a, %b) : (t, t) -> t`) and today's (`migraphx.dot %a, %b : <...>, <...> -> <...>`).
 Every operation stays on its line, so that locations are those of the source.
 """
@@ -26,7 +26,7 @@ from hipgraft.dialects.migraphx.syntax import (
 from hipgraft.dialects.migraphx.types import PREFIX
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|[!#@%^]?[A-Za-z_][\w$.]*')
-"""What may hold the dialect's name; strings and comments are passed over as a whole."""
+"""Tokens that may contain the dialect's name; strings and comments match as a whole."""
 
 _FEATURES = re.compile(r'"[\w|\s]*"|\w+')
 
@@ -152,7 +152,7 @@ class _Reader:
             op.result_types = types
 
     def _convert(self, op: OpText) -> None:
-        # So modules of 2024 say that an integer has no sign.
+        # Modules of 2024 mark an unsigned operand with this word.
         zero_extend = self._cursor.take_text("zero_extend")
         self._plain(op)
         if zero_extend:

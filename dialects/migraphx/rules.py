@@ -48,7 +48,7 @@ def _contraction_shapes(op: MigraphxOp) -> None:
         f"the first operand ('{op.operation.operands[0].type}') and "
         f"the second operand ('{op.operation.operands[1].type}')"
     )
-    # The second operand's matrices are those of the first, or one for all of them.
+    # The second operand has the batch dimensions of the first, or a single matrix.
     batch_a, batch_b = a.shape[:-2], b.shape[:-2]
     if batch_b != batch_a and math.prod(extent or 0 for extent in batch_b) != 1:
         raise op.error(f"batch dimension mismatch: {operands} have incompatible batch dimensions")
@@ -111,7 +111,7 @@ def _unpack(op: MigraphxOp) -> None:
     if len(result.shape) != len(source.shape):
         raise op.error("input and output have different ranks")
     if source.bits == 4:
-        return  # already apart: only the element type changes
+        return  # already unpacked: only the element type changes
     half, whole = source.shape[axis], result.shape[axis]
     if half is not None and whole != 2 * half:
         raise op.error("expected length along input axis to be half the length along output axis")
@@ -138,7 +138,7 @@ def _slice(op: MigraphxOp) -> None:
 
 
 def _sliced_extent(op: MigraphxOp, axis: int, start: int, end: int) -> int:
-    """Whole-model dumps count ends from behind, and go beyond them, where the result says so."""
+    """Returns a slice's extent; a result that agrees permits a negative or too large `end`."""
     extent = op.input().shape[axis]
     stop = end if extent is None else slice_end(end, extent)
     means_it = op.output().shape[axis] == stop - start
@@ -152,7 +152,7 @@ def _sliced_extent(op: MigraphxOp, axis: int, start: int, end: int) -> int:
 
 
 def slice_end(end: int, extent: int) -> int:
-    """Returns where a slice ends: negative ends count from behind, later ones are clamped."""
+    """Returns the end of a slice: negative ends count from the last element, others are clamped."""
     return min(end + extent if end < 0 else end, extent)
 
 

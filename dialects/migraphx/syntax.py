@@ -1,6 +1,6 @@
 """The textual forms of migraphx operations, between which reader and printer translate.
 
-Attributes and types stay text: what they mean is MLIR's business.
+Attributes and types stay text, which MLIR interprets.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def read_attributes(cursor: Cursor) -> dict[str, str]:
 
 
 def read_generic(cursor: Cursor, name: str, rewrite: Callable[[int], str]) -> OpText:
-    """Consumes what follows the name of an operation in generic form.
+    """Consumes the rest of an operation in generic form, after its name.
 
-    Properties, which rocMLIR's tools print apart, are attributes like the others here.
+    Properties, which rocMLIR's tools print separately, become attributes.
 
     Args:
-        cursor: behind the quoted name.
+        cursor: after the quoted name.
         name: of the operation.
         rewrite: consumes a region up to a position and returns its text.
 
@@ -123,7 +123,7 @@ def read_type(cursor: Cursor) -> str:
     cursor.skip_blank()
     start = cursor.position
     name = "" if cursor.peek() == "<" else cursor.expect_match(_NAMED_TYPE, "a type")
-    # A body belongs to the name only if it follows at once.
+    # A body belongs to the name only if no white space precedes it.
     body = (
         cursor.take_balanced() if cursor.text[cursor.position : cursor.position + 1] == "<" else ""
     )

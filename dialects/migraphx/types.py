@@ -65,7 +65,7 @@ class ShapedType:
 
     @classmethod
     def of(cls, kind: ir.Type) -> ShapedType | None:
-        """Returns a type of the IR as a shaped one; None if it is another.
+        """Returns a type of the IR as a shaped type; None if it is neither shaped nor a tensor.
 
         A builtin tensor, as older modules have, is a shaped type with row-major strides.
         """

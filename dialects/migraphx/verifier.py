@@ -1,4 +1,4 @@
-"""Verification: what follows from an op's row in the table, then the op's own rules."""
+"""Verifies operations: first the constraints that `OPS` declares, then each op's own rules."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _element_text(element: str) -> str:
 
 
 def _check_same(op: MigraphxOp, names: tuple[str, ...], what: str) -> None:
-    """Checks that all of `names` that are there agree in `what`, a property of their types."""
+    """Checks that the present values among `names` agree in `what`, a property of their types."""
     kinds = [kind for name, kind in op.named_types() if name in names]
     properties = {kind.element if what == "element type" else kind.shape for kind in kinds}
     if len(properties) > 1:

@@ -11,7 +11,7 @@ class Blocks:
     """Blocks of a device's memory.
 
     Attributes:
-        addresses: where each block is; growing moves it.
+        addresses: address of each block; growing moves it.
     """
 
     def __init__(self, device: Device):
@@ -23,8 +23,8 @@ class Blocks:
         """Makes each block at least as large as the number of bytes at its index.
 
         Raises:
-            HipgraftError: the device has no more memory; the blocks are as they were, but for
-                those that have already grown.
+            HipgraftError: the device has no more memory; blocks that have not grown yet keep their
+                size.
         """
         for number, nbytes in enumerate(sizes):
             # A device need not support empty allocations.

@@ -1,4 +1,4 @@
-"""Arrays that go into programs and come out of them: NumPy's, DLPack's, and those on a device."""
+"""Arrays as inputs and results of programs: NumPy's, DLPack's, and those on a device."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class DeviceArray:
     """An array in a device's memory.
 
     Attributes:
-        device: where it is.
-        address: of the memory.
-        tensor: its shape, element type and layout.
-        owner: kept as long as the array: whose memory it is.
+        device: the device.
+        address: address of the memory.
+        tensor: shape, element type and layout.
+        owner: the object that owns the memory; kept alive as long as the array.
     """
 
     device: Device
@@ -38,7 +38,7 @@ class DeviceArray:
 
     @classmethod
     def allocate(cls, device: Device, tensor: Tensor) -> Self:
-        """Makes an array that frees its memory when it is closed or dropped."""
+        """Allocates an array that frees its memory when it is closed or collected."""
         # A device need not support empty allocations.
         address = device.allocate(max(tensor.nbytes, 1))
         array = cls(device, address, tensor)
@@ -48,12 +48,12 @@ class DeviceArray:
 
     @classmethod
     def upload(cls, device: Device, values: Any, tensor: Tensor | None = None) -> Self:
-        """Copies an array, NumPy's or any with DLPack in host memory, to the device.
+        """Copies an array in host memory, NumPy's or any with DLPack, to the device.
 
         Args:
-            device: where to.
+            device: the device.
             values: the array.
-            tensor: how it is to lie there; packed by default.
+            tensor: its layout on the device; packed by default.
         """
         host = _as_array(values) if isinstance(values, np.ndarray) else dlpack.read_host(values)
         kind = tensor or Tensor("", host.shape, element_type_name(host.dtype))
@@ -69,7 +69,7 @@ class DeviceArray:
         return array
 
     def close(self) -> None:
-        """Frees the memory, if it is the array's own."""
+        """Frees the memory, if the array owns it."""
         if self._release is not None:
             self._release()
 
@@ -84,7 +84,7 @@ class DeviceArray:
 
 
 def imported(values: Sequence[Any], device: Device, what: str) -> list[Array | DeviceArray]:
-    """Returns arrays on the host or on `device` for what a program is given.
+    """Converts a program's arguments to arrays on the host or on `device`.
 
     Args:
         values: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
@@ -146,7 +146,7 @@ def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | D
 
 
 def _holds(dtype: np.dtype[Any], element_type: str) -> bool:
-    """Whether an array's elements have the bits of a tensor's: signless integers have any sign."""
+    """Whether an array's dtype fits a tensor's element type: signless integers take either sign."""
     expected = numpy_dtype(element_type)
     is_signless = element_type.startswith("i") and dtype.kind == "u"
     return dtype == expected or (is_signless and dtype.itemsize == expected.itemsize)
@@ -184,7 +184,7 @@ def _as_array(value: Any) -> Array:
 
 
 def check_writable(outputs: Sequence[Array | DeviceArray]) -> None:
-    """Checks that results can be written to host arrays as they lie.
+    """Checks that results can be written to host arrays in place.
 
     Raises:
         HipgraftError: one is read-only or not row-major.
@@ -211,7 +211,7 @@ def empty(tensor: Tensor) -> Array:
 
 
 def raw(array: Array, tensor: Tensor) -> memoryview:
-    """Returns the bytes of an array as they lie in memory."""
+    """Returns the bytes of an array in memory order."""
     if tensor.is_packed:
         return _bytes(np.ascontiguousarray(array))
     memory, window = _staged(tensor)
@@ -230,7 +230,7 @@ def download(device: Device, address: int, tensor: Tensor, array: Array) -> None
 
 
 def _staged(tensor: Tensor) -> tuple[Array, Array]:
-    """Host memory as a tensor spans it, and its elements in that."""
+    """Allocates host memory for a strided tensor; returns it, and the view of the elements."""
     dtype = numpy_dtype(tensor.element_type)
     memory = np.zeros(tensor.nbytes // dtype.itemsize, dtype)
     steps = [step * dtype.itemsize for step in tensor.dense_strides]

@@ -57,10 +57,10 @@ def write_bundle(
     """Writes a bundle.
 
     Args:
-        path: of the file, which is replaced only as a whole.
-        recordings: one for each architecture, or the variants of one, of one module: equal names
-            are one constant.
-        metadata: what else to tell readers, as JSON.
+        path: the file, which is replaced atomically.
+        recordings: one for each architecture, or the variants of one. All are of one module, so
+            constants of equal names are the same.
+        metadata: further data for readers, as JSON.
 
     Raises:
         HipgraftError: the file cannot be written.
@@ -81,8 +81,8 @@ def write_host_bundle(
     Args:
         path: of the file.
         host: the host program with its constants, as MLIR bytecode.
-        architectures: what it is for.
-        metadata: what else to tell readers, as JSON.
+        architectures: architectures of its code.
+        metadata: further data for readers, as JSON.
     """
     sections = _Sections()
     number = sections.add_code("host", host)
@@ -101,7 +101,7 @@ def _write(path: str | Path, sections: _Sections, fields: Mapping[str, Any]) -> 
 
 
 def _digest(header: bytes, code: Mapping[int, bytes | memoryview]) -> str:
-    """Returns the digest of what runs: the calls and the code by section, not the constants."""
+    """Returns the digest of the calls and of the code, without the constants."""
     return known_code.digest([header, *(code[number] for number in sorted(code))])
 
 
@@ -116,7 +116,7 @@ class _Sections:
         self._readers: list[Any] = []
 
     def add(self, key: Any, nbytes: int, read: Any) -> int:
-        """Returns the number of a piece; one with the same key is stored once."""
+        """Returns the number of a piece; pieces with equal keys are stored once."""
         if key not in self._numbers:
             self._numbers[key] = len(self.extents)
             self.extents.append((self.size, nbytes))
@@ -148,7 +148,7 @@ class Bundle(Runnable):
     """An open bundle; its constants are mapped, not read.
 
     Args:
-        path: of the file.
+        path: the file.
         trust: whether to run a bundle that hipgraft has not written for this user.
 
     Raises:
@@ -171,19 +171,19 @@ class Bundle(Runnable):
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """What the bundle was compiled for."""
+        """The architectures that the bundle was compiled for."""
         return tuple(program.architecture for program in self._header.programs)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What its writer tells."""
+        """The metadata that its writer stored."""
         return self._header.metadata
 
     def recordings(self, architecture: str) -> tuple[Recording, ...]:
         """Returns the program for a device; its constants are read from the open bundle.
 
         Raises:
-            HipgraftError: there is none, it has dynamic shapes, or it touches other memory than
+            HipgraftError: there is none, it has dynamic shapes, or it accesses memory other than
                 its own.
         """
         program = self._program(architecture)
@@ -213,7 +213,7 @@ class Bundle(Runnable):
         return recordings
 
     def inputs(self, architecture: str) -> dict[str, Sequence[Tensor]]:
-        """Returns the inputs of each variant of the program, with `DYNAMIC` extents where any fits.
+        """Returns the inputs of each variant of the program; `DYNAMIC` extents accept any extent.
 
         Raises:
             HipgraftError: there is no program for the architecture.
@@ -221,7 +221,7 @@ class Bundle(Runnable):
         program = self._program(architecture)
         if program.host is None:
             return {one.variant: one.inputs for one in self.recordings(architecture)}
-        # Only for dynamic shapes: other bundles run without MLIR.
+        # Imported here because only bundles with dynamic shapes need MLIR.
         from hipgraft.runtime.host_program.dynamic import input_tensors
 
         return dict(input_tensors(self._host(program.host), architecture))
@@ -267,7 +267,7 @@ class Bundle(Runnable):
         """Frees what the program holds on devices, and unmaps the file."""
         super().close()
         self._data.release()
-        with suppress(BufferError):  # the frames of an error hold data, which goes with them
+        with suppress(BufferError):  # a traceback still refers to the data
             self._map.close()
 
     def _read_header(self) -> Header:
@@ -308,7 +308,7 @@ class Bundle(Runnable):
         return HipgraftError(message, location=self._path)
 
     def _section(self, number: int) -> memoryview:
-        """An object or constant, of which a changed byte would be wrong results or a crash."""
+        """Returns the bytes of an object or constant, after checking their checksum."""
         offset, nbytes = self._header.sections[number]
         start = self._start + offset
         data = self._data[start : start + nbytes]
@@ -326,10 +326,10 @@ class Bundle(Runnable):
 
 
 def load(path: str | Path, *, trust: bool = False) -> Bundle:
-    """Opens a bundle, to be run without the compiler.
+    """Opens a bundle, which runs without the compiler.
 
     Args:
-        path: of the file.
+        path: the file.
         trust: whether to run its code if hipgraft has not written the bundle for this user.
 
     Raises:

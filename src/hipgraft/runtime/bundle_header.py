@@ -1,4 +1,4 @@
-"""The header of a bundle: what its JSON may hold."""
+"""The JSON header of a bundle, and its checks."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class TensorFields(Struct, array_like=True, frozen=True):
 
 
 class BufferFields(Struct, frozen=True):
-    """Memory of the program's own; a constant has a section."""
+    """A buffer that the program owns; a constant has a section."""
 
     nbytes: Number
     name: str
@@ -123,13 +123,13 @@ class ProgramFields(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True):
-    """All of the header.
+    """The whole header.
 
     Attributes:
-        metadata: what the writer tells.
+        metadata: data that the writer stored.
         programs: one for each architecture.
         sections: offset and bytes of each piece of data.
-        data_size: bytes of all of them, with what lies between.
+        data_size: bytes of all pieces, with the padding between them.
     """
 
     metadata: dict[str, Any]
@@ -138,10 +138,10 @@ class Header(Struct, frozen=True):
     data_size: Number
 
     def check(self) -> None:
-        """Checks that what refers to data refers to what is there.
+        """Checks the references to data.
 
         Raises:
-            HipgraftError: a section is outside of the data, or a number that of no section.
+            HipgraftError: a section is outside of the data, or a number refers to no section.
         """
         ends = [0, *(offset + nbytes for offset, nbytes in self.sections)]
         starts = [*(offset for offset, _ in self.sections), self.data_size]

@@ -1,4 +1,4 @@
-"""The calls of a recorded program on certain memory, prepared once and made many times."""
+"""The calls of a recorded program, prepared once for given addresses and made many times."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Prepared:
 
 
 class PreparedCalls:
-    """Makes the calls of a program; repeated ones are prepared, and replayed where it is possible.
+    """Makes a program's calls; prepares repeated ones, and replays them if the device has graphs.
 
     Args:
-        commands: what to call.
-        device: what to call it on.
+        commands: the calls.
+        device: the device.
         modules: the device's handles of the program's objects.
-        kernels: likewise of its kernels.
-        replay: whether to capture what is run a second time on the same memory.
+        kernels: the device's handles of its kernels.
+        replay: whether to capture a graph when a program runs on the same memory again.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class PreparedCalls:
             call()
 
     def prepared(self, addresses: tuple[int, ...]) -> Sequence[Callable[[], None]]:
-        """Returns what makes each call of a run on the buffers at `addresses`, in order."""
+        """Returns a function for each call of a run on the buffers at `addresses`, in order."""
         return self._prepared_for(addresses).calls
 
     def clear(self) -> None:
-        """Drops what was prepared."""
+        """Frees the prepared calls and graphs."""
         while self._prepared:
             _, prepared = self._prepared.popitem()
             if prepared.graph is not None:

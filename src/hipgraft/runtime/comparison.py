@@ -1,4 +1,4 @@
-"""Comparison of results with what was expected."""
+"""Compares results with expected values."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _TOLERANCES = {
 
 Four times the spacing of the half types' numbers after 1: right models of up to a dozen layers,
 which accumulate in f32, are within one, as onnxruntime is. In f32 they are within 1e-6, deep ones
-within 1e-5. What is computed from wrong elements is off by 1e-2 and more.
+within 1e-5. Results computed from wrong elements are off by 1e-2 and more.
 """
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a result differs from what was expected.
+    """The difference between a result and its expected values.
 
     Attributes:
         max_absolute: largest absolute difference.
@@ -44,7 +44,7 @@ def tolerance(dtype: np.dtype[Any]) -> float:
 
 
 def compare(got: Array, expected: Array, rtol: float, atol: float) -> Comparison:
-    """Compares a result with what was expected.
+    """Compares a result with its expected values.
 
     An element may differ by `atol` plus `rtol` times the largest expected magnitude: in a long
     computation the small elements carry the rounding of the large ones.

@@ -1,7 +1,7 @@
-"""DLPack: arrays of other libraries without copies, also in a device's memory.
+"""Exchanges arrays with other libraries through DLPack, without copies, also in device memory.
 
-NumPy's own reader knows neither bfloat16 nor memory of a device. Source: DLPack's C header,
-`DLManagedTensor` (the form without version, which all libraries give).
+NumPy's own reader supports neither bfloat16 nor device memory. Source: DLPack's C header,
+`DLManagedTensor` (the unversioned form, which all libraries export).
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ class ForeignArray:
 
 
 def read(array: Any) -> ForeignArray:
-    """Reads where an array lies; what wrote it is waited for."""
+    """Imports an array, after waiting for the work that writes it."""
     capsule = array.__dlpack__()
     managed = _ManagedTensor.from_address(_pointer(capsule, _CAPSULE))
     tensor = managed.tensor
     shape = tuple(tensor.shape[: tensor.rank])
     strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else row_major_strides(shape)
     address = (tensor.data or 0) + tensor.byte_offset
-    # The producer frees its part when a capsule dies that nobody has consumed: keeping it suffices.
+    # The producer frees its array when an unconsumed capsule is collected: keeping it suffices.
     return ForeignArray(address, shape, strides, _dtype(tensor.dtype), capsule)
 
 
@@ -112,11 +112,11 @@ def read_host(array: Any) -> np.ndarray[Any, Any]:
 
 
 class _Memory:
-    """Bytes of a foreign array, which they keep."""
+    """The bytes of a foreign array; keeps the array alive."""
 
     def __init__(self, owner: ForeignArray, nbytes: int):
         self._owner = owner
-        # NumPy's array interface, version 3; memory that is another's is not written to.
+        # NumPy's array interface, version 3; foreign memory is read-only.
         self.__array_interface__ = {
             "data": (owner.address, True),
             "shape": (nbytes,),
@@ -129,7 +129,7 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def export(owner: Any, address: int, tensor: Tensor, device: tuple[int, int]) -> Any:
-    """Returns a capsule with an array, whose `owner` lives until it is released."""
+    """Returns a capsule with an array; `owner` stays alive until the consumer releases it."""
     rank = len(tensor.shape)
     shape = (ctypes.c_int64 * rank)(*tensor.shape)
     strides = (ctypes.c_int64 * rank)(*tensor.dense_strides)
@@ -156,7 +156,7 @@ def _delete(managed: int) -> None:
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _drop_capsule(capsule: int) -> None:
-    """A capsule that was consumed is renamed, and its consumer calls the deleter."""
+    """Deletes an unconsumed array: a consumer renames the capsule and calls the deleter itself."""
     if _is_valid(capsule, _CAPSULE):
         _exported.pop(_raw_pointer(capsule, _CAPSULE), None)
 

@@ -1,6 +1,6 @@
 """Writes IREE's parameter archives (`.irpa`) one constant at a time, and reads their tables.
 
-IREE's own writer wants all constants in memory at once, and its reader believes what the file says.
+IREE's own writer needs all constants in memory at once, and its reader does not check the file.
 Source: IREE's
 `schemas/parameter_archive.h`, version 0 of the format.
 """
@@ -31,11 +31,11 @@ DIGEST = "hipgraft.digest"
 
 
 class Constant(Protocol):
-    """What is to be written."""
+    """A constant to be written."""
 
     @property
     def nbytes(self) -> int:
-        """Its size."""
+        """Its size in bytes."""
         ...
 
     def read(self) -> bytes | memoryview:
@@ -45,13 +45,13 @@ class Constant(Protocol):
 
 @dataclass(frozen=True)
 class _Digest:
-    """An entry behind all others, whose bytes are known when those have been read."""
+    """The last entry, whose bytes are known when all others have been read."""
 
     digest: Any
     nbytes: int = 32
 
     def read(self) -> bytes:
-        """Returns the digest of what was read before."""
+        """Returns the digest of the bytes read so far."""
         return self.digest.digest()
 
 
@@ -59,8 +59,8 @@ def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
     """Writes an archive with the constants and, as `hipgraft.digest`, the SHA-256 of them.
 
     Args:
-        path: of the file.
-        constants: by their names; each is read once, when it is written.
+        path: the file.
+        constants: constants by name; each is read once, when it is written.
 
     Returns:
         The digest.

@@ -1,8 +1,8 @@
-"""Code that this user has written to files, which may be run without being asked.
+"""Remembers the code that this user has written to files, which runs without confirmation.
 
-Bundles and compiled programs hold code, and whoever runs a file of somebody else runs their code. A
-file that hipgraft wrote for this user is remembered by a digest, as the name of an empty file in a
-folder that nobody else can write to. Another file is run only if the user says so.
+Bundles and compiled programs contain code: running a file runs the code of its author. A file that
+hipgraft wrote for this user is remembered by its digest, the name of an empty file in a folder that
+nobody else can write to. Any other file runs only if the user allows it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def remember(digest: str) -> None:
-    """Notes that this user has written some code; where that is not possible, it will be asked."""
+    """Remembers that this user wrote the code, if the folder is writable."""
     folder = _folder()
     with suppress(OSError):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -51,13 +51,13 @@ def remember(digest: str) -> None:
 
 
 def remember_file(path: str | Path) -> None:
-    """Notes that this user has written a file."""
+    """Remembers that this user wrote a file."""
     with suppress(OSError):
         remember(file_digest(path))
 
 
 def is_known(digest: str) -> bool:
-    """Returns whether this user has written some code, in a folder that is theirs alone."""
+    """Returns whether this user wrote the code; the folder must be writable for them only."""
     folder = _folder()
     with suppress(OSError):
         status = folder.lstat()
@@ -88,7 +88,7 @@ def check_known(what: str, digest: str, path: str) -> None:
 
 
 def executes(device: Any) -> bool:
-    """Returns whether a device runs kernels, as all do but those that only trace."""
+    """Returns whether a device executes kernels; a device that only traces does not."""
     return getattr(device, "executes", True)
 
 

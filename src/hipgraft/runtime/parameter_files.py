@@ -47,7 +47,7 @@ _SAFETENSORS_TYPES = {
 
 @dataclass(frozen=True)
 class _Entry:
-    """What a safetensors header says of a tensor; its type and shape are the program's matter."""
+    """A tensor's entry in a safetensors header; the program determines its type and shape."""
 
     data_offsets: tuple[int, int]
 
@@ -58,7 +58,7 @@ class Parameter:
 
     Attributes:
         tensor: shape and element type, packed.
-        read: gives its bytes.
+        read: returns its bytes.
     """
 
     tensor: Tensor
@@ -66,7 +66,7 @@ class Parameter:
 
     @property
     def nbytes(self) -> int:
-        """Its size."""
+        """Its size in bytes."""
         return self.tensor.nbytes
 
 
@@ -142,7 +142,7 @@ def _write_safetensors(path: Path, parameters: Mapping[str, Parameter]) -> str:
         end = offsets[1]
     digest = hashlib.sha256(json.dumps(table).encode())
     with path.open("wb") as file:
-        # Known when all has been written; it does not change the header's length.
+        # Known when all constants are written; it does not change the header's length.
         file.write(_header(table, "0" * digest.digest_size * 2))
         for one in parameters.values():
             data = one.read()
@@ -156,7 +156,7 @@ def _write_safetensors(path: Path, parameters: Mapping[str, Parameter]) -> str:
 def _header(table: Mapping[str, Any], digest: str) -> bytes:
     metadata = {"__metadata__": {DIGEST: digest}}
     header = json.dumps({**metadata, **table}, separators=(",", ":")).encode()
-    # Spaces may follow the table: data then begins aligned.
+    # Spaces after the table align the data.
     header = header.ljust(-(-(len(header) + 8) // _ALIGNMENT) * _ALIGNMENT - 8)
     return _LENGTH.pack(len(header)) + header
 

@@ -1,4 +1,4 @@
-"""What each call of a program takes on a device."""
+"""Measures the time of each call of a program on a device."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Record
 
 @dataclass(frozen=True)
 class Row:
-    """What the equal calls of a run take together.
+    """The time of all equal calls of a run.
 
     Attributes:
-        name: of the kernel, or `fill`, `copy`, or the graph on a device that runs whole ones.
-        grid: workgroups of a launch; empty for others.
-        calls: how many there are in a run.
-        microseconds: of all of them.
+        name: the kernel's name, `fill`, `copy`, or the name of a graph that runs as a whole.
+        grid: workgroups of a launch; empty for other calls.
+        calls: number of calls in a run.
+        microseconds: time of all of them.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Profile:
-    """The calls of a run by what they take, the costliest first. Its text is a table."""
+    """The calls of a run by their time, the longest first. Its text is a table."""
 
     rows: tuple[Row, ...]
 
@@ -61,14 +61,14 @@ def profile_calls(
 ) -> Profile:
     """Times calls in their order, and takes the median of each.
 
-    On a device with events their distances are taken, in a captured graph where it may hold
-    events: then the host does not show. Elsewhere each call is waited for.
+    On a device with events, measures the time between events, in a captured graph if it can contain
+    events, which excludes the host's time. On other devices, waits for each call.
 
     Args:
-        device: where they run.
-        recording: what they call.
+        device: the device.
+        recording: the program.
         calls: one for each command of the recording.
-        iterations: how often the time is taken.
+        iterations: number of measurements.
     """
     times = _by_events if isinstance(device, EventDevice) else _by_waiting
     runs = times(device, calls, iterations)

@@ -1,8 +1,8 @@
-"""Records what a host program asks of a device, by interpreting it once on a device of no memory.
+"""Records the device calls of a host program, by interpreting it once on a device without memory.
 
-A host program of static shapes makes the same calls at each run, so that the interpretation need
-not be repeated. Each buffer gets a range of addresses of its own, from which a pointer in a
-kernel's arguments is traced back to its buffer.
+A host program of static shapes makes the same calls in each run, so one interpretation suffices.
+Each buffer gets its own range of addresses, so that a pointer in a kernel's arguments identifies
+its buffer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from hipgraft.runtime.devices.registry import Device, TypedMemory
 
-_BUFFER_SHIFT = 48  # bits of what a target addresses: `recording_checks.MOST_BYTES`
+_BUFFER_SHIFT = 48  # address bits of the targets: `recording_checks.MOST_BYTES`
 _Kernel: TypeAlias = tuple[int, KernelInfo]
 
 
@@ -136,7 +136,7 @@ def _as_noted(
 
 
 class _Recorder(Executor):
-    """Leaves constants where they are."""
+    """An interpreter that does not upload constants."""
 
     def __init__(self, module: ir.Module, device: _RecordingDevice, directory: Path):
         self._recording = device
@@ -145,7 +145,7 @@ class _Recorder(Executor):
         super().__init__(module, device)
 
     def record(self, function: ir.Operation, shapes: Sequence[Shape]) -> Recording:
-        """Records one function, with the memory and code of the program still to be told."""
+        """Records the calls of one function; the caller adds the program's memory and code."""
         names, file = parameters_of(self._module, function, self._directory)
         tensors = tensors_of(function, shapes)
         count = len(inputs_of(function))
@@ -180,7 +180,7 @@ class _Recorder(Executor):
 
 @dataclass
 class _RecordingDevice:
-    """A device that only writes down what it is asked."""
+    """A device that only records its calls."""
 
     architecture: str
     boundary: int
@@ -194,14 +194,14 @@ class _RecordingDevice:
     def begin(self) -> list[int]:
         """Begins a function; returns the addresses of its inputs and results.
 
-        Its scratch memory is that of the functions before: only one of them runs at a time.
+        Functions share scratch memory, because only one of them runs at a time.
         """
         self.commands = []
         self.allocated = 0
         return [_address(number) for number in range(self.boundary)]
 
     def reserve(self, buffer: Buffer) -> int:
-        """Returns the address of a buffer of the program's own."""
+        """Returns the address of a buffer that the program owns."""
         self.buffers.append(buffer)
         return _address(self.boundary + len(self.buffers) - 1)
 
@@ -288,7 +288,7 @@ def _is(kernel: _Kernel, code_object: int, name: str) -> bool:
 
 
 def _address(number: int) -> int:
-    """Where a buffer begins; the first is not null."""
+    """Returns the address of a buffer; none is null."""
     return (number + 1) << _BUFFER_SHIFT
 
 

@@ -1,6 +1,6 @@
 """A program as a flat list of device calls: what a bundle stores and a session replays.
 
-Nothing here needs MLIR: whoever holds a recording can run it without the compiler.
+This module does not import MLIR, so a recording runs without the compiler.
 
 Buffers are numbered: inputs, then results, then the program's own.
 """
@@ -18,7 +18,7 @@ from hipgraft.ir.strided_view import row_major_strides
 Triple: TypeAlias = tuple[int, int, int]
 
 DYNAMIC = -1
-"""Extent of a tensor whose shape is known when the program runs."""
+"""Extent that is known only when the program runs."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Tensor:
     """An input or result of a program or of a graph.
 
     Attributes:
-        name: as the model calls it, or empty.
+        name: the model's name for it, or empty.
         shape: extents.
-        element_type: as MLIR spells it, e.g. `f16`.
-        strides: in elements; None for a packed row-major tensor.
-        offset: of the first element, in elements.
+        element_type: MLIR's name, e.g. `f16`.
+        strides: strides in elements; None for a packed row-major tensor.
+        offset: offset of the first element, in elements.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it spans: whole rows, also the last one."""
+        """Bytes that it spans; the last row counts as a whole."""
         if 0 in self.shape:
             return 0
         layout = Layout(self.shape, self.dense_strides, self.offset, self.element_type)
@@ -60,13 +60,13 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory of the program's own: a constant, or scratch memory such as the arena.
+    """Memory that the program owns: a constant, or scratch memory such as the arena.
 
     Attributes:
-        nbytes: its size.
-        name: of a constant.
-        read: gives a constant's bytes, which are mapped or made only when it is called; None
-            for scratch memory.
+        nbytes: size in bytes.
+        name: name of a constant.
+        read: returns a constant's bytes, which are mapped or computed only then; None for scratch
+            memory.
     """
 
     nbytes: int
@@ -91,8 +91,8 @@ class Launch:
         grid: workgroups.
         block: work items of a workgroup.
         shared_bytes: dynamic shared memory.
-        kernarg: the argument segment, zero where pointers belong.
-        pointers: by byte offset in the segment, what is pointed at.
+        kernarg: the argument segment, with zeros in place of pointers.
+        pointers: target of each pointer, by its byte offset in the segment.
     """
 
     kernel: int
@@ -123,12 +123,12 @@ class Copy:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a whole compiled graph, on a device that runs such.
+    """A call of a whole compiled graph, for devices that run whole graphs.
 
     Attributes:
         module: index of the object.
-        inputs: where each operand lies, and its packed form.
-        outputs: the same of each result.
+        inputs: address and packed type of each operand.
+        outputs: address and packed type of each result.
     """
 
     module: int

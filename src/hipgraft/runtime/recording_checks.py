@@ -1,6 +1,6 @@
-"""Checks that a recording touches only its own memory, whoever wrote it.
+"""Checks that an untrusted recording passes only addresses of its own memory to calls.
 
-What the kernels do inside is code's matter; which addresses they are given is checked here.
+The checks do not cover what a kernel's code does with them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_RANK = 64  # NumPy's
 _PATTERNS = (1, 2, 4, 8, 16)
 _GRID_X = (1 << 31) - 1
 _CUDA_GRID_YZ = 65535
-_AMD_ITEMS = 1 << 32  # work items of a dimension
+_AMD_ITEMS = 1 << 32  # work items in a dimension
 _MOST_BLOCK = 1024
 _MOST_SHARED = 1 << 20
 
@@ -43,7 +43,7 @@ def check_recordings(recordings: Sequence[Recording]) -> None:
 
 
 def _kernels(recording: Recording) -> list[KernelInfo | None]:
-    """What the code objects say of each kernel; of the CPU's modules they say nothing."""
+    """Returns the metadata of each kernel from the code objects; the CPU's modules have none."""
     if recording.architecture == "cpu":
         return [None] * len(recording.kernels)
     found: list[KernelInfo | None] = []
@@ -90,7 +90,7 @@ class _Checker:
             case Call():
                 _check_index(command.module, self._recording.objects, "module")
                 for pointer, tensor in command.inputs:
-                    # Rows count whole: the last may end behind the memory, and is filled up.
+                    # The last row counts as a whole; beyond the end of the memory it is padded.
                     _size(tensor)
                     self._check_range(pointer, 0)
                 for pointer, tensor in command.outputs:

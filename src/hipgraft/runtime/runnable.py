@@ -1,4 +1,4 @@
-"""What programs and bundles have in common: being loaded on devices and run there."""
+"""The common base of programs and bundles: loads and runs them on devices."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hipgraft.runtime.timing import Timing
 
 
 class Runnable(Closing):
-    """Something that has recordings for each of some architectures.
+    """A program with recordings for one or more architectures.
 
-    It stays loaded on each device that it ran on, with its constants, until it is closed. Close
-    it before a device that was given to it. Threads may share it.
+    It stays loaded, with its constants, on each device on which it ran, until it is closed. Close
+    it before closing a device that was passed to it. Threads may share it.
     """
 
     def __init__(self) -> None:
@@ -110,6 +110,6 @@ class Runnable(Closing):
         return self.load(device).profile(inputs, iterations=iterations)
 
     def close(self) -> None:
-        """Frees what the program holds on devices, and closes those that it opened itself."""
+        """Frees the program's memory and code on devices, and closes the devices that it opened."""
         self._sessions.clear()
         self._resources.close()

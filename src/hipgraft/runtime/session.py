@@ -66,7 +66,7 @@ class Session(Closing):
             self._resources = resources.pop_all()
 
     def _add(self, recording: Recording) -> None:
-        """Loads a variant; code and constants are those of the first."""
+        """Loads a variant, which shares code and constants with the first one."""
         is_first = not self.variants
         if is_first:
             self._load_code(recording)
@@ -166,7 +166,7 @@ class Session(Closing):
 
         Args:
             array: a NumPy array, or any with DLPack in host memory.
-            tensor: which of a variant's `inputs` it is for; that may be other than packed.
+            tensor: the input of a variant that it is for, whose layout it gets.
         """
         return DeviceArray.upload(self.device, array, tensor)
 
@@ -174,8 +174,8 @@ class Session(Closing):
         """Starts a run; `device.synchronize` waits for it.
 
         Args:
-            addresses: on the device, of each input, then of each result.
-            variant: which of `variants` to run.
+            addresses: device addresses of the inputs, then of the results.
+            variant: index in `variants`.
         """
         with self._lock:
             self._calls[variant].run((*addresses, *self._own.addresses))
@@ -187,9 +187,9 @@ class Session(Closing):
 
         Args:
             inputs: as for `run`.
-            iterations: how often the time is taken.
-            warmup: iterations before these.
-            batch: runs before each wait, which share its time.
+            iterations: number of measurements.
+            warmup: iterations before the measured ones.
+            batch: runs before each wait; a measurement is their mean.
         """
         with self._lock:
             return self._benchmark(inputs, iterations, warmup, batch)
@@ -207,7 +207,7 @@ class Session(Closing):
 
     @contextmanager
     def _resident(self, inputs: Sequence[Any]) -> Generator[tuple[int, list[int]], None, None]:
-        """Has the inputs on the device; gives the variant, and addresses of inputs and results."""
+        """Puts inputs on the device; yields the variant, and addresses of inputs and results."""
         given = boundary.imported(inputs, self.device, "input")
         variant = self._select(given)
         tensors = self.variants[variant].inputs
@@ -229,7 +229,7 @@ class Session(Closing):
 
         Args:
             inputs: as for `run`.
-            iterations: how often the time is taken.
+            iterations: number of measurements.
         """
         with self._lock, self._resident(inputs) as (variant, addresses):
             calls = self._calls[variant].prepared((*addresses, *self._own.addresses))

@@ -24,7 +24,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """What the middle half of the runs lies within, in microseconds."""
+        """The interquartile range: bounds of the middle half of the runs, in microseconds."""
         if len(self.microseconds) == 1:
             return 0.0
         low, _, high = statistics.quantiles(self.microseconds, method="inclusive")
