@@ -47,7 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     cli.add_model_arguments(parser)
     service_flags.add_service_arguments(parser)
     add = parser.add_argument
-    add("--target", default="gfx942", metavar="ARCH[,ARCH...]", help="architectures, or cpu")
+    add(
+        "--target",
+        default="gfx942",
+        metavar="ARCH[,ARCH...]",
+        help="architectures or products (gfx942, mi300x), or cpu",
+    )
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
     add(
         "--emit",

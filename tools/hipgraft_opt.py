@@ -23,9 +23,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: OptFlags) -> int:
-    if flags.help is not None or flags.list_passes or flags.version:
+    if any(
+        (
+            flags.help is not None,
+            flags.help_list,
+            flags.help_hidden,
+            flags.list_passes,
+            flags.show_dialects,
+            flags.version,
+        )
+    ):
         write_output("-", _about(flags).encode())
         return 0
+    if words := opt_flags.native_words(flags):
+        from hipgraft.tools.native_options import set_options
+
+        set_options(words)  # before there is a context, which reads some of them
     return OptDriver(flags, make_context()).run()
 
 
@@ -33,8 +46,10 @@ def _about(flags: OptFlags) -> str:
     # Imported only here: most runs need neither the texts nor the passes that they describe.
     from hipgraft.tools import opt_help
 
-    if flags.help is not None:
-        return opt_help.help_text(flags.help)
+    if flags.show_dialects:
+        return opt_help.dialects_text()
+    if flags.help is not None or flags.help_list or flags.help_hidden:
+        return opt_help.help_text(flags.help or "", hidden=flags.help_hidden)
     return opt_help.list_passes() if flags.list_passes else opt_help.version_text()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from hipgraft.frontends import source
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir, passmanager
-from hipgraft.ir.bytecode import to_bytecode
+from hipgraft.ir.bytecode import parse_bytecode, to_bytecode
 from hipgraft.ir.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, diagnostics_to
 from hipgraft.ir.outputs import together
 from hipgraft.passmanager import reproducer, statistics
@@ -24,8 +24,6 @@ from hipgraft.passmanager.runner import DiagnosticHandler, Instrument, PassRecor
 from hipgraft.passmanager.verify_diagnostics import expectations, mismatches
 from hipgraft.tools.opt_flags import OptFlags, UsageError
 from hipgraft.tools.opt_passes import check_names, pipeline_of_flags
-
-_SEPARATOR = b"// -----\n"
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,11 @@ class _Part:
 class _NativeStatistics(Instrument):
     """Lets MLIR print the statistics of native passes."""
 
+    def __init__(self, display: str):
+        self.display = passmanager.PassDisplayMode[display.upper()]
+
     def configure(self, manager: passmanager.PassManager, step: object) -> None:
-        manager.enable_statistics(passmanager.PassDisplayMode.LIST)
+        manager.enable_statistics(self.display)
 
 
 class OptDriver:
@@ -135,6 +136,11 @@ class OptDriver:
         try:
             with self._timed("Parser"):
                 op = self._parse(part, show)
+            if self.flags.verify_roundtrip:
+                self._verify_roundtrip(op.operation)
+            if self.flags.mlir_generate_reproducer is not None:
+                path = Path(self.flags.mlir_generate_reproducer)
+                reproducer.write(path, op.operation, resolve(self.pipeline))
             self._run_passes(op, show)
             return self._print(op.operation)
         except HipgraftError as error:
@@ -157,6 +163,23 @@ class OptDriver:
         if self.flags.split_input_file is None or not self.text:
             return source.parse_file(self.flags.input, self.data, self.context)
         return source.parse_chunk(part.text, part.line, self.name, self.context)
+
+    def _verify_roundtrip(self, op: ir.Operation) -> None:
+        """Checks that text and bytecode are read back as what was written.
+
+        Raises:
+            HipgraftError: they are not.
+        """
+        generic: AsmFlags = {"print_generic_op_form": True, "use_local_scope": True}
+        whole = op.get_asm(**generic)
+        for form, text in (("text", op.get_asm()), ("generic text", whole)):
+            read = ir.Operation.parse(text, context=self.context)
+            if read.get_asm(**generic) != whole:
+                raise HipgraftError(f"the input is not read back as it is printed, as {form}")
+        if op.name == "builtin.module":
+            module = parse_bytecode(to_bytecode(op), self.context)
+            if module.operation.get_asm(**generic) != whole:
+                raise HipgraftError("the input is not read back as it is written, as bytecode")
 
     def _run_passes(self, op: ir.Module | ir.OpView, show: DiagnosticHandler) -> None:
         if isinstance(op, ir.Module):
@@ -210,7 +233,7 @@ class OptDriver:
             scope = flags.mlir_print_ir_module_scope
             instruments.append(IrPrinter(when, self._asm_flags(), scope, tree_dir))
         if flags.mlir_pass_statistics:
-            instruments.append(_NativeStatistics())
+            instruments.append(_NativeStatistics(flags.mlir_pass_statistics_display))
         return instruments
 
     def _asm_flags(self) -> AsmFlags:
@@ -225,7 +248,7 @@ class OptDriver:
 
     def _print(self, op: ir.Operation) -> bytes:
         if self.flags.emit_bytecode:
-            return to_bytecode(op)
+            return to_bytecode(op, self.flags.emit_bytecode_version)
         if self.flags.migraphx_kernel_info:
             from hipgraft.integrations.rocmlir.kernel_info import kernel_infos
 
@@ -241,7 +264,8 @@ class OptDriver:
         # A file holds all or nothing; on standard output, the good parts are worth seeing.
         wanted = succeeded or (self.flags.output == "-" and len(outputs) > 1)
         if wanted:
-            ir_io.write_output(self.flags.output, _SEPARATOR.join(outputs))
+            marker = self.flags.output_split_marker.encode()
+            ir_io.write_output(self.flags.output, (marker + b"\n").join(outputs))
 
     def _report(self) -> None:
         if self.flags.remarks:
@@ -251,7 +275,9 @@ class OptDriver:
         if self.flags.mlir_pass_statistics and counted:
             sys.stderr.write(statistics.statistics_report(self.records))
         if self.flags.mlir_timing:
-            sys.stderr.write(statistics.timing_report(self.phases))
+            by_time = self.flags.mlir_timing_display == "list"
+            phases = sorted(self.phases, key=lambda one: -one[1]) if by_time else self.phases
+            sys.stderr.write(statistics.timing_report(phases))
 
     @contextmanager
     def _timed(self, name: str) -> Generator[None, None, None]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import subprocess
+import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from itertools import takewhile
 from typing import Any
 
-from hipgraft.ir.bindings import ir
+from hipgraft.frontends.source import own_dialects
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager import options as pass_options
 from hipgraft.passmanager import registry
+from hipgraft.tools.native_options import iree_opt
 from hipgraft.tools.opt_flags import flag_fields
 
 _OVERVIEW = """\
@@ -34,8 +35,19 @@ def version_text() -> str:
     return f"hipgraft {_version('hipgraft')} (IREE {_version('iree-base-compiler')})\n"
 
 
-def help_text(topic: str) -> str:
+def dialects_text() -> str:
+    """Returns the dialects of MLIR and IREE, and those that are defined in Python."""
+    first = next(line for line in iree_opt("--show-dialects").splitlines() if "," in line)
+    native = re.split(r", *", first.removeprefix("Available Dialects: "))
+    return f"Available Dialects: {', '.join(sorted({*native, *own_dialects()}))}\n"
+
+
+def help_text(topic: str, *, hidden: bool = False) -> str:
     """Returns the page of a pass or pipeline, or the page of all when `topic` is empty.
+
+    Args:
+        topic: a pass or pipeline, ours or a native one.
+        hidden: whether passes that are only for tests are listed.
 
     Raises:
         HipgraftError: there is no such pass.
@@ -43,20 +55,20 @@ def help_text(topic: str) -> str:
     if topic:
         return _page(topic)
     options = "".join(_flag_line(name, field) for name, field in flag_fields().items())
-    return f"{_OVERVIEW}OPTIONS:\n{options}\n{_own_passes()}"
+    return f"{_OVERVIEW}OPTIONS:\n{options}\n{_own_passes(hidden=hidden)}"
 
 
 def list_passes() -> str:
     """Returns all passes and pipelines with their options: ours, then MLIR's."""
-    return f"{_own_passes()}\nNative {_native_passes()}"
+    return f"{_own_passes(hidden=True)}\nNative {iree_opt('--list-passes')}"
 
 
-def _own_passes() -> str:
+def _own_passes(*, hidden: bool) -> str:
     lines: list[str] = []
     for title, kind in (("Passes", "pass"), ("Pass Pipelines", "pipeline")):
         lines.append(f"{title}:\n")
         for entry in registry.entries().values():
-            if entry.kind == kind:
+            if entry.kind == kind and (hidden or not entry.name.startswith("test-")):
                 lines += _lines_of(entry)
     return "".join(lines)
 
@@ -82,6 +94,8 @@ def _entry_lines(name: str) -> Iterator[str]:
 
 def _page(name: str) -> str:
     if name not in registry.entries():
+        if native := _native_page(name):
+            return native
         raise HipgraftError(f"'{name}' is not a pass or pipeline of hipgraft")
     lines = list(_entry_lines(name))
     return f"{name}: {_documented(name)[1]}\n\nOptions:\n{''.join(lines[1:]) or '  none'}\n"
@@ -95,12 +109,19 @@ def _documented(name: str) -> tuple[type[Any], str]:
     return pipeline.config, pipeline.doc
 
 
-def _native_passes() -> str:
-    # The bindings cannot list what is registered; the tool beside them can.
-    tool = Path(ir.__file__).parent / "_mlir_libs" / "iree-opt"
-    return subprocess.run(
-        [tool, "--list-passes"], capture_output=True, text=True, check=True
-    ).stdout
+def _native_page(name: str) -> str:
+    """Returns what MLIR's help says of a native pass and its options; empty if there is none."""
+    lines = iree_opt("--help").splitlines()
+    start = next(
+        (n for n, line in enumerate(lines) if re.match(rf" +--{re.escape(name)} ", line)), -1
+    )
+    if start < 0:
+        return ""
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    rest = takewhile(lambda line: re.match(rf" {{{indent + 1},}}--| +=", line), lines[start + 1 :])
+    return "\n".join(
+        [lines[start].strip(), *(line.removeprefix(" " * indent) for line in rest), ""]
+    )
 
 
 def _flag_line(name: str, field: dataclasses.Field[Any]) -> str:

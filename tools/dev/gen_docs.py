@@ -1,4 +1,4 @@
-"""Generates `docs/passes.md`, `docs/pipelines.md` and `docs/workarounds.md` from the sources.
+"""Generates pages of `docs/` from the sources, and the tables of `docs/tools.md`.
 
 Run by `make docs`. A test fails when a page differs from what this writes.
 """
@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hipgraft import pipelines
+from hipgraft.codegen.target import PRODUCTS
 from hipgraft.codegen.workarounds import Workaround, workarounds
+from hipgraft.ir.environment import VARIABLES
 from hipgraft.passmanager import options as pass_options
 from hipgraft.passmanager import registry
 from hipgraft.passmanager.base import Pass
+from hipgraft.tools.native_options import LACKING
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 _SECTIONS = "Before|After|Requires|Ensures|Errors|Source"
@@ -62,7 +65,25 @@ def pages() -> dict[str, str]:
         "workarounds.md": _page(
             "Workarounds", _WORKAROUNDS_INTRO, [_workaround_section(one) for one in workarounds()]
         ),
+        "tools.md": _with_tables((_DOCS / "tools.md").read_text()),
     }
+
+
+def _with_tables(page: str) -> str:
+    """Returns a page with the tables between its marks made anew."""
+    products: dict[str, list[str]] = {}
+    for product, architecture in PRODUCTS.items():
+        products.setdefault(architecture, []).append(f"`{product}`")
+    tables = {
+        "products": [(f"`{name}`", ", ".join(found)) for name, found in products.items()],
+        "lacking": [(f"`--{name}`", reason) for name, reason in LACKING.items()],
+        "variables": [(f"`{name}`", meaning) for name, meaning in VARIABLES.items()],
+    }
+    for name, rows in tables.items():
+        text = "".join(f"| {first} | {second} |\n" for first, second in rows)
+        mark = rf"(<!-- {name} -->\n.*\n.*\n)(?:\|.*\n)*(<!-- end -->\n)"
+        page = re.sub(mark, lambda found, text=text: found[1] + text + found[2], page)
+    return page
 
 
 def _page(title: str, intro: str, sections: Sequence[str]) -> str:

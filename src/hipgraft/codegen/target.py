@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.environment import variable
 
 # The processors that IREE 3.13.0's ROCm and CUDA targets accept.
 _GFX9 = ("gfx908", "gfx90a", "gfx942", "gfx950")
@@ -24,6 +24,34 @@ _RDNA = (
 )
 _AMDGPU = _GFX9 + _RDNA
 _CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
+
+PRODUCTS = {
+    "mi100": "gfx908",
+    "mi210": "gfx90a",
+    "mi250": "gfx90a",
+    "mi250x": "gfx90a",
+    "mi300a": "gfx942",
+    "mi300x": "gfx942",
+    "mi308x": "gfx942",
+    "mi325x": "gfx942",
+    "mi350x": "gfx950",
+    "mi355x": "gfx950",
+    "w7900": "gfx1100",
+    "w7800": "gfx1100",
+    "rx7900xtx": "gfx1100",
+    "rx7900xt": "gfx1100",
+    "w7700": "gfx1101",
+    "rx7800xt": "gfx1101",
+    "rx7700xt": "gfx1101",
+    "rx9060xt": "gfx1200",
+    "rx9070": "gfx1201",
+    "rx9070xt": "gfx1201",
+    "r9700": "gfx1201",
+    "a100": "sm_80",
+    "rtx3090": "sm_86",
+    "rtx4090": "sm_89",
+}
+"""The architectures of products, by their names in lower case."""
 
 # IREE demotes f64 to f32 by default, but graphs with f64 have to compute in f64.
 COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
@@ -93,12 +121,12 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """Returns the target called `text`.
+        """Returns the target called `text`: an architecture, or a product such as `mi300x`.
 
         Raises:
             HipgraftError: there is no such target; the message suggests similar names.
         """
-        name = text.strip()
+        name = PRODUCTS.get(text.strip().lower(), text.strip())
         if name == "cpu":
             return cls(name, TargetKind.CPU)
         if name in _AMDGPU:
@@ -158,7 +186,7 @@ def cpu_name() -> str:
 
     Names are LLVM's: `x86-64-v3` is any x86-64 with AVX2.
     """
-    return os.environ.get(CPU_VARIABLE) or HOST
+    return variable(CPU_VARIABLE) or HOST
 
 
 def known_targets() -> tuple[str, ...]:

@@ -198,7 +198,7 @@ def compile(
 
     Args:
         model: an `.onnx` or MLIR file, or a module.
-        target: architecture, several, or `cpu`.
+        target: architecture or product (`gfx942`, `mi300x`), several, or `cpu`.
         compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
         extra_flags: further flags for IREE's compiler.
         save_temps: directory for compiler inputs, schedules and code objects.
@@ -216,9 +216,11 @@ def compile(
         HipgraftError: the model is invalid, a target or stage unknown, or an op cannot be
             compiled; located.
     """
-    targets = tuple(target.split(",")) if isinstance(target, str) else tuple(target)
     config = HipgraftConfig(
-        target=targets, extra_flags=tuple(extra_flags), save_temps=save_temps, compile_to=compile_to
+        target=_targets(target),
+        extra_flags=tuple(extra_flags),
+        save_temps=save_temps,
+        compile_to=compile_to,
     )
     given: dict[str, Any] = {
         "shapes": shapes or {},
@@ -229,7 +231,6 @@ def compile(
     last = last_stage(config)
     # hipDNN's graphs are static: programs of dynamic shapes have no stages in between.
     dynamic = last in ("torch", final_stage(config))
-    _check_targets(config)
     observer = on_stage or _ignore
     with _service(service) as active:
         if isinstance(model, ir.Module):
@@ -253,13 +254,15 @@ def compile(
         return program
 
 
-def _check_targets(config: HipgraftConfig) -> None:
+def _targets(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the architectures that names of architectures or products stand for."""
     from hipgraft.codegen.target import Target
 
-    for target in config.target:
-        Target.parse(target)
-    if "cpu" in config.target and len(config.target) > 1:
+    names = given.split(",") if isinstance(given, str) else given
+    targets = tuple(dict.fromkeys(Target.parse(name).name for name in names))
+    if "cpu" in targets and len(targets) > 1:
         raise HipgraftError("target 'cpu' cannot be combined with others")
+    return targets
 
 
 @contextmanager

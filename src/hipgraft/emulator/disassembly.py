@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
+from hipgraft.ir.environment import variable
 
 VARIABLE = "HIPGRAFT_LLVM_OBJDUMP"
 """Names the disassembler."""
@@ -45,7 +45,7 @@ def disassembler() -> str:
     Raises:
         MissingEmulatorError: there is none that knows AMD GPUs.
     """
-    given = os.environ.get(VARIABLE, "")
+    given = variable(VARIABLE)
     for name in (given,) if given else (*_NAMES, *_PLACES):
         path = shutil.which(name)
         if path and _knows_amd_gpus(path):

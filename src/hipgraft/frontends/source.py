@@ -81,10 +81,10 @@ def check_registered(op: ir.Operation) -> None:
     Raises:
         VerifyError: at the first op that does not.
     """
-    own_dialects = _own_dialects()
+    own = own_dialects()
     for each in ir_io.walk(op):
         name = each.name
-        if name.partition(".")[0] in own_dialects or each.context.is_registered_operation(name):
+        if name.partition(".")[0] in own or each.context.is_registered_operation(name):
             continue
         raise VerifyError(
             f"'{name}' op created with unregistered dialect. If this is intended, please use "
@@ -93,9 +93,10 @@ def check_registered(op: ir.Operation) -> None:
         )
 
 
-def _own_dialects() -> frozenset[str]:
+def own_dialects() -> frozenset[str]:
+    """Returns the names of the dialects that are defined in Python."""
     root = Path(__file__).parent.parent / "dialects"
-    return frozenset(path.name for path in root.iterdir() if path.is_dir())
+    return frozenset(path.name for path in root.iterdir() if (path / "__init__.py").is_file())
 
 
 def _is_mapped(path: str) -> bool:

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any, cast
 
 from hipgraft.ir.bindings import compiler_library, ir
+from hipgraft.ir.diagnostics import HipgraftError
 
 # Names of capsules; the capsules keep pointers to them.
 _CONTEXT = b"iree.compiler.ir.Context._CAPIPtr"
@@ -20,10 +21,17 @@ class _StringRef(ctypes.Structure):
     _fields_ = (("data", c_void_p), ("length", c_size_t))
 
 
-def to_bytecode(op: ir.Operation | ir.OpView | ir.Module) -> bytes:
-    """Returns an op as bytecode."""
+def to_bytecode(op: ir.Operation | ir.OpView | ir.Module, version: int | None = None) -> bytes:
+    """Returns an op as bytecode of a version, by default the newest.
+
+    Raises:
+        HipgraftError: MLIR does not write this version.
+    """
     buffer = BytesIO()
-    op.operation.write_bytecode(buffer)
+    try:
+        op.operation.write_bytecode(buffer, version)
+    except ValueError as error:
+        raise HipgraftError(f"cannot write bytecode: {error}") from None
     return buffer.getvalue()
 
 

@@ -1,12 +1,13 @@
 """Where hipgraft keeps files between runs."""
 
-import os
 from pathlib import Path
 
 import platformdirs
 
+from hipgraft.ir.environment import variable
+
 
 def default_cache_directory() -> Path:
     """Returns `$HIPGRAFT_CACHE_DIR`, or hipgraft's folder among the user's caches."""
-    given = os.environ.get("HIPGRAFT_CACHE_DIR", "")
+    given = variable("HIPGRAFT_CACHE_DIR")
     return Path(given) if given else Path(platformdirs.user_cache_dir("hipgraft"))

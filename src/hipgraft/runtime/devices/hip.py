@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 from ctypes import byref, c_char_p, c_int
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.environment import variable
 from hipgraft.runtime import dlpack
 from hipgraft.runtime.devices.driver import DriverApi, DriverDevice
 
@@ -75,7 +75,7 @@ class HipDevice(DriverDevice):
     has_events_in_graphs = False  # HIP got `hipEventRecordWithFlags` with ROCm 7
 
     def __init__(self, index: int = 0, library: str = ""):
-        library = library or os.environ.get("HIPGRAFT_LIBAMDHIP64", "")
+        library = library or variable("HIPGRAFT_LIBAMDHIP64")
         api = _HipApi((library,) if library else _LIBRARIES)
         count = c_int()
         api.run("hipGetDeviceCount", byref(count))

@@ -1,0 +1,24 @@
+"""The environment variables that hipgraft reads."""
+
+from __future__ import annotations
+
+import os
+
+VARIABLES = {
+    "HIPGRAFT_CACHE_DIR": "folder of compiled kernels and programs; by default `hipgraft` in "
+    "`$XDG_CACHE_HOME` or `~/.cache`",
+    "HIPGRAFT_CPU": "processor for which the target `cpu` is compiled, as LLVM names it; by "
+    "default the machine's own",
+    "HIPGRAFT_LIBAMDHIP64": "HIP's runtime library, for `--device=hip`; by default "
+    "`libamdhip64.so` where the loader finds it",
+    "HIPGRAFT_LLVM_OBJDUMP": "LLVM's disassembler, for the emulator; by default `llvm-objdump` "
+    "of a known version on `PATH`",
+}
+"""What each variable says, by its name."""
+
+
+def variable(name: str) -> str:
+    """Returns the value of one of `VARIABLES`, or an empty text."""
+    if name not in VARIABLES:
+        raise KeyError(name)
+    return os.environ.get(name, "")
