@@ -30,7 +30,7 @@ class Session(Closing):
     Runs use the same memory: threads may share a session, which lets one at a time run.
 
     Args:
-        recording: the program, or its variants, among which the shapes of inputs select.
+        recording: the program, or its variants, of which the inputs' shapes select one.
         device: what to run it on; stays open when the session closes.
         replay: whether the calls of repeated runs are captured and replayed, where the device
             can; results are the same.

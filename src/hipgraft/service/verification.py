@@ -1,7 +1,7 @@
 """Verification: a kernel runs on the emulator, and its results are compared with the CPU's.
 
-Both come from one graph, so what differs is the code generator's work for the GPU. What the graph
-means is the business of the tests of lowerings.
+Both come from one graph, so a difference is the GPU code generator's fault. Whether the graph
+itself is lowered correctly is left to the tests of lowerings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from hipgraft.service.tuning.work import GraphWork
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _BUDGET = 30_000_000
-"""Wave instructions of all launches of a kernel: some seconds. Beyond it, a sample runs."""
+"""Wave instructions of a kernel that take some seconds; beyond them, a sample runs."""
 
 # Ops that no integer operand of theirs indexes; where there are others, integers are 0, which is a
 # valid index, offset and length.

@@ -118,7 +118,7 @@ class CpuDevice(HostMemory):
         self.memory(tensor.address, tensor.nbytes)[:] = data[: tensor.nbytes]
 
     def _padded(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """Memory from `address`, continued by zeros where the allocation ends before `nbytes`.
+        """Returns memory from `address`, padded by zeros if the allocation ends before `nbytes`.
 
         A strided operand is bound as whole rows, the last of which may end after the memory.
         """

@@ -41,7 +41,7 @@ _EVENTS = {
 }
 _COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_PLAIN_SHARED_SIZE = 48 * 1024  # what a kernel may have without asking
+_PLAIN_SHARED_SIZE = 48 * 1024  # available to a kernel without a request
 
 
 class _CudaApi(DriverApi):
@@ -54,7 +54,7 @@ class _CudaApi(DriverApi):
         return f"error {status}" if unknown or not text.value else text.value.decode()
 
     def run(self, symbol: str, *arguments: object) -> None:
-        """Calls a function by its own name."""
+        """Calls a driver function by its C name."""
         self.check(self.function(symbol)(*arguments), symbol)
 
 
@@ -88,12 +88,12 @@ class CudaDevice(DriverDevice):
         super().__init__(api, _architecture(api, self._device), index)
 
     def allow_shared_memory(self, kernel: c_void_p, nbytes: int) -> None:
-        """Asks for dynamic shared memory beyond what each kernel may have."""
+        """Requests dynamic shared memory beyond the default limit."""
         if nbytes > _PLAIN_SHARED_SIZE:
             self._cuda.run("cuFuncSetAttribute", kernel, _MAX_DYNAMIC_SHARED_SIZE, nbytes)
 
     def close(self) -> None:
-        """Frees all memory and code, and lets the context go."""
+        """Frees all memory and code, and releases the context."""
         if not self._context:
             return
         super().close()

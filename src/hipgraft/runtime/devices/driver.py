@@ -1,7 +1,7 @@
-"""GPUs through their driver's C API, by ctypes; what CUDA's and HIP's have in common.
+"""The common part of the CUDA and HIP devices, which call their driver's C API through ctypes.
 
-The two APIs agree call by call, and differ in names, in how a device is chosen, and in how it
-tells its architecture. Each device has a stream of its own, on which all of its calls are ordered.
+The two APIs agree call by call. They differ in names, in the selection of a device, and in the
+query of its architecture. Each device has its own stream, which orders all of its calls.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _OUT_OF_MEMORY = 2
 # CU_LAUNCH_PARAM_* and HIP_LAUNCH_PARAM_*: how a packed argument segment is passed.
 _BUFFER_POINTER, _BUFFER_SIZE = 1, 2
 _LIST_END = {"cuda": 0, "hip": 3}
-# Other threads may go on using the driver while one captures.
+# Other threads may continue to use the driver while one captures.
 _CAPTURE_MODE_THREAD_LOCAL = 1
 _INSTANTIATE_PLAIN = 0
 
-# A library handle, pointers out, addresses and sizes: what ctypes would otherwise take for ints.
+# A library handle, output pointers, addresses and sizes, which ctypes would convert to C ints.
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "malloc": (c_void_p, c_size_t),
     "free": (c_void_p,),
@@ -51,7 +51,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "free_graph": (c_void_p,),
 }
 
-# The same of what only profiles need; an older driver may lack it.
+# Signatures of functions that only profiles need, and that older drivers may lack.
 _EVENT_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "create_event": (c_void_p, c_uint),
     "record_event": (c_void_p, c_void_p),
@@ -92,7 +92,7 @@ class DriverApi:
             self._functions[name].argtypes = types
 
     def function(self, symbol: str) -> Any:
-        """Returns a function of the library by its own name."""
+        """Returns a function of the library by its C name."""
         try:
             return getattr(self._library, symbol)
         except AttributeError:
@@ -119,7 +119,7 @@ class DriverApi:
         self.check(function(*arguments), self._events[name])
 
     def bind(self, name: str) -> tuple[Any, str]:
-        """Returns a function by the name in `_SIGNATURES`, and the driver's name of it."""
+        """Returns a function by its name in `_SIGNATURES`, and the driver's name for it."""
         return self._functions[name], self._symbols[name]
 
     def check(self, status: int, symbol: str, what: str = "") -> None:
@@ -128,7 +128,7 @@ class DriverApi:
             raise HipgraftError(f"'{symbol}' failed{what}: {self.error_text(status)}")
 
     def error_text(self, status: int) -> str:
-        """Returns the driver's words for an error."""
+        """Returns the driver's message for an error."""
         raise NotImplementedError
 
 
@@ -187,7 +187,7 @@ class DriverDevice:
         self._api.call("free", address)
 
     def copy_to_device(self, address: int, buffer: Buffer) -> None:
-        """Starts a copy of host memory, which must stay as it is until it is waited for."""
+        """Starts a copy of host memory, which must not change until `synchronize` returns."""
         data = np.frombuffer(memoryview(buffer), np.uint8)
         if data.nbytes:
             self._api.call("to_device", address, data.ctypes.data, data.nbytes, self._stream)
@@ -256,7 +256,7 @@ class DriverDevice:
         dynamic_shared_bytes: int,
         kernarg: bytes,
     ) -> Callable[[], None]:
-        """Returns what makes the launch each time it is called."""
+        """Returns a function that launches the kernel with these arguments."""
         self.allow_shared_memory(kernel, dynamic_shared_bytes)
         function, symbol, check = *self._api.bind("launch"), self._api.check
         segment = ctypes.create_string_buffer(kernarg, len(kernarg))
@@ -277,19 +277,19 @@ class DriverDevice:
         return launch
 
     def allow_shared_memory(self, kernel: c_void_p, nbytes: int) -> None:
-        """Asks for dynamic shared memory beyond what each kernel may have."""
+        """Requests dynamic shared memory beyond the default limit."""
 
     def synchronize(self) -> None:
         """Waits for everything on the device's stream."""
         self._api.call("wait", self._stream)
 
     def begin_capture(self) -> None:
-        """Makes calls be recorded instead of run."""
+        """Starts to record calls instead of running them."""
         self._api.call("begin_capture", self._stream, _CAPTURE_MODE_THREAD_LOCAL)
         self._is_capturing = True
 
     def end_capture(self) -> c_void_p:
-        """Ends it and returns the executable graph."""
+        """Ends the capture and returns the executable graph."""
         graph, executable = c_void_p(), c_void_p()
         self._is_capturing = False
         self._api.call("end_capture", self._stream, byref(graph))
@@ -315,14 +315,14 @@ class DriverDevice:
         return event
 
     def record_event(self, event: c_void_p) -> None:
-        """Puts an event behind the calls so far."""
+        """Records an event after the calls so far."""
         if self._is_capturing:
             self._api.call_event("record_event_in_graph", event, self._stream, _EVENT_IN_GRAPH)
         else:
             self._api.call_event("record_event", event, self._stream)
 
     def elapsed(self, start: c_void_p, end: c_void_p) -> float:
-        """Returns the microseconds between two events, both of which were reached."""
+        """Returns the microseconds between two events, which the device must have reached."""
         milliseconds = c_float()
         self._api.call_event("elapsed", byref(milliseconds), start, end)
         return 1e3 * milliseconds.value

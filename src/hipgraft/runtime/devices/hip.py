@@ -56,7 +56,7 @@ class _HipApi(DriverApi):
         return text.decode() if text else f"error {status}"
 
     def run(self, symbol: str, *arguments: object) -> None:
-        """Calls a function by its own name."""
+        """Calls a runtime function by its C name."""
         self.check(self.function(symbol)(*arguments), symbol)
 
 
@@ -101,7 +101,7 @@ def open_hip(index: str = "0") -> HipDevice:
 
 
 def _architecture(api: _HipApi, index: int) -> str:
-    """Finds `gcnArchName` by its form: its place in the structure differs between releases."""
+    """Finds `gcnArchName` by its form; its offset in the structure differs between releases."""
     properties = ctypes.create_string_buffer(_PROPERTIES_SIZE)
     try:
         get_properties = api.function("hipGetDevicePropertiesR0600")

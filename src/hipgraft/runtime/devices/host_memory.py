@@ -1,4 +1,4 @@
-"""Memory of the host, handed out as a device's."""
+"""Host memory in the role of device memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _physical_memory() -> int:
 
 
 class HostMemory:
-    """The part of a device that allocates, copies and fills."""
+    """Implements a device's allocation, copies and fills."""
 
     def __init__(self) -> None:
         self._allocations: dict[int, np.ndarray[Any, Any]] = {}

@@ -1,4 +1,4 @@
-"""What a host program runs on: the protocol of devices, and what some can do besides.
+"""The protocol of devices, which run host programs, and protocols of optional abilities.
 
 Addresses are integers, sizes are in bytes.
 """
@@ -75,7 +75,7 @@ class Device(Protocol):
 
 @dataclass(frozen=True)
 class TypedMemory:
-    """A packed tensor in device memory; its element type as MLIR spells it."""
+    """A packed tensor in device memory; its element type has MLIR's name."""
 
     address: int
     shape: tuple[int, ...]
@@ -116,15 +116,15 @@ class CapturingDevice(Protocol):
     """A device that records its calls as a graph, which it starts at once."""
 
     def begin_capture(self) -> None:
-        """Makes launches, fills and copies on the device be recorded instead of run."""
+        """Starts to record launches, fills and copies on the device instead of running them."""
         ...
 
     def end_capture(self) -> Any:
-        """Ends it and returns what was recorded; the device runs again."""
+        """Ends the capture and returns the graph; later calls run again."""
         ...
 
     def replay(self, graph: Any) -> None:
-        """Runs what was recorded."""
+        """Runs a captured graph."""
         ...
 
     def free_graph(self, graph: Any) -> None:
@@ -134,7 +134,7 @@ class CapturingDevice(Protocol):
 
 @runtime_checkable
 class EventDevice(Protocol):
-    """A device that tells the time between points among its calls.
+    """A device that measures the time between points in its sequence of calls.
 
     Attributes:
         has_events_in_graphs: whether events can be recorded while a graph is captured.
@@ -147,11 +147,11 @@ class EventDevice(Protocol):
         ...
 
     def record_event(self, event: Any) -> None:
-        """Puts an event behind the calls so far."""
+        """Records an event after the calls so far."""
         ...
 
     def elapsed(self, start: Any, end: Any) -> float:
-        """Returns the microseconds between two events, both of which were reached."""
+        """Returns the microseconds between two events, which the device must have reached."""
         ...
 
     def free_event(self, event: Any) -> None:
@@ -161,7 +161,7 @@ class EventDevice(Protocol):
 
 @runtime_checkable
 class PreparingDevice(Protocol):
-    """A device that spares repeated launches the conversion of their arguments."""
+    """A device that converts the arguments of a repeated launch only once."""
 
     def prepare_launch(
         self,
@@ -171,12 +171,12 @@ class PreparingDevice(Protocol):
         dynamic_shared_bytes: int,
         kernarg: bytes,
     ) -> Callable[[], None]:
-        """Returns what makes the launch each time it is called."""
+        """Returns a function that launches the kernel with these arguments."""
         ...
 
 
 def copy_on_device(device: Device, target: int, source: int, nbytes: int) -> None:
-    """Copies within a device's memory, through the host if it must be."""
+    """Copies within a device's memory, through the host if the device cannot."""
     if isinstance(device, CopyingDevice):
         return device.copy(target, source, nbytes)
     staging = bytearray(nbytes)
@@ -186,7 +186,7 @@ def copy_on_device(device: Device, target: int, source: int, nbytes: int) -> Non
 
 
 def unload(device: Device, code_object: Any) -> None:
-    """Unloads a code object, on a device that does not keep all until it is closed."""
+    """Unloads a code object, if the device can unload one before it is closed."""
     unload_code_object = getattr(device, "unload_code_object", None)
     if unload_code_object is not None:
         unload_code_object(code_object)

@@ -1,4 +1,4 @@
-"""How devices are named and opened."""
+"""Finds and opens devices by name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def open_device(spec: str) -> Any:
 
 
 def default_device_name() -> str:
-    """Returns `hip` or `cuda` where such a GPU is found, else `cpu`."""
+    """Returns `hip` or `cuda` if such a GPU is found, else `cpu`."""
     for name in ("hip", "cuda"):
         try:
             open_device(name).close()

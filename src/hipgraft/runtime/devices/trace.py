@@ -1,8 +1,8 @@
-"""A device that checks each call against what is known of kernels and memory, and tells it.
+"""A device that checks each call against kernel metadata and allocations, and prints it.
 
-Alone (`trace:gfx942`) it has host memory and runs nothing, so there are no results: it
-shows what a program asks for. Around another device (`trace:path/to/file.py:factory`) it shows and
-checks what that one is asked.
+Alone (`trace:gfx942`) it has host memory and runs nothing, so there are no results: it shows the
+calls of a program. Around another device (`trace:path/to/file.py:factory`) it prints and checks
+each call before that device runs it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TraceDevice:
         self._count = 0
 
     def allocate(self, nbytes: int) -> int:
-        """Allocates, and gives the memory a number that is told instead of its address."""
+        """Allocates, and numbers the memory: traces show this number instead of the address."""
         address = self._inner.allocate(nbytes)
         self._sizes[address], self._names[address] = nbytes, f"#{self._count}"
         self._count += 1
@@ -87,14 +87,14 @@ class TraceDevice:
         copy_on_device(self._inner, target, source, nbytes)
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
-        """Fills, if the target is in bounds and holds the pattern a whole number of times."""
+        """Fills, if the target is in bounds and its size is a multiple of the pattern's."""
         if nbytes % len(pattern):
             raise HipgraftError(f"fill of {nbytes} bytes by a pattern of {len(pattern)}")
         self._tell(f"fill {self._range(address, nbytes)} with 0x{pattern[::-1].hex()}")
         self._inner.fill(address, pattern, nbytes)
 
     def load_code_object(self, data: bytes) -> tuple[Any, CodeObject]:
-        """Loads, and reads what the code object says of its kernels."""
+        """Loads a code object and reads the metadata of its kernels."""
         known = read_object(data)
         self._tell(f"load {len(data)} bytes for {known.architecture}: {', '.join(known.kernels)}")
         return self._inner.load_code_object(data), known
@@ -114,7 +114,7 @@ class TraceDevice:
         dynamic_shared_bytes: int,
         kernarg: bytes,
     ) -> None:
-        """Launches, if the launch agrees with the kernel's note and its pointers are in bounds."""
+        """Launches, if the kernel's metadata allows it and its pointers are in bounds."""
         self._check_shape(kernel.info, grid, block, dynamic_shared_bytes)
         arguments = ", ".join(self._arguments(kernel.info, kernarg))
         self._tell(
@@ -128,7 +128,7 @@ class TraceDevice:
         self._inner.synchronize()
 
     def close(self) -> None:
-        """Closes the device, and tells what was not freed."""
+        """Closes the device and reports memory that was not freed."""
         for address, nbytes in self._sizes.items():
             self._tell(f"leaked {self._names[address]} {nbytes} bytes")
         self._inner.close()

@@ -1,1 +1,1 @@
-"""Host programs of MLIR: interpreted, recorded, and read for what they need."""
+"""Host programs in MLIR: their interpreter, and readers of their shapes, kernels and constants."""

@@ -1,4 +1,4 @@
-"""Shapes of a host function's arguments, where they depend on those of its inputs."""
+"""Dynamic shapes of a host function's arguments, computed from the shapes of its inputs."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def input_tensors(module: ir.Module, architecture: str) -> dict[str, list[Tensor
 
 
 def result_names(module: ir.Module, architecture: str, count: int) -> list[str]:
-    """Returns the names of a program's `count` results, empty for those without."""
+    """Returns the names of a program's `count` results; empty text for a result without a name."""
     names = noted_names(find_functions(module, architecture)[0])
     return names[-count:] if len(names) > count else [""] * count
 
 
 def named(function: ir.Operation, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Returns inputs, or inputs and results, with the names that the function notes for them."""
+    """Returns inputs, or inputs and results, with the names in the function's attributes."""
     names = chain(noted_names(function), repeat(""))
     return [
         replace(tensor, name=name or tensor.name)
@@ -72,7 +72,7 @@ def inputs_of(function: ir.Operation) -> list[ir.BlockArgument]:
 
 
 def tensors_of(function: ir.Operation, shapes: Sequence[Shape]) -> list[Tensor]:
-    """Returns what the arguments of a function are, results included.
+    """Returns the tensors that a function's arguments are, results included.
 
     Args:
         function: a host function.

@@ -1,8 +1,8 @@
 """The form of a host program that is lowered to LLVM: one target, constants as arguments.
 
 Upstream's `gpu-to-llvm` leaves a `memref.global` in host memory, where kernels cannot reach it,
-and selects one object of a `gpu.binary` by its position. So a copy of the program is made that
-has objects of one architecture only, and takes its constants as arguments.
+and selects one object of a `gpu.binary` by its position. This module therefore makes a copy of the
+program that has objects of one architecture only and takes its constants as arguments.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ CONSTANTS = "hipgraft.constants"
 """Attribute of a function: the symbols of the constants that are arguments before its results."""
 
 PARAMETERS = "hipgraft.parameters"
-"""Attribute of a module: the name of the file, beside its own, that holds these constants."""
+"""Attribute of a module: name of the file with these constants, in the same folder."""
 
 PARAMETERS_DIGEST = "hipgraft.parameters_digest"
-"""Attribute of a module: the digest that this file has (`write_parameters`)."""
+"""Attribute of a module: the digest of this file (`write_parameters`)."""
 
 
 def constants_of(function: ir.Operation) -> list[str]:
@@ -54,7 +54,7 @@ def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
 
 
 def externalize_constants(function: ir.Operation, names: Container[str]) -> list[str]:
-    """Makes constants of a function arguments, in front of its results.
+    """Turns constants of a function into arguments, before its results.
 
     Args:
         function: gets the attribute `CONSTANTS`.

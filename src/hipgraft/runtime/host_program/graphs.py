@@ -22,7 +22,7 @@ Packed = tuple[tuple[int, ...] | None, str]
 
 @dataclass(frozen=True)
 class Graph:
-    """A loaded graph, and the packed tensors that it takes and gives."""
+    """A loaded graph, and its packed operands and results."""
 
     device: GraphDevice
     module: Any
@@ -45,7 +45,7 @@ class Graph:
         return Graph(device, device.load_module(modules[0]), inputs, outputs)
 
     def run(self, memrefs: Sequence[MemRef]) -> None:
-        """Runs the graph on memory: that of each operand, then of each result."""
+        """Runs the graph on the memory of the operands, then of the results."""
         packed = zip(memrefs, [*self.inputs, *self.outputs], strict=True)
         tensors = [
             TypedMemory(memref.first, memref.shape if shape is None else shape, element_type)
@@ -71,7 +71,7 @@ def _packed(
     strides: Sequence[Sequence[int] | None] | None,
     offsets: Sequence[int],
 ) -> Iterator[Packed]:
-    """Tensors as the kernel binds them: whole rows of the memory that they lie in."""
+    """Returns tensors as the kernel binds them: as whole rows of their memory."""
     for kind, steps, offset in zip(types, strides or [None] * len(types), offsets, strict=True):
         tensor = ir.RankedTensorType(kind)
         if not tensor.has_static_shape:

@@ -1,8 +1,8 @@
 """Executes host programs, op by op, on a device.
 
 Handles stage `hipdnn-buffers` on a device that runs whole graphs (the CPU), and stage `host` on
-one that runs code objects. Memory that a run needs is freed when it ends, also by an error;
-constants and loaded code stay with the `Executor`.
+one that runs code objects. A run's memory is freed when the run ends or fails; the `Executor` keeps
+constants and loaded code.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Executor(Closing):
             raise
 
     def _load(self) -> None:
-        """Loads code in the module's order, then constants in that of their use, as a JIT does."""
+        """Loads code in the module's order, then constants in order of use, like a JIT."""
         blocks = [function.regions[0].blocks[0] for function in self.functions]
         operations = [op.operation for block in blocks for op in block.operations]
         launches = [op for op in operations if op.name == "gpu.launch_func"]
@@ -132,7 +132,7 @@ class Executor(Closing):
         return self._symbols[name]
 
     def global_address(self, name: str, user: ir.Operation) -> int:
-        """Where a constant lies on the device, uploaded once."""
+        """The address of a constant on the device; uploads it once."""
         if name not in self.globals:
             data = global_bytes(self.symbol(name, user))
             self.globals[name] = self.device.allocate(len(data))
@@ -215,7 +215,7 @@ class _Frame:
             raise OpError(f"'{op.name}' op cannot be executed", op)
         try:
             results = _number(self, op) if is_number else _HANDLERS[op.name](self, op)
-        except Exception as error:  # a device's own: say where the program was
+        except Exception as error:  # an error of the device: add the op's location
             if not isinstance(error, HipgraftError):
                 error.add_note(f"executing '{op.name}' op at {location_text(op.location)}")
             raise
@@ -233,7 +233,7 @@ class _Frame:
 
 _NUMBERS = ("affine.", "arith.")
 
-# Device ops run in program order, so a token says nothing.
+# Device ops run in program order, so tokens are irrelevant.
 _TOKEN = None
 
 
@@ -382,7 +382,7 @@ _HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
 
 
 def _start(memref: MemRef, op: ir.Operation) -> int:
-    """Address of a memref that a GPU op takes; upstream's lowering drops its offset."""
+    """The address that a GPU op gets for a memref: upstream's lowering drops the offset."""
     if memref.offset:
         raise OpError(
             f"'{op.name}' op takes a memref with offset {memref.offset}, which the lowering to "

@@ -1,4 +1,4 @@
-"""A single kernel as a program of its own, which runs on a device without its model."""
+"""Turns a single kernel into a program, which runs on a device without its model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def kernel_recording(
 
     Args:
         kernel: for one target.
-        inputs: the packed tensors that it takes, in the order of its operands.
-        results: likewise what it gives.
+        inputs: its packed operands, in order.
+        results: its packed results, in order.
     """
     tensors = (*inputs, *results)
     if kernel.format == "vmfb":
@@ -48,7 +48,7 @@ def _recording(
     symbols: tuple[tuple[int, str], ...],
     commands: tuple[Command, ...],
 ) -> Recording:
-    """Numbers buffers as a kernel does: operands, results, the workspace."""
+    """Numbers buffers in a kernel's order: operands, results, the workspace."""
     return Recording(
         architecture=kernel.target,
         inputs=tuple(inputs),
@@ -62,7 +62,7 @@ def _recording(
 
 @dataclass
 class _Steps:
-    """Steps of a kernel as commands, and the symbols that they launch."""
+    """Returns a kernel's steps as commands, and the symbols that they launch."""
 
     objects: list[CodeObject]
     kernels: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])

@@ -18,7 +18,7 @@ from hipgraft.runtime.devices.registry import Device
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """A kernel: the device's handle, and what the code object's note says of it."""
+    """A kernel: the device's handle, and its metadata in the code object."""
 
     handle: Any
     info: KernelInfo
@@ -54,7 +54,7 @@ class Binary:
         return Binary(name, device, device.load_code_object(data), read_object(data).kernels)
 
     def kernel(self, name: str, user: ir.Operation) -> LoadedKernel:
-        """Returns a kernel by its symbol, which the device is asked for once.
+        """Returns a kernel by its symbol; queries the device once per symbol.
 
         Raises:
             OpError: the code object has no such kernel.
@@ -73,7 +73,7 @@ def objects_by_chip(binary: ir.Operation) -> dict[str, ir.Attribute]:
 
 
 def pack_kernarg(info: KernelInfo, words: Sequence[int], user: ir.Operation) -> bytes:
-    """Lays out addresses and integers as the kernel's note says; hidden arguments are zero.
+    """Packs addresses and integers as the kernel's metadata says; hidden arguments are zero.
 
     Raises:
         OpError: the kernel takes another number of arguments.

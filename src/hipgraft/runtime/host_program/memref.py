@@ -1,4 +1,4 @@
-"""Memref values as the interpreter holds them."""
+"""Memref values of the interpreter."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class MemRef:
 
     @staticmethod
     def of_tensor(address: int, tensor: Tensor, memref_type: ir.Type) -> MemRef:
-        """A memref that lies as a tensor does."""
+        """Returns a memref with the layout of a tensor."""
         element_type = ir.MemRefType(memref_type).element_type
         return MemRef(address, tensor.offset, tensor.shape, tensor.dense_strides, element_type)
 
     @staticmethod
     def laid_out(address: int, memref_type: ir.Type) -> MemRef:
-        """A memref of the layout that its type says."""
+        """Returns a memref with the layout of its type."""
         static = ir.MemRefType(memref_type)
         if 0 in static.shape:
-            # MLIR calls strides dynamic that are products of an extent of 0.
+            # MLIR treats strides as dynamic if they are products with an extent of 0.
             return MemRef.packed(address, memref_type)
         strides, offset = static.get_strides_and_offset()
         return MemRef(address, offset, tuple(static.shape), tuple(strides), static.element_type)
 
     @property
     def is_packed(self) -> bool:
-        """Whether the elements lie in order without gaps, from the pointer."""
+        """Whether the elements are row-major without gaps, from the pointer on."""
         return self.offset == 0 and self.strides == row_major_strides(self.shape)
 
     @property
@@ -68,7 +68,7 @@ class MemRef:
 
 
 def tensor_of(value: ir.Value) -> Tensor:
-    """Returns what a memref holds, with the name that its location gives it."""
+    """Returns a memref's tensor, with the name in its location."""
     name = value.location.name_str if isinstance(value.location, ir.NameLoc) else ""
     if not isinstance(value.type, ir.MemRefType):
         raise HipgraftError(f"expected a memref as argument, but found '{value.type}'")

@@ -1,4 +1,4 @@
-"""Constants of a host program that lie in a parameter file."""
+"""Reads constants of a host program from its parameter file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parameters_of(
     if not names or PARAMETERS not in module.operation.attributes:
         return [], _NoFile()
     file = _text(module, PARAMETERS)
-    # Whose program it is may not be whose files are elsewhere.
+    # The author of a program must not read files elsewhere on this user's behalf.
     if Path(file).name != file:
         message = (
             f"expected the name of a file beside the program as '{PARAMETERS}', found {file!r}"
