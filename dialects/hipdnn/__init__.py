@@ -5,6 +5,7 @@ of an operation and `verify` checks all of a module.
 """
 
 from hipgraft.dialects.hipdnn import builders
+from hipgraft.dialects.hipdnn.arithmetic import Arithmetic
 from hipgraft.dialects.hipdnn.builders import *  # noqa: F403
 from hipgraft.dialects.hipdnn.container import ContainerOp
 from hipgraft.dialects.hipdnn.enums import (
@@ -17,7 +18,7 @@ from hipgraft.dialects.hipdnn.enums import (
     ReductionMode,
     ResampleMode,
 )
-from hipgraft.dialects.hipdnn.modes import Arithmetic, ModeInfo, PointwiseMode
+from hipgraft.dialects.hipdnn.modes import ModeInfo, PointwiseMode
 from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp, wrap
 from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
 from hipgraft.dialects.hipdnn.ops.batchnorm import (

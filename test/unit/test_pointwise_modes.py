@@ -9,7 +9,7 @@ import pytest
 from oracle.pointwise import MODES
 
 from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp
-from hipgraft.dialects.hipdnn.modes import ModeParameters
+from hipgraft.dialects.hipdnn.arithmetic import ModeParameters
 
 STRUCTURAL = {PointwiseMode.BINARY_SELECT, PointwiseMode.GEN_INDEX, PointwiseMode.IDENTITY}
 """Modes that move elements and compute nothing."""
