@@ -1,4 +1,4 @@
-"""Wave instructions of each alternative where it gains most, against the default lowering.
+"""Estimated time and wave instructions of each alternative, against the default lowering.
 
     python benchmarks/alternative_gains.py [--target gfx942]
         [--match split]
@@ -85,16 +85,22 @@ def main() -> None:
     parser.add_argument("--target", default="gfx942")
     parser.add_argument("--match", default="")
     arguments = parser.parse_args()
-    (cost_model,) = open_cost_models(["counted"])
+    (cost_model,) = open_cost_models(["estimated"])
     for name, case in CASES.items():
         if arguments.match not in name:
             continue
         costs = measure(case, Target.parse(arguments.target), cost_model, False)
-        default = costs["default"]
-        cost = min(cost for plan, cost in costs.items() if plan.startswith(name))
-        print(
-            f"{name:38} {case.name:42} {default:.2e} {cost:.2e} {default / cost:6.2f}", flush=True
+        chosen = min(
+            (cost for plan, cost in costs.items() if plan.startswith(name)),
+            key=lambda cost: cost.metrics["microseconds"],
         )
+        best = min(costs, key=lambda plan: costs[plan].metrics["microseconds"])
+        pair = (costs["default"].metrics, chosen.metrics)
+        times, counts = (
+            " ".join(f"{each[name]:{form}}" for each in pair)
+            for name, form in (("microseconds", "7.4g"), ("instructions", ".2e"))
+        )
+        print(f"{name:44} {case.name:46} us {times} instructions {counts} best {best}", flush=True)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService
-from hipgraft.service.tuning.cost_model import CostModel
+from hipgraft.service.tuning.cost_model import Cost, CostModel
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.search import Search, open_cost_models
 
@@ -120,11 +120,9 @@ def container(module: ir.Module, case: Case) -> ir.Operation:
     return graph.operation
 
 
-def measure(
-    case: Case, target: Target, cost_model: CostModel, everything: bool
-) -> dict[str, float]:
-    """Returns wave instructions by plan; those that do not compile are left out."""
-    costs: dict[str, float] = {}
+def measure(case: Case, target: Target, cost_model: CostModel, everything: bool) -> dict[str, Cost]:
+    """Returns costs by plan; plans that do not compile are left out."""
+    costs: dict[str, Cost] = {}
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         choices = Choices(container(module, case), target)
@@ -136,7 +134,7 @@ def measure(
                 kernel = compile_text(choices.lower(plan), target, flags)
             except HipgraftError:
                 continue
-            costs[str(plan)] = cost_model.cost(kernel, choices.work()).value
+            costs[str(plan)] = cost_model.cost(kernel, choices.work())
     return costs
 
 
@@ -184,7 +182,8 @@ def main() -> int:
     worst = 0.0
     for case in (*KNOWN, *OTHERS):
         if arguments.match in case.name:
-            costs = measure(case, target, cost_model, arguments.all)
+            measured = measure(case, target, cost_model, arguments.all)
+            costs = {plan: cost.value for plan, cost in measured.items()}
             ratio = report(case, chosen(case, target), costs)
             worst = max(worst, ratio if case in KNOWN else 0)
     return int(worst > arguments.limit)

@@ -55,7 +55,7 @@ def add_cost_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--cost-models",
         default="static",
         metavar="NAMES",
-        help="static,counted,timed; the first decides",
+        help="static,counted,estimated,timed; the first decides",
     )
     add(
         "--timing-device",

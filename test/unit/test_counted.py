@@ -11,13 +11,15 @@ from lowering_cases import tensor_type
 
 from hipgraft.codegen.canonical import container_key, container_text
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.codegen.plan import DEFAULT_PLAN
+from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
+from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService
 from hipgraft.service.tuning.counted import Count, CountedCostModel
+from hipgraft.service.tuning.estimated import EstimatedCostModel
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.search import Search
 
@@ -150,3 +152,43 @@ def test_fused_attention_of_short_sequences_is_pathological(
     assert "fused" not in entry.plan
     assert entry.costs["hipdnn.sdpa=fused"] > 3 * entry.costs["default"]
     assert instructions(counts(taken)) < 1e5
+
+
+def long_sum() -> ir.Operation:
+    def build(x: ir.Value) -> ir.Value:
+        return hipdnn.reduction(x, mode="ADD", result_type=tensor_type([1, 1], "f32"))
+
+    return graph([(1, 1_000_000)], (1, 1), build)
+
+
+def test_time_sees_that_one_workgroup_leaves_a_chip_idle() -> None:
+    """Instructions do not: a single workgroup executes fewer than one for each compute unit."""
+    choices = Choices(long_sum(), GFX942)
+    whole, split = (
+        compile_text(choices.lower(plan), GFX942, (*GFX942.default_flags, *plan.flags))
+        for plan in map(Plan.parse, ("flags=whole-reductions", "hipdnn.reduction=split"))
+    )
+    model, work = EstimatedCostModel(), choices.work()
+    assert [launch.grid for launch in whole.dispatches] == [(1, 1, 1)]
+    assert model.cost(whole, work).value > 5 * model.cost(split, work).value
+    (estimate,) = model.estimates(whole)
+    assert estimate.units == 1
+
+
+def test_estimates_are_costs_only_where_they_were_compared() -> None:
+    op = product(64, 64, 64)
+    kernels = {target: compiled(op, None, target) for target in (GFX942, GFX1100)}
+    costs = {target: EstimatedCostModel().cost(each, Choices(op, target).work())
+             for target, each in kernels.items()}  # fmt: skip
+    assert costs[GFX942].value == costs[GFX942].metrics["microseconds"]
+    assert costs[GFX1100].value > costs[GFX1100].metrics["instructions"]
+    assert costs[GFX1100].metrics["microseconds"] > 0
+
+
+def test_a_search_takes_the_faster_plan() -> None:
+    search = Search("full", [EstimatedCostModel()])
+    compiled(long_sum(), search)
+    (entry,) = search.found.entries
+    assert entry.cost_model == "estimated"
+    costs = entry.costs
+    assert costs[entry.plan] == min(costs.values())

@@ -103,7 +103,7 @@ def tune(
 
 
 def _search(name: str, target: str, mode: Mode, flags: argparse.Namespace) -> Database:
-    search = Search(mode, open_cost_models(["counted", "static"]), Database(), flags.budget)
+    search = Search(mode, open_cost_models(["estimated", "static"]), Database(), flags.budget)
     cache = Cache(Path(flags.cache)) if flags.cache else None
     with CompileService(
         ProcessWorkers(os.cpu_count()), cache, search=search, verify=True

@@ -14,6 +14,7 @@ from hipgraft.emulator.errors import (
 )
 from hipgraft.emulator.findings import Check, Finding, parse_checks
 from hipgraft.emulator.launches import Counts, Order, launch
+from hipgraft.emulator.timing import Estimate, estimate
 
 __all__ = [
     "GARBAGE",
@@ -22,12 +23,14 @@ __all__ = [
     "Counts",
     "EmulatorDevice",
     "EmulatorError",
+    "Estimate",
     "ExecutionError",
     "Finding",
     "MissingEmulatorError",
     "Order",
     "UnknownInstructionError",
     "check_available",
+    "estimate",
     "launch",
     "parse_checks",
 ]

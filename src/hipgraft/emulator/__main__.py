@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from hipgraft.emulator import CodeObject, EmulatorError, Finding, Order, launch, parse_checks
+from hipgraft.emulator import (
+    CodeObject,
+    EmulatorError,
+    Finding,
+    Order,
+    estimate,
+    launch,
+    parse_checks,
+)
 from hipgraft.ir.diagnostics import HipgraftError
 
 
@@ -51,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--check", default="", metavar="CHECKS", help="all, or of races, uninitialised, alignment, "
         "barriers; what is found is printed, and the exit status is 1")  # fmt: skip
     add("--every", type=int, default=1, metavar="N", help="run each N-th workgroup only")
+    add("--estimate", action="store_true", help="print the estimated time on a GPU instead")
     add("--dynamic-lds", type=int, default=0, metavar="BYTES", help="besides the kernel's own")
     return parser
 
@@ -65,12 +74,19 @@ def _run(flags: argparse.Namespace) -> Sequence[Finding]:
         names = ", ".join(sorted(code.kernels))
         raise EmulatorError(f"give one of the kernels {names} with --kernel")
     arrays = _read_arrays(flags.args)
+    name = flags.kernel or next(iter(code.kernels))
+    values = [array if array.shape else array[()] for array in arrays.values()]
+    if flags.estimate:
+        lds = flags.dynamic_lds
+        found = estimate(code, name, flags.grid, flags.block, values, dynamic_lds=lds)
+        sys.stdout.write(f"{found}\n")
+        return []
     counts = launch(
         code,
-        flags.kernel or next(iter(code.kernels)),
+        name,
         flags.grid,
         flags.block,
-        [array if array.shape else array[()] for array in arrays.values()],
+        values,
         dynamic_lds=flags.dynamic_lds,
         every=flags.every,
         order=Order[flags.order.upper()],

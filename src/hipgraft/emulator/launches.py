@@ -34,7 +34,8 @@ KernelArgument = np.ndarray[Any, Any] | np.generic | bytes | int
 _MOST_INSTRUCTIONS = 2_000_000_000
 # Bytes behind the kernel argument segment that may be read: loads are wider than arguments.
 _SLACK = 256
-_ERROR_BYTES = 1024
+ERROR_BYTES = 1024
+"""Room for the text of a fault."""
 _MOST_FINDINGS = 64
 _PRELOAD_PROLOGUE = 256  # bytes of code that load what newer firmware preloads
 _GFX12 = 1200
@@ -100,6 +101,59 @@ class Counts:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A launch as the core takes it.
+
+    Attributes:
+        kernel: the kernel.
+        structure: the launch.
+        regions: memory that it may access.
+        owned: what must live as long.
+    """
+
+    kernel: Kernel
+    structure: Launch
+    regions: Sequence[Region]
+    owned: tuple[Any, ...]
+
+    @property
+    def table(self) -> ctypes.Array[Region]:
+        """The regions as the core takes them."""
+        return (Region * len(self.regions))(*self.regions)
+
+
+def prepare(
+    code: CodeObject,
+    name: str,
+    grid: Sequence[int],
+    block: Sequence[int] | None,
+    arguments: Iterable[KernelArgument],
+    dynamic_lds: int = 0,
+    preload: bool = True,
+    read_only: bool = True,
+) -> Prepared:
+    """Lays a launch out in memory; see `launch`."""
+    kernel = code.kernel(name)
+    grid3, block3 = _three(grid), _block(kernel, block)
+    if kernel.metadata.uses_dynamic_stack:
+        raise EmulatorError(f"kernel '{name}' has a dynamic stack, which is unsupported")
+    lds = kernel.metadata.lds_bytes + dynamic_lds
+    segment = _Segment(kernel, _hidden_values(grid3, block3, dynamic_lds), read_only)
+    segment.add(arguments)
+    packet = _dispatch_packet(kernel, grid3, block3, lds, segment.address)
+    regions = [
+        *segment.regions(),
+        Region(code.base, code.base + code.size, 0, 0),
+        Region(packet.ctypes.data, packet.ctypes.data + packet.nbytes, 0, 0),
+    ]
+    structure = _structure(code, kernel, preload)
+    structure.grid[:], structure.block[:] = grid3, block3
+    structure.lds_bytes = lds
+    structure.kernel_arguments, structure.dispatch_packet = segment.address, packet.ctypes.data
+    return Prepared(kernel, structure, regions, (segment, packet))
+
+
 def launch(
     code: CodeObject,
     name: str,
@@ -139,30 +193,15 @@ def launch(
     Raises:
         EmulatorError: arguments do not fit, an instruction is unknown or does what no GPU allows.
     """
-    kernel = code.kernel(name)
-    grid3, block3 = _three(grid), _block(kernel, block)
-    if kernel.metadata.uses_dynamic_stack:
-        raise EmulatorError(f"kernel '{name}' has a dynamic stack, which is unsupported")
-    lds = kernel.metadata.lds_bytes + dynamic_lds
-    segment = _Segment(kernel, _hidden_values(grid3, block3, dynamic_lds), read_only)
-    segment.add(arguments)
-    packet = _dispatch_packet(kernel, grid3, block3, lds, segment.address)
-    regions = [
-        *segment.regions(),
-        Region(code.base, code.base + code.size, 0, 0),
-        Region(packet.ctypes.data, packet.ctypes.data + packet.nbytes, 0, 0),
-    ]
-    structure = _structure(code, kernel, preload)
-    structure.grid[:], structure.block[:] = grid3, block3
-    structure.lds_bytes = lds
-    structure.kernel_arguments, structure.dispatch_packet = segment.address, packet.ctypes.data
+    prepared = prepare(code, name, grid, block, arguments, dynamic_lds, preload, read_only)
+    kernel, structure = prepared.kernel, prepared.structure
     structure.schedule, structure.seed, structure.poison = int(order), seed, int(garbage)
     structure.threads, structure.every = threads or os.cpu_count() or 1, every
     found = (native.Finding * _MOST_FINDINGS)()
     structure.checks, structure.most_findings = int(check), _MOST_FINDINGS
     structure.findings = ctypes.addressof(found)
-    statistics, seconds = _run(kernel, structure, regions)
-    total = prod(grid3)
+    statistics, seconds = _run(prepared)
+    total = prod(structure.grid)
     return Counts(
         kernel=name,
         instructions=statistics.instructions,
@@ -179,19 +218,18 @@ def launch(
     )
 
 
-def _run(kernel: Kernel, structure: Launch, regions: Sequence[Region]) -> tuple[Statistics, float]:
-    statistics = Statistics()
-    error = ctypes.create_string_buffer(_ERROR_BYTES)
-    table = (Region * len(regions))(*regions)
+def _run(prepared: Prepared) -> tuple[Statistics, float]:
+    statistics, kernel = Statistics(), prepared.kernel
+    error = ctypes.create_string_buffer(ERROR_BYTES)
     start = time.perf_counter()
     failed = core().library.emulator_launch(
         kernel.machine,
-        ctypes.byref(structure),
-        table,
-        len(regions),
+        ctypes.byref(prepared.structure),
+        prepared.table,
+        len(prepared.regions),
         ctypes.byref(statistics),
         error,
-        _ERROR_BYTES,
+        ERROR_BYTES,
     )
     seconds = time.perf_counter() - start
     if failed:

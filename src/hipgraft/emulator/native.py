@@ -104,6 +104,57 @@ class Statistics(ctypes.Structure):
     )
 
 
+class Registers(ctypes.Structure):
+    """Consecutive vector registers."""
+
+    _fields_ = _fields(_int, "first number")
+
+
+class Cost(ctypes.Structure):
+    """What an instruction costs; see `costs.py`."""
+
+    _fields_ = (
+        *_fields(_int, "kind issue matrix matrix_latency most_loads most_lds most_stores"),
+        ("sources", Registers * 5),
+        ("destination", Registers),
+    )
+
+
+class ComputeUnit(ctypes.Structure):
+    """A compute unit; see `chips.py`."""
+
+    _fields_ = _fields(
+        ctypes.c_double,
+        "simds cadence valu_latency scalar_latency branch_cycles launch_cycles "
+        "matrix_beside_vector lds_bytes lds_latency l1_bytes l1_least_cycles l1_scale l1_latency "
+        "l1_lines l2_line_cycles l2_latency far_line_cycles far_latency store_latency "
+        "scalar_load_latency separate_stores share_scale",
+    )
+
+
+COST_KINDS = 16
+
+
+class TraceStatistics(ctypes.Structure):
+    """What the core counts while it traces."""
+
+    _fields_ = (
+        ("instructions", _uint64),
+        ("kinds", _uint64 * COST_KINDS),
+        *_fields(
+            _uint64,
+            "matrix_cycles lds_cycles l1_cycles group_lines shared_lines unique_lines "
+            "unique_lines_of_half",
+        ),
+    )
+
+
+class Replayed(ctypes.Structure):
+    """How long a replay took, and how long each part worked, in cycles."""
+
+    _fields_ = _fields(ctypes.c_double, "cycles vector matrix scalar lds l1 l2 far")
+
+
 @dataclass(frozen=True)
 class Operation:
     """An operation that the core has.
@@ -140,6 +191,20 @@ class Core:
             ctypes.c_char_p,
             _int,
         ]
+        library.emulator_trace.restype = ctypes.c_void_p
+        library.emulator_trace.argtypes = [
+            *[ctypes.c_void_p] * 3,
+            _int,
+            *[ctypes.c_void_p] * 3,
+            _int,
+            _int,
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            _int,
+        ]
+        library.emulator_trace_free.argtypes = [ctypes.c_void_p]
+        library.emulator_replay.argtypes = [*[ctypes.c_void_p] * 2, _int, _int, ctypes.c_void_p]
+        library.emulator_replay.restype = None
         texts = [library.emulator_operation_name, library.emulator_destination_types]
         texts.append(library.emulator_source_types)
         for function in texts:
@@ -163,7 +228,8 @@ def core() -> Core:
     if not found:
         raise MissingEmulatorError("the emulator's core is not built: install hipgraft again")
     loaded = Core(ctypes.CDLL(str(found[0])))
-    sizes = 1000 * ctypes.sizeof(Instruction) + ctypes.sizeof(Launch) + ctypes.sizeof(Statistics)
+    others = (Launch, Statistics, Cost, ComputeUnit, TraceStatistics, Replayed)
+    sizes = 1000 * ctypes.sizeof(Instruction) + sum(map(ctypes.sizeof, others))
     if loaded.library.emulator_abi() != sizes:
         raise MissingEmulatorError(
             "the emulator's core is of another version: install hipgraft again"

@@ -112,6 +112,69 @@ struct Finding {
   uint64_t address;  // of global memory or in LDS
 };
 
+// What kind of work an instruction is, for estimates of time.
+enum CostKind {
+  COST_VALU = 0,
+  COST_TRANSCENDENTAL,
+  COST_MATRIX,
+  COST_SCALAR,
+  COST_SCALAR_LOAD,
+  COST_LDS_LOAD,
+  COST_LDS_STORE,
+  COST_LDS_SHUFFLE,
+  COST_LOAD,
+  COST_STORE,
+  COST_ATOMIC,
+  COST_WAIT,
+  COST_BARRIER,
+  COST_BRANCH,
+  COST_IDLE,
+  COST_END,
+  COST_KINDS,
+};
+
+struct Registers {
+  int32_t first, number;
+};
+
+// What an instruction costs; times are in cycles.
+struct Cost {
+  int32_t kind, issue;
+  int32_t matrix, matrix_latency;        // of the matrix unit, and until others may read the result
+  int32_t most_loads, most_lds, most_stores;  // COST_WAIT: how many may be outstanding after it
+  Registers sources[5], destination;
+};
+
+// A compute unit. Times are in cycles, rates in bytes or lines of 128 bytes per cycle.
+struct ComputeUnit {
+  double simds, cadence;  // cadence: cycles between two instructions of a wave
+  double valu_latency, scalar_latency, branch_cycles, launch_cycles;
+  double matrix_beside_vector;  // 1: vector instructions issue while the matrix unit works
+  double lds_bytes, lds_latency;
+  double l1_bytes, l1_least_cycles, l1_scale, l1_latency, l1_lines;
+  double l2_line_cycles, l2_latency;
+  double far_line_cycles, far_latency;  // of this unit's share of what is beyond the L2
+  double store_latency, scalar_load_latency;
+  double separate_stores;  // 1: stores have a counter of their own
+  double share_scale;      // by how much more workgroups share lines than the traced ones
+};
+
+// What a trace counts, over all its workgroups.
+struct TraceStatistics {
+  uint64_t instructions;
+  uint64_t kinds[COST_KINDS];
+  uint64_t matrix_cycles, lds_cycles, l1_cycles;
+  uint64_t group_lines;   // lines that each workgroup touches, summed over workgroups
+  uint64_t shared_lines;  // the same of the neighbours alone
+  uint64_t unique_lines, unique_lines_of_half;  // of all neighbours, of half of them
+};
+
+// What replaying a trace takes.
+struct Replayed {
+  double cycles;
+  double vector, matrix, scalar, lds, l1, l2, far;  // cycles that each part works
+};
+
 // A number that changes with the structures above.
 EXPORT int emulator_abi();
 
@@ -130,4 +193,18 @@ EXPORT void emulator_free(void* machine);
 // launch at a time.
 EXPORT int emulator_launch(void* machine, const Launch* launch, const Region* regions,
                            int region_count, Statistics* statistics, char* error, int error_size);
+
+// Runs `number` workgroups on one thread, without the arithmetic of matrix instructions, and returns
+// a trace, to be freed with `emulator_trace_free`; null after a fault. The first `full` of them are
+// recorded whole; the others are neighbours that share an L2. `costs` has an entry for each
+// instruction of the machine.
+EXPORT void* emulator_trace(void* machine, const Launch* launch, const Region* regions,
+                            int region_count, const Cost* costs, const ComputeUnit* unit,
+                            const uint64_t* workgroups, int number, int full,
+                            TraceStatistics* statistics, char* error, int error_size);
+EXPORT void emulator_trace_free(void* trace);
+
+// Lets a compute unit replay `workgroups` recorded workgroups in turn, `slots` at a time.
+EXPORT void emulator_replay(const void* trace, const ComputeUnit* unit, int workgroups, int slots,
+                            Replayed* replayed);
 }

@@ -3,6 +3,7 @@
 
 #include "checker.h"
 #include "machine.h"
+#include "trace.h"
 
 extern const Table kVectorIntegerTable, kVectorFloatTable, kCrossLaneTable, kMatrixTable,
     kScalarTable, kMemoryTable;
@@ -148,7 +149,9 @@ void run_wave(Wave& w, u64 quantum) {
     w.pc = pc + 1;
     w.instructions++;
     w.wmask = w.exec();
-    if (w.indexed && o.is_vector) {
+    if (machine.trace && machine.trace->costs[pc].kind == COST_MATRIX) {
+      // Matrices are data, of which time does not depend.
+    } else if (w.indexed && o.is_vector) {
       run_indexed(w, pc);
     } else if (!o.flags) {
       machine.functions[pc](w, o);
@@ -159,6 +162,7 @@ void run_wave(Wave& w, u64 quantum) {
     } else {
       run_dual(w, pc);
     }
+    if (machine.trace) record_step(w, pc);
     if (machine.checker) check_instruction(w);
     if (w.state == WAVE_FAULTED) w.pc = pc;
   }
@@ -333,25 +337,28 @@ void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
   for (int i = 0; i < run.waves; i++) count(run.statistics.instructions, waves[i]->instructions);
 }
 
-void* work(void* argument) {
-  Run& run = *(Run*)argument;
+// The memory of the workgroups that a thread runs one after the other.
+struct Residence {
+  Workgroup group;
+  Wave** waves;
+};
+
+void open_residence(Residence& residence, Run& run) {
   const Launch& launch = *run.launch;
-  Workgroup group = {0, 0, (u8*)malloc(launch.lds_bytes + 1), launch.lds_bytes};
-  Wave** waves = (Wave**)malloc(run.waves * sizeof(Wave*));
+  residence.group = {0, 0, (u8*)malloc(launch.lds_bytes + 1), launch.lds_bytes};
+  Wave** waves = residence.waves = (Wave**)malloc(run.waves * sizeof(Wave*));
   size_t size = (sizeof(Wave) + 63) / 64 * 64;
   for (int i = 0; i < run.waves; i++) {
     waves[i] = (Wave*)aligned_alloc(64, size);
     waves[i]->E = run.machine;
-    waves[i]->wg = &group;
+    waves[i]->wg = &residence.group;
     waves[i]->bytes_loaded = waves[i]->bytes_stored = 0;
     waves[i]->scratch = (u8*)malloc((size_t)launch.scratch_bytes * kLanes + 1);
   }
-  const u64 step = max(1u, launch.every);
-  while (!__atomic_load_n(&run.faulted, __ATOMIC_ACQUIRE)) {
-    u64 number = __atomic_fetch_add(&run.next, step, __ATOMIC_RELAXED);
-    if (number >= run.total) break;
-    run_workgroup(run, waves, group, number);
-  }
+}
+
+void close_residence(Residence& residence, Run& run) {
+  Wave** waves = residence.waves;
   for (int i = 0; i < run.waves; i++) {
     count(run.statistics.bytes_loaded, waves[i]->bytes_loaded);
     count(run.statistics.bytes_stored, waves[i]->bytes_stored);
@@ -359,7 +366,20 @@ void* work(void* argument) {
     free(waves[i]);
   }
   free(waves);
-  free(group.lds);
+  free(residence.group.lds);
+}
+
+void* work(void* argument) {
+  Run& run = *(Run*)argument;
+  Residence residence;
+  open_residence(residence, run);
+  const u64 step = max(1u, run.launch->every);
+  while (!__atomic_load_n(&run.faulted, __ATOMIC_ACQUIRE)) {
+    u64 number = __atomic_fetch_add(&run.next, step, __ATOMIC_RELAXED);
+    if (number >= run.total) break;
+    run_workgroup(run, residence.waves, residence.group, number);
+  }
+  close_residence(residence, run);
   return nullptr;
 }
 
@@ -397,6 +417,20 @@ void free_checker(Checker* checker, int regions) {
   free(checker);
 }
 
+void start_run(Run& run, Machine& machine, const Launch* launch, const Region* regions,
+               int region_count) {
+  machine.regions = regions;
+  machine.region_count = region_count;
+  machine.image = launch->image;
+  machine.partly_out_of_bounds = machine.loads_out_of_bounds = machine.stores_out_of_bounds = 0;
+  u32 items = launch->block[0] * launch->block[1] * launch->block[2];
+  memset(&run, 0, sizeof run);
+  run.machine = &machine;
+  run.launch = launch;
+  run.waves = (items + launch->wave_size - 1) / launch->wave_size;
+  run.total = (u64)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
+
 const Operation& operation(int number) {
   int table = 0;
   while (number >= kTables[table]->count) number -= kTables[table++]->count;
@@ -425,7 +459,10 @@ int highest_vector_register(const Op& o) {
 
 extern "C" {
 
-int emulator_abi() { return 1000 * sizeof(Instruction) + sizeof(Launch) + sizeof(Statistics); }
+int emulator_abi() {
+  return 1000 * sizeof(Instruction) + sizeof(Launch) + sizeof(Statistics) + sizeof(Cost) +
+         sizeof(ComputeUnit) + sizeof(TraceStatistics) + sizeof(Replayed);
+}
 
 int emulator_operation_count() {
   int number = 0;
@@ -464,17 +501,8 @@ void emulator_free(void* handle) {
 int emulator_launch(void* handle, const Launch* launch, const Region* regions, int region_count,
                     Statistics* statistics, char* error, int error_size) {
   Machine& machine = *(Machine*)handle;
-  machine.regions = regions;
-  machine.region_count = region_count;
-  machine.image = launch->image;
-  machine.partly_out_of_bounds = machine.loads_out_of_bounds = machine.stores_out_of_bounds = 0;
-  u32 items = launch->block[0] * launch->block[1] * launch->block[2];
   Run run;
-  memset(&run, 0, sizeof run);
-  run.machine = &machine;
-  run.launch = launch;
-  run.waves = (items + launch->wave_size - 1) / launch->wave_size;
-  run.total = (u64)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  start_run(run, machine, launch, regions, region_count);
   machine.checker = new_checker(*launch, region_count);
   run_threads(run, machine.checker ? 1 : launch->threads);
   *statistics = run.statistics;
@@ -486,5 +514,41 @@ int emulator_launch(void* handle, const Launch* launch, const Region* regions, i
   statistics->partly_out_of_bounds = machine.partly_out_of_bounds;
   if (run.faulted) snprintf(error, error_size, "%s", run.error);
   return run.faulted;
+}
+
+void* emulator_trace(void* handle, const Launch* launch, const Region* regions, int region_count,
+                     const Cost* costs, const ComputeUnit* unit, const u64* workgroups, int number,
+                     int full, TraceStatistics* statistics, char* error, int error_size) {
+  Machine& machine = *(Machine*)handle;
+  Run run;
+  start_run(run, machine, launch, regions, region_count);
+  Trace* trace = machine.trace = (Trace*)calloc(1, sizeof(Trace));
+  memset(statistics, 0, sizeof *statistics);
+  trace->costs = costs;
+  trace->unit = *unit;
+  trace->statistics = statistics;
+  trace->groups = (GroupTrace*)calloc(max(full, 1), sizeof(GroupTrace));
+  Residence residence;
+  open_residence(residence, run);
+  for (int i = 0; i < number && !run.faulted; i++) {
+    bool is_neighbour = i >= full;
+    trace->current = nullptr;
+    if (!is_neighbour) {
+      trace->current = &trace->groups[trace->group_count++];
+      trace->current->waves = (Array<Step>*)calloc(run.waves, sizeof(Array<Step>));
+      trace->current->wave_count = run.waves;
+    }
+    run_workgroup(run, residence.waves, residence.group, workgroups[i]);
+    end_group(*trace, is_neighbour);
+    if (i - full + 1 == (number - full) / 2)
+      statistics->unique_lines_of_half = statistics->unique_lines;
+  }
+  close_residence(residence, run);
+  statistics->instructions = run.statistics.instructions;
+  machine.trace = nullptr;
+  if (!run.faulted) return trace;
+  snprintf(error, error_size, "%s", run.error);
+  emulator_trace_free(trace);
+  return nullptr;
 }
 }

@@ -72,6 +72,7 @@ struct Table {
   extern const Table name = {operations, sizeof(operations) / sizeof(Operation)}
 
 struct Checker;
+struct Trace;
 
 struct Workgroup {
   u32 number, epoch;  // epoch: barriers so far
@@ -90,6 +91,7 @@ struct Machine {
   bool ocp;  // 8-bit floats as the Open Compute Project defines them; gfx942 has its own
   int vector_registers;  // the most that the kernel uses
   Checker* checker;      // null in launches that are not checked
+  Trace* trace;          // null in launches that are not traced
   u64 partly_out_of_bounds, loads_out_of_bounds, stores_out_of_bounds;
 };
 

@@ -7,6 +7,7 @@
 #include "checker.h"
 #include "floats.h"
 #include "machine.h"
+#include "trace.h"
 
 namespace {
 
@@ -50,6 +51,7 @@ NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) 
       continue;
     }
     w.last_region = number;
+    if (machine.trace && lane >= 0) add_access(*machine.trace, lane, address, size, writes, false);
     if (machine.checker && lane >= 0) {
       observe(w, cells_at(machine, address, size), lane, (u8*)address, address, size, access,
               false);
@@ -67,6 +69,7 @@ u8* lds_at(Wave& w, int lane, u32 address, u32 size, Access access) {
   if ((u64)address + size > w.wg->lds_bytes)
     return refuse(w, access == LOAD ? "LDS load out of bounds" : "LDS store out of bounds", lane,
                   address, size);
+  if (w.E->trace) add_access(*w.E->trace, lane, address, size, access != LOAD, true);
   if (w.E->checker)
     observe(w, w.E->checker->lds + address, lane, w.wg->lds + address, address, size, access, true);
   return w.wg->lds + address;

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hipgraft.service.tuning.work import GraphWork
 
 # Names of the cost models, from the most to the least reliable.
-AUTHORITY = ("timed", "counted", "static")
+AUTHORITY = ("timed", "estimated", "counted", "static")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CostModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The name on the command line: `static`, `counted` or `timed`."""
+        """The name on the command line: one of `AUTHORITY`."""
         ...
 
     def cost(self, kernel: Kernel, work: GraphWork) -> Cost:

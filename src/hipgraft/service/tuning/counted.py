@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hipgraft import emulator
-from hipgraft.codegen.kernel import Binding, Dispatch, Kernel
+from hipgraft.codegen.kernel import Dispatch, Kernel
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.work import GraphWork
@@ -78,27 +78,18 @@ class CountedCostModel:
         """
         if kernel.format != "hsaco":
             raise HipgraftError(f"cost model 'counted' cannot execute kernels for {kernel.target}")
-        buffers = {
-            number: np.zeros(size, np.uint8) for number, size in _buffer_sizes(kernel).items()
-        }
-        codes = [emulator.CodeObject(data) for data in kernel.objects]
-        return [self._count(codes[each.object], each, buffers) for each in kernel.dispatches]
+        return [self._count(*each) for each in launches(kernel)]
 
     def _count(
-        self,
-        code: emulator.CodeObject,
-        launch: Dispatch,
-        buffers: Mapping[int, np.ndarray[Any, Any]],
+        self, code: emulator.CodeObject, launch: Dispatch, arguments: Sequence[Any]
     ) -> Count:
-        pointers = [_range(buffers, binding) for binding in launch.bindings]
-        words = [np.int32(word) for word in launch.constants]
         groups = prod(launch.grid)
         counts = emulator.launch(
             code,
             launch.kernel,
             launch.grid,
             launch.block,
-            [*pointers, *words],
+            arguments,
             dynamic_lds=launch.dynamic_shared_memory,
             every=max(groups // (self._sample or groups), 1),
         )
@@ -110,14 +101,19 @@ class CountedCostModel:
         )
 
 
-def _buffer_sizes(kernel: Kernel) -> dict[int, int]:
+def launches(kernel: Kernel) -> Iterator[tuple[emulator.CodeObject, Dispatch, list[Any]]]:
+    """Yields each launch of a kernel with its code object and arguments: memory of zeros."""
     sizes: dict[int, int] = {}
     for launch in kernel.dispatches:
         for binding in launch.bindings:
             end = binding.offset + binding.length
             sizes[binding.buffer] = max(sizes.get(binding.buffer, 0), end)
-    return sizes
-
-
-def _range(buffers: Mapping[int, np.ndarray[Any, Any]], binding: Binding) -> Any:
-    return buffers[binding.buffer][binding.offset : binding.offset + binding.length]
+    buffers = {number: np.zeros(size, np.uint8) for number, size in sizes.items()}
+    codes = [emulator.CodeObject(data) for data in kernel.objects]
+    for launch in kernel.dispatches:
+        pointers = [
+            buffers[each.buffer][each.offset : each.offset + each.length]
+            for each in launch.bindings
+        ]
+        words = [np.int32(word) for word in launch.constants]
+        yield codes[launch.object], launch, [*pointers, *words]

@@ -11,9 +11,12 @@ from hipgraft.service.tuning.cost_model import Cost
 # ignored because an additional workspace has costs that no cost model counts.
 _CLEARLY = 0.8
 
-# The cost of a launch if the cost model sees none: the wave instructions that a GPU with a
-# thousand SIMD units executes in the two microseconds of a launch.
-_LAUNCH = {"counted": 1 << 17}
+LAUNCH_INSTRUCTIONS = 1 << 17
+"""The cost of a launch where instructions are the cost: what a GPU with a thousand SIMD units
+executes in the two microseconds of a launch."""
+
+# The cost of a launch if the cost model sees none.
+_LAUNCH = {"counted": LAUNCH_INSTRUCTIONS}
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def open_cost_models(names: Sequence[str], device: str = "") -> list[CostModel]:
     """Returns the cost models with the given names, in this order.
 
     Args:
-        names: any of `static`, `counted` and `timed`.
+        names: any of `AUTHORITY`.
         device: device of `timed`; by default the GPU that is found.
 
     Raises:
@@ -171,6 +171,10 @@ def _open(name: str, device: str) -> CostModel:
         from hipgraft.service.tuning.counted import CountedCostModel
 
         return CountedCostModel()
+    if name == "estimated":
+        from hipgraft.service.tuning.estimated import EstimatedCostModel
+
+        return EstimatedCostModel()
     if name == "timed":
         from hipgraft.service.tuning.timed import TimedCostModel
 
