@@ -232,7 +232,7 @@ def _containers() -> tuple[bytes, ...]:
 
 @cache
 def _service_of(process: int) -> CompileService:
-    return CompileService(ProcessWorkers(1, timeout=5.0, memory_limit=4 << 30))
+    return CompileService(ProcessWorkers(1, timeout=2.0, memory_limit=4 << 30))
 
 
 def run_compile(path: Path) -> None:

@@ -45,13 +45,18 @@ def function_errors(module: ir.Module) -> list[VerifyError]:
     for op in module.body.operations:
         if op.operation.name == "func.func":
             try:
-                _check(op.operation)
+                check_function(op.operation)
             except VerifyError as error:
                 found.append(error)
     return found
 
 
-def _check(function: ir.Operation) -> None:
+def check_function(function: ir.Operation) -> None:
+    """Checks the attributes of one function.
+
+    Raises:
+        VerifyError: one has another form.
+    """
     for name, (kind, is_kind) in _KINDS.items():
         value = attribute_of(function, name)
         if value is not None and not is_kind(value):

@@ -88,6 +88,9 @@ def read_model(
         raise HipgraftError(str(refused), location=refused.node.name) from None
     except (checker.ValidationError, shape_inference.InferenceError) as error:
         raise _at(path, f"invalid ONNX model: {_one_line(error)}") from error
+    except UnicodeDecodeError:
+        # Of a name in the checker's message, which is lost with it.
+        raise _at(path, "invalid ONNX model: a name is not UTF-8") from None
     except TooMuchMemoryError as error:
         raise _at(path, f"cannot analyse the model: {error}") from None
     _put_back_weights(model, weights)

@@ -18,6 +18,7 @@ from hipgraft.ir.entry_points import (
     noted_symbols,
     variant_name,
 )
+from hipgraft.ir.function_attributes import RESULTS, check_function
 from hipgraft.runtime.host_program.form import constants_of
 from hipgraft.runtime.host_program.memref import tensor_of
 from hipgraft.runtime.recording import Tensor
@@ -62,12 +63,14 @@ def inputs_of(function: ir.Operation) -> list[ir.BlockArgument]:
     """Returns the arguments of a function that are neither constants nor results.
 
     Raises:
-        HipgraftError: the function does not say which are results.
+        HipgraftError: the function does not say which are results, or its attributes are of
+            another form.
     """
-    if "hipgraft.results" not in function.attributes:
+    check_function(function)
+    if RESULTS not in function.attributes:
         raise HipgraftError("the program does not say which of its arguments are results")
     arguments = list(function.regions[0].blocks[0].arguments)
-    results = ir.IntegerAttr(function.attributes["hipgraft.results"]).value
+    results = ir.IntegerAttr(function.attributes[RESULTS]).value
     return arguments[: len(arguments) - results - len(constants_of(function))]
 
 

@@ -1,0 +1,5 @@
+module {
+  func.func @main() attributes {hipgraft.results = () -> ()} {
+    return
+  }
+}
