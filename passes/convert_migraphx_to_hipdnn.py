@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.nested_modules import modules_in, symbols_of
-from hipgraft.ir.symbols import symbol_of, unique_name
+from hipgraft.ir.symbols import modules_in, symbol_of, symbols_of, unique_name
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.migraphx_to_hipdnn import (
     CONVERSIONS,

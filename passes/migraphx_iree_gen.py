@@ -13,8 +13,7 @@ from hipgraft.integrations.rocmlir.export import Exported
 from hipgraft.integrations.rocmlir.settings import Settings
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError, PassFailure
-from hipgraft.ir.nested_modules import modules_in, symbols_of
-from hipgraft.ir.symbols import symbol_of
+from hipgraft.ir.symbols import modules_in, symbol_of, symbols_of
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.migraphx_to_hipdnn import is_kernel
 

@@ -9,7 +9,7 @@ from hipgraft.integrations.rocmlir import export
 from hipgraft.integrations.rocmlir.merging import Merger
 from hipgraft.integrations.rocmlir.settings import Settings
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.nested_modules import modules_in
+from hipgraft.ir.symbols import modules_in
 from hipgraft.passmanager.base import Pass, PassState, option
 
 

@@ -147,17 +147,17 @@ def _math(name: str) -> Unary:
     return expression
 
 
-def _compare(predicate: str) -> Binary:
-    def expression(m: Arithmetic[V], p: ModeParameters, a: V, b: V) -> V:
-        return m.compare(predicate, a, b)
-
-    return expression
-
-
 _RELU = ("relu_lower_clip", "relu_upper_clip", "relu_lower_clip_slope")
 _X = ("x",)
 _AB = ("a", "b")
 _DY_X = ("dy", "x")
+
+
+def _comparison(sign: str, predicate: str) -> ModeInfo:
+    def expression(m: Arithmetic[V], p: ModeParameters, a: V, b: V) -> V:
+        return m.compare(predicate, a, b)
+
+    return ModeInfo(_AB, f"a {sign} b", binary=expression, predicate=True, on_integers=True)
 
 
 class PointwiseMode(StrEnum):
@@ -184,30 +184,12 @@ class PointwiseMode(StrEnum):
         ),
     )
     CEIL = "ceil", ModeInfo(_X, "⌈x⌉", unary=_math("ceil"))
-    CMP_EQ = (
-        "cmp_eq",
-        ModeInfo(_AB, "a = b", binary=_compare("eq"), predicate=True, on_integers=True),
-    )
-    CMP_GE = (
-        "cmp_ge",
-        ModeInfo(_AB, "a ≥ b", binary=_compare("ge"), predicate=True, on_integers=True),
-    )
-    CMP_GT = (
-        "cmp_gt",
-        ModeInfo(_AB, "a > b", binary=_compare("gt"), predicate=True, on_integers=True),
-    )
-    CMP_LE = (
-        "cmp_le",
-        ModeInfo(_AB, "a ≤ b", binary=_compare("le"), predicate=True, on_integers=True),
-    )
-    CMP_LT = (
-        "cmp_lt",
-        ModeInfo(_AB, "a < b", binary=_compare("lt"), predicate=True, on_integers=True),
-    )
-    CMP_NEQ = (
-        "cmp_neq",
-        ModeInfo(_AB, "a ≠ b", binary=_compare("ne"), predicate=True, on_integers=True),
-    )
+    CMP_EQ = "cmp_eq", _comparison("=", "eq")
+    CMP_GE = "cmp_ge", _comparison("≥", "ge")
+    CMP_GT = "cmp_gt", _comparison(">", "gt")
+    CMP_LE = "cmp_le", _comparison("≤", "le")
+    CMP_LT = "cmp_lt", _comparison("<", "lt")
+    CMP_NEQ = "cmp_neq", _comparison("≠", "ne")
     COS = "cos", ModeInfo(_X, "cos x", unary=_math("cos"))
     DIV = "div", ModeInfo(_AB, "a / b", binary=lambda m, p, a, b: m.div(a, b), on_integers=True)
     ELU_BWD = "elu_bwd", ModeInfo(_DY_X, "dy · elu'(x)", ("elu_alpha",), binary=_elu_bwd)

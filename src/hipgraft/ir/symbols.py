@@ -1,9 +1,9 @@
-"""Names for symbols and containers."""
+"""Symbols: the names of operations in modules, and the modules that contain them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
@@ -15,7 +15,7 @@ def symbol_of(op: ir.Operation | ir.OpView) -> str:
     """Returns the name of an op that is a symbol.
 
     Raises:
-        VerifyError: its name is no string; ops of no registered dialect may have such.
+        VerifyError: its name is no string, which MLIR accepts in unregistered dialects.
     """
     name = op.attributes["sym_name"]
     if not isinstance(name, ir.StringAttr):
@@ -23,8 +23,22 @@ def symbol_of(op: ir.Operation | ir.OpView) -> str:
     return name.value
 
 
+def modules_in(module: ir.Operation) -> Iterator[ir.Operation]:
+    """Yields a module and its nested modules, outer ones first; files may nest modules."""
+    yield module
+    for op in list(symbols_of(module)):
+        if op.name == "builtin.module":
+            yield from modules_in(op)
+
+
+def symbols_of(module: ir.Operation) -> Iterator[ir.Operation]:
+    """Yields the operations directly in a module."""
+    for op in module.regions[0].blocks[0].operations:
+        yield op.operation
+
+
 def unique_name(name: str, taken: Collection[str]) -> str:
-    """Returns `name`, with a number behind it if it is taken."""
+    """Returns `name`, with a number appended if it is taken."""
     if name not in taken:
         return name
     number = 1

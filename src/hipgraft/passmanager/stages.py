@@ -9,7 +9,7 @@ from typing import Any
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError, location_text
-from hipgraft.ir.nested_modules import modules_in, symbols_of
+from hipgraft.ir.symbols import modules_in, symbols_of
 from hipgraft.passmanager.contracts import CONTRACTS, Contract
 from hipgraft.passmanager.registry import PipelineElement
 

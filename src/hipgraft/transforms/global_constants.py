@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hipgraft.ir import builders
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.nested_modules import symbols_of
-from hipgraft.ir.symbols import symbol_of
+from hipgraft.ir.symbols import symbol_of, symbols_of
 
 
 class GlobalConstants:

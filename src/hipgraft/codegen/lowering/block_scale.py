@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering, float_compute_type, lowers, unsupported
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.nibbles import packed
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.small_floats import rounded as round_to_spacing
@@ -124,7 +125,7 @@ def _quantized(
 
     written = "i8" if as_bytes else element
     y = emitter.pointwise("quantized", operands, blocks.shape, written, body)
-    return packed(emitter, y, element) if as_bytes else y
+    return _packed(emitter, y, element) if as_bytes else y
 
 
 def _scale(m: Arithmetic, largest: Scalar, element: str, kind: str) -> Scalar:
@@ -157,3 +158,24 @@ def _quotient(m: Arithmetic, values: list[Scalar], element: str) -> Scalar:
     ratio = m.select("gt", ratio, limit, m.constant(limit), ratio)
     ratio = m.select("lt", ratio, -limit, m.constant(-limit), ratio)
     return ratio if is_float(element) else m.math("roundeven", ratio)
+
+
+def _packed(emitter: Emitter, codes: Tensor, element: str) -> Tensor:
+    """Emits 4-bit elements from `codes`, which holds one in the low bits of each byte."""
+    count = math.prod(codes.shape)
+    flat = emitter.reshape(codes, [count])
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        two, one = (scalars.constant(number, "index") for number in (2, 1))
+        index = scalars.op("arith.muli", scalars.index(0), two)
+        low = scalars.element(flat, index)
+        high = scalars.element(flat, scalars.op("arith.addi", index, one))
+        low = scalars.op("arith.andi", low, scalars.constant(15, "i8"))
+        high = scalars.op("arith.shli", high, scalars.constant(4, "i8"))
+        return [scalars.op("arith.ori", low, high)]
+
+    init = emitter.empty(Tensor.logical("", (count // 2,), "i8"))
+    pairs = emitter.generic("packed", [], [init], body, shape=(count // 2,))[0]
+    result = Tensor.logical("", (count,), element)
+    text = f"iree_tensor_ext.bitcast {pairs.name} : {pairs.type} -> {result.type}"
+    return emitter.reshape(replace(result, name=emitter.op("nibbles", text)), codes.shape)

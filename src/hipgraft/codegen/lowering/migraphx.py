@@ -9,13 +9,14 @@ from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.boundary import read_window
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.float_codes import FORMATS, decode, encode
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.small_floats import FORMATS, decode, encode
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.dialects.migraphx import MigraphxOp, ShapedType
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
+from hipgraft.ir.dtypes import largest_finite
 from hipgraft.ir.registration import Registry
 
 _Lower = Callable[[MigraphxOp, Lowering], Tensor]
@@ -256,7 +257,7 @@ def _quantized_float(
     form = FORMATS.get(kind.signless)
     if form is not None:
         # Like integers, numbers out of range become the largest number.
-        bound = form.largest_value
+        bound = largest_finite(kind.signless)
         high = scalars.constant(bound, "f32")
         low = scalars.constant(-bound, "f32")
         ratio = scalars.op("arith.maximumf", scalars.op("arith.minimumf", ratio, high), low)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hipgraft.dialects.migraphx.cursor import Cursor
 from hipgraft.ir.bindings import gpu_d, ir
-from hipgraft.ir.nested_modules import modules_in, symbols_of
+from hipgraft.ir.symbols import modules_in, symbols_of
 
 Triple = tuple[int, int, int]
 

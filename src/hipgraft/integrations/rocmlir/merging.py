@@ -16,8 +16,7 @@ from hipgraft.integrations.rocmlir.launches import (
 from hipgraft.ir import builders
 from hipgraft.ir.bindings import func_d, ir
 from hipgraft.ir.io import walk
-from hipgraft.ir.nested_modules import symbols_of
-from hipgraft.ir.symbols import symbol_of, unique_name
+from hipgraft.ir.symbols import symbol_of, symbols_of, unique_name
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.global_constants import GlobalConstants
 from hipgraft.transforms.host_builder import HostBuilder, Region

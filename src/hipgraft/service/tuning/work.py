@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.all_ops import operand_layouts, result_layouts
-from hipgraft.codegen.lowering.emit.float_codes import BYTES
+from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_size

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from hipgraft.codegen.iree.entry import WHOLE_REDUCTIONS
 from hipgraft.codegen.layout import memory_element
-from hipgraft.codegen.lowering.emit.float_codes import BYTES
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, literal
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.codegen.lowering.emit.tensor import Tensor, common_order, indexing_map, reassociation
 from hipgraft.codegen.target import Target
 from hipgraft.ir.element_types import is_float

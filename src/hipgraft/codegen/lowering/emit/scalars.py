@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hipgraft.codegen.layout import memory_element
-from hipgraft.codegen.lowering.emit.float_codes import BYTES, decode, encode
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, ScalarBuilder
-from hipgraft.codegen.lowering.emit.small_floats import rounded
+from hipgraft.codegen.lowering.emit.small_floats import BYTES, decode, encode, rounded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.workarounds.small_float_rounding import is_rounded_wrongly
 from hipgraft.codegen.workarounds.small_float_to_integer import is_converted_by_bits

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from hipgraft.codegen.lowering.context import Lowering, accumulator_type, alternative, lowers
 from hipgraft.codegen.lowering.emit.emitter import Emitter
-from hipgraft.codegen.lowering.emit.float_codes import BYTES
 from hipgraft.codegen.lowering.emit.padding import cropped, padded
+from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.forms import (
     has_partial_tiles,
