@@ -68,7 +68,7 @@ def _own_passes(*, hidden: bool) -> str:
     for title, kind in (("Passes", "pass"), ("Pass Pipelines", "pipeline")):
         lines.append(f"{title}:\n")
         for entry in registry.entries().values():
-            if entry.kind == kind and (hidden or not entry.name.startswith("test-")):
+            if entry.kind == kind and (hidden or not entry.testing):
                 lines += _lines_of(entry)
     return "".join(lines)
 
@@ -96,7 +96,7 @@ def _page(name: str) -> str:
     if name not in registry.entries():
         if native := _native_page(name):
             return native
-        raise HipgraftError(f"'{name}' is not a pass or pipeline of hipgraft")
+        raise HipgraftError(f"'{name}' is not a pass or pipeline of hipgraft or MLIR")
     lines = list(_entry_lines(name))
     return f"{name}: {_documented(name)[1]}\n\nOptions:\n{''.join(lines[1:]) or '  none'}\n"
 
