@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from hipgraft import frontends
+from hipgraft.codegen.progress import PROGRESS, Progress, Started
 from hipgraft.compiler import report
 from hipgraft.compiler.program_cache import CachedProgram, find_program, keep_program, program_key
 from hipgraft.compiler.report import Report
+from hipgraft.frontends.models import Model, as_source
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
@@ -38,6 +41,9 @@ from hipgraft.service import (
 )
 
 StageObserver = Callable[[str, ir.Module], None]
+ProgressObserver = Callable[[Started | Progress], None]
+
+_LOG = logging.getLogger("hipgraft")
 
 
 @dataclass(eq=False)
@@ -182,7 +188,7 @@ class Program(Runnable):
 
 
 def compile(
-    model: str | Path | ir.Module,
+    model: Model,
     target: str | Sequence[str] = "gfx942",
     *,
     compile_to: str = "",
@@ -192,12 +198,17 @@ def compile(
     dims: Mapping[str, int] | None = None,
     specialize: Mapping[str, Sequence[int]] | None = None,
     on_stage: StageObserver | None = None,
+    on_progress: ProgressObserver | None = None,
     service: CompileService | None = None,
 ) -> Program:
     """Compiles a model, or a module of any stage, which is consumed.
 
+    An exception from a callback ends the compilation and its workers; so does `KeyboardInterrupt`.
+
     Args:
-        model: an `.onnx` or MLIR file, or a module.
+        model: the path of an `.onnx`, MLIR or hipDNN file; MLIR as text of several lines or as
+            bytecode; an `onnx.ModelProto` or its bytes; a module of any bindings. A module whose
+            context refuses unregistered dialects, or of other bindings, is copied.
         target: architecture or product (`gfx942`, `mi300x`), several, or `cpu`.
         compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
         extra_flags: further flags for IREE's compiler.
@@ -209,6 +220,8 @@ def compile(
             every combination, and runs the one that the inputs' shapes fit.
         on_stage: is called with each stage and the module when it is reached; with the last one
             only where the whole program is in the cache.
+        on_progress: is called in this thread when a graph is begun (`Started`) and when it ends
+            (`Progress`, see `hipgraft.codegen.progress`).
         service: compiles the graphs; by default the one that `use_service` set, or else a
             process per core, with the user's cache.
 
@@ -227,30 +240,29 @@ def compile(
         "dims": dims or {},
         "specialize": specialize or {},
     }
-    directory = Path() if isinstance(model, ir.Module) else Path(model).parent
     last = last_stage(config)
     # hipDNN's graphs are static: programs of dynamic shapes have no stages in between.
     dynamic = last in ("torch", final_stage(config))
     observer = on_stage or _ignore
-    with _service(service) as active:
-        if isinstance(model, ir.Module):
-            frontends.give_extents(model, **given, dynamic=dynamic)
-            return _Compilation(model, config, observer).run()
-        key = program_key(Path(model), config, repr(given), active)
+    with as_source(model) as source, _service(service) as active, _told(on_progress):
+        if isinstance(source, ir.Module):
+            frontends.give_extents(source, **given, dynamic=dynamic)
+            return _Compilation(source, config, observer).run()
+        key = program_key(source, config, repr(given), active)
         found = None if key is None else find_program(key, active)
         if found is not None:
             observer(last, found.module)
-            return Program(found.module, config, found.report, found.outlined, directory)
+            return Program(found.module, config, found.report, found.outlined, source.parent)
         if last in ("hipdnn-executables", final_stage(config)):
             active.workers.prepare()
-        module = frontends.read(model, **given, dynamic=dynamic)
+        module = frontends.read(source, **given, dynamic=dynamic)
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run()
-        program.directory = directory
+        program.directory = source.parent
         # What a crash or a timeout took apart may come out whole another time.
         if key is not None and active.statistics.lost == lost:
             kept = CachedProgram(program.module, program.outlined, program.report)
-            keep_program(key, Path(model).name, kept, active)
+            keep_program(key, source.name, kept, active)
         return program
 
 
@@ -263,6 +275,19 @@ def _targets(given: str | Sequence[str]) -> tuple[str, ...]:
     if "cpu" in targets and len(targets) > 1:
         raise HipgraftError("target 'cpu' cannot be combined with others")
     return targets
+
+
+@contextmanager
+def _told(on_progress: ProgressObserver | None) -> Generator[None, None, None]:
+    """Has the service call `on_progress`, if it is given."""
+    if on_progress is None:
+        yield
+        return
+    token = PROGRESS.set(on_progress)
+    try:
+        yield
+    finally:
+        PROGRESS.reset(token)
 
 
 @contextmanager
@@ -310,6 +335,7 @@ class _Compilation:
         result = Runner().run(self.module, pipeline)
         self.report.add_records(result.records)
         self.report.seconds[stage] = time.perf_counter() - start
+        _LOG.info("reached stage %s in %.2f s", stage, self.report.seconds[stage])
         self._reached(stage)
 
     def _reached(self, stage: str) -> None:

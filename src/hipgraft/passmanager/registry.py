@@ -21,7 +21,8 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.registration import Registry
 from hipgraft.passmanager.base import Pass
 
-ENTRY_POINT_GROUP = "hipgraft.passes"
+_GROUPS = {"hipgraft.passes": "pass", "hipgraft.pipelines": "pipeline"}
+"""Groups of entry points by which other packages provide passes and builders of pipelines."""
 
 PipelineElement = Pass | str
 """An element of a pipeline: a pass, or the text of native passes."""
@@ -37,7 +38,8 @@ class Entry:
         name: command-line name.
         kind: `pass` or `pipeline`.
         module: what to import.
-        attribute: the class's name in the module; empty when the module is to be searched.
+        attribute: the name in the module of the pass's class or of the pipeline's builder; empty
+            when the module is to be searched.
         origin: who provides it, for messages.
         testing: whether it is there for tests only.
     """
@@ -102,8 +104,9 @@ def named_pipeline(name: str) -> NamedPipeline:
     """Imports the pipeline `name`."""
     entry = entries()[name]
     module = import_module(entry.module)
-    build = getattr(module, f"build_{name.replace('-', '_')}_pipeline", None)
-    if build is None or getattr(module, "PIPELINE_NAME", None) != name:
+    own = f"build_{name.replace('-', '_')}_pipeline"
+    build = getattr(module, entry.attribute or own, None)
+    if build is None or (not entry.attribute and getattr(module, "PIPELINE_NAME", None) != name):
         raise HipgraftError(f"{_provider(entry)} defines no pipeline named '{name}'")
     config = next(kind for key, kind in get_type_hints(build).items() if key != "return")
     return NamedPipeline(name, config, build, inspect.getdoc(build) or "")
@@ -129,9 +132,10 @@ def _own_entries() -> Iterator[Entry]:
 
 
 def _plugin_entries() -> Iterator[Entry]:
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        origin = point.dist.name if point.dist is not None else "a plug-in"
-        yield Entry(point.name, "pass", point.module, point.attr, origin)
+    for group, kind in _GROUPS.items():
+        for point in entry_points(group=group):
+            origin = point.dist.name if point.dist is not None else "a plug-in"
+            yield Entry(point.name, kind, point.module, point.attr, origin)
 
 
 def _provider(entry: Entry) -> str:

@@ -25,7 +25,14 @@ from hipgraft.ir.entry_points import (
     variant_name,
 )
 from hipgraft.ir.resources import global_bytes
-from hipgraft.runtime.host_program.dynamic import Shape, inputs_of, is_dynamic, named, tensors_of
+from hipgraft.runtime.host_program.dynamic import (
+    Shape,
+    input_tensors,
+    inputs_of,
+    is_dynamic,
+    named,
+    tensors_of,
+)
 from hipgraft.runtime.host_program.form import constants_of
 from hipgraft.runtime.host_program.interpreter import Executor
 from hipgraft.runtime.host_program.memref import tensor_of
@@ -119,7 +126,8 @@ def open_session(module: ir.Module, device: Device, directory: str | Path = "") 
     def record_for(shapes: Sequence[Shape]) -> Recording:
         return record_variants(module, architecture, directory, shapes)[0]
 
-    return Session((), device, record=record_for)
+    (tensors,) = input_tensors(module, architecture).values()
+    return Session((), device, record=record_for, names=[one.name for one in tensors])
 
 
 def _as_noted(

@@ -14,7 +14,7 @@ from hipgraft.runtime.boundary import Array, DeviceArray
 from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.profiling import Profile
 from hipgraft.runtime.recording import Recording
-from hipgraft.runtime.session import Session
+from hipgraft.runtime.session import Inputs, Session
 from hipgraft.runtime.timing import Timing
 
 
@@ -81,14 +81,15 @@ class Runnable(Closing):
 
     def run(
         self,
-        inputs: Sequence[Any],
+        inputs: Inputs,
         device: Any = "cpu",
         outputs: Sequence[Array | DeviceArray] | None = None,
     ) -> list[Any]:
         """Runs the program and waits for it; see `Session.run`.
 
         Args:
-            inputs: one for each input: a NumPy array, any array with DLPack, or a `DeviceArray`.
+            inputs: one for each input, in order or by the model's names: a NumPy array, any array
+                with DLPack, or a `DeviceArray`. An only input may be given as it is.
             device: see `load`.
             outputs: where to put the results; by default new NumPy arrays.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from hipgraft.ir.architectures import fitting
 from hipgraft.ir.closing import Closing
@@ -21,6 +21,16 @@ from hipgraft.runtime.profiling import Profile, profile_calls
 from hipgraft.runtime.recording import Recording, Tensor
 from hipgraft.runtime.timing import Timing
 
+
+class DLPackArray(Protocol):
+    """An array of any library."""
+
+    def __dlpack__(self) -> Any:
+        """Returns its capsule."""
+        ...
+
+
+Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | DLPackArray
 Record: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Recording]
 
 
@@ -36,6 +46,7 @@ class Session(Closing):
             can; results are the same.
         record: gives the variant for certain shapes of the inputs, of a program of dynamic shapes;
             each is asked for once.
+        names: of the inputs, where there is no recording yet.
 
     Raises:
         HipgraftError: the program is not for the device, or does not fit on it. Nothing stays
@@ -49,12 +60,14 @@ class Session(Closing):
         *,
         replay: bool = True,
         record: Record | None = None,
+        names: Sequence[str] = (),
     ):
         self.variants: list[Recording] = []
         self.device = device
         self._lock = threading.RLock()
         self._replay = replay
         self._record = record
+        self._names = list(names)
         self._calls: list[PreparedCalls] = []
         self._own, self._staging = Blocks(device), Blocks(device)
         with ExitStack() as resources:
@@ -108,13 +121,14 @@ class Session(Closing):
         self._resources.close()
 
     def run(
-        self, inputs: Sequence[Any], outputs: Sequence[Array | DeviceArray] | None = None
+        self, inputs: Inputs, outputs: Sequence[Array | DeviceArray] | None = None
     ) -> list[Any]:
         """Runs the program and waits for it.
 
         Args:
-            inputs: one for each input: a NumPy array, any array with DLPack, or a `DeviceArray`.
-                What is on the device is used where it is.
+            inputs: one for each input, in order or by the model's names: a NumPy array, any array
+                with DLPack, or a `DeviceArray`. An only input may be given as it is. What is on
+                the device is used where it is.
             outputs: where to put the results: writable row-major arrays, or arrays on the device.
                 By default new NumPy arrays.
 
@@ -126,7 +140,23 @@ class Session(Closing):
                 read-only, or on another device.
         """
         with self._lock:
-            return self._run(inputs, outputs)
+            return self._run(self._in_order(inputs), outputs)
+
+    def _in_order(self, inputs: Inputs) -> Sequence[Any]:
+        """Returns inputs that are given by name, or an only one, as a sequence.
+
+        Raises:
+            HipgraftError: the names are not those of the program's inputs.
+        """
+        if hasattr(inputs, "__dlpack__"):
+            return [inputs]
+        if not isinstance(inputs, Mapping):
+            return cast(Sequence[Any], inputs)
+        names = self._names or [one.name for one in self.variants[0].inputs]
+        if set(inputs) != set(names):
+            expected, found = (", ".join(map(repr, each)) for each in (names, inputs))
+            raise HipgraftError(f"expected inputs called {expected}; found {found}")
+        return [inputs[name] for name in names]
 
     def _run(
         self, inputs: Sequence[Any], outputs: Sequence[Array | DeviceArray] | None

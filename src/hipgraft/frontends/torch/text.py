@@ -30,19 +30,33 @@ def read_mlir(path: Path, context: ir.Context) -> ir.Module:
         HipgraftError: the file cannot be read or is invalid; located at its line.
     """
     # Weights in bytecode stay in the file.
-    is_bytecode = ir_io.is_bytecode_file(path)
-    data = b"" if is_bytecode else ir_io.read_bytes(str(path))
-    if not is_bytecode and not data.strip():
+    data = b"" if ir_io.is_bytecode_file(path) else ir_io.read_bytes(str(path))
+    if not ir_io.is_bytecode_file(path) and not data.strip():
         raise HipgraftError("the file is empty", location=str(path))
-    repaired = _repaired(data, str(path))
+    return parse_mlir(data, str(path), context)
+
+
+def parse_mlir(data: bytes, name: str, context: ir.Context) -> ir.Module:
+    """Parses MLIR, text or bytecode, as `read_mlir` does.
+
+    Args:
+        data: text or bytecode; empty for bytecode that is in the file.
+        name: of the file, or of what stands for it in locations.
+        context: context of the module.
+
+    Raises:
+        HipgraftError: it is invalid; located at its line.
+    """
+    is_text = bool(data) and not ir_io.is_bytecode(data)
+    repaired = _repaired(data, name) if is_text else None
     diagnostics: list[Diagnostic] = []
     try:
         with diagnostics_to(context, diagnostics.append):
-            if repaired is None:
-                return source.parse_file(str(path), data, context)
-            return source.parse_chunk(repaired, 1, str(path), context)
+            if repaired is None and (not is_text or Path(name).is_file()):
+                return source.parse_file(name, data, context)
+            return source.parse_chunk(repaired or ir_io.decode(data, name), 1, name, context)
     except ir.MLIRError:
-        raise _first_error(diagnostics, path) from None
+        raise _first_error(diagnostics, name) from None
 
 
 def _repaired(data: bytes, name: str) -> str | None:
@@ -50,11 +64,11 @@ def _repaired(data: bytes, name: str) -> str | None:
     return text if repairs else None
 
 
-def _first_error(diagnostics: Sequence[Diagnostic], path: Path) -> HipgraftError:
+def _first_error(diagnostics: Sequence[Diagnostic], name: str) -> HipgraftError:
     for diagnostic in diagnostics:
         if diagnostic.severity is Severity.ERROR:
             location = diagnostic.location
             if location.startswith(f"{MEMORY_NAME}:"):
-                location = f"{path}{location.removeprefix(MEMORY_NAME)}"
-            return HipgraftError(diagnostic.message, location=location or str(path))
-    return HipgraftError("invalid MLIR", location=str(path))
+                location = f"{name}{location.removeprefix(MEMORY_NAME)}"
+            return HipgraftError(diagnostic.message, location=location or name)
+    return HipgraftError("invalid MLIR", location=name)
