@@ -26,7 +26,8 @@ import onnx
 from contained import OUTCOMES, Case, Outcome, check, run_contained
 from onnx import numpy_helper
 
-_ANY_VALUE = re.compile(r"test_(bernoulli|random|multinomial|dropout|training_dropout)")
+# Results are drawn: any value is right.
+_ANY_VALUE = re.compile(r"test_(bernoulli|random|multinomial)")
 
 
 def node_cases() -> list[Case]:
@@ -41,6 +42,8 @@ def node_cases() -> list[Case]:
 def _case(test) -> Case:
     (data,) = test.data_sets
     inputs, wanted = ([_array(value) for value in values] for values in data)
+    if _ANY_VALUE.match(test.name):
+        wanted = [None] * len(wanted)
     return Case(test.name, test.model, inputs, wanted, test.rtol, test.atol)
 
 

@@ -149,3 +149,35 @@ def test_operand_that_must_be_constant_names_its_node(tmp_path):
     with pytest.raises(HipgraftError, match="'STFT' with operands that are inputs") as error:
         frontends.read(path)
     assert error.value.location == "m.onnx:spectrum (STFT)"
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 3, 3), (2, 1, 4, 4), (1, 1), (5, 5)])
+def test_determinants_with_zeros_on_the_diagonal(tmp_path, shape):
+    x = drawn(*shape)
+    x[..., 0, 0] = 0
+    node = helper.make_node("Det", ["x"], ["y"])
+    check(save(tmp_path / "m.onnx", [node], {"x": x}, [("y", F32)]), {"x": x})
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"), [(True, "drops at random"), (None, "training mode is an input")]
+)
+def test_dropout_in_training_is_refused(tmp_path, mode, reason):
+    node = helper.make_node("Dropout", ["x", "ratio", "mode"], ["y"], name="drop")
+    given = {"x": drawn(2, 3)} | ({"mode": np.array(True)} if mode is None else {})
+    constants = {"ratio": np.float32(0.5)} | ({} if mode is None else {"mode": np.array(mode)})
+    path = save(tmp_path / "m.onnx", [node], given, [("y", F32)], constants)
+    with pytest.raises(HipgraftError, match=f"'Dropout' .*{reason}") as error:
+        frontends.read(path)
+    assert error.value.location == "m.onnx:drop (Dropout)"
+
+
+def test_strings_are_refused(tmp_path):
+    node = helper.make_node("Equal", ["a", "b"], ["y"], name="same")
+    inputs = [helper.make_tensor_value_info(n, onnx.TensorProto.STRING, [2]) for n in "ab"]
+    result = helper.make_tensor_value_info("y", onnx.TensorProto.BOOL, [2])
+    graph = helper.make_graph([node], "g", inputs, [result])
+    opsets = [helper.make_opsetid("", 19)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
+    with pytest.raises(HipgraftError, match="'Equal' on strings"):
+        frontends.read(tmp_path / "m.onnx")

@@ -14,6 +14,8 @@ from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization.casts import bit_cast
 from hipgraft.frontends.onnx.legalization.control_flow import CONTROL_FLOW
+from hipgraft.frontends.onnx.legalization.determinants import DETERMINANTS
+from hipgraft.frontends.onnx.legalization.dropout import DROPOUT
 from hipgraft.frontends.onnx.legalization.empty import write_empty
 from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
 from hipgraft.frontends.onnx.legalization.grids import GRIDS
@@ -41,6 +43,8 @@ from hipgraft.ir.registration import Registry
 REWRITES: Registry[Rewrite] = Registry(
     "ONNX rewrite",
     CONTROL_FLOW,
+    DETERMINANTS,
+    DROPOUT,
     FUNCTIONS,
     LAYOUT,
     GRIDS,
@@ -102,6 +106,8 @@ def _rewrite_nodes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
 
 def _rewritten(node: NodeProto, graph: GraphInfo) -> Writer | None:
     writer = Writer(node, graph)
+    if any(graph.elements.get(name) == TensorProto.STRING for name in (*node.input, *node.output)):
+        raise RefusedNode(node, "on strings is not supported")
     if write_empty(writer):
         return writer
     rewrite = REWRITES.get(node.op_type) if node.domain in _DOMAINS else None

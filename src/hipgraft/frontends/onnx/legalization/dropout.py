@@ -1,0 +1,22 @@
+"""Dropout in training, which torch-mlir takes for an identity."""
+
+from __future__ import annotations
+
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+from hipgraft.ir.diagnostics import Declined
+
+
+def _dropout(writer: Writer) -> None:
+    """`(x, ratio, training_mode)`: an identity unless it trains."""
+    if not writer.has_input(2):
+        raise Declined("supported", "it does not train")
+    mode = writer.node.input[2]
+    if mode not in writer.graph.constants:
+        raise Refused("whose training mode is an input is not supported")
+    if writer.constant(mode).any():
+        raise Refused("that drops at random is not supported")
+    raise Declined("supported", "it does not train")
+
+
+DROPOUT: dict[str, Rewrite] = {"Dropout": _dropout}
+"""Rewrites by operator."""
