@@ -47,7 +47,7 @@ def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
 
 
 def _whole(value: ir.Value) -> ir.Value:
-    """The tensor that `value` is a plain reshape of; `value` itself if it is none."""
+    """The tensor that `value` reshapes without a copy; `value` itself if it is no reshape."""
     view = view_of(value)
     if view is None:
         return value
@@ -204,7 +204,7 @@ class _Function:
 
 
 def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir.ArrayAttr | None:
-    """Argument attributes followed by result attributes, which now sit on arguments."""
+    """Argument attributes followed by those of results, because results are now arguments."""
     dictionaries: list[ir.DictAttr] = []
     for key, count in (("arg_attrs", inputs), ("res_attrs", outputs)):
         if key in function.attributes:

@@ -174,7 +174,7 @@ def _nothing(value: ir.Value, terminator: ir.Operation) -> ir.Value:
 
 
 def _owned_storage(value: ir.Value) -> ir.Value | None:
-    """The container result that `value` is all of, None if there is no such result."""
+    """The container result of which `value` shows every element; None if there is none."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name == "arith.constant":
         return None

@@ -86,7 +86,7 @@ def _run(flags: argparse.Namespace) -> int:
     _check_output(flags.output)
     if flags.stats_json:
         _check_output(flags.stats_json)
-    # Only now: `--help` and wrong flags need no compiler.
+    # Imported here because `--help` and wrong flags need no compiler.
     from hipgraft.compiler.program import compile
     from hipgraft.ir import io as ir_io
     from hipgraft.ir.outputs import together

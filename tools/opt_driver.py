@@ -132,7 +132,7 @@ class OptDriver:
         return output or b"", not errors
 
     def _transform(self, part: _Part, show: DiagnosticHandler) -> bytes | None:
-        """Parses, runs the passes and prints; None after an error, which `show` was given."""
+        """Parses, runs the passes and prints; returns None after passing an error to `show`."""
         try:
             with self._timed("Parser"):
                 op = self._parse(part, show)

@@ -60,7 +60,7 @@ class Fill:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """The buffers that it touches."""
+        """The buffers that the step reads or writes."""
         return (self.buffer,)
 
     def to_attr(self) -> ir.Attribute:
@@ -93,7 +93,7 @@ class Copy:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """The buffers that it touches."""
+        """The buffers that the step reads or writes."""
         return (self.source, self.target)
 
     def to_attr(self) -> ir.Attribute:
@@ -139,7 +139,7 @@ class Dispatch:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """The buffers that it touches."""
+        """The buffers that the step reads or writes."""
         return tuple(binding.buffer for binding in self.bindings)
 
     def to_attr(self) -> ir.Attribute:

@@ -22,13 +22,13 @@ from hipgraft.service.service import CompileService
 # Of the program: a model that carries its weights is quicker compiled again than read twice.
 _MOST_BYTES = 64 << 20
 
-# How ONNX says that tensors are in other files, which may change while the model does not.
+# ONNX's marker of tensors in other files, which may change while the model does not.
 _EXTERNAL = b"location"
 
 
 @dataclass(frozen=True)
 class CachedProgram:
-    """What is kept of a compilation; see `hipgraft.compiler.program.Program`."""
+    """The stored parts of a compilation; see `hipgraft.compiler.program.Program`."""
 
     module: ir.Module
     outlined: ir.Module | None

@@ -1,4 +1,4 @@
-"""What a compilation did: its graphs with their launches, and what was declined and why."""
+"""The report of a compilation: graphs with their launches, and declined rewrites with reasons."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def report_to_json(report: Report) -> bytes:
 
 @dataclass(frozen=True)
 class _Fields:
-    """What `report_to_json` writes."""
+    """The JSON object that `report_to_json` writes."""
 
     graphs: list[GraphRow]
     executables: list[LaunchRow]

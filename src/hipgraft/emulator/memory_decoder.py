@@ -33,13 +33,13 @@ def decode_memory(instruction: Instruction, form: str, statement: Statement, wor
     """Sets the operands of a memory instruction.
 
     Args:
-        instruction: what to set them in.
+        instruction: the instruction to complete.
         form: name of its form.
         statement: its text.
         word: the first word of its encoding.
 
     Raises:
-        ValueError: the text has not the operands of the form.
+        ValueError: the text lacks the operands of the form.
     """
     returns = (
         statement.flag("sc0")

@@ -317,7 +317,7 @@ def _sharing(statistics: TraceStatistics, neighbours: int, round_size: int) -> t
 
 
 def _unit(chip: Chip, active: float, scale: float) -> ComputeUnit:
-    """Returns a compute unit with its share of what `active` units use together."""
+    """Returns a compute unit with its share of the bandwidth that `active` units share."""
     share = min(chip.far_bandwidth / chip.clock / active, chip.l2_bytes)
     return ComputeUnit(
         simds=chip.simds,

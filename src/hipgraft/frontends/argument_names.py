@@ -15,7 +15,7 @@ def argument_names(module: ir.Module) -> list[str]:
 
 
 def name_of(argument: ir.BlockArgument) -> str:
-    """Returns what the location of an argument calls it, or an empty name."""
+    """Returns the name in the location of an argument, or an empty text."""
     return argument.location.name_str if isinstance(argument.location, ir.NameLoc) else ""
 
 

@@ -1,7 +1,7 @@
-"""Where each kind of node keeps its fields.
+"""Locations of the fields of each kind of node in files.
 
 The fields themselves are those of the op classes: a tensor `x` is `x_tensor_uid`, an attribute
-has its own name. This table holds only what differs from node to node.
+has its own name. This table lists only the differences between kinds.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def _is_row_major(tensor: TensorDocument) -> bool:
 
 
 def _tensor_record(tensor: TensorDocument) -> dict[str, Json]:
-    """What the IR does not say about a tensor."""
+    """Returns the properties of a tensor that the IR cannot express."""
     record: dict[str, Json] = {"uid": tensor.uid, "name": tensor.name}
     if tensor.data_type == UNSET:
         record["data_type"] = UNSET

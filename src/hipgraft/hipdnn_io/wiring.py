@@ -1,4 +1,4 @@
-"""How the nodes of a graph document hang together: who writes and who reads each tensor."""
+"""Connects the nodes of a graph document: finds the writer and the readers of each tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where hipgraft keeps files between runs."""
+"""Folders of files that hipgraft keeps between runs."""
 
 from pathlib import Path
 

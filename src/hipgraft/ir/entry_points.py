@@ -23,7 +23,7 @@ SYMBOLS = "hipgraft.symbols"
 """Attribute of a function: for each argument, the names of its dynamic dimensions."""
 
 RANGES = "hipgraft.ranges"
-"""Attribute of a function: by the names of dynamic dimensions, the least and the largest extent."""
+"""Attribute of a function: the least and the largest extent of dynamic dimensions, by name."""
 
 ELEMENTS = "hipgraft.elements"
 """Attribute of a function: the types whose bits its inputs and then its results hold.
@@ -61,7 +61,7 @@ def noted_symbols(function: ir.Operation, count: int) -> list[list[str]]:
 
 
 def noted_ranges(function: ir.Operation) -> dict[str, tuple[int, int]]:
-    """Returns the least and the largest extent of dynamic dimensions by name, where known."""
+    """Returns the known least and largest extents of dynamic dimensions, by name."""
     if RANGES not in function.attributes:
         return {}
     ranges = ir.DictAttr(function.attributes[RANGES])

@@ -70,9 +70,9 @@ def read_file(path: str | Path, what: str, most: int = MOST_BYTES) -> bytes:
     """Reads a regular file as a whole.
 
     Args:
-        path: of the file.
-        what: what it holds, for messages.
-        most: bytes that it may have.
+        path: the file.
+        what: its content, for messages.
+        most: size limit in bytes.
 
     Raises:
         HipgraftError: it cannot be read, or is larger.

@@ -43,7 +43,7 @@ class StridedView:
 
     @property
     def span(self) -> int:
-        """Elements from the first that the window shows to the last."""
+        """Elements from the first to the last one in the window, both included."""
         steps = zip(self.shape, self.strides, strict=True)
         return 1 + sum((extent - 1) * stride for extent, stride in steps)
 

@@ -51,7 +51,7 @@ def make(cls: type[T], name: str, options: Sequence[OptionText]) -> T:
 
 
 def to_text(instance: Any) -> str:
-    """Returns the options of a pass that differ from their defaults, as between braces."""
+    """Returns the options of a pass that differ from their defaults, as in pipeline text."""
     words: list[str] = []
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)

@@ -21,7 +21,7 @@ from hipgraft.ir.outputs import output_errors
 from hipgraft.passmanager.pipeline import NativeStep, Step, native_manager, to_text
 
 _RUN_LINE = re.compile(r"^// RUN: (?P<command>.*--pass-pipeline=.*)$", re.MULTILINE)
-# The form in which MLIR's own tools leave their pipeline at a module's end.
+# The form in which MLIR's own tools append their pipeline to a module.
 _NATIVE_PIPELINE = re.compile(r'mlir_reproducer:\s*\{[^}]*?pipeline:\s*"(?P<pipeline>[^"]*)"')
 
 

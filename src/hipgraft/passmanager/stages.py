@@ -71,7 +71,7 @@ class Stage:
 
     @property
     def contract(self) -> Contract | None:
-        """What a module at this stage may hold, if that is defined."""
+        """The contract of a module at this stage, if there is one."""
         return CONTRACTS.get(self.name)
 
 

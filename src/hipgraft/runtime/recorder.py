@@ -72,7 +72,7 @@ def record_variants(
     directory: str | Path = "",
     shapes: Sequence[Shape] | None = None,
 ) -> tuple[Recording, ...]:
-    """Records a program, each of its variants if it has such.
+    """Records a program, or each of its variants if it has any.
 
     Args:
         module: stage `host`, or `hipdnn-buffers` for the CPU; the recordings refer to its

@@ -59,7 +59,7 @@ class Grouping:
         self._position: dict[ir.Operation, int] = {}
 
     def producer(self, value: ir.Value) -> Group | None:
-        """The group whose op makes `value`; None for block arguments."""
+        """The group whose op defines `value`; None for block arguments."""
         return self._group_of.get(value)
 
     def start(self, op: ir.Operation, *, outlined: bool) -> Group:

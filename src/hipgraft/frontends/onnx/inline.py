@@ -34,7 +34,7 @@ class _Field:
 
 
 def surroundings(path: Path) -> bytes:
-    """Returns a model without the data of its large weights, which refers to the file for it.
+    """Returns a model whose large weights refer to the file instead of containing their data.
 
     Raises:
         DecodeError: the file is no message.

@@ -129,7 +129,7 @@ def _region(value: ir.Value, index: int, exported: Exported, location: ir.Locati
 
 
 def _touched(exported: Exported) -> Iterator[tuple[int, int]]:
-    """Yields buffers and the bytes in them up to which a step reads or writes."""
+    """Yields each buffer of a step, with the end in bytes of the range that the step accesses."""
     for step in exported.kernel.steps:
         match step:
             case Fill():

@@ -172,7 +172,7 @@ class Merger:
         return {symbol_of(op) for op in symbols_of(self._module) if "sym_name" in op.attributes}
 
     def _make_host(self, function: ir.Operation, exported: Exported) -> None:
-        """Makes the function one that launches its own kernels, on flat memory."""
+        """Turns the function into one that launches its own kernels, on flat memory."""
         kind = Signature.of(function, flat=True).type()
         tensors = [ir.RankedTensorType(each) for each in (*kind.inputs, *kind.results)]
         types = [ir.MemRefType.get(each.shape, each.element_type) for each in tensors]

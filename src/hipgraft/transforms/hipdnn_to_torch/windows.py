@@ -47,7 +47,7 @@ def resample_fwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def resample_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """Each element of dx gathers from the windows that it lies in."""
+    """Each element of dx gathers from the windows that contain it."""
     assert isinstance(op, hipdnn.ResampleBwdOp)
     dy, shape, window = t.read(op.dy), shape_of(op.dx), window_of(op)
     if op.index is None:

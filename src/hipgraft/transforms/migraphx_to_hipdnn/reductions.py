@@ -38,7 +38,7 @@ def _reduced(
     element = element_type(op.output())
     if mode != "MAX" or not op.input().is_unsigned:
         return reduce(converter, mode, tensor, axes, element)
-    # Without their lowest number, unsigned numbers are in the order of signed ones.
+    # Minus the lowest signed number, unsigned numbers have the order of signed ones.
     shift = _lowest(converter, element)
     signed = converter.pointwise("add", [tensor, shift], element)
     largest = reduce(converter, mode, signed, axes, element)

@@ -25,7 +25,7 @@ def tensor(value: ir.Value) -> tuple[list[int | None], str]:
     """Returns the extents and the element type of a tensor.
 
     Raises:
-        PassFailure: it is none, or of unknown rank.
+        PassFailure: it is no tensor, or its rank is unknown.
     """
     read = extents_and_element(value.type)
     if read is None:
@@ -68,10 +68,10 @@ def constant(op: ir.Operation, index: int) -> int | float | bool | list[int] | N
 
 
 def int_operand(op: ir.Operation, index: int) -> int:
-    """Returns the constant integer that an operand is.
+    """Returns the value of a constant integer operand.
 
     Raises:
-        PassFailure: it is none.
+        PassFailure: it is no constant integer.
     """
     value = constant(op, index)
     if not isinstance(value, int):

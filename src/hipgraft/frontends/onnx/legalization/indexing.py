@@ -145,7 +145,7 @@ def _count_of(writer: Writer, axis: int) -> int:
 
 
 def _trilu(writer: Writer) -> None:
-    """`(x, k)`: keeps what is on or above a diagonal, or below."""
+    """`(x, k)`: keeps the elements on and above a diagonal, or on and below it."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     if writer.has_input(1):

@@ -10,9 +10,9 @@ from hipgraft.ir.diagnostics import Declined
 
 
 def _pad(writer: Writer) -> None:
-    """`(x, amounts, value, axes)`; negative amounts crop, which torch-mlir does not know.
+    """`(x, amounts, value, axes)`; negative amounts crop, which torch-mlir does not support.
 
-    Amounts of constant padding that are known crop and pad; any other padding gathers by indices.
+    Constant padding by known amounts becomes crops and pads; any other padding gathers by indices.
     """
     x, mode = writer.node.input[0], writer.attribute("mode", "constant")
     known = writer.node.input[1] in writer.graph.constants

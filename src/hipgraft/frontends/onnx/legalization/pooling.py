@@ -64,8 +64,7 @@ def windows_of(writer: Writer) -> Windows:
     """Reads the attributes of a pooling.
 
     Raises:
-        Declined: the shape is not known, and need not be.
-        Refused: it is not known.
+        Declined: the shape is unknown, and not needed. Refused: the shape is unknown, and needed.
     """
     extents = _extents(writer)
     rank = len(extents)

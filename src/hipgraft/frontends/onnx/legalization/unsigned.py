@@ -79,7 +79,7 @@ def _top_k(writer: Writer) -> None:
 
 
 def as_float(writer: Writer, x: str, element: int) -> str:
-    """Writes floats of unsigned numbers; of large ones by their halves, rounded to odd."""
+    """Converts unsigned numbers to floats; large ones through their halves, rounded to odd."""
     two, zero = writer.like_int(2), writer.like_int(0)
     is_large = writer.op("Less", x, zero)
     half = halved(writer, x)

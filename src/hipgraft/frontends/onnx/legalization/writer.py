@@ -292,7 +292,7 @@ class Writer:
         return self.op(op_type, x, axes=list(axes), keepdims=int(keepdims))
 
     def fresh(self, what: str) -> str:
-        """Returns a name that nothing has."""
+        """Returns an unused name."""
         base = next((name for name in self.node.output if name), self.node.op_type)
         for number in range(len(self.graph.taken) + 1):
             name = f"{base}_{what}_{number}"
