@@ -181,3 +181,26 @@ def test_strings_are_refused(tmp_path):
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
     with pytest.raises(HipgraftError, match="'Equal' on strings"):
         frontends.read(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize(("p", "axis"), [(1, 0), (2, -1), (2, 1)])
+def test_norms_of_zeros(tmp_path, p, axis):
+    x = drawn(3, 4, 2)
+    x[:, 1] = 0
+    x[2] = 0
+    node = helper.make_node("LpNormalization", ["x"], ["y"], p=p, axis=axis)
+    check(save(tmp_path / "m.onnx", [node], {"x": x}, [("y", F32)]), {"x": x})
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [2], "p": 3},
+        {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]},
+        {"kernel_shape": [3, 2], "auto_pad": "SAME_UPPER", "p": 1},
+    ],
+)
+def test_lp_pool(tmp_path, attributes):
+    inputs = {"x": drawn(1, 3, *[7] * len(attributes["kernel_shape"]))}
+    node = helper.make_node("LpPool", ["x"], ["y"], **attributes)
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)

@@ -188,3 +188,22 @@ func.func @mean_of_all(%x: !torch.vtensor<[24,40],f32>) -> !torch.vtensor<[],f32
   %y = torch.aten.div.Scalar %sum, %count : !torch.vtensor<[],f32>, !torch.int -> !torch.vtensor<[],f32>
   return %y : !torch.vtensor<[],f32>
 }
+
+// -----
+
+// Two paddings of one dimension.
+
+// CHECK-LABEL: func.func @rank_of_padding
+// CHECK:         torch.aten.avg_pool1d
+func.func @rank_of_padding(%x: !torch.vtensor<[1,2,8],f32>) -> !torch.vtensor<[1,2,7],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %false = torch.constant.bool false
+  %true = torch.constant.bool true
+  %k = torch.prim.ListConstruct %int2 : (!torch.int) -> !torch.list<int>
+  %s = torch.prim.ListConstruct %int1 : (!torch.int) -> !torch.list<int>
+  %p = torch.prim.ListConstruct %int0, %int0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.aten.avg_pool1d %x, %k, %s, %p, %false, %true : !torch.vtensor<[1,2,8],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool -> !torch.vtensor<[1,2,7],f32>
+  return %0 : !torch.vtensor<[1,2,7],f32>
+}

@@ -88,7 +88,13 @@ def post_padding(
     stride: Sequence[int],
     padding: Sequence[int],
 ) -> list[int]:
-    """Elements that the last of `counts` windows reads past the end, at least `padding`."""
+    """Elements that the last of `counts` windows reads past the end, at least `padding`.
+
+    Raises:
+        Declined: there is not one value for each dimension.
+    """
+    if len({len(counts), len(extents), len(window), len(stride), len(padding)}) > 1:
+        raise Declined("pooling-rank", "its windows have more or fewer dimensions than its operand")
     return [
         max(pad, (count - 1) * step + size - extent - pad)
         for count, step, size, extent, pad in zip(

@@ -21,6 +21,7 @@ from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
 from hipgraft.frontends.onnx.legalization.grids import GRIDS
 from hipgraft.frontends.onnx.legalization.indexing import INDEXING
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
+from hipgraft.frontends.onnx.legalization.lp_norms import LP_NORMS
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
@@ -49,6 +50,7 @@ REWRITES: Registry[Rewrite] = Registry(
     LAYOUT,
     GRIDS,
     INDEXING,
+    LP_NORMS,
     POOLING,
     QUANTIZATION,
     RECURRENT,

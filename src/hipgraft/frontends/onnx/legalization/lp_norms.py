@@ -1,0 +1,39 @@
+"""Sums of powers: of windows, and of the elements that a norm divides by."""
+
+from __future__ import annotations
+
+import math
+
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer, axis_of
+
+
+def _normalization(writer: Writer) -> None:
+    """`x` over its norm along an axis, where ONNX makes 0 of zeros and torch-mlir divides."""
+    (x,) = writer.node.input
+    rank = len(writer.needed_shape(x, "a norm"))
+    order, axis = int(writer.attribute("p", 2)), axis_of(writer, -1, rank)
+    if order not in (1, 2):
+        raise Refused(f"of order {order} is not supported, 1 and 2 are")
+    norm = writer.reduce("ReduceL1" if order == 1 else "ReduceL2", x, [axis])
+    element = writer.element(x)
+    is_zero = writer.op("Equal", norm, writer.like(0, element))
+    divisor = writer.op("Where", is_zero, writer.like(1, element), norm)
+    writer.result(writer.op("Div", x, divisor))
+
+
+def _pool(writer: Writer) -> None:
+    """The root of the sums of powers in windows: averages times the elements of a window."""
+    (x,) = writer.node.input
+    if writer.attribute("ceil_mode", 0):
+        raise Refused("with rounded-up extents is not supported")
+    order, element = float(writer.attribute("p", 2)), writer.element(x)
+    kept = {name: value for name, value in writer.attributes().items() if name != "p"}
+    powers = writer.op("Pow", writer.op("Abs", x), writer.like(order, element))
+    mean = writer.op("AveragePool", powers, count_include_pad=1, **kept)
+    size = math.prod(writer.attribute("kernel_shape"))
+    total = writer.op("Mul", mean, writer.like(size, element))
+    writer.result(writer.op("Pow", total, writer.like(1 / order, element)))
+
+
+LP_NORMS: dict[str, Rewrite] = {"LpNormalization": _normalization, "LpPool": _pool}
+"""Rewrites by operator."""
