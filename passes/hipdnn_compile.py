@@ -245,7 +245,7 @@ class _Compiler:
         problems = decision.chosen.problems
         flags = (*target.device_flags, *self._flags(target), *decision.chosen.plan.flags)
         text = outcome.artifacts.get("input.mlir", b"")
-        # What other lowerings of the same graph cost is what a better compiler could reach.
+        # The costs of other lowerings of the graph show what a better compiler could reach.
         seen = (*problems, *(f"another lowering, {candidate}" for candidate in decision.rejected))
         note = leave_input(f"{symbol}.{target.name}", text, flags, seen)
         message = f"'{symbol}' for {target.name}: {'; '.join((*problems, note))}"

@@ -127,7 +127,7 @@ class MigraphxIreeGenPass(Pass):
                 inner.attributes[export.NAME] = export.write(results, architecture)
 
     def _architecture(self, functions: Sequence[ir.Operation]) -> Architecture:
-        """What all kernels of a module are for."""
+        """The target that all kernels of a module share."""
         first, *others = [architecture_of(op, self.arch, self.features) for op in functions]
         for function, architecture in zip(functions[1:], others, strict=True):
             if architecture != first:

@@ -1,4 +1,4 @@
-"""What a plugged-in device raises, told as any other error."""
+"""Reports exceptions of plug-in devices like any other error."""
 
 from __future__ import annotations
 

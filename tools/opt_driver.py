@@ -1,4 +1,4 @@
-"""What hipgraft-opt does with its input, part by part."""
+"""Runs hipgraft-opt on its input, part by part."""
 
 from __future__ import annotations
 

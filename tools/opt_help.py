@@ -1,4 +1,4 @@
-"""What hipgraft-opt says of itself: `--help`, `--list-passes`, `--version`."""
+"""Prints information about hipgraft-opt: `--help`, `--list-passes`, `--version`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _own_passes(*, hidden: bool) -> str:
 
 
 def _lines_of(entry: registry.Entry) -> list[str]:
-    """What is told of a pass; of one of others that cannot be imported, why it cannot."""
+    """The help for a pass; for a plug-in that cannot be imported, the reason."""
     try:
         return list(_entry_lines(entry.name))
     except Exception as error:

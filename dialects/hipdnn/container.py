@@ -104,8 +104,8 @@ def _check_definitions(container: ContainerOp, ops: Sequence[ir.Operation]) -> N
 
 
 def _check_connected(container: ContainerOp, ops: Sequence[ir.Operation]) -> None:
-    # hipDNN connects two nodes by a tensor that one writes and the other reads; reading the same
-    # tensor is not enough. So arguments, constants and what is only made of them do not count.
+    # In hipDNN a tensor connects its writer with its readers, but not two readers. So arguments,
+    # constants and what is only made of them do not count.
     parts: list[set[ir.Value]] = []
     computed: set[ir.Value] = set()
     for op in ops:

@@ -125,7 +125,7 @@ def _check_attributes(op: HipdnnOp) -> None:
 
 
 def _kind_text(kind: Kind[Any], found: str) -> tuple[str, tuple[str, ...]]:
-    """What an attribute is to be, for a message, and notes where that is long."""
+    """The expected kind of an attribute for a message, and notes if it is long."""
     values = ", ".join(kind.values)
     if not values or len(kind.values) < 10:
         return f"one of {values}" if values else kind.description, ()

@@ -16,7 +16,7 @@ from hipgraft.ir.tensors import Shape, element_type_of, shape_of
 
 
 class BatchnormBaseOp(ComputeOp):
-    """What the batch normalisations share: an `x`, and values per channel of it."""
+    """Common base of the batch normalisations: an `x`, and values per channel of it."""
 
     x: Operand
 

@@ -65,7 +65,7 @@ def _statistics_shape(x: Shape, dims: list[int]) -> Shape:
 
 
 class LayernormBaseOp(NormBaseOp):
-    """What layer normalisation and its gradient share: the dimensions."""
+    """Common base of layer normalisation and its gradient: the normalised dimensions."""
 
     x: Operand
     scale: Operand

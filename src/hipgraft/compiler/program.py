@@ -259,7 +259,7 @@ def compile(
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run()
         program.directory = source.parent
-        # What a crash or a timeout took apart may come out whole another time.
+        # A graph that was split after a crash or a timeout may compile whole another time.
         if key is not None and active.statistics.lost == lost:
             kept = CachedProgram(program.module, program.outlined, program.report)
             keep_program(key, source.name, kept, active)
@@ -321,7 +321,7 @@ class _Compilation:
         frontends.keep_names(self.module)
         current = stage_of(self.module)
         phases = route(current, self.config, dynamic=has_symbols(self.module))
-        # Whether a module of torch ops is at that stage, only its phase tells.
+        # Only its phase can decide whether a module of torch ops is at that stage.
         if current not in ("onnx", "torch"):
             self._reached(current)
         for stage, phase in phases:

@@ -44,9 +44,9 @@ def program_key(
     """Returns the key of a compilation, None for one that is not to be cached.
 
     Args:
-        model: its file.
-        config: how it is compiled.
-        extents: what its symbolic dimensions are given.
+        model: the model's file.
+        config: options of the compilation.
+        extents: extents of its symbolic dimensions.
         service: what compiles its graphs.
     """
     if service.cache is None or config.save_temps:

@@ -92,7 +92,7 @@ class _Note(
 
 @dataclass(frozen=True)
 class Descriptor:
-    """What the hardware reads of a kernel.
+    """A kernel's descriptor, which the hardware reads.
 
     Attributes:
         entry: address of the first instruction in the image.

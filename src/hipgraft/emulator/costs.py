@@ -1,4 +1,4 @@
-"""What instructions cost, by their text: the kind of work, cycles, registers.
+"""Costs of instructions, by their text: the kind of work, cycles, registers.
 
 Cycles are those of LLVM's `SISchedule.td` and AMD's ISA guides; docs/timing.md has the sources.
 """

@@ -191,7 +191,7 @@ class Decoder:
     def _convert_signs(instruction: Instruction, name: str) -> None:
         """Turns the signs of operands into those that the core has for the operation."""
         if "_mix" in name:
-            # Signs of mixed operands are written as those of others are, but work as neg does.
+            # Sign bits of mixed operands are printed like those of others, but act like neg.
             for number in range(3):
                 source = instruction.s[number]
                 instruction.neg_lo |= source.negate << number

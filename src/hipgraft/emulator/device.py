@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _GUARD = 4096  # bytes around each allocation
 _ALIGNMENT = 256
 GARBAGE = 0xA5
-"""What each byte of new memory holds."""
+"""The value of each byte of new memory."""
 ARCHITECTURE = "gfx942"
 """The default device's architecture."""
 
@@ -146,7 +146,7 @@ class EmulatorDevice:
 
     @property
     def findings(self) -> list[Finding]:
-        """What the checks found so far."""
+        """The findings of the checks so far."""
         return [finding for counts in self.launches for finding in counts.findings]
 
     def synchronize(self) -> None:

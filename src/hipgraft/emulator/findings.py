@@ -1,4 +1,4 @@
-"""What a checked launch finds, besides faults."""
+"""Findings of a checked launch, besides faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hipgraft.emulator.errors import EmulatorError
 
 
 class Check(IntFlag):
-    """What a launch looks for."""
+    """Kinds of findings for which a launch checks."""
 
     NONE = 0
     RACES = 1

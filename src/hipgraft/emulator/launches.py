@@ -51,7 +51,7 @@ class Order(IntEnum):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a launch did.
+    """Counts and findings of a launch.
 
     Attributes:
         kernel: symbol.
@@ -84,7 +84,7 @@ class Counts:
 
     @property
     def scale(self) -> float:
-        """What the sample's counts are multiplied by to estimate the launch's."""
+        """The factor from the sample's counts to an estimate for the launch."""
         return self.of_workgroups / self.workgroups
 
     def __str__(self) -> str:

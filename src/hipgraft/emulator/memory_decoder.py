@@ -67,7 +67,7 @@ def decode_memory(instruction: Instruction, form: str, statement: Statement, wor
         _decode_global(instruction, kind, statement, returns)
 
 
-# What the operands of an LDS instruction are, in order.
+# Roles of the operands of an LDS instruction, in order.
 _LDS_OPERANDS = {
     "DL": "da",
     "DLD": "da",

@@ -62,7 +62,7 @@ class Region(ctypes.Structure):
 
 
 class Launch(ctypes.Structure):
-    """What the core is told of a launch."""
+    """A launch, as passed to the core."""
 
     _fields_ = (
         ("entry", _uint64),
@@ -95,7 +95,7 @@ class Finding(ctypes.Structure):
 
 
 class Statistics(ctypes.Structure):
-    """What the core counts during a launch."""
+    """The core's counts of a launch."""
 
     _fields_ = _fields(
         _uint64,
@@ -111,7 +111,7 @@ class Registers(ctypes.Structure):
 
 
 class Cost(ctypes.Structure):
-    """What an instruction costs; see `costs.py`."""
+    """The cost of an instruction; see `costs.py`."""
 
     _fields_ = (
         *_fields(_int, "kind issue matrix matrix_latency most_loads most_lds most_stores"),
@@ -136,7 +136,7 @@ COST_KINDS = 16
 
 
 class TraceStatistics(ctypes.Structure):
-    """What the core counts while it traces."""
+    """The core's counts while it traces."""
 
     _fields_ = (
         ("instructions", _uint64),

@@ -30,7 +30,7 @@ _MOST_RECORDED = 3
 _MOST_NEIGHBOURS = 20
 # Rounds of workgroups that are replayed; further ones are extrapolated.
 _ROUNDS = 4
-# Workgroups that a unit holds at most.
+# The most workgroups on a compute unit at a time.
 _MOST_WORKGROUPS = 32
 _LDS_GRANULE = 512
 # Below this many neighbours no trend can be seen.

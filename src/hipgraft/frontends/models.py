@@ -34,7 +34,7 @@ class OnnxModel(Protocol):
 
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | MlirModule | OnnxModel
-"""What is compiled: a path, MLIR as text or bytecode, an ONNX model or its bytes, a module."""
+"""A model: a path, MLIR as text or bytecode, an ONNX model or its bytes, or a module."""
 
 _NAME = "<model>"  # in locations
 

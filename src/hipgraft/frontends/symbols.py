@@ -101,7 +101,7 @@ def mark_variant(function: ir.Operation, extents: Extents) -> None:
 
 
 def name_symbols(function: ir.Operation, names: Sequence[Sequence[str]]) -> None:
-    """Notes what the dynamic dimensions of a function's arguments are called, if it has such."""
+    """Records the names of the dynamic dimensions of a function's arguments, if it has any."""
     if SYMBOLS in function.attributes:
         del function.attributes[SYMBOLS]
     if not any(names):

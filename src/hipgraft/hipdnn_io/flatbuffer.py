@@ -65,7 +65,7 @@ class _Writer:
                     f"{label}: field '{key}' is not in the schema, and left out"
                 )
         present = [field for field in fields.values() if values.get(field.name) is not None]
-        # What a table points at is written before the table.
+        # The targets of a table's pointers are written before the table.
         offsets = {field.name: self._pointee(field, values[field.name], label) for field in present}
         self.builder.StartObject(1 + max(field.slot for field in fields.values()))
         for field in present:
@@ -162,7 +162,7 @@ class _Writer:
 
 
 def _default(field: SchemaField) -> Json:
-    """What an absent scalar reads as; enumerators as numbers."""
+    """Returns the value of an absent scalar; enumerators as numbers."""
     if field.type in SCHEMA.enums and field.default:
         return SCHEMA.number(field.type, field.default)
     return int(field.default) if field.default.isdigit() else 0
@@ -242,7 +242,7 @@ def _tensor(table: _Table) -> TensorDocument:
 def _node(table: _Table) -> NodeDocument:
     fields = table.read()
     kind, attributes = fields.get("attributes", ("", {}))
-    # What the op does not declare is kept only where it says something.
+    # Fields that the op does not declare are kept only if they are neither empty nor 0.
     declared = FORMS[kind].members() if kind in FORMS else {}
     attributes = {key: one for key, one in attributes.items() if one or key in declared}
     return NodeDocument(

@@ -1,4 +1,4 @@
-"""What a process is doing, for the process that watches over it: a crash cannot tell any more."""
+"""Tells a parent process the current activity of its child, for messages after a crash."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ _shared: mmap.mmap | None = None
 
 
 def share() -> mmap.mmap:
-    """Returns memory in which this process and those forked from it note what they do."""
+    """Returns memory in which this process and its forks record their activity."""
     global _shared
     _shared = mmap.mmap(-1, _PAGE)
     return _shared
 
 
 def doing(what: str) -> None:
-    """Notes what begins now, for instance `pass 'cse'`; costs nothing where nobody watches."""
+    """Records an activity that begins, e.g. `pass 'cse'`; does nothing if no memory is shared."""
     if _shared is not None:
         _shared[:] = what.encode(errors="backslashreplace")[:_PAGE].ljust(_PAGE, b"\0")
 
 
 def noted(memory: mmap.mmap) -> str:
-    """Returns what was noted last; empty if nothing was."""
+    """Returns the last recorded activity; empty if there is none."""
     return memory[:].rstrip(b"\0").decode(errors="replace")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hipgraft.ir.bindings import ir
 
 MEMORY_NAME = "-"
-"""What the bindings call the source of a module that was parsed from memory."""
+"""The bindings' name for the source of a module that was parsed from memory."""
 
 
 _NOT_CONVERTED = re.compile(r"failed to legalize operation 'torch.operator'.*name = \"([^\"]+)\"")

@@ -14,7 +14,7 @@ VARIABLES = {
     "HIPGRAFT_LLVM_OBJDUMP": "LLVM's disassembler, for the emulator; by default `llvm-objdump` "
     "of a known version on `PATH`",
 }
-"""What each variable says, by its name."""
+"""Descriptions of the variables, by name."""
 
 
 def variable(name: str) -> str:

@@ -60,7 +60,7 @@ class Outputs:
         self._files.clear()
 
 
-# What `together` will rename; None outside of it.
+# Files that `together` will rename; None outside of it.
 _PENDING: ContextVar[Outputs | None] = ContextVar("PENDING", default=None)
 
 

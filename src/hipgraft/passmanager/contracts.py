@@ -25,7 +25,7 @@ _NO_COMPUTE = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "hipdnn.execute", "hipdnn.executable"}
 )
 
-# What a memref that starts inside an argument is made of.
+# Ops that make a memref which starts inside an argument.
 _POINTER_ARITHMETIC = frozenset(
     {
         "builtin.unrealized_conversion_cast",

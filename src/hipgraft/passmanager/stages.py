@@ -19,7 +19,7 @@ Phase = Callable[[Any], Sequence[PipelineElement]]
 
 @dataclass(frozen=True)
 class Contents:
-    """What tells the stage of a module.
+    """Properties by which stages recognize a module.
 
     Attributes:
         ops: names of its ops; a `torch.operator` has the name of the operator that it stands for.

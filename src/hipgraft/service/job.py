@@ -45,7 +45,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verification found.
+    """The result of a verification.
 
     Attributes:
         status: `unknown` if the kernel or its reference cannot be run.

@@ -197,7 +197,7 @@ def _unit(step: Fill) -> bytes:
 
 
 def _common_type(target: Region, source: Region, length: int) -> ir.MemRefType:
-    """The type to copy as: the buffer's own if all of it is copied, else bytes."""
+    """The type for a copy: the buffer's own if all of it is copied, else bytes."""
     for region in sorted((target, source), key=lambda region: region.is_bytes):
         packed = ir.MemRefType.get(region.type.shape, region.type.element_type)
         if region.offset == 0 and region.nbytes == length and region.type == packed:

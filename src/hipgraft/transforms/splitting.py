@@ -175,7 +175,7 @@ def _root(value: ir.Value) -> ir.Value:
 
 
 def _flow(ops: Sequence[ir.Operation], cut: int) -> int:
-    """Bytes of the values that ops after a cut read of those before it."""
+    """Bytes of the values that ops after a cut read from ops before it."""
     made = {result for op in ops[:cut] for result in op.results}
     crossing = {value for op in ops[cut:] for value in _reads(op) if value in made}
     return sum(_size(value) for value in crossing)

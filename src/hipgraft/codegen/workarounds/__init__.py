@@ -19,7 +19,7 @@ _T = TypeVar("_T", bool, int)
 
 
 class Effect(StrEnum):
-    """What happens without the workaround."""
+    """The effect of the fault without the workaround."""
 
     WRONG = "wrong results"
     FAILS = "does not compile"

@@ -157,7 +157,7 @@ class _Argument:
         self.value.set_type(vtensor_type(given, self._element))
 
     def symbols(self) -> list[str]:
-        """What the dimensions that stay dynamic are called; expressions have no name."""
+        """Names of the dimensions that stay dynamic; expressions have no name."""
         shape, _ = extents_and_element(self.value.type) or ([], "")
         return [self._name(index) for index, extent in enumerate(shape) if extent is None]
 
@@ -226,7 +226,7 @@ def _shape_map(binding: ir.Operation) -> ir.AffineMap:
 
 
 def _ranges(function: ir.Operation, extents: Extents) -> dict[str, tuple[int, int]]:
-    """What the export assumed of each symbol; extents that are given are checked.
+    """The range that the export assumed for each symbol; extents that are given are checked.
 
     It assumes at least 2 of any dynamic dimension; 1 is refined like any other extent.
     """

@@ -1,1 +1,1 @@
-"""What takes the place of the iree-rocMLIR prototype: results of IREE in rocMLIR's modules."""
+"""Replaces the iree-rocMLIR prototype: puts IREE's kernels into rocMLIR's modules."""

@@ -24,7 +24,7 @@ from hipgraft.service.child_python import python_command
 _TIMEOUT = 600  # seconds, after which the compiler hangs
 _UNKNOWN = re.compile(r"Unknown command line argument '(--[\w-]+)")
 
-# What other releases call a flag.
+# Names of flags in other releases.
 _OTHER_NAMES = {
     "--iree-rocm-target": "--iree-hip-target",
     "--iree-hip-target": "--iree-rocm-target-chip",

@@ -1,4 +1,4 @@
-"""What MIGraphX reads of a merged module to make a `migraphx::code_object_op`."""
+"""The data of a merged module from which MIGraphX makes a `migraphx::code_object_op`."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _replace_by_one(launch: ir.Operation, binary: str, step: Dispatch) -> None:
     sizes = [_constant(extent, size_type, launch.location) for extent in (*step.grid, *step.block)]
     tokens, objects = _segment(launch, _ASYNC), _segment(launch, _OBJECT)
     attributes = builders.attributes_of(launch)
-    # What rocMLIR's kernel needed of shared memory is gone; what IREE's needs is mostly static.
+    # The shared memory of rocMLIR's kernel is no longer needed; that of IREE's is mostly static.
     memory = step.dynamic_shared_memory
     shared = [_constant(memory, ir.IntegerType.get_signless(32), launch.location)] if memory else []
     segments = [len(tokens), *[1] * 6, 0, 0, 0, len(shared), len(arguments), len(objects)]

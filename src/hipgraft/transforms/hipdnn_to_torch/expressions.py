@@ -242,6 +242,6 @@ class Torch(Writer):
 
 
 def tensor(value: Number) -> ir.Value:
-    """The value, which is known to be no Python number."""
+    """Returns a number that is known to be a value, not a Python number."""
     assert isinstance(value, ir.Value)
     return value

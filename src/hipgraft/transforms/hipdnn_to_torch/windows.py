@@ -74,7 +74,7 @@ def _named(t: Torch, op: hipdnn.ResampleFwdOp) -> ir.Value | None:
     rank, mode = len(op.window), str(op.resample_mode)
     if list(op.pre_padding) != list(op.post_padding) or op.index is not None:
         return None
-    # torch wants padding of half a window at most.
+    # torch limits padding to half a window.
     if any(2 * pad > size for pad, size in zip(op.pre_padding, op.window, strict=True)):
         return None
     window = [t.read(op.x), list(op.window), list(op.stride), list(op.pre_padding)]

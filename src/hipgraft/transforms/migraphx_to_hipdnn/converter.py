@@ -132,7 +132,7 @@ class Converter(TensorBuilder):
         self._state.missed(op.operation, reason.name, f"'{name}' stays: {reason}")
         return self.keep(op)
 
-    # What conversions use
+    # For conversions
 
     def operand(self, op: MigraphxOp, name: str) -> Tensor:
         """Returns the tensor of a required operand."""

@@ -15,7 +15,7 @@ from hipgraft.ir.tensors import element_type_of, shape_of
 
 @dataclass(frozen=True)
 class Rules:
-    """What a recognised op may change.
+    """Rules for the changes that recognition may make.
 
     Attributes:
         drop_roundings: whether f16 and bf16 intermediates may stay in f32.

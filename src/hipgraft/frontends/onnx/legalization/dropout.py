@@ -1,4 +1,4 @@
-"""Dropout in training, which torch-mlir takes for an identity."""
+"""Dropout in training, which torch-mlir treats as an identity."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class _Samples:
         writer.result(writer.reshape(total, [batch, channels, *self.points]))
 
     def _taps(self, dim: int) -> list[_Tap]:
-        """What a point is made of along a dimension; coordinates are the last one first."""
+        """The taps of each point along a dimension; a grid has the last dimension's coordinate
+        first."""
         writer, extent = self.writer, self.extents[dim]
         batch, rank = self.shape[0], len(self.extents)
         part = writer.take(writer.node.input[1], len(self.points) + 1, [rank - 1 - dim])

@@ -85,7 +85,7 @@ def _reverse_sequence(writer: Writer) -> None:
 
 
 def _one_hot(writer: Writer) -> None:
-    """`(indices, depth, values)`; an index outside of the depth is nowhere."""
+    """`(indices, depth, values)`; an index outside of the depth selects nothing."""
     indices, depth, values = writer.node.input
     shape = writer.shape(indices)
     axis = int(writer.attribute("axis", -1)) % (len(shape) + 1)

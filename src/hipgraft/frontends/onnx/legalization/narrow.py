@@ -225,7 +225,7 @@ TYPES: dict[int, Narrow] = {
     TensorProto.UINT8: _unsigned("ui8", 8, _INT8, _INT32),
     TensorProto.UINT16: _unsigned("ui16", 16, _INT16, _INT32),
     TensorProto.UINT32: _unsigned("ui32", 32, _INT32, _INT64),
-    # Its carrier holds bits and not values; what is not the same for both has forms of its own.
+    # Its carrier stores bits, not values; operations that differ between them have own forms.
     TensorProto.UINT64: Narrow("ui64", 64, _INT64, _INT64, _same, _same),
     TensorProto.UINT4: _unsigned("ui4", 4, _INT8, _INT32),
     TensorProto.INT4: _signed("i4", 4),

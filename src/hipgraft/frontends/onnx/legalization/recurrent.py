@@ -98,7 +98,7 @@ class _Network:
         return [writer.op("Less", writer.like_int(step), lengths) for step in range(self.steps)]
 
     def _of(self, index: int, number: int) -> str:
-        """What belongs to one direction of an input."""
+        """The part of an input for one direction."""
         return self.writer.op(
             "Gather", self.writer.node.input[index], self.writer.like_int(number), axis=0
         )

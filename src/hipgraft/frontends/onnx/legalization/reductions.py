@@ -23,7 +23,7 @@ _EMPTY = {
     "ReduceMax": -math.inf, "ReduceMin": math.inf, "ReduceProd": 1.0, "ReduceSum": 0.0,
     "ReduceSumSquare": 0.0,
 }  # fmt: skip
-"""What a reduction of no elements is."""
+"""Results of reductions of no elements."""
 
 
 def _reduction(writer: Writer) -> None:

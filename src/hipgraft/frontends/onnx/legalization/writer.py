@@ -110,7 +110,7 @@ class Writer:
             reason = str(error).partition(": ")[0].lower()
             raise RefusedNode(node, f"has an invalid attribute: {reason}") from None
 
-    # What is known
+    # Known properties of values
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Returns an attribute of the node; bytes are decoded."""
@@ -178,7 +178,7 @@ class Writer:
         """
         return [int(one) for one in self.constant(self.node.input[index]).reshape(-1)]
 
-    # What is written
+    # Writing nodes
 
     def op(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
         """Writes a node and returns the name of its first result."""
