@@ -36,7 +36,7 @@ def _intervals(operations: Sequence[ir.Operation]) -> list[Interval]:
     Device ops run in program order, because their tokens form a chain. If any other op reads a
     buffer, it may have aliases that this analysis does not see, so the buffer lives to the end.
     """
-    memory: dict[ir.Value, int] = {}  # which buffer a memref lies in
+    memory: dict[ir.Value, int] = {}  # the buffer that contains a memref
     sizes: list[int] = []
     steps: list[list[int]] = []
     for step, op in enumerate(operations):

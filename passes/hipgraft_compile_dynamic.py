@@ -72,7 +72,7 @@ def _is_value(value: ir.Value) -> bool:
 
 
 def _hoist_constants(function: ir.Operation) -> list[ir.Attribute]:
-    """Makes literals of several numbers arguments, behind the others; returns their values."""
+    """Turns literals of several numbers into arguments after the others; returns their values."""
     block = function.regions[0].blocks[0]
     values: list[ir.Attribute] = []
     for op in [op.operation for op in block.operations if op.operation.name == _LITERAL]:

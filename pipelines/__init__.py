@@ -84,7 +84,7 @@ PHASE_OUTLINE: tuple[PipelineElement, ...] = (
     "hipdnn-deduplicate",
 )
 
-# Buffers come after code generation, which tells how much workspace each executable needs.
+# Buffers come after code generation, which determines each executable's workspace.
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
 
 # Launches come last: from here on the host program holds no hipDNN ops. Memory is planned when

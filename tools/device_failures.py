@@ -14,7 +14,7 @@ def tell_failures(device: Any) -> None:
     for name in dir(device):
         call = None if name.startswith("_") else getattr(device, name)
         if callable(call):
-            # One that cannot be changed is told as it comes.
+            # An exception that cannot be changed is reported as it is.
             with suppress(AttributeError):
                 setattr(device, name, _told(name, call))
 

@@ -174,7 +174,7 @@ def _check_form(flags: argparse.Namespace) -> None:
 
 
 def _check_output(path: str) -> None:
-    """A compilation takes minutes; an output that cannot be written is better told before."""
+    """Checks before a compilation, which takes minutes, that the output can be written."""
     directory = Path(path).parent
     if path != "-" and not directory.is_dir():
         raise HipgraftError(f"cannot open output file '{path}': no directory '{directory}'")

@@ -99,7 +99,7 @@ def _write_database(flags: argparse.Namespace) -> int:
 
 
 def _keep(path: str, known: Database, found: Database) -> None:
-    """Writes a database with what was found, and tells it."""
+    """Adds the plans that were found to a database, prints them, and writes the database."""
     from hipgraft.ir import io as ir_io
 
     known.merge(found.entries)

@@ -40,7 +40,7 @@ def progress(quiet: bool) -> Generator[ShowStep, None, None]:
 
 
 def _print_line(event: Started | Progress) -> None:
-    """One line for each graph that took work; hits in the cache are told by the report."""
+    """One line for each graph that took work; the report lists hits in the cache."""
     from hipgraft.codegen.progress import Progress
 
     if isinstance(event, Progress) and event.ending != "cached":

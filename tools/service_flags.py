@@ -85,7 +85,7 @@ def extra_flags(flags: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def open_service(flags: argparse.Namespace) -> Generator[CompileService, None, None]:
-    """Gives the service that the flags describe, and tells what its cache complains of.
+    """Yields the service that the flags describe, and prints its cache's problems.
 
     Raises:
         HipgraftError: a flag has a wrong value, or an executor cannot be reached.

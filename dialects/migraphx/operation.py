@@ -127,7 +127,7 @@ class AttentionOp(MigraphxOp):
     """An attention with its groups of operands, features and region."""
 
     INPUTS, LENGTH, OFFSET = 3, 4, 5
-    """Groups of operands behind queries, keys and values."""
+    """Groups of operands after queries, keys and values."""
 
     def group(self, index: int) -> list[ir.Value]:
         """Returns the values of a group of operands."""

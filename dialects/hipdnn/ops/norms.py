@@ -80,7 +80,7 @@ class LayernormBaseOp(NormBaseOp):
         return list(range(len(x) - count, len(x)))
 
     def check_dims(self) -> None:
-        """Checks the number of normalised dimensions, and that `scale` lies within them."""
+        """Checks the number of normalised dimensions, and that `scale` covers no others."""
         x, count = shape_of(self.x), self.normalized_dim_count
         if count is not None and not 1 <= count <= len(x):
             raise self.error(f"expected 'normalized_dim_count' in [1, {len(x)}], but found {count}")

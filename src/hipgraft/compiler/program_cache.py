@@ -52,7 +52,7 @@ def program_key(
     if service.cache is None or config.save_temps:
         return None
     if model.suffix in (".json", ".fb"):
-        # Quickly read, and what is warned of is to be told each time.
+        # Reading it is quick, and its warnings should appear each time.
         return None
     try:
         if model.stat().st_size > _MOST_BYTES:

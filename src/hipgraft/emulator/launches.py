@@ -32,7 +32,7 @@ KernelArgument = np.ndarray[Any, Any] | np.generic | bytes | int
 
 # Waves of the longest kernels in the tests execute some 10^7.
 _MOST_INSTRUCTIONS = 2_000_000_000
-# Bytes behind the kernel argument segment that may be read: loads are wider than arguments.
+# Bytes after the kernel argument segment that may be read: loads are wider than arguments.
 _SLACK = 256
 ERROR_BYTES = 1024
 """Room for the text of a fault."""

@@ -36,7 +36,7 @@ class Statement:
         return self.modifiers.pop(name, default)
 
     def flag(self, name: str) -> bool:
-        """Removes a modifier without value and tells whether it was there."""
+        """Removes a modifier without value and returns whether it was there."""
         return self.modifiers.pop(name, None) is not None
 
 

@@ -28,7 +28,7 @@ class TensorDocument:
         data_type: hipDNN's name of the type, `unset` if the graph gives it.
         dims: logical extents; empty if they are to be inferred.
         strides: in elements; empty if they are to be inferred.
-        virtual: whether it is an intermediate that lies in no memory of the caller.
+        virtual: whether it is an intermediate, for which the caller has no memory.
         value_type: `Float32Value`, ...; empty if the tensor is no compile-time scalar.
         value: the compile-time scalar.
         alignment: bytes.

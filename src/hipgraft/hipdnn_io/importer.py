@@ -36,8 +36,8 @@ def import_document(document: GraphDocument, context: ir.Context | None = None) 
     """Returns a module at stage `hipdnn-graphs` for a graph.
 
     Its function is called like the graph, takes the tensors that no node writes, and returns those
-    that are not virtual, each in the document's order and by logical extents; how they lie in
-    memory say `arg_strides` and `result_strides` of the graph.
+    that are not virtual, each in the document's order and by logical extents; `arg_strides` and
+    `result_strides` of the graph give their layout in memory.
 
     Args:
         document: the graph; its warnings grow by what is found.

@@ -96,7 +96,7 @@ def _try(parse: Callable[[], ir.Module | ir.OpView]) -> None:
     try:
         op = parse().operation
     except (ir.MLIRError, HipgraftError):
-        return  # the caller will be told the same
+        return  # the caller will get the same error
     text = op.get_asm(
         large_elements_limit=_FEW_ELEMENTS,
         large_resource_limit=_FEW_ELEMENTS,

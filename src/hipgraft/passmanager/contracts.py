@@ -144,7 +144,7 @@ def _is_memref(kind: ir.Type) -> bool:
 
 
 def _is_static_torch(kind: ir.Type) -> bool:
-    # The torch dialect has no types in the bindings: only their text tells them.
+    # The bindings have no classes for the torch dialect's types, so their text is compared.
     text = str(kind)
     return text.startswith("!torch.") and "?" not in text
 

@@ -1,6 +1,6 @@
 """Files of constants: safetensors, and IREE's parameter archives (`.irpa`).
 
-Both hold raw row-major data behind a table, so that a constant is mapped when it is uploaded and
+Both store raw row-major data after a table, so that a constant is mapped when it is uploaded and
 never read as a whole. Source: the safetensors format page; IREE's runtime reads its archives.
 """
 
@@ -83,7 +83,7 @@ def _parameter(op: ir.Operation) -> Parameter:
 
 
 def check_format(path: str | Path) -> None:
-    """Checks that a file's name tells a format.
+    """Checks that a file's name ends with the suffix of a known format.
 
     Raises:
         HipgraftError: it does not.

@@ -66,7 +66,7 @@ class _Product:
     def step(self) -> int:
         """The largest step along K that divides K and is at most `_MOST_STEPS`.
 
-        Where a step pads K, IREE 3.13.0 reads the row behind K instead of zeros, and 0 times an
+        Where a step pads K, IREE 3.13.0 reads the row after K instead of zeros, and 0 times an
         unknown element may be NaN.
         """
         return largest_divisor(self.extent("k"), _MOST_STEPS)

@@ -22,7 +22,7 @@ SINGLE_WINDOW = Workaround(
 def crop_unread(
     emitter: Emitter, x: Tensor, spans: Sequence[int], positions: Sequence[int]
 ) -> Tensor:
-    """Crops the elements behind the window in dims with only one window.
+    """Crops the elements after the window in dims with only one window.
 
     Args:
         emitter: where the ops go.

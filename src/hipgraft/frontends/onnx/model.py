@@ -126,7 +126,7 @@ def _load(path: Path) -> onnx.ModelProto:
 
 
 def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], path: Path) -> None:
-    """Reads what lies in other files, except weights that the importer maps."""
+    """Reads data in other files, except weights that the importer maps."""
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in filter(external_bytes, weights):
@@ -277,7 +277,7 @@ def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> 
 
 
 def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
-    """Inference keeps what it finds, also where a folded constant now tells the extents."""
+    """Removes symbolic shapes: inference would keep them, though folding may give extents."""
     for value in list(graph.value_info):
         dims = value.type.tensor_type.shape.dim
         if not all(dim.HasField("dim_value") for dim in dims):

@@ -19,7 +19,7 @@ _Dim: TypeAlias = int | str  # an extent, or the name of one
 
 
 def settle_reshapes(graph: onnx.GraphProto) -> bool:
-    """Gives `Reshape` nodes constant shapes where inference tells enough of their results.
+    """Gives `Reshape` nodes constant shapes if inference finds enough of their results' extents.
 
     Args:
         graph: with inferred shapes; changed in place.

@@ -26,7 +26,7 @@ class Architecture:
 
     @classmethod
     def parse(cls, text: str) -> Architecture:
-        """Reads `gfx90a`, `gfx90a:sramecc+:xnack-`, or either behind a triple."""
+        """Reads `gfx90a`, `gfx90a:sramecc+:xnack-`, or either after a triple."""
         chip, *switches = text.removeprefix(_TRIPLE).lstrip("-").lstrip(":").split(":")
         return cls(chip, ",".join(f"{switch[-1]}{switch[:-1]}" for switch in switches if switch))
 

@@ -37,7 +37,7 @@ class Merger:
         module: what is changed; modules nested in it are not looked at.
         results: the kernels.
         architecture: what they are for.
-        state: told of what is replaced and what stays.
+        state: gets a remark for each kernel that is replaced or stays.
     """
 
     def __init__(

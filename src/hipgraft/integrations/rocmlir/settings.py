@@ -43,7 +43,7 @@ class Settings:
 
     Attributes:
         disabled: whether the passes do nothing.
-        debug: 0 tells nothing but warnings, 1 failures, 2 also commands and their output.
+        debug: 0 prints only warnings, 1 failures, 2 also commands and their output.
         bin: folder with an `iree-compile` to use; None for the compiler in this process.
         flags: further flags for the compiler; in today's spelling for the one in this process.
     """

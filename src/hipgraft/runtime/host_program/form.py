@@ -84,7 +84,7 @@ def _add_arguments(function: ir.Operation, users: dict[str, list[ir.Operation]])
         for op in ops:
             op.results[0].replace_all_uses_with(argument)
             op.erase()
-    # Arguments can only be appended, so results move behind the constants.
+    # Arguments can only be appended, so results move after the constants.
     for _ in range(results):
         old = block.arguments[first_result]
         old.replace_all_uses_with(block.add_argument(old.type, old.location))

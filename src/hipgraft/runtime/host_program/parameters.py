@@ -65,7 +65,7 @@ def parameter_arrays(
     directory: str | Path = "",
     shapes: Sequence[tuple[int, ...]] = (),
 ) -> list[Array]:
-    """Returns the constants of a parameter file as arrays, to be passed behind the inputs.
+    """Returns the constants of a parameter file as arrays, to be passed after the inputs.
 
     Args:
         module: a host program.

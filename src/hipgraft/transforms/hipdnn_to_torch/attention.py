@@ -182,7 +182,7 @@ def _rounded(t: Torch, x: ir.Value, like: ir.Value) -> ir.Value:
 
 
 def _rows(t: Torch, op: hipdnn.SdpaOp, pool: ir.Value, table: ir.Value | None) -> ir.Value:
-    """Keys or values [B, H, S, D], put together from pages where they lie in those."""
+    """Keys or values [B, H, S, D], gathered from pages if they are paged."""
     x = t.read(pool)
     if table is None:
         return x

@@ -18,7 +18,7 @@ _WRITTEN = "writing to tensors with broadcasts is unsupported"
 
 @dataclass(frozen=True)
 class Signature:
-    """How arguments and results lie in memory.
+    """The memory layouts of arguments and results.
 
     Attributes:
         arguments: of the function, in their order.

@@ -15,7 +15,7 @@ from hipgraft.transforms.tensor_builder import Tensor
 
 _MODES = {
     "max": ("MAXPOOL", "NEG_INF_PAD"),
-    # MIGraphX counts no padding unless it is told to.
+    # MIGraphX excludes padding from means by default.
     "average": ("AVGPOOL_EXCLUDE_PADDING", "ZERO_PAD"),
 }
 _WITH_PADDING = ("AVGPOOL_INCLUDE_PADDING", "ZERO_PAD")
@@ -91,7 +91,7 @@ def _window(op: MigraphxOp) -> list[int]:
 def _reaching(
     op: MigraphxOp, window: Sequence[int], low: Sequence[int], high: Sequence[int]
 ) -> list[int]:
-    """The padding behind each dimension with which the last window fits; more with `ceil_mode`."""
+    """The padding after each dimension that makes the last window fit; more with `ceil_mode`."""
     extents, results = op.input().extents[2:], op.output().extents[2:]
     padding: list[int] = []
     for dim, (extent, count, step) in enumerate(

@@ -18,7 +18,7 @@ _PAD = "aten.constant_pad_nd"
 def padded_operand(op: TorchOp) -> tuple[Tensor, list[int], list[int]]:
     """Returns a convolution's operand without its zero padding, and the padding of each end.
 
-    `pre` and `post` count elements in front of and behind each spatial dim.
+    `pre` and `post` count elements before and after each spatial dim.
     """
     pre = list(op.constant(4))
     post = list(pre)
@@ -42,7 +42,7 @@ def _constant_pad(_: Converter, op: TorchOp) -> Sequence[Tensor | None]:
 
 
 def _is_part_of_convolutions(pad: TorchOp) -> bool:
-    """Whether zeros lie around spatial dims only, and only convolutions read them."""
+    """Whether only spatial dims are padded, with zeros, and only convolutions read the result."""
     if not all(map(is_constant, list(pad.operation.operands)[1:])) or pad.constant(2) != 0:
         return False
     # In pairs, the last dim first.

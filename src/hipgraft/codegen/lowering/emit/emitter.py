@@ -282,7 +282,7 @@ class Emitter:
         return [replace(value, name=f"{name}#{at}") for at, value in enumerate(results)]
 
     def barrier(self, value: Tensor) -> Tensor:
-        """Returns `value` behind a barrier that IREE moves no ops across, which materializes it."""
+        """Returns `value` after a barrier that IREE moves no ops across, which materializes it."""
         text = f"iree_tensor_ext.compute_barrier.start {value.name} : {value.type} -> {value.type}"
         return replace(value, name=self.op("stored", text))
 

@@ -58,8 +58,7 @@ class _Samples:
         writer.result(writer.reshape(total, [batch, channels, *self.points]))
 
     def _taps(self, dim: int) -> list[_Tap]:
-        """The taps of each point along a dimension; a grid has the last dimension's coordinate
-        first."""
+        """The taps of points along a dimension; grids have the last dimension first."""
         writer, extent = self.writer, self.extents[dim]
         batch, rank = self.shape[0], len(self.extents)
         part = writer.take(writer.node.input[1], len(self.points) + 1, [rank - 1 - dim])
@@ -130,7 +129,7 @@ class _Samples:
         return _Tap(writer.cast(bounded, _INT64), weight, inside)
 
     def _weight(self, rest: str, offset: int) -> str:
-        """The factor of the element that lies `offset` behind the one in front of the point."""
+        """The factor of the element at `offset` from the last one before the point."""
         writer = self.writer
         if self.mode == "linear":
             return rest if offset else writer.op("Sub", self._number(1), rest)

@@ -38,7 +38,7 @@ class Windows:
 
     @property
     def reach(self) -> list[int]:
-        """How far the last window reads behind the tensor; negative where elements are left."""
+        """How far the last window reads beyond the tensor; negative if elements remain unread."""
         return [
             (count - 1) * stride + (kernel - 1) * dilation + 1 - before - extent
             for count, stride, kernel, dilation, before, extent in zip(
@@ -116,7 +116,7 @@ def _extents(writer: Writer) -> list[int]:
 
 
 def _count(room: int, stride: int, end: int, ceil: bool) -> int:
-    """Returns how many windows there are; the last one must not begin behind the tensor."""
+    """Returns the number of windows; the last one must not begin beyond the tensor."""
     if not ceil:
         return room // stride + 1
     count = -(-room // stride) + 1

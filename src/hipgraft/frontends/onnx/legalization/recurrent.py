@@ -171,7 +171,7 @@ class _Network:
         return self.writer.op("Min", self.writer.op("Max", x, bounds[0]), bounds[1])
 
     def _advance(self, one: _Direction, step: int, mask: str) -> None:
-        """Makes one step; what lies behind a sequence keeps its state, and is zero."""
+        """Makes one step; after the end of a sequence the state stays and the output is zero."""
         writer = self.writer
         given = writer.op("Gather", one.inputs, writer.like_int(step), axis=0)
         if self.kind == "RNN":

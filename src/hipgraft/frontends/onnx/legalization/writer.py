@@ -78,7 +78,7 @@ _BINARY = frozenset({"Add", "Div", "Mul", "Sub"})
 
 
 def _tell_operands(graph: onnx.GraphProto, shapes: dict[str, list[int]]) -> None:
-    """Tells the shapes of operands from those of results, which the model may declare."""
+    """Infers the shapes of operands from those of results, which the model may declare."""
     for node in reversed(graph.node):
         shape = shapes.get(node.output[0]) if len(node.output) else None
         if shape is None:
