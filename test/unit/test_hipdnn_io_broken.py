@@ -177,7 +177,8 @@ def test_broken_graph_is_refused(name: str, change: Any, message: str):
     ("text", "message"),
     [
         ('{"nodes": [9223372036854775808]}', "integer 9223372036854775808 has more than 64 bits"),
-        ('{"nodes": [{"": 0}]}', "a field has an empty name"),
+        ('{"nodes": [{"": 0}]}', "field '' has a name that no attribute can have"),
+        ('{"a\\u0000b": 0}', "field 'a\\x00b' has a name that no attribute can have"),
         ("[" * 100_000, "malformed JSON: it is nested too deeply"),
     ],
 )

@@ -132,6 +132,13 @@ def test_every_pass_is_read_back(**fields: object):
     assert resolve(to_text([pass_])) == (pass_,)
 
 
+@pytest.mark.parametrize("text", ["\xa0", "a\u2003b", "\x1f"])
+def test_each_kind_of_space_is_quoted(text: str):
+    """The reader splits words at all of Unicode's spaces."""
+    pass_ = RenamePass(prefix=text)
+    assert resolve(to_text([pass_])) == (pass_,)
+
+
 def test_defaults_are_not_printed():
     assert pass_options.to_text(RenamePass()) == ""
     assert pass_options.to_text(RenamePass(repeat=3, private=True)) == "repeat=3 private=true"

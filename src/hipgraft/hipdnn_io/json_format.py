@@ -59,15 +59,22 @@ def parse(text: str, source: str) -> Json:
 
     Raises:
         HipgraftError: a located syntax error, a number that hipDNN's schema cannot hold, or a field
-            without a name, which no attribute can have.
+            with a name that no attribute can have.
     """
     value: Json = parse_json(text, "JSON", source)
     for each in _values(value):
         if isinstance(each, int) and not -(2**63) <= each < 2**63:
             raise HipgraftError(f"integer {each} has more than 64 bits", location=source)
-        if isinstance(each, dict) and "" in each:
-            raise HipgraftError("a field has an empty name", location=source)
+        if isinstance(each, dict):
+            _check_names(cast(dict[str, Json], each), source)
     return value
+
+
+def _check_names(members: dict[str, Json], source: str) -> None:
+    for name in members:
+        if not name or "\0" in name:
+            message = f"field {name!r} has a name that no attribute can have"
+            raise HipgraftError(message, location=source)
 
 
 def _values(value: Json) -> Iterator[Json]:

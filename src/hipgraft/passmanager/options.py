@@ -179,7 +179,7 @@ def _print(value: Any) -> str:
 
 
 def _quote(text: str) -> str:
-    if text and not any(character in text for character in " \t\n,{}[]()\"'"):
+    if text and not any(one.isspace() or one in ",{}[]()\"'" for one in text):
         return text
     return f"'{text}'" if '"' in text else f'"{text}"'
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -138,6 +139,11 @@ def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], 
 def _check_operators(model: onnx.ModelProto, path: Path) -> None:
     local = {(function.domain, function.name) for function in model.functions}
     for node in model.graph.node:
+        # Of a field that is not UTF-8, protobuf gives the bytes.
+        if any(
+            isinstance(text, bytes) for text in cast(Any, (node.op_type, node.domain, node.name))
+        ):
+            raise _at(path, "invalid ONNX model: a name is not UTF-8")
         domain = "" if node.domain == "ai.onnx" else node.domain
         if (domain, node.op_type) not in local and not defs.has(node.op_type, domain):
             message = f"unknown ONNX operator '{f'{domain}.' if domain else ''}{node.op_type}'"
