@@ -204,3 +204,14 @@ def test_lp_pool(tmp_path, attributes):
     inputs = {"x": drawn(1, 3, *[7] * len(attributes["kernel_shape"]))}
     node = helper.make_node("LpPool", ["x"], ["y"], **attributes)
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+def test_operators_of_other_domains_are_refused_by_name(tmp_path):
+    node = helper.make_node("Binarizer", ["x"], ["y"], name="b", domain="ai.onnx.ml")
+    values = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2]) for n in "xy"]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    opsets = [helper.make_opsetid("ai.onnx.ml", 3)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
+    with pytest.raises(HipgraftError, match=r"'ai\.onnx\.ml\.Binarizer' is not supported") as error:
+        frontends.read(tmp_path / "m.onnx")
+    assert error.value.location == "m.onnx:b"

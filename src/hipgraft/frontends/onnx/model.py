@@ -16,7 +16,7 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference, version_c
 from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.folding import fold_constants, small_constants
 from hipgraft.frontends.onnx.inline import surroundings
-from hipgraft.frontends.onnx.legalization import RefusedNode, boundary_elements, legalize
+from hipgraft.frontends.onnx.legalization import DOMAINS, RefusedNode, boundary_elements, legalize
 from hipgraft.frontends.onnx.limits import (
     TooMuchMemoryError,
     check_functions,
@@ -145,9 +145,13 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
         ):
             raise _at(path, "invalid ONNX model: a name is not UTF-8")
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if (domain, node.op_type) not in local and not defs.has(node.op_type, domain):
-            message = f"unknown ONNX operator '{f'{domain}.' if domain else ''}{node.op_type}'"
-            raise _at(path, message, _name_of(node))
+        name = f"{f'{domain}.' if domain else ''}{node.op_type}"
+        if (domain, node.op_type) not in local:
+            if not defs.has(node.op_type, domain):
+                raise _at(path, f"unknown ONNX operator '{name}'", _name_of(node))
+            if domain not in DOMAINS:
+                message = f"ONNX operator '{name}' is not supported, nor are others of its domain"
+                raise _at(path, message, _name_of(node))
         for attribute in node.attribute if domain == "" else ():
             if attribute.name in _FLAGS and attribute.i not in (0, 1):
                 message = (

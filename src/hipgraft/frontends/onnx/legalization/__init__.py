@@ -62,9 +62,10 @@ REWRITES: Registry[Rewrite] = Registry(
 )
 """Rewrites by the operator of ONNX's own domains that they take."""
 
-__all__ = ["REWRITES", "RefusedNode", "boundary_elements", "legalize"]
+__all__ = ["DOMAINS", "REWRITES", "RefusedNode", "boundary_elements", "legalize"]
 
-_DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+"""Of the operators that are supported."""
 
 
 def legalize(
@@ -112,7 +113,7 @@ def _rewritten(node: NodeProto, graph: GraphInfo) -> Writer | None:
         raise RefusedNode(node, "on strings is not supported")
     if write_empty(writer):
         return writer
-    rewrite = REWRITES.get(node.op_type) if node.domain in _DOMAINS else None
+    rewrite = REWRITES.get(node.op_type) if node.domain in DOMAINS else None
     if rewrite is None:
         return None
     try:
