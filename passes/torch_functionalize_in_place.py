@@ -24,6 +24,8 @@ _VIEWS = frozenset(
 
 def _functional(op: ir.Operation, name: str) -> ir.Value:
     """The value form of an in-place op; later readers of its operand read the result."""
+    if not len(op.operands) or len(op.results) != 1:
+        raise PassFailure(f"expected in-place op '{name}' to have operands and one result", op)
     target = op.operands[0]
     functional = f"torch.{name.replace('_.', '.', 1).removesuffix('_')}"
     if not op.context.is_registered_operation(functional):

@@ -139,7 +139,7 @@ def _check_counts(
     op: HipdnnOp, what: str, fields: Sequence[ValueField], segments: str, total: int
 ) -> list[int]:
     """Returns how many values each field holds."""
-    attribute = op.attribute(segments)
+    attribute = attribute_of(op.operation, segments)
     if attribute is not None and not isinstance(attribute, ir.DenseI32ArrayAttr):
         raise op.error(f"expected attribute '{segments}' to be array<i32>, but found {attribute}")
     counts = in_order(fields, total) if attribute is None else list(attribute)

@@ -122,6 +122,14 @@ def test_modules_that_mlir_cannot_print_are_not_tried(tmp_path: Path) -> None:
     assert len(inner((tmp_path / "out.mlir").read_text())) == 1
 
 
+def test_attributes_that_the_bindings_cannot_read(tmp_path: Path) -> None:
+    """They abort the process where an attribute is looked up by its number."""
+    text = module_text().replace("{name = ", '{a.b = loc("x":1:2), a.c = array<ui8: 1>, name = ')
+    done = reduce(tmp_path, text, "grep -q tanh_fwd", "-q")
+    assert done.returncode == 0, done.stderr
+    assert len(inner((tmp_path / "out.mlir").read_text())) == 5
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_the_smallest_so_far_and_no_process(tmp_path: Path, number: int) -> None:
     """Trials are quick until one has found something; the next one waits."""

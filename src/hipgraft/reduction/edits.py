@@ -12,8 +12,9 @@ from typing import Any
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.fields import ValueField
 from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, in_order
+from hipgraft.ir.attributes import attribute_of
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.builders import attributes_of
+from hipgraft.ir.diagnostics import VerifyError
 from hipgraft.ir.io import walk
 
 _FUNCTION = "func.func"
@@ -273,7 +274,7 @@ def _remake(op: ir.Operation, operands: set[int], results: set[int]) -> None:
             op.name,
             results=[value.type for value in kept],
             operands=[value for number, value in enumerate(op.operands) if number not in operands],
-            attributes=attributes_of(op),
+            attributes=_attributes_of(op),
             regions=len(op.regions),
             loc=op.location,
         )
@@ -283,6 +284,16 @@ def _remake(op: ir.Operation, operands: set[int], results: set[int]) -> None:
     for value, other in zip(kept, made.results, strict=True):
         value.replace_all_uses_with(other)
     op.erase()
+
+
+def _attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """Returns all attributes of an op by name.
+
+    Raises:
+        VerifyError: the bindings cannot read one; by its number they would abort.
+    """
+    found = {name: attribute_of(op, name) for name in op.attributes}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _drop_segments(op: ir.Operation, operands: set[int], results: set[int]) -> None:
@@ -324,10 +335,7 @@ def _drop_in_body(block: ir.Block, arguments: set[int], yielded: set[int]) -> No
 
 def _attributes(module: ir.Module) -> list[Site]:
     return [
-        (op, name)
-        for op in walk(module.operation)
-        for name in attributes_of(op)
-        if name not in _NEEDED
+        (op, name) for op in walk(module.operation) for name in op.attributes if name not in _NEEDED
     ]
 
 
@@ -339,7 +347,11 @@ def _drop_attributes(sites: Sequence[Site], form: int) -> None:
 def _constants(module: ir.Module) -> list[Site]:
     found: list[Site] = []
     for op in inner_ops(module):
-        for name, value in attributes_of(op).items():
+        for name in op.attributes:
+            try:
+                value = attribute_of(op, name)
+            except VerifyError:  # it is no constant
+                continue
             is_splat = isinstance(value, ir.DenseElementsAttr) and value.is_splat
             if not is_splat and isinstance(
                 value, ir.DenseElementsAttr | ir.DenseResourceElementsAttr

@@ -42,3 +42,11 @@ func.func @unknown(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
     : (!torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32>
   return %1 : !torch.vtensor<[4],f32>
 }
+
+// -----
+
+func.func @no_operand() {
+  // expected-error @below {{expected in-place op 'aten.relu_' to have operands and one result}}
+  %0 = torch.operator "torch.aten.relu_"() : () -> !torch.vtensor<[1],f32>
+  return
+}
