@@ -144,6 +144,8 @@ def _execute(
             _settle_architecture(flags, device, bundle.architectures)
             inputs = _inputs(flags, bundle.inputs(device.architecture), given)
             return _run_session(flags, bundle.load(device), inputs)
+    if Path(flags.model).suffix == ".hgb" and Path(flags.model).is_file():
+        raise HipgraftError("the file has the suffix of a bundle and is none", location=flags.model)
     module = _compiled(flags, device)
     # Only now: bundles run without the compiler's bindings.
     from hipgraft.runtime.host_program.dynamic import input_tensors, result_names

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import tomllib
 from pathlib import Path
 
 import ml_dtypes
@@ -185,3 +186,18 @@ def test_unknown_or_other_suffix(tmp_path, capsys, flags, message):
     assert hipgraft_compile.main([str(CONV), "-q", *given]) == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_bundle_that_is_none(tmp_path, capsys):
+    (tmp_path / "x.hgb").write_text("module {}")
+    assert hipgraft_run.main([str(tmp_path / "x.hgb")]) == 1
+    assert (
+        "x.hgb: error: the file has the suffix of a bundle and is none" in capsys.readouterr().err
+    )
+
+
+def test_every_tool_is_on_the_page_of_tools():
+    root = Path(__file__).parents[2]
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    page = (root / "docs" / "tools.md").read_text()
+    assert all(f"| `{tool}` | " in page for tool in scripts)
