@@ -5,8 +5,8 @@
 
 // What was lowered can be edited: the program computes what the edited module says.
 
-// DIFFERENCE: 2xfloat32 │ 0 {{.*}}│ 0
-// QUOTIENT:   2xfloat32 │ 1 {{.*}}│ 1
+// DIFFERENCE: 2xfloat32 {{ +}}0 {{ +}}0
+// QUOTIENT:   2xfloat32 {{ +}}1 {{ +}}1
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = "hipdnn.graph"(%x) ({
   ^bb0(%a: tensor<2xf32>):
