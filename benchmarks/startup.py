@@ -1,62 +1,70 @@
-"""Compares the CPU time that each tool takes to start with iree-opt's.
+"""What starting the tools costs against another checkout: CPU and wall time, turn by turn.
 
-    python benchmarks/startup.py --rounds=10
+    python benchmarks/startup.py OTHER_CHECKOUT [--rounds 10]
 
-Prints the least user and system time of some runs, of `--help` and of a module of one function. The
-runs of all tools alternate, so that other load on the machine meets them alike.
+The least time of all rounds counts; the processes that watch over tools are included.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
-import tempfile
+import time
 from pathlib import Path
 
-BIN = Path(sys.executable).parent
-TOOLS = ("opt", "compile", "run", "cache", "tune", "translate")
-MODULE = "func.func @f(%x: i32) -> i32 {\n  return %x : i32\n}\n"
+ROOT = Path(__file__).resolve().parents[1]
+INPUTS = ROOT / "test" / "lit" / "tools" / "Inputs"
+_MODEL = str(INPUTS / "conv_relu.mlir")
+_COMMANDS = {
+    "opt": ["opt", _MODEL],
+    "opt, two passes": ["opt", _MODEL, "--convert-torch-to-hipdnn", "--hipdnn-outline"],
+    "translate": ["translate", "--import-hipdnn-json", str(INPUTS / "conv_bias_relu.json")],
+    "compile --help": ["compile", "--help"],
+}
+# Older checkouts have no process that watches.
+_START = """
+import sys
+tool = sys.argv.pop(1)
+try:
+    from hipgraft.tools import entry
+    main = getattr(entry, tool)
+except ImportError:
+    from importlib import import_module
+    main = import_module(f"hipgraft.tools.hipgraft_{tool}").main
+sys.exit(main())
+"""
+
+
+def timed(root: Path, command: list[str]) -> tuple[float, float]:
+    """Returns CPU and wall seconds of one start."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", _START, *command],
+        env={**os.environ, "PYTHONPATH": str(root / "src")},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
 def main() -> None:
-    """Prints a line for each command: seconds, and the ratio to iree-opt's."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10, help="runs of each command")
-    rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "module.mlir"
-        path.write_text(MODULE)
-        groups = {
-            "--help": [("iree-opt", "--help"), *((f"hipgraft-{one}", "--help") for one in TOOLS)],
-            "a module": [("iree-opt", str(path)), ("hipgraft-opt", str(path))],
-        }
-        for title, commands in groups.items():
-            least = measured(commands, rounds)
-            reference = least[commands[0]]
-            print(title)
-            for command, seconds in least.items():
-                print(f"  {command[0]:<20} {seconds:6.3f} s  {seconds / reference:5.2f}")
-
-
-def measured(commands: list[tuple[str, str]], rounds: int) -> dict[tuple[str, str], float]:
-    """Returns the least CPU seconds of each command, a tool and its argument."""
-    times: dict[tuple[str, str], list[float]] = {command: [] for command in commands}
-    for _ in range(rounds):
-        for command in commands:
-            times[command].append(cpu_seconds(command))
-    return {command: min(found) for command, found in times.items()}
-
-
-def cpu_seconds(command: tuple[str, str]) -> float:
-    """Returns user and system time of one run, its own processes included."""
-    before = os.times()
-    subprocess.run([BIN / command[0], command[1]], stdout=subprocess.DEVNULL, check=True)
-    after = os.times()
-    return (after.children_user + after.children_system) - (
-        before.children_user + before.children_system
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("other", type=Path)
+    parser.add_argument("--rounds", type=int, default=10)
+    flags = parser.parse_args()
+    print(f"{'ms':16} {'CPU':>6} {'other':>6} {'ratio':>6}  {'wall':>6} {'other':>6} {'ratio':>6}")
+    for name, command in _COMMANDS.items():
+        rounds = [(timed(flags.other, command), timed(ROOT, command)) for _ in range(flags.rounds)]
+        columns: list[str] = []
+        for kind in (0, 1):
+            other = min(theirs[kind] for theirs, _ in rounds) * 1e3
+            ours = min(own[kind] for _, own in rounds) * 1e3
+            columns.append(f"{ours:6.0f} {other:6.0f} {ours / other:6.2f}")
+        print(f"{name:16} {'  '.join(columns)}")
 
 
 if __name__ == "__main__":
