@@ -307,3 +307,20 @@ def test_averages_with_the_dilation_spelled_out(tmp_path):
     shapes = {"x": ([1, 2, 7, 5], F32)}, {"y": ([1, 2, 4, 4], F32)}
     path = save(tmp_path / "average.onnx", [node], *shapes, opset=19)
     check_against_onnxruntime(path, {"x": rng.random((1, 2, 7, 5), np.float32)})
+
+
+@pytest.mark.parametrize("has_type", [True, False])
+@pytest.mark.parametrize("rows", [2, "N"])
+def test_outputs_without_a_shape(tmp_path: Path, has_type: bool, rows: int | str):
+    element = onnx.TensorProto.FLOAT
+    x = onnx.helper.make_tensor_value_info("x", element, [rows, 3])
+    y = onnx.helper.make_tensor_value_info("y", element, None)
+    if not has_type:
+        y.ClearField("type")
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [x], [y])
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    module = frontends.read(path, dims={"N": 2} if rows == "N" else {})
+    assert "-> !torch.vtensor<[2,3],f32>" in str(module)

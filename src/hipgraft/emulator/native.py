@@ -227,11 +227,11 @@ def core() -> Core:
     found = sorted(Path(__file__).parent.glob("_core*.so"))
     if not found:
         raise MissingEmulatorError("the emulator's core is not built: install hipgraft again")
-    loaded = Core(ctypes.CDLL(str(found[0])))
+    library = ctypes.CDLL(str(found[0]))
     others = (Launch, Statistics, Cost, ComputeUnit, TraceStatistics, Replayed)
     sizes = 1000 * ctypes.sizeof(Instruction) + sum(map(ctypes.sizeof, others))
-    if loaded.library.emulator_abi() != sizes:
+    if library.emulator_abi() != sizes:
         raise MissingEmulatorError(
             "the emulator's core is of another version: install hipgraft again"
         )
-    return loaded
+    return Core(library)

@@ -75,6 +75,7 @@ def read_model(
     _load_external_data(model, weights.values(), path)
     try:
         with memory_limit():
+            _add_result_types(model)
             checker.check_model(model)
         check_functions(model, path)
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
@@ -163,6 +164,18 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
 
 def _name_of(node: onnx.NodeProto) -> str:
     return node.name or next(iter(node.output), "") or node.op_type
+
+
+def _add_result_types(model: onnx.ModelProto) -> None:
+    """Adds the types that exporters leave out of a graph's outputs, but the checker asks for."""
+    untyped = [
+        value for value in model.graph.output if not value.type.tensor_type.HasField("shape")
+    ]
+    if not untyped:
+        return
+    inferred = {value.name: value for value in shape_inference.infer_shapes(model).graph.output}
+    for value in untyped:
+        value.CopyFrom(inferred.get(value.name, value))
 
 
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
