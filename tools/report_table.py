@@ -68,7 +68,7 @@ def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
     if declined:
         _print_declined(console, declined)
     for line in _summary(report, targets, made):
-        console.print(Text(line))
+        console.print(Text(line), soft_wrap=True)  # a path that is broken cannot be copied
 
 
 def _with(report: Report, name: str, fact: str) -> list[Remark]:

@@ -215,3 +215,22 @@ def test_operators_of_other_domains_are_refused_by_name(tmp_path):
     with pytest.raises(HipgraftError, match=r"'ai\.onnx\.ml\.Binarizer' is not supported") as error:
         frontends.read(tmp_path / "m.onnx")
     assert error.value.location == "m.onnx:b"
+
+
+def test_operands_of_another_rank_are_refused(tmp_path):
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="net", hidden_size=4)
+    inputs = {"x": drawn(2, 1, 3), "w": drawn(1, 16, 3), "r": drawn(16, 4)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)])
+    with pytest.raises(HipgraftError) as error:
+        frontends.read(path)
+    assert error.value.location == "m.onnx:net (LSTM)"
+
+
+def test_initializers_of_another_size_are_refused(tmp_path):
+    node = helper.make_node("Add", ["x", "c"], ["y"])
+    path = save(tmp_path / "m.onnx", [node], {"x": drawn(2)}, [("y", F32)], {"c": drawn(2)})
+    model = onnx.load(path)
+    model.graph.initializer[0].raw_data = bytes(12)
+    onnx.save(model, path)
+    with pytest.raises(HipgraftError, match=r"m\.onnx: error: .*c"):
+        frontends.read(path)

@@ -11,6 +11,7 @@ from onnx import NodeProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from hipgraft.frontends.onnx.limits import memory_limit
+from hipgraft.ir.foreign_data import malformed
 
 # Bytes for one node whose result is small; what takes more is a table that is not folded.
 _MOST_MEMORY = 64 << 20
@@ -64,12 +65,17 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
 
 
 def small_constants(graph: onnx.GraphProto, opaque: Collection[str]) -> _Constants:
-    """Returns the elements of initialisers that may be folded, by name."""
-    return {
-        tensor.name: numpy_helper.to_array(tensor)
-        for tensor in graph.initializer
-        if tensor.name not in opaque and _elements(tensor.dims) <= _MOST_ELEMENTS
-    }
+    """Returns the elements of initialisers that may be folded, by name.
+
+    Raises:
+        HipgraftError: the data of one do not fit its shape.
+    """
+    found: dict[str, np.ndarray] = {}
+    for tensor in graph.initializer:
+        if tensor.name not in opaque and _elements(tensor.dims) <= _MOST_ELEMENTS:
+            with malformed(f"initializer '{tensor.name}'", ""):
+                found[tensor.name] = numpy_helper.to_array(tensor)
+    return found
 
 
 def _elements(dims: Collection[int]) -> int:

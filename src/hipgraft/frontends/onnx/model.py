@@ -88,6 +88,10 @@ def read_model(
             model = _infer_and_fold(model, weights)
     except RefusedNode as refused:
         raise HipgraftError(str(refused), location=refused.node.name) from None
+    except HipgraftError as error:
+        if error.location:
+            raise
+        raise _at(path, error.message) from None
     except (checker.ValidationError, shape_inference.InferenceError) as error:
         raise _at(path, f"invalid ONNX model: {_one_line(error)}") from error
     except UnicodeDecodeError:

@@ -39,6 +39,7 @@ from hipgraft.frontends.onnx.legalization.writer import (
     Writer,
 )
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.foreign_data import reason
 from hipgraft.ir.registration import Registry
 
 REWRITES: Registry[Rewrite] = Registry(
@@ -120,6 +121,9 @@ def _rewritten(node: NodeProto, graph: GraphInfo) -> Writer | None:
         rewrite(writer)
     except Declined:
         return None
-    except Refused as reason:
-        raise RefusedNode(node, str(reason)) from None
+    except Refused as refused:
+        raise RefusedNode(node, str(refused)) from None
+    except (ValueError, IndexError, TypeError) as error:
+        # Inference does not check the rank and the attributes of every operator.
+        raise RefusedNode(node, f"is malformed: {reason(error)}") from None
     return writer
