@@ -8,6 +8,9 @@ import pytest
 from onnx import TensorProto, helper
 from small_onnx import F32, I64, check, drawn, save
 
+from hipgraft import frontends
+from hipgraft.ir.diagnostics import HipgraftError
+
 STEPS, BATCH, FEATURES, HIDDEN = 4, 3, 5, 6
 
 NETWORKS = {
@@ -122,3 +125,18 @@ def test_branches_by_an_input(tmp_path, condition):
                             else_branch=branch("Neg"))  # fmt: skip
     inputs = {"c": np.array(condition), "x": drawn(4)}
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+def test_scans_with_a_batch_dimension_are_refused(tmp_path):
+    """Converted to a later opset, they were scans over another dimension."""
+    shapes = {"s": [1, 2], "x": [1, 3, 2], "y": [1, 2], "z": [1, 3, 2]}
+    typed = {name: helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()}
+    inner = [helper.make_tensor_value_info(name, 1, [2]) for name in ("a", "b", "c", "d")]
+    nodes = [helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Identity", ["c"], ["d"])]
+    body = helper.make_graph(nodes, "body", inner[:2], inner[2:])
+    scan = helper.make_node("Scan", ["", "s", "x"], ["y", "z"], num_scan_inputs=1, body=body)
+    graph = helper.make_graph([scan], "g", [typed["s"], typed["x"]], [typed["y"], typed["z"]])
+    opsets = [helper.make_opsetid("", 8)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=3), tmp_path / "m.onnx")
+    with pytest.raises(HipgraftError, match="'Scan' of opset 8 is not supported"):
+        frontends.read(tmp_path / "m.onnx")

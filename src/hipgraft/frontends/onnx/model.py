@@ -32,6 +32,8 @@ OLDEST_OPSET = 13
 """torch-mlir's ONNX lowerings know the forms from this opset on."""
 
 _UPGRADED_OPSET = 17
+# Scans of opset 8 have a batch dimension and lengths of sequences.
+_SCAN_WITHOUT_BATCH = 9
 
 _FLAGS = {
     "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box",
@@ -269,6 +271,11 @@ def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), None)
     if opset is None or opset >= OLDEST_OPSET:
         return model
+    for node in model.graph.node:
+        if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:
+            # The converter keeps its operands, which mean something else then.
+            message = f"ONNX operator 'Scan' of opset {opset} is not supported; convert the model"
+            raise _at(path, message, _name_of(node))
     try:
         return version_converter.convert_version(model, _UPGRADED_OPSET)
     except Exception as error:  # the converter raises whatever its C++ side threw
