@@ -222,7 +222,8 @@ class _Run:
         number = self.fault.number
         allowed = {0, 1, 128 + number, -number} if number else {0, 1}
         found = [] if self.status in allowed else [f"status {self.status}: {self.said[-500:]}"]
-        for word in ("Traceback", "internal error", "Fatal Python error"):
+        words = ("Traceback", "internal error", "Fatal Python error")
+        for word in () if _is_before_start(self.said) else words:
             if word in self.said:
                 found.append(self.said[-2000:])
         if self.status == 1 and not self.said:
@@ -299,6 +300,12 @@ def search(
     with ThreadPoolExecutor(jobs) as threads:
         found = [each for wrong in threads.map(run, jobs_of) for each in wrong]
     return Counter(fault.name for _, fault, _ in jobs_of), found
+
+
+def _is_before_start(said: str) -> bool:
+    """Whether Python was interrupted while it started, before any code of the tools ran."""
+    ours = ("/src/hipgraft/", "/hipgraft/tools/")
+    return said.rstrip().endswith("KeyboardInterrupt") and not any(one in said for one in ours)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

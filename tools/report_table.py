@@ -16,6 +16,7 @@ from hipgraft.ir.diagnostics import Remark
 from hipgraft.tools.memory_chart import print_plans
 from hipgraft.tools.tables import Column, open_console, print_table, print_title
 
+_WROTE = "wrote "
 _PATHOLOGICAL = "pathological"  # has a table of its own
 _MOST_NODES = 6
 _ONNX_FILE = re.compile(r"^[^:/]*\.onnx:")
@@ -68,7 +69,8 @@ def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
     if declined:
         _print_declined(console, declined)
     for line in _summary(report, targets, made):
-        console.print(Text(line), soft_wrap=True)  # a path that is broken cannot be copied
+        # A path that is broken cannot be copied.
+        console.print(Text(line), soft_wrap=line.startswith(_WROTE))
 
 
 def _with(report: Report, name: str, fact: str) -> list[Remark]:
@@ -235,5 +237,5 @@ def _summary(report: Report, targets: Sequence[str], made: Made) -> list[str]:
     lines = [f"compiled {done}"]
     for number, path in enumerate(made.files):
         size = f"{path.stat().st_size:,} bytes"
-        lines.append(f"wrote {path} ({size})" + (", which is needed beside it" if number else ""))
+        lines.append(f"{_WROTE}{path} ({size})" + (", which is needed beside it" if number else ""))
     return lines
