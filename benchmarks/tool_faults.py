@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -293,13 +293,13 @@ def search(
     bench = Bench(folder, shim)
     bench.prepare(names)
     generator = random.Random(seed)
-    jobs_of: list[tuple[str, Fault, int]] = []
-    for number in range(count):
-        jobs_of.append((names[number % len(names)], make_fault(generator), number + 1))
-    run: Callable[[tuple[str, Fault, int]], list[str]] = lambda job: bench.faults(*job)  # noqa: E731
+    numbers = range(count)
+    commands = [names[number % len(names)] for number in numbers]
+    faults = [make_fault(generator) for _ in numbers]
     with ThreadPoolExecutor(jobs) as threads:
-        found = [each for wrong in threads.map(run, jobs_of) for each in wrong]
-    return Counter(fault.name for _, fault, _ in jobs_of), found
+        results = threads.map(bench.faults, commands, faults, range(1, count + 1))
+        found = [each for wrong in results for each in wrong]
+    return Counter(fault.name for fault in faults), found
 
 
 def _is_before_start(said: str) -> bool:

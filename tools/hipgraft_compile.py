@@ -116,7 +116,8 @@ def _run(flags: argparse.Namespace) -> int:
             from hipgraft.tools.stats_json import stats_bytes
 
             ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
-    remember_file(flags.output)
+    if flags.emit not in _FILES:  # a bundle remembers its code itself
+        remember_file(flags.output)
     if flags.report:
         # rich costs a tenth of a second to import.
         from hipgraft.tools.report_table import Made, print_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -16,7 +16,6 @@ from hipgraft.ir.diagnostics import Remark
 from hipgraft.tools.memory_chart import print_plans
 from hipgraft.tools.tables import Column, open_console, print_table, print_title
 
-_WROTE = "wrote "
 _PATHOLOGICAL = "pathological"  # has a table of its own
 _MOST_NODES = 6
 _ONNX_FILE = re.compile(r"^[^:/]*\.onnx:")
@@ -68,9 +67,10 @@ def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
     declined = [remark for remark in report.declined if remark.name != _PATHOLOGICAL]
     if declined:
         _print_declined(console, declined)
-    for line in _summary(report, targets, made):
+    console.print(Text(_summary(report, targets, made.seconds)))
+    for line in _files(made.files):
         # A path that is broken cannot be copied.
-        console.print(Text(line), soft_wrap=line.startswith(_WROTE))
+        console.print(Text(line), soft_wrap=True)
 
 
 def _with(report: Report, name: str, fact: str) -> list[Remark]:
@@ -220,8 +220,8 @@ def _print_declined(console: Console, declined: Sequence[Remark]) -> None:
     print_table(console, [Column("op", True), Column("times"), *texts], rows)
 
 
-def _summary(report: Report, targets: Sequence[str], made: Made) -> list[str]:
-    """What was compiled, how long it took, and the files."""
+def _summary(report: Report, targets: Sequence[str], seconds: float) -> str:
+    """What was compiled, and how long it took."""
     kinds = Counter(row.kind for row in report.graphs)
     graphs = ", ".join(_many(count, kind) for kind, count in kinds.items())
     totals = {
@@ -233,9 +233,12 @@ def _summary(report: Report, targets: Sequence[str], made: Made) -> list[str]:
         for target, total in totals.items()
         if total
     )
-    done = "; ".join(text for text in (graphs, launches, f"{made.seconds:.1f} s") if text)
-    lines = [f"compiled {done}"]
-    for number, path in enumerate(made.files):
-        size = f"{path.stat().st_size:,} bytes"
-        lines.append(f"{_WROTE}{path} ({size})" + (", which is needed beside it" if number else ""))
-    return lines
+    done = "; ".join(text for text in (graphs, launches, f"{seconds:.1f} s") if text)
+    return f"compiled {done}"
+
+
+def _files(paths: Sequence[Path]) -> Iterator[str]:
+    """What was written, and how large it is."""
+    for number, path in enumerate(paths):
+        needed = ", which is needed beside it" if number else ""
+        yield f"wrote {path} ({path.stat().st_size:,} bytes){needed}"

@@ -20,6 +20,7 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.bytecode import to_bytecode
 from hipgraft.passmanager import registry
 from hipgraft.passmanager.pipeline import resolve, to_text
+from hipgraft.service import Cache, CompileService, InProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """
@@ -69,6 +70,15 @@ def test_models_in_memory(form: str) -> None:
     with hipgraft.compile(MODELS[form](), "cpu") as program:
         (y,) = program.run([X])
     assert (y == np.maximum(X, 0)).all()
+
+
+def test_models_in_memory_leave_one_entry_for_each_kernel(tmp_path: Path) -> None:
+    entries: list[int] = []
+    for _ in range(2):
+        with CompileService(InProcess(), Cache(tmp_path)) as service:
+            hipgraft.compile(onnx_model(), "cpu", service=service)
+        entries.append(sum(1 for _ in tmp_path.rglob("*") if _.is_file()))
+    assert entries[0] == entries[1]
 
 
 @pytest.mark.parametrize("model", [3, None, [TEXT]])

@@ -115,6 +115,40 @@ def test_what_does_not_fit_the_last_cache_comes_from_memory():
     assert found.microseconds == pytest.approx(1e6 * seconds, rel=1e-6)
 
 
+def test_waves_wait_for_each_other_at_a_barrier():
+    # Which wave it is, as a scalar: the first of two works before the barrier, the second after it.
+    text = """
+  v_readfirstlane_b32 s6, v0
+  s_cmp_eq_u32 s6, 0
+  s_cbranch_scc{first} 1f
+  .rept 2000
+  v_add_f32 v1, v1, v2
+  .endr
+1:
+  {barrier}
+  s_cmp_eq_u32 s6, 0
+  s_cbranch_scc{second} 2f
+  .rept 2000
+  v_add_f32 v1, v1, v2
+  .endr
+2:
+"""
+    apart, together = (
+        timed(text.format(first=0, second=1, barrier=barrier), waves=2).microseconds
+        - 1e6 * MI300X.kernel_seconds
+        for barrier in ("s_barrier", "s_nop 0")
+    )
+    assert apart == pytest.approx(2 * together, rel=0.1)
+
+
+def test_loads_take_the_latency_of_their_level():
+    load = "  global_load_dword v1, v0, s[4:5]\n  s_waitcnt vmcnt(0)"
+    assert cycles_of_each(load, "  v_mov_b32 v0, 0\n") == pytest.approx(MI300X.l1_latency, rel=0.1)
+    # Each load has a line of its own, which no cache of a unit has.
+    load += "\n  v_add_u32 v0, 0x80, v0"
+    assert cycles_of_each(load, "  v_mov_b32 v0, 0\n") > MI300X.l2_latency
+
+
 def test_occupancy_follows_registers_and_lds():
     # Kernels of these tests take all 512 registers: a wave for each SIMD.
     assert timed("  s_nop 0\n", groups=4096).occupancy == 4

@@ -110,6 +110,15 @@ def test_right_kernels_are_verified_once(tmp_path: Path) -> None:
     assert outcome.cached
 
 
+def test_equal_graphs_share_a_reference() -> None:
+    case = matmul_case("same", (1, 16, 16), (1, 16, 16))
+    with request(case, "gfx942") as one, request(case, "gfx1100") as other:
+        with CompileService(InProcess(), verify=True) as service:
+            outcomes = service.compile([one, other])
+        assert [each.verdict and each.verdict.status for each in outcomes] == ["right"] * 2
+        assert service.statistics.compiled == 3
+
+
 def test_large_launches_are_sampled() -> None:
     case = matmul_case("large", (1, 256, 256), (1, 256, 256))
     other = matmul_case("other", (1, 256, 256), (1, 256, 256), transposed="a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -248,7 +249,9 @@ def compile(
         if isinstance(source, ir.Module):
             frontends.give_extents(source, **given, dynamic=dynamic)
             return _Compilation(source, config, observer).run()
-        key = program_key(source, config, repr(given), active)
+        # The file of a model in memory has another name each time, which locations have.
+        is_file = isinstance(model, str | os.PathLike)
+        key = program_key(source, config, repr(given), active) if is_file else None
         found = None if key is None else find_program(key, active)
         if found is not None:
             observer(last, found.module)

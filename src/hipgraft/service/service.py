@@ -183,15 +183,19 @@ class _Batch:
         verifier = self._service.verifier
         if verifier is None:
             return
-        references: dict[int, Request] = {}
-        for index, request in enumerate(self._requests):
-            reference = None if index in self._found else verifier.reference(request)
-            if reference is not None:
-                references[index] = reference
+        references = {
+            index: reference
+            for index, request in enumerate(self._requests)
+            if index not in self._found and (reference := verifier.reference(request)) is not None
+        }
         if not references:
             return
-        outcomes = self._service.compile_each(list(references.values()))
-        self._references = dict(zip(references, outcomes, strict=True))
+        # A graph has the same reference for all GPUs.
+        distinct = {each.container: each for each in references.values()}
+        outcomes = dict(
+            zip(distinct, self._service.compile_each(list(distinct.values())), strict=True)
+        )
+        self._references = {index: outcomes[each.container] for index, each in references.items()}
         for index, outcome in self._unverified.items():
             self._finish(index, outcome)
 
