@@ -1,8 +1,10 @@
-"""What starting the tools costs against another checkout: CPU and wall time, turn by turn.
+"""What starting the tools costs, in ratio to iree-opt: CPU and wall time, turn by turn.
 
-    python benchmarks/startup.py OTHER_CHECKOUT [--rounds 10]
+    python benchmarks/startup.py [--other CHECKOUT] [--rounds 10]
 
-The least time of all rounds counts; the processes that watch over tools are included.
+Each tool starts by its console script, and so does iree-opt: with `--help` against its `--help`,
+with a module against the same module. The least time of all rounds counts; the processes that watch
+over tools are included. `--other` adds ratios to another checkout of hipgraft.
 """
 
 from __future__ import annotations
@@ -13,18 +15,32 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "test" / "lit" / "tools" / "Inputs"
 _MODEL = str(INPUTS / "conv_relu.mlir")
-_COMMANDS = {
-    "opt": ["opt", _MODEL],
-    "opt, two passes": ["opt", _MODEL, "--convert-torch-to-hipdnn", "--hipdnn-outline"],
-    "translate": ["translate", "--import-hipdnn-json", str(INPUTS / "conv_bias_relu.json")],
-    "compile --help": ["compile", "--help"],
+_TRIVIAL = str(INPUTS / "identity.mlir")
+# By name, the tool's command and iree-opt's.
+_COMMANDS: dict[str, tuple[list[str], list[str]]] = {
+    "opt, a trivial module": (["opt", _TRIVIAL], [_TRIVIAL]),
+    "opt, a model": (["opt", _MODEL], [_MODEL]),
+    "opt, two passes": (
+        ["opt", _MODEL, "--convert-torch-to-hipdnn", "--hipdnn-outline"],
+        [_MODEL, "--canonicalize", "--cse"],
+    ),
+    "translate": (
+        ["translate", "--import-hipdnn-json", str(INPUTS / "conv_bias_relu.json")],
+        [_TRIVIAL],
+    ),
+    **{
+        f"{tool} --help": ([tool, "--help"], ["--help"])
+        for tool in ("opt", "compile", "run", "translate", "cache", "tune", "reduce")
+    },
+    "opt --version": (["opt", "--version"], ["--version"]),
 }
-# Older checkouts have no process that watches.
+# Other checkouts have no console scripts, and older ones no process that watches.
 _START = """
 import sys
 tool = sys.argv.pop(1)
@@ -38,11 +54,11 @@ sys.exit(main())
 """
 
 
-def timed(root: Path, command: list[str]) -> tuple[float, float]:
-    """Returns CPU and wall seconds of one start."""
+def timed(command: Sequence[str | Path], root: Path = ROOT) -> tuple[float, float]:
+    """Returns CPU and wall seconds of one start with the package of a checkout."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
-        [sys.executable, "-c", _START, *command],
+        command,
         env={**os.environ, "PYTHONPATH": str(root / "src")},
         stdout=subprocess.DEVNULL,
         check=True,
@@ -51,20 +67,35 @@ def timed(root: Path, command: list[str]) -> tuple[float, float]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
+def measure(name: str, rounds: int, other: Path | None) -> str:
+    """Returns a row of the table: ours in ms, and ratios to iree-opt and the other checkout."""
+    bin_ = Path(sys.executable).parent
+    (tool, *words), reference = _COMMANDS[name]
+    kinds: dict[str, tuple[list[str | Path], Path]] = {
+        "ours": ([bin_ / f"hipgraft-{tool}", *words], ROOT),
+        "iree-opt": ([bin_ / "iree-opt", *reference], ROOT),
+    }
+    if other is not None and (other / "tools" / f"hipgraft_{tool}.py").is_file():
+        kinds["other"] = ([sys.executable, "-c", _START, tool, *words], other)
+    times = [{kind: timed(*how) for kind, how in kinds.items()} for _ in range(rounds)]
+    columns: list[str] = []
+    for clock in (0, 1):
+        least = {kind: min(row[kind][clock] for row in times) for kind in kinds}
+        ratios = [f"{least['ours'] / least[kind]:8.2f}" for kind in kinds if kind != "ours"]
+        columns.append(f"{least['ours'] * 1e3:6.0f} {' '.join(ratios)}")
+    return f"{name:22} {'  '.join(columns)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("other", type=Path)
+    parser.add_argument("--other", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=10)
     flags = parser.parse_args()
-    print(f"{'ms':16} {'CPU':>6} {'other':>6} {'ratio':>6}  {'wall':>6} {'other':>6} {'ratio':>6}")
-    for name, command in _COMMANDS.items():
-        rounds = [(timed(flags.other, command), timed(ROOT, command)) for _ in range(flags.rounds)]
-        columns: list[str] = []
-        for kind in (0, 1):
-            other = min(theirs[kind] for theirs, _ in rounds) * 1e3
-            ours = min(own[kind] for _, own in rounds) * 1e3
-            columns.append(f"{ours:6.0f} {other:6.0f} {ours / other:6.2f}")
-        print(f"{name:16} {'  '.join(columns)}")
+    heads = ["iree-opt", *(["other"] if flags.other else [])]
+    titles = [f"{clock:>6} {' '.join(f'{head:>8}' for head in heads)}" for clock in ("CPU", "wall")]
+    print(f"{'ms, and ratios to':22} {'  '.join(titles)}")
+    for name in _COMMANDS:
+        print(measure(name, flags.rounds, flags.other), flush=True)
 
 
 if __name__ == "__main__":

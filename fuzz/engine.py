@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import hashlib
+import itertools
 import json
 import mmap
 import os
@@ -28,7 +29,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipgraft.frontends import source
+from hipgraft.dialects import source
 from hipgraft.ir import activity
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
@@ -126,7 +127,7 @@ class Search:
                 return
 
     def _take(self) -> list[Callable[[], bytes] | bytes]:
-        return [each for each, _ in zip(self._inputs, range(_BATCH), strict=False)]
+        return list(itertools.islice(self._inputs, _BATCH))
 
 
 def minimised(finding: Finding, target: Target, seconds: float = 20.0) -> Finding:

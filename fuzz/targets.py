@@ -27,7 +27,7 @@ from fuzz.engine import Target
 from fuzz.mlir_text import changed_module
 from fuzz.mutations import changed_bytes, changed_document
 from hipgraft import frontends, hipdnn_io
-from hipgraft.frontends import source
+from hipgraft.dialects import source
 from hipgraft.hipdnn_io.files import read_module
 from hipgraft.integrations.rocmlir.settings import Settings
 from hipgraft.ir.bindings import asm, ir, make_context

@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
@@ -45,12 +44,22 @@ def _warnings_as_diagnostics() -> Generator[None, None, None]:
         yield
 
 
-def version_text(tool: str) -> str:
-    """Returns the tool's name and the package's version."""
-    try:
-        return f"{tool} {version('hipgraft')}"
-    except PackageNotFoundError:
-        return f"{tool} (not installed)"
+class VersionAction(argparse.Action):
+    """Prints the tool's name and the package's version, which it looks up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str):
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Prints, and ends the tool."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            text = version("hipgraft")
+        except PackageNotFoundError:
+            text = "(not installed)"
+        print(f"{parser.prog} {text}")
+        parser.exit()
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:

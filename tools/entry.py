@@ -17,6 +17,7 @@ from hipgraft.ir import activity
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ASKED_FOR = (*_FORWARDED, signal.SIGPIPE, signal.SIGQUIT)
 _PR_SET_PDEATHSIG = 1
+_ONLY_TELL = ("--help", "-h", "--version")
 
 
 def cache() -> int:
@@ -56,7 +57,8 @@ def tune() -> int:
 
 def watched(tool: str) -> int:
     """Runs `main` of a module of `hipgraft.tools` in a child process; returns its exit status."""
-    if sys.platform != "linux":
+    only_tells = len(sys.argv) == 2 and sys.argv[1].startswith(_ONLY_TELL)
+    if only_tells or sys.platform != "linux":
         return _work(tool)
     waited_for = {*_FORWARDED, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored children cannot be waited for

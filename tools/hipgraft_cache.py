@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hipgraft-cache", description=__doc__, allow_abbrev=False)
     parser.add_argument("--cache-dir", default="", metavar="DIR", help="by default the user's")
-    parser.add_argument("--version", action="version", version=cli.version_text("hipgraft-cache"))
+    parser.add_argument("--version", action=cli.VersionAction)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add = commands.add_parser
     add("list", help="all entries, used last first")

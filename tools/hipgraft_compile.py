@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--report", action="store_true", help="print the graphs and what was declined, to stderr")
     add("--stats-json", default="", metavar="FILE", help="write times, counts and resource usage")
     add("--elide-resources", action="store_true", help="leave large constants out of the text")
-    add("--version", action="version", version=cli.version_text("hipgraft-compile"))
+    add("--version", action=cli.VersionAction)
     return parser
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from hipgraft.ir.bindings import make_context
-from hipgraft.ir.io import write_output
+from hipgraft.ir.outputs import standard_output_errors
 from hipgraft.tools import opt_flags, running
-from hipgraft.tools.opt_driver import OptDriver
 from hipgraft.tools.opt_flags import OptFlags
 
 
@@ -33,8 +31,14 @@ def _run(flags: OptFlags) -> int:
             flags.version,
         )
     ):
-        write_output("-", _about(flags).encode())
+        with standard_output_errors():
+            sys.stdout.buffer.write(_about(flags).encode())
+            sys.stdout.buffer.flush()
         return 0
+    # Only here: loading MLIR takes most of the time until now.
+    from hipgraft.ir.bindings import make_context
+    from hipgraft.tools.opt_driver import OptDriver
+
     if words := opt_flags.native_words(flags):
         from hipgraft.tools.native_options import set_options
 

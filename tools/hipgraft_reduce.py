@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-j", "--jobs", type=_jobs, default=1, metavar="N", help="trials at the same time")
     add("--any-stage", action="store_true", help="accept modules that break the stage's contract")
     add("-q", "--quiet", action="store_true", help="show no progress")
-    add("--version", action="version", version=cli.version_text("hipgraft-reduce"))
+    add("--version", action=cli.VersionAction)
     return parser
 
 

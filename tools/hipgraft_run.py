@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--rtol", type=float, help="of the largest expected magnitude; default by element type")
     add("--atol", type=float, default=0.0, help="added to that")
     add("--output", default="", metavar="@OUT.npz", help="write the results, by their names")
-    add("--version", action="version", version=cli.version_text("hipgraft-run"))
+    add("--version", action=cli.VersionAction)
     return parser
 
 

@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--graph", metavar="NAME", help="graph to export, where the module has several")
     add("--sweep-case", metavar="ID", help="case of the sweep that a graph template is for")
     add("--sweep", metavar="FILE", help="the sweep; X.sweep.json for X.graph.template.json")
-    add("--version", action="version", version=cli.version_text("hipgraft-translate"))
+    add("--version", action=cli.VersionAction)
     return parser
 
 

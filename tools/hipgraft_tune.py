@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--database", default="", metavar="OUT.json", help="tuning database to write or add to")
     add("--budget", type=float, default=600.0, metavar="SECONDS", help="with --database, to begin")
     add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
-    add("--version", action="version", version=cli.version_text("hipgraft-tune"))
+    add("--version", action=cli.VersionAction)
     return parser
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
-from hipgraft.frontends.source import own_dialects
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager import options as pass_options
 from hipgraft.passmanager import registry
-from hipgraft.tools.native_options import iree_opt
 from hipgraft.tools.opt_flags import flag_fields
+
+PASS_HELP = Path(__file__).with_name("pass_help.json")
+"""The rows of our passes and pipelines, by name: importing them all takes a second.
+
+Made by `make docs`; a test compares it with what the passes say.
+"""
 
 _OVERVIEW = """\
 OVERVIEW: hipgraft modular optimizer driver
@@ -32,12 +37,22 @@ pass or pipeline, ours or MLIR's, and its options:
 
 def version_text() -> str:
     """Returns the versions of hipgraft and of the compiler that it is made for."""
-    return f"hipgraft {_version('hipgraft')} (IREE {_version('iree-base-compiler')})\n"
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions: list[str] = []
+    for distribution in ("hipgraft", "iree-base-compiler"):
+        try:
+            versions.append(version(distribution))
+        except PackageNotFoundError:
+            versions.append("(not installed)")
+    return f"hipgraft {versions[0]} (IREE {versions[1]})\n"
 
 
 def dialects_text() -> str:
     """Returns the dialects of MLIR and IREE, and those that are defined in Python."""
-    first = next(line for line in iree_opt("--show-dialects").splitlines() if "," in line)
+    from hipgraft.dialects.source import own_dialects
+
+    first = next(line for line in _iree_opt("--show-dialects").splitlines() if "," in line)
     native = re.split(r", *", first.removeprefix("Available Dialects: "))
     return f"Available Dialects: {', '.join(sorted({*native, *own_dialects()}))}\n"
 
@@ -60,7 +75,7 @@ def help_text(topic: str, *, hidden: bool = False) -> str:
 
 def list_passes() -> str:
     """Returns all passes and pipelines with their options: ours, then MLIR's."""
-    return f"{_own_passes(hidden=True)}\nNative {iree_opt('--list-passes')}"
+    return f"{_own_passes(hidden=True)}\nNative {_iree_opt('--list-passes')}"
 
 
 def _own_passes(*, hidden: bool) -> str:
@@ -73,23 +88,36 @@ def _own_passes(*, hidden: bool) -> str:
     return "".join(lines)
 
 
+def rows_of(name: str) -> list[tuple[str, str]]:
+    """Imports a pass or pipeline; returns its row in the help and one per option.
+
+    Returns:
+        Each row's flag and what it means.
+    """
+    options_class, doc = _documented(name)
+    rows = [(f"  --{name}", doc.partition("\n")[0])]
+    for option in pass_options.describe(options_class):
+        default = f" (default: {option.default})" if option.default.strip('"') else ""
+        rows.append((f"    --{option.name}=<{option.type_name}>", option.doc + default))
+    return rows
+
+
 def _lines_of(entry: registry.Entry) -> list[str]:
     """The help for a pass; for a plug-in that cannot be imported, the reason."""
+    is_ours = entry.origin == "hipgraft"
     try:
-        return list(_entry_lines(entry.name))
+        rows = (_rows_of_ours().get(entry.name) if is_ours else None) or rows_of(entry.name)
     except Exception as error:
-        if entry.origin == "hipgraft":
+        if is_ours:
             raise
         reason = f"cannot be imported from {entry.origin}: {type(error).__name__}: {error}"
-        return [_line(f"  --{entry.name}", " ".join(reason.split()))]
+        rows = [(f"  --{entry.name}", " ".join(reason.split()))]
+    return [_line(*row) for row in rows]
 
 
-def _entry_lines(name: str) -> Iterator[str]:
-    options_class, doc = _documented(name)
-    yield _line(f"  --{name}", doc.partition("\n")[0])
-    for option in pass_options.describe(options_class):
-        default = f" (default: {option.default})" if option.default else ""
-        yield _line(f"    --{option.name}=<{option.type_name}>", option.doc + default)
+@cache
+def _rows_of_ours() -> dict[str, list[tuple[str, str]]]:
+    return json.loads(PASS_HELP.read_text())
 
 
 def _page(name: str) -> str:
@@ -97,8 +125,8 @@ def _page(name: str) -> str:
         if native := _native_page(name):
             return native
         raise HipgraftError(f"'{name}' is not a pass or pipeline of hipgraft or MLIR")
-    lines = list(_entry_lines(name))
-    return f"{name}: {_documented(name)[1]}\n\nOptions:\n{''.join(lines[1:]) or '  none'}\n"
+    options = "".join(_line(*row) for row in rows_of(name)[1:])
+    return f"{name}: {_documented(name)[1]}\n\nOptions:\n{options or '  none'}\n"
 
 
 def _documented(name: str) -> tuple[type[Any], str]:
@@ -111,7 +139,7 @@ def _documented(name: str) -> tuple[type[Any], str]:
 
 def _native_page(name: str) -> str:
     """Returns what MLIR's help says of a native pass and its options; empty if there is none."""
-    lines = iree_opt("--help").splitlines()
+    lines = _iree_opt("--help").splitlines()
     start = next(
         (n for n, line in enumerate(lines) if re.match(rf" +--{re.escape(name)} ", line)), -1
     )
@@ -136,8 +164,8 @@ def _line(left: str, right: str) -> str:
     return f"{left:<52} - {right}\n"
 
 
-def _version(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "(not installed)"
+def _iree_opt(*arguments: str) -> str:
+    # Only where it is asked for: the bindings come with it.
+    from hipgraft.tools.native_options import iree_opt
+
+    return iree_opt(*arguments)

@@ -174,7 +174,7 @@ def test_pipelines_of_other_packages(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     monkeypatch.syspath_prepend(tmp_path)
     points = {"hipgraft.pipelines": [EntryPoint("tidy", "my_pipelines:build_tidy", "")]}
-    monkeypatch.setattr(registry, "entry_points", lambda group: points.get(group, []))
+    monkeypatch.setattr(registry, "plugins", lambda group: points.get(group, []))
     registry.entries.cache_clear()
     try:
         assert to_text(resolve("tidy{inline=false}")) == "builtin.module(cse)"

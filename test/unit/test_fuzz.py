@@ -72,6 +72,12 @@ def test_each_kind_of_harm_is_found_and_costs_one_input() -> None:
     assert search.ran == len(inputs)
 
 
+def test_no_input_is_lost_between_children() -> None:
+    search = Search(target(harm), [b"good"] * 205)
+    assert list(search) == []
+    assert search.ran == 205
+
+
 def test_a_hang_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.engine.MOST_SECONDS", 0.5)
     (found,) = Search(target(lambda path: time.sleep(30)), [b"x"])

@@ -16,7 +16,7 @@ import pytest
 
 from fuzz.mutations import changed_bytes
 from hipgraft import frontends
-from hipgraft.frontends import source
+from hipgraft.dialects import source
 from hipgraft.ir import contained
 from hipgraft.ir.bindings import asm, ir, make_context
 from hipgraft.ir.bytecode import to_bytecode
@@ -194,7 +194,7 @@ def test_a_lost_process_says_why():
 
 SITE = """
 import os, signal
-from hipgraft.frontends import source
+from hipgraft.dialects import source
 def parse_file(*_):
     {action}
 source.parse_file = parse_file

@@ -68,7 +68,7 @@ def test_an_error_names_the_providers() -> None:
 
 def test_a_device_cannot_replace_another(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint("cpu", "other:open_cpu", devices.ENTRY_POINT_GROUP)]
-    monkeypatch.setattr(devices, "entry_points", lambda group: points)
+    monkeypatch.setattr(devices, "plugins", lambda group: points)
     with pytest.raises(HipgraftError, match=r"'cpu' is registered twice: .*'other:open_cpu'"):
         devices.open_device("cpu")
 

@@ -6,6 +6,7 @@ Run by `make docs`. A test fails when a page differs from what this writes.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from hipgraft.ir.environment import VARIABLES
 from hipgraft.passmanager import options as pass_options
 from hipgraft.passmanager import registry
 from hipgraft.passmanager.base import Pass
+from hipgraft.tools import opt_help
 from hipgraft.tools.native_options import LACKING
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -48,6 +50,7 @@ def main() -> None:
     """Writes the pages."""
     for name, text in pages().items():
         (_DOCS / name).write_text(text)
+    opt_help.PASS_HELP.write_text(pass_help())
 
 
 def pages() -> dict[str, str]:
@@ -67,6 +70,12 @@ def pages() -> dict[str, str]:
         ),
         "tools.md": _with_tables((_DOCS / "tools.md").read_text()),
     }
+
+
+def pass_help() -> str:
+    """Returns what `hipgraft-opt --help` prints of passes and pipelines, as JSON."""
+    own = [entry.name for entry in registry.entries().values() if entry.origin == "hipgraft"]
+    return json.dumps({name: opt_help.rows_of(name) for name in own}, indent=1) + "\n"
 
 
 def _with_tables(page: str) -> str:

@@ -3,14 +3,26 @@
 The bindings look up a dialect's Python module for every handle that crosses into Python and do not
 cache a miss, which costs tens of microseconds each time. Empty modules in `sys.modules`, added
 before the first lookup, turn the miss into a hit.
+
+The tools start with this import, so it leaves out what most runs do not need: numpy, and the Python
+classes of dialects.
 """
 
 import ctypes
 import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iree.compiler.dialects import arith as arith_d  # noqa: TID251
+    from iree.compiler.dialects import func as func_d  # noqa: TID251
+    from iree.compiler.dialects import gpu as gpu_d  # noqa: TID251
 
 __all__ = [
     "arith_d",
@@ -40,6 +52,43 @@ _DIALECTS_WITHOUT_MODULE = (
 )
 
 
+_DIALECTS = ("arith_d", "func_d", "gpu_d")
+
+
+class _Numpy(ModuleType):
+    """Imports numpy when an attribute is asked for.
+
+    Importing numpy takes 75 ms, more than loading MLIR. `iree.compiler.ir` uses it only in four
+    builders of attributes.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get("numpy") is self:
+            del sys.modules["numpy"]
+        return getattr(import_module("numpy"), name)
+
+
+@contextmanager
+def _loading() -> Generator[None, None, None]:
+    """Defers signals: an exception that one raises would pass through C++, which aborts."""
+    deferred = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, deferred)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _without_numpy() -> Generator[None, None, None]:
+    numpy = sys.modules.setdefault("numpy", _Numpy("numpy"))
+    try:
+        yield
+    finally:
+        if isinstance(numpy, _Numpy):
+            sys.modules.pop("numpy", None)
+
+
 def _add_stub_modules() -> None:
     from importlib.util import find_spec
 
@@ -49,16 +98,16 @@ def _add_stub_modules() -> None:
             sys.modules[path] = ModuleType(path)
 
 
-# An exception that a signal raises while the bindings load passes through C++, which aborts.
-_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-try:
+with _loading(), _without_numpy():
     _add_stub_modules()
     from iree.compiler import ir, passmanager  # noqa: TID251
-    from iree.compiler.dialects import arith as arith_d  # noqa: TID251
-    from iree.compiler.dialects import func as func_d  # noqa: TID251
-    from iree.compiler.dialects import gpu as gpu_d  # noqa: TID251
-finally:
-    signal.pthread_sigmask(signal.SIG_SETMASK, _before)
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _DIALECTS:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    with _loading():
+        return import_module(f"iree.compiler.dialects.{name.removesuffix('_d')}")
 
 
 @cache

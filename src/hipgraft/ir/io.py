@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError, OpError
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.foreign_data import os_reason
-from hipgraft.ir.outputs import replacing
+from hipgraft.ir.outputs import replacing, standard_output_errors
 
 STDIN_NAME = "<stdin>"
 RESOURCE_ALIGNMENT = 16
@@ -125,22 +124,12 @@ def function_blocks(module: ir.Module) -> list[ir.Block]:
 def write_output(path: str, data: bytes) -> None:
     """Writes a file, or standard output for `-`; a file is replaced only as a whole."""
     if path == "-":
-        with _output_errors():
+        with standard_output_errors():
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         return
     with replacing(path) as temporary:
         temporary.write_bytes(data)
-
-
-@contextmanager
-def _output_errors() -> Generator[None, None, None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # the reader has seen enough
-    except OSError as error:
-        raise HipgraftError(f"cannot write standard output: {error.strerror}") from None
 
 
 def write_module(
@@ -162,7 +151,7 @@ def write_module(
         text = module.operation.get_asm(large_resource_limit=elide_above)
         write_output(path, (text + "\n").encode())
     elif path == "-":
-        with _output_errors():
+        with standard_output_errors():
             module.operation.write_bytecode(sys.stdout.buffer)
             sys.stdout.buffer.flush()
     else:

@@ -83,6 +83,22 @@ def output_errors(path: str | Path) -> Generator[None, None, None]:
 
 
 @contextmanager
+def standard_output_errors() -> Generator[None, None, None]:
+    """Turns failures to write standard output into user errors.
+
+    Raises:
+        HipgraftError: it cannot be written, for instance because the disk is full.
+        BrokenPipeError: the reader has seen enough.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise HipgraftError(f"cannot write standard output: {error.strerror}") from None
+
+
+@contextmanager
 def replacing(path: str) -> Generator[Path, None, None]:
     """Yields a temporary path that is renamed to `path` if the body succeeds, else removed.
 

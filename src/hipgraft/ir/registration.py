@@ -1,11 +1,17 @@
-"""Tables that refuse to register one name twice."""
+"""Tables that refuse to register one name twice, and what other packages add to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Generic, TypeVar
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hipgraft.ir.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -69,3 +75,37 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def plugins(group: str) -> Iterable[EntryPoint]:
+    """Returns the entry points of a group, `hipgraft.passes` for instance."""
+    if not _may_have_plugins(tuple(sys.path)):
+        return ()
+    # Only here: it takes as long to import as all else that a tool needs before it reads its input.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=group)
+
+
+@cache
+def _may_have_plugins(path: tuple[str, ...]) -> bool:
+    """Returns whether a package on the path names a group of ours in its metadata."""
+    return any(_names_group(folder or ".") for folder in path)
+
+
+def _names_group(folder: str) -> bool:
+    try:
+        names = os.listdir(folder)
+    except NotADirectoryError:
+        return True  # an archive, which may hold packages
+    except OSError:
+        return False
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info")):
+            try:
+                with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                    if b"[hipgraft." in file.read():
+                        return True
+            except OSError:
+                continue  # most packages have none
+    return False

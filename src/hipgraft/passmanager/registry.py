@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.registration import Registry
+from hipgraft.ir.registration import Registry, plugins
 from hipgraft.passmanager.base import Pass
 
 _GROUPS = {"hipgraft.passes": "pass", "hipgraft.pipelines": "pipeline"}
@@ -133,7 +132,7 @@ def _own_entries() -> Iterator[Entry]:
 
 def _plugin_entries() -> Iterator[Entry]:
     for group, kind in _GROUPS.items():
-        for point in entry_points(group=group):
+        for point in plugins(group):
             origin = point.dist.name if point.dist is not None else "a plug-in"
             yield Entry(point.name, kind, point.module, point.attr, origin)
 

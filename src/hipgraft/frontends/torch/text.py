@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hipgraft.frontends import source
+from hipgraft.dialects import source
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import MEMORY_NAME, Diagnostic, HipgraftError, Severity, diagnostics_to

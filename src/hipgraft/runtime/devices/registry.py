@@ -7,13 +7,12 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.ir.registration import Registry
+from hipgraft.ir.registration import Registry, plugins
 from hipgraft.runtime.devices.protocols import Device, GraphDevice, TypedMemory, copy_on_device
 
 __all__ = [
@@ -80,7 +79,7 @@ def registered_devices() -> Registry[str]:
         RegisteredTwiceError: two packages register devices of one name.
     """
     devices = Registry("device", _OWN, provider=lambda factory: f"'{factory}'")
-    for point in entry_points(group=ENTRY_POINT_GROUP):
+    for point in plugins(ENTRY_POINT_GROUP):
         devices.add(point.name, point.value)
     return devices
 

@@ -95,7 +95,7 @@ def check_registered(op: ir.Operation) -> None:
 
 def own_dialects() -> frozenset[str]:
     """Returns the names of the dialects that are defined in Python."""
-    root = Path(__file__).parent.parent / "dialects"
+    root = Path(__file__).parent
     return frozenset(path.name for path in root.iterdir() if (path / "__init__.py").is_file())
 
 
