@@ -30,6 +30,7 @@ LAYERS = (
     "frontends",  # models in
     "reduction",  # modules made smaller
     "compiler",  # a model in, a program out
+    "torch",  # PyTorch's compiler
     "tools",
 )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
+from hipgraft.frontends.torch.exported import import_exported
 from hipgraft.frontends.torch.text import parse_mlir
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.bytecode import to_bytecode
@@ -33,8 +34,18 @@ class OnnxModel(Protocol):
         ...
 
 
-Model: TypeAlias = str | os.PathLike[str] | bytes | MlirModule | OnnxModel
-"""A model: a path, MLIR as text or bytecode, an ONNX model or its bytes, or a module."""
+@runtime_checkable
+class ExportedProgram(Protocol):
+    """A `torch.export.ExportedProgram`."""
+
+    def run_decompositions(self, decomp_table: Any = None) -> Any:
+        """Returns the program in terms of other ops."""
+        ...
+
+
+Model: TypeAlias = str | os.PathLike[str] | bytes | MlirModule | OnnxModel | ExportedProgram
+"""A model: a path, MLIR as text or bytecode, an ONNX model or its bytes, a module, or a program
+that PyTorch exported."""
 
 _NAME = "<model>"  # in locations
 
@@ -59,6 +70,8 @@ def as_source(model: Model) -> Generator[Path | ir.Module, None, None]:
 def _source(model: object) -> Generator[Path | ir.Module, None, None]:
     if isinstance(model, str | os.PathLike):
         yield Path(cast("str | os.PathLike[str]", model))
+    elif isinstance(model, ExportedProgram):
+        yield import_exported(model)
     elif isinstance(model, ir.Module):
         yield model if model.context.allow_unregistered_dialects else _copied(model)
     elif isinstance(model, MlirModule):
@@ -73,7 +86,8 @@ def _source(model: object) -> Generator[Path | ir.Module, None, None]:
             yield path
     else:
         raise TypeError(
-            f"expected a path, text, bytes, an ONNX model or a module, not '{type(model).__name__}'"
+            "expected a path, text, bytes, an ONNX model, an exported program or a module, not "
+            f"'{type(model).__name__}'"
         )
 
 

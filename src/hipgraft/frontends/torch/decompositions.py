@@ -1,0 +1,123 @@
+"""Which of PyTorch's ops are taken apart before import, and how.
+
+PyTorch has decompositions of most ops. Those of ops that hipgraft converts are left out at first,
+because hipDNN has an op for them; if a graph then does not compile, they are used as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from hipgraft.frontends.torch.pytorch import aten, fx_decompositions, torch
+from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS
+
+Decompositions = Mapping[Any, Callable[..., Any]]
+"""Functions in terms of other ops, by `OpOverload`."""
+
+
+@cache
+def all_decompositions() -> Decompositions:
+    """Returns the decompositions after which torch-mlir and IREE know most of what is left."""
+    return {**fx_decompositions.get_decomposition_table(), **_OWN}
+
+
+@cache
+def default_decompositions() -> Decompositions:
+    """Returns the decompositions of ops that hipgraft does not convert."""
+    table = all_decompositions()
+    return {op: rule for op, rule in table.items() if op in _OWN or not _is_converted(op)}
+
+
+def _is_converted(op: Any) -> bool:
+    name = f"torch.{op._schema.name.replace('::', '.')}"
+    overload = op._overloadname
+    return (name if overload == "default" else f"{name}.{overload}") in CONVERSIONS
+
+
+def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    """Dropout by the mask that PyTorch's own kernel for CPUs draws."""
+    if not train or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    mask = aten.bernoulli.p(torch.empty_like(x, dtype=torch.bool), 1 - p)
+    return x * mask * (1 / (1 - p)), mask
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    attn_mask: Any = None,
+    scale: float | None = None,
+) -> tuple[Any, Any]:
+    """Attention that also returns the logarithms of the sums of its exponentials.
+
+    Args:
+        q: queries `[B, H, M, D]`.
+        k: keys `[B, H, N, D]`.
+        v: values `[B, H, N, E]`.
+        dropout: has to be 0.
+        causal: whether query i attends to the first i + 1 keys only.
+        attn_mask: is added to the logits, broadcast to `[B, H, M, N]`.
+        scale: of the logits; 1 / √D by default.
+
+    Returns:
+        The result `[B, H, M, E]`, and `[B, H, M]` in f32.
+    """
+    logits = _logits(q, k, causal, attn_mask, scale)
+    # A query that may attend to no key has zeros as its result.
+    largest = logits.amax(-1, keepdim=True).clamp(min=torch.finfo(logits.dtype).min)
+    powers = (logits - largest).exp()
+    sums = powers.sum(-1, keepdim=True)
+    sums = torch.where(sums == 0, 1.0, sums)
+    result = torch.matmul(powers / sums, v.to(powers.dtype)).to(q.dtype)
+    return result, (largest + sums.log()).squeeze(-1)
+
+
+def attention_backward(
+    gradient: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    logsumexp: Any,
+    dropout: float,
+    causal: bool,
+    *,
+    attn_mask: Any = None,
+    scale: float | None = None,
+) -> tuple[Any, Any, Any]:
+    """Gradients of `attention` for q, k and v, from its results and the gradient of the first."""
+    weights = (_logits(q, k, causal, attn_mask, scale) - logsumexp.unsqueeze(-1)).exp()
+    wide = weights.dtype
+    gradient, result = gradient.to(wide), out.to(wide)
+    dv = torch.matmul(weights.transpose(-2, -1), gradient)
+    change = torch.matmul(gradient, v.to(wide).transpose(-2, -1))
+    change = weights * (change - (gradient * result).sum(-1, keepdim=True))
+    change = change * _scale(q, scale)
+    dq = torch.matmul(change, k.to(wide))
+    dk = torch.matmul(change.transpose(-2, -1), q.to(wide))
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
+
+
+def _logits(q: Any, k: Any, causal: bool, mask: Any, scale: float | None) -> Any:
+    wide = torch.float64 if q.dtype == torch.float64 else torch.float32
+    logits = torch.matmul(q.to(wide), k.to(wide).transpose(-2, -1)) * _scale(q, scale)
+    if causal:
+        rows = torch.arange(q.shape[-2], device=q.device).unsqueeze(-1)
+        columns = torch.arange(k.shape[-2], device=q.device)
+        logits = torch.where(columns > rows, float("-inf"), logits)
+    return logits if mask is None else logits + mask.to(wide)
+
+
+def _scale(q: Any, scale: float | None) -> float:
+    return q.shape[-1] ** -0.5 if scale is None else scale
+
+
+_OWN: Decompositions = {aten.native_dropout.default: native_dropout}

@@ -1,0 +1,116 @@
+"""The backend of `torch.compile`, by the entry point group `torch_dynamo_backends`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from hipgraft.frontends.torch.attention import legalize_attention
+from hipgraft.frontends.torch.decompositions import default_decompositions
+from hipgraft.frontends.torch.pytorch import make_fx, torch
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.torch.kernels import Kernel, is_dynamic, warn_of_fallback
+from hipgraft.torch.options import OptionError, Options
+from hipgraft.torch.regions import split
+
+_common: Any = import_module("torch._dynamo.backends.common")
+_autograd: Any = import_module("torch._functorch.aot_autograd")
+_partitioners: Any = import_module("torch._functorch.partitioners")
+
+
+def backend(
+    module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Compiles a graph that Dynamo captured, also for training.
+
+    Args:
+        module: `torch.fx.GraphModule`.
+        example_inputs: its inputs, as fake tensors.
+        options: see `hipgraft.torch.options.Options`.
+
+    Raises:
+        OptionError: an option is unknown or has no such value.
+    """
+    chosen = Options.parse(options)
+    compiler = partial(compile_graph, options=chosen)
+    compile_both: Any = _common.aot_autograd(
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        decompositions=default_decompositions(),
+        partition_fn=_partitioners.min_cut_rematerialization_partition,
+    )
+    return compile_both(module, example_inputs)
+
+
+def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) -> Any:
+    """Compiles one functional graph of ATen ops: a forward or a backward one.
+
+    What hipgraft does not compile runs in PyTorch, with a warning.
+
+    Returns:
+        A function in PyTorch's boxed convention.
+    """
+    return _autograd.make_boxed_func(_callable(module, example_inputs, options))
+
+
+def _callable(module: Any, example_inputs: Sequence[Any], options: Options) -> Callable[..., Any]:
+    try:
+        if is_dynamic(example_inputs):
+            return _dynamic(module, options)
+        return _static(module, options)
+    except HipgraftError as error:
+        if options.fallback == "error" or isinstance(error, OptionError):
+            raise
+        warn_of_fallback(error)
+        return module
+
+
+def _static(module: Any, options: Options) -> Callable[..., Any]:
+    legalize_attention(module)
+    return split(module, partial(Kernel, options=options))
+
+
+def _dynamic(module: Any, options: Options) -> Callable[..., Any]:
+    """Compiles for all extents, or else, later, for those that come."""
+    if options.dynamic == "program":
+        with suppress(HipgraftError):
+            # A copy: a graph that does not compile so is compiled in another way.
+            return _static(_copied(module), options)
+    return _Specializing(module, options)
+
+
+def _copied(module: Any) -> Any:
+    graph = torch.fx.Graph()
+    graph.output(graph.graph_copy(module.graph, {}))
+    return torch.fx.GraphModule(module, graph)
+
+
+class _Specializing:
+    """A graph with symbolic extents, compiled for each shape of its inputs."""
+
+    def __init__(self, module: Any, options: Options):
+        self._module = module
+        self._options = options
+        self._compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *inputs: Any) -> Any:
+        key = tuple(getattr(one, "shape", one) for one in inputs)
+        with self._lock:
+            if key not in self._compiled:
+                self._compiled[key] = self._specialized(inputs)
+            compiled = self._compiled[key]
+        return compiled(*inputs)
+
+    def _specialized(self, inputs: Sequence[Any]) -> Callable[..., Any]:
+        if len(self._compiled) == self._options.specializations:
+            count = self._options.specializations
+            warn_of_fallback(HipgraftError(f"more than {count} shapes of its inputs"))
+        if len(self._compiled) >= self._options.specializations:
+            return self._module
+        traced = make_fx(self._module, tracing_mode="fake")(*inputs)
+        return _callable(traced, (), self._options)

@@ -1,0 +1,158 @@
+"""Regions of FX graphs, compiled to programs and run on PyTorch's tensors."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import hipgraft
+from hipgraft.compiler.program import Program
+from hipgraft.frontends.torch.decompositions import all_decompositions
+from hipgraft.frontends.torch.fx import import_graph, trace
+from hipgraft.frontends.torch.pytorch import torch
+from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.service import CompileService, default_service, is_service_used, use_service
+from hipgraft.torch.options import OptionError, Options
+from hipgraft.torch.regions import Region
+from hipgraft.torch.tensors import as_arrays, as_tensor, device_name, target_of, with_strides
+
+_COMPILING = threading.Lock()
+
+
+class Kernel:
+    """A compiled region, called with tensors.
+
+    PyTorch runs the region from the first call on that the program refuses.
+
+    Raises:
+        HipgraftError: the region does not compile.
+    """
+
+    def __init__(self, region: Region, options: Options):
+        self._region = region
+        self._options = options
+        self._device = device_name([*_tensors(region.inputs), *_tensors(region.results)])
+        self._check_layout()
+        self._program: Program | None = self._compile()
+        self._results = [] if is_dynamic(region.inputs) else region.results
+        COUNTS.compiled += 1
+
+    def _check_layout(self) -> None:
+        """Checks that results of unknown extents have the layout that programs give them."""
+        for result in self._region.results if is_dynamic(self._region.inputs) else ():
+            if not result.is_contiguous():
+                raise HipgraftError("a result of dynamic shape is not row-major")
+
+    def _compile(self) -> Program:
+        """Compiles with ops that hipDNN has kept whole, else with all ops taken apart."""
+        target = self._options.target or target_of(self._device)
+        if (target == "cpu") != (self._device == "cpu"):
+            raise OptionError(f"target '{target}' cannot run tensors on '{self._device}'")
+        try:
+            return _compile_graph(self._region.graph, target, self._options)
+        except HipgraftError as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    return _compile_graph(_decomposed(self._region), target, self._options)
+                except HipgraftError:
+                    raise error from None
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        """Returns the results of the region, with the strides that PyTorch expects."""
+        if self._program is None:
+            return self._region.body(*inputs)
+        try:
+            return self._run(self._program, inputs)
+        except HipgraftError as error:
+            if self._options.fallback == "error":
+                raise
+            self._program = None
+            warn_of_fallback(error)
+            return self._region.body(*inputs)
+
+    def _run(self, program: Program, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        arrays = as_arrays(inputs)
+        if not self._results:
+            session = program.load(self._device)
+            run = session.run if self._device == "cpu" else session.run_on_device
+            return tuple(as_tensor(one) for one in run(arrays))
+        results = [
+            torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results
+        ]
+        program.run(arrays, self._device, as_arrays(results))
+        return tuple(
+            with_strides(one, wanted.stride())
+            for one, wanted in zip(results, self._results, strict=True)
+        )
+
+
+class Counts:
+    """How many regions were compiled, and how many PyTorch runs, since the process started.
+
+    Attributes:
+        compiled: regions that programs compute.
+        fallbacks: why others are not compiled.
+    """
+
+    def __init__(self) -> None:
+        self.compiled = 0
+        self.fallbacks: list[str] = []
+
+
+COUNTS = Counts()
+
+
+def warn_of_fallback(error: HipgraftError) -> None:
+    """Warns that PyTorch runs a graph, and why."""
+    COUNTS.fallbacks.append(error.message)
+    message = f"PyTorch runs a graph that hipgraft does not: {error.message}"
+    warnings.warn(HipgraftWarning(message, _location(error)), stacklevel=2)
+
+
+def _location(error: HipgraftError) -> str:
+    """Returns the line of the model's source, as far as the error has it."""
+    return "" if error.location.startswith("<unknown>") else error.location
+
+
+def is_dynamic(values: Sequence[Any]) -> bool:
+    """Whether example values have symbolic extents or are symbols themselves."""
+    symbols = (torch.SymInt, torch.SymFloat, torch.SymBool)
+    parts = [part for one in values for part in (one, *getattr(one, "shape", ()))]
+    return any(isinstance(part, symbols) for part in parts)
+
+
+def _compile_graph(graph: Any, target: str, options: Options) -> Program:
+    # MLIR's bindings report through handlers of the process.
+    with _COMPILING, _service():
+        return hipgraft.compile(import_graph(graph), target, extra_flags=options.extra_flags)
+
+
+@contextmanager
+def _service() -> Generator[None, None, None]:
+    """Compiles by what the caller uses, or else by workers that stay for the next graph."""
+    if is_service_used():
+        yield
+        return
+    with use_service(_own_service()):
+        yield
+
+
+@cache
+def _own_service() -> CompileService:
+    service = default_service()
+    atexit.register(service.close)
+    return service
+
+
+def _decomposed(region: Region) -> Any:
+    return trace(region.body, region.inputs, all_decompositions())
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, torch.Tensor)]

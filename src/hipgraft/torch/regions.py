@@ -1,0 +1,250 @@
+"""Splits an FX graph into what a program computes and what PyTorch does around it.
+
+PyTorch draws random numbers, so that they come from its generators; evaluates symbolic extents;
+and makes the results that are views of inputs, which alias them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hipgraft.frontends.torch.fx import is_random
+from hipgraft.frontends.torch.pytorch import aten, map_arg, torch
+from hipgraft.ir.diagnostics import HipgraftError
+
+_VIEWS = frozenset(
+    {
+        aten.alias.default,
+        aten.detach.default,
+        aten.expand.default,
+        aten.permute.default,
+        aten.select.int,
+        aten.slice.Tensor,
+        aten.squeeze.default,
+        aten.squeeze.dim,
+        aten.squeeze.dims,
+        aten.t.default,
+        aten.transpose.int,
+        aten.unsqueeze.default,
+        aten.view.default,
+    }
+)
+
+_SHAPE_ONLY = frozenset(
+    {
+        aten.bernoulli.p,
+        aten.rand_like.default,
+        aten.randn_like.default,
+        aten.randint_like.default,
+        aten.randint_like.low_dtype,
+        aten.uniform.default,
+        aten.normal_functional.default,
+    }
+)
+"""Random ops that read only the shape and type of their operand."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """What a program computes.
+
+    Attributes:
+        graph: FX graph of the computation.
+        body: the same as a callable module of PyTorch.
+    """
+
+    graph: Any
+    body: Any
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Example values of the inputs."""
+        return [node.meta["val"] for node in self.graph.nodes if node.op == "placeholder"]
+
+    @property
+    def results(self) -> list[Any]:
+        """Example values of the results."""
+        (output,) = (node for node in self.graph.nodes if node.op == "output")
+        return [node.meta["val"] for node in output.args[0]]
+
+
+def split(module: Any, compile_region: Callable[[Region], Callable[..., Any]]) -> Any:
+    """Returns a module that computes the same, most of it by a compiled region.
+
+    Args:
+        module: `torch.fx.GraphModule` of functional ATen ops, with example values.
+        compile_region: returns what computes a region: from its inputs, a tuple of its results.
+
+    Raises:
+        HipgraftError: random numbers or extents depend on what the program computes.
+    """
+    return _Splitter(module).run(compile_region)
+
+
+class _Splitter:
+    """One split.
+
+    `outer` has the nodes that PyTorch evaluates, `made` their copies in the new graph.
+    """
+
+    def __init__(self, module: Any):
+        self.module = module
+        self.outer: set[Any] = set()
+        self.graph = torch.fx.Graph()
+        self.made: dict[Any, Any] = {}
+        (output,) = (node for node in module.graph.nodes if node.op == "output")
+        self.results: Any = output.args[0]
+
+    def run(self, compile_region: Callable[[Region], Callable[..., Any]]) -> Any:
+        inner = [node for node in self.module.graph.nodes if not self._is_outer(node)]
+        inner = [node for node in inner if node.op in ("call_function", "get_attr")]
+        root = torch.nn.Module()
+        wanted = self._wanted()
+        if wanted:
+            region = self._region(inner, wanted)
+            inputs = [self.made[node] for node in self._inputs]
+            root.add_module("region", torch.nn.Module())
+            root.region.forward = compile_region(region)
+            results = self.graph.call_module("region", tuple(inputs))
+            for index, node in enumerate(wanted):
+                self.made[node] = self.graph.call_function(operator.getitem, (results, index))
+        self.graph.output(map_arg(self.results, self._final))
+        return torch.fx.GraphModule(root, self.graph)
+
+    def _is_outer(self, node: Any) -> bool:
+        """Decides who evaluates a node; copies what PyTorch does."""
+        if node.op == "placeholder":
+            self._copy(node)
+        elif node.op == "call_function" and is_random(node):
+            self._copy_random(node)
+        elif node.op == "call_function" and _is_scalar(node):
+            if not all(one in self.outer for one in node.all_input_nodes):
+                raise HipgraftError(f"'{node.target}' depends on values")
+            self._copy(node)
+        elif node.target is operator.getitem and node.args[0] in self.outer:
+            self._copy(node)
+        elif getattr(getattr(node.target, "_schema", None), "is_mutable", False):
+            raise HipgraftError(f"'{node.target}' writes its operand")
+        return node in self.outer
+
+    def _copy(self, node: Any) -> None:
+        self.made[node] = self.graph.node_copy(node, self.made.__getitem__)
+        self.outer.add(node)
+
+    def _copy_random(self, node: Any) -> None:
+        """Draws before anything is computed, from an empty tensor if only its shape matters."""
+        for one in node.all_input_nodes:
+            if one in self.outer:
+                continue
+            value = one.meta["val"]
+            if node.target not in _SHAPE_ONLY or not _is_static(value):
+                raise HipgraftError(f"'{node.target}' draws by values that the program computes")
+            self.made[one] = self.graph.call_function(
+                aten.empty_strided.default,
+                (list(value.shape), list(value.stride())),
+                {"dtype": value.dtype, "device": value.device},
+            )
+        self.made[node] = self.graph.node_copy(node, self.made.__getitem__)
+        self.outer.add(node)
+
+    def _wanted(self) -> list[Any]:
+        """Returns the nodes whose values the program has to return."""
+        found: dict[Any, None] = {}
+
+        def visit(node: Any) -> Any:
+            if not self._is_view(node):
+                found[node] = None
+            return node
+
+        map_arg(self.results, visit)
+        return list(found)
+
+    def _is_view(self, node: Any) -> bool:
+        """Whether a node is a view of what PyTorch has."""
+        while node not in self.outer:
+            if node.op != "call_function" or node.target not in _VIEWS:
+                return False
+            if not all(one in self.outer for one in node.all_input_nodes[1:]):
+                return False
+            node = node.args[0]
+        return True
+
+    def _final(self, node: Any) -> Any:
+        """Returns a result in the new graph, made by PyTorch if it is a view."""
+        if node not in self.made:
+            self.made[node] = self.graph.node_copy(node, self._final)
+        return self.made[node]
+
+    def _region(self, inner: Sequence[Any], wanted: Sequence[Any]) -> Region:
+        needed = _needed(inner, wanted, self.outer)
+        graph = torch.fx.Graph()
+        made: dict[Any, Any] = {}
+        self._inputs: list[Any] = []
+        used = {one for node in needed for one in node.all_input_nodes if one in self.outer}
+        for node in self._outer_in_order():
+            if node in used and not _is_scalar(node):
+                made[node] = graph.placeholder(node.name)
+                made[node].meta = dict(node.meta)
+                self._inputs.append(node)
+        scalars = _Scalars(graph, made, [n for n in self._outer_in_order() if n in made])
+        for node in needed:
+            made[node] = graph.node_copy(node, scalars.get)
+        graph.output(tuple(made[node] for node in wanted))
+        return Region(graph, torch.fx.GraphModule(self.module, graph))
+
+    def _outer_in_order(self) -> list[Any]:
+        return [node for node in self.module.graph.nodes if node in self.outer]
+
+
+class _Scalars:
+    """What stands for nodes inside of a region.
+
+    Symbolic scalars are computed from the extents of its inputs.
+    """
+
+    def __init__(self, graph: Any, made: dict[Any, Any], tensors: Sequence[Any]):
+        self.graph = graph
+        self.made = made
+        self.tensors = tensors
+
+    def get(self, node: Any) -> Any:
+        """Returns what stands for a node of the outer graph."""
+        if node not in self.made:
+            if node.op == "placeholder":
+                self.made[node] = self._extent(node)
+            else:
+                self.made[node] = self.graph.node_copy(node, self.get)
+        return self.made[node]
+
+    def _extent(self, symbol: Any) -> Any:
+        value = symbol.meta["val"]
+        for tensor in self.tensors:
+            for dim, extent in enumerate(tensor.meta["val"].shape):
+                if isinstance(extent, torch.SymInt) and extent.node.expr == value.node.expr:
+                    made = self.graph.call_function(aten.sym_size.int, (self.made[tensor], dim))
+                    made.meta["val"] = value
+                    return made
+        raise HipgraftError(f"symbol '{value}' is the extent of no input")
+
+
+def _needed(inner: Sequence[Any], wanted: Sequence[Any], outer: set[Any]) -> list[Any]:
+    """Returns the inner nodes on which the wanted ones depend, in order."""
+    needed, open_nodes = set[Any](), [node for node in wanted if node not in outer]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node not in needed:
+            needed.add(node)
+            open_nodes += [one for one in node.all_input_nodes if one not in outer]
+    return [node for node in inner if node in needed]
+
+
+def _is_scalar(node: Any) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, int | float | torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _is_static(value: Any) -> bool:
+    return not any(isinstance(extent, torch.SymInt) for extent in value.shape)
