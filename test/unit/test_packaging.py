@@ -1,10 +1,13 @@
 """What is built from the repository holds the folders behind the symbolic links, and starts."""
 
+import json
 import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
+from sysconfig import get_path
 
 import pytest
 
@@ -46,8 +49,8 @@ def build_wheel(source: Path, target: Path) -> Path:
     return wheel
 
 
-def files_in(wheel: Path) -> set[str]:
-    return {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("hipgraft/")}
+def files_in(wheel: Path, package: str = "hipgraft") -> set[str]:
+    return {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith(f"{package}/")}
 
 
 def files_of_folder(folder: Path) -> set[str]:
@@ -98,3 +101,52 @@ def test_wheel_starts_and_finds_its_passes(wheel: Path, tmp_path: Path):
     ).splitlines()
     assert Path(path) == tmp_path / "hipgraft"
     assert {"pass hipdnn-outline", "pipeline hipgraft-onnx"} <= set(found)
+
+
+def test_wheel_holds_the_stubs_that_are_whole(wheel: Path):
+    dialects = {f"iree-stubs/compiler/dialects/{name}.pyi" for name in ("arith", "func", "gpu")}
+    bindings = {f"iree-stubs/compiler/{name}.pyi" for name in ("ir", "passmanager")}
+    assert files_in(wheel, "iree-stubs") == {"iree-stubs/py.typed", *bindings, *dialects}
+
+
+_USER = """
+import hipgraft
+from hipgraft.ir.bindings import ir
+
+hipgraft.compile(3)
+program = hipgraft.compile("model.onnx")
+reveal_type(program)
+reveal_type(program.module)
+reveal_type(program.module.operation.location)
+reveal_type(program.report.kernels)
+reveal_type(ir.Module.parse(""))
+reveal_type(hipgraft.load("model.hgb"))
+program.module.no_such_name
+"""
+
+
+@pytest.mark.skipif(find_spec("pyright") is None, reason="needs pyright")
+def test_the_types_of_an_installed_wheel(wheel: Path, tmp_path: Path):
+    """The project's environment has the wheel and what it needs, and nothing of this checkout."""
+    packages = tmp_path / "venv" / Path(get_path("purelib")).relative_to(sys.prefix)
+    packages.mkdir(parents=True)
+    zipfile.ZipFile(wheel).extractall(packages)
+    for name in ("iree", "numpy", "onnx"):
+        (packages / name).symlink_to(Path(get_path("purelib")) / name)
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "main.py").write_text(_USER)
+    settings = {"venvPath": str(tmp_path), "venv": "venv", "typeCheckingMode": "strict"}
+    (project / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--project", project]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    wrong = {row["range"]["start"]["line"] for row in found if row["severity"] == "error"}
+    lines = _USER.splitlines()
+    assert {lines[one] for one in wrong} == {
+        "hipgraft.compile(3)",
+        "program.module.no_such_name",
+    }, found
+    types = [row["message"].split(" is ")[1] for row in found if row["severity"] == "information"]
+    kinds = ("Program", "Module", "Location", "list[KernelRow]", "Module", "Bundle")
+    assert types == [f'"{kind}"' for kind in kinds]

@@ -175,6 +175,6 @@ def test_stubs_are_those_of_the_pinned_bindings(tmp_path: Path):
     # In a process of its own: generating puts the native classes in the place of the package's.
     subprocess.run([sys.executable, gen_stubs.__file__, "--output", tmp_path], check=True)
     for stub in tmp_path.rglob("*.pyi"):
-        committed = ROOT / "typings/iree/compiler" / stub.relative_to(tmp_path)
+        committed = ROOT / "src/iree-stubs/compiler" / stub.relative_to(tmp_path)
         assert committed.read_text() == stub.read_text(), "run `make stubs`"
         assert version("iree-base-compiler") in stub.read_text().splitlines()[0]

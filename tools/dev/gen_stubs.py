@@ -1,4 +1,4 @@
-"""Generates the type stubs of IREE's MLIR bindings into `typings/`.
+"""Generates the type stubs of IREE's MLIR bindings into `src/iree-stubs/`.
 
 The bindings ship no stubs. nanobind can write them from the signatures in the extension modules,
 but what it writes says less than the bindings do: generic containers without their elements,
@@ -146,13 +146,13 @@ _STUBS: dict[str, tuple[str, tuple[Correction, ...]]] = {
     "passmanager.pyi": (f"{_NATIVE}.passmanager", (*_ALL_MODULES, *_IMPORTS_ANY)),
     "dialects/gpu.pyi": (f"{_LIBRARIES}._mlirDialectsGPU", _USES_IR),
 }
-"""Each file under typings/iree/compiler, the extension module it is for, and its corrections."""
+"""Each file under src/iree-stubs/compiler, the extension module it is for, and its corrections."""
 
 
 def main() -> None:
     """Writes every stub."""
     parser = argparse.ArgumentParser(description="Writes the stubs of the bindings.")
-    parser.add_argument("--output", type=Path, default=_REPOSITORY / "typings/iree/compiler")
+    parser.add_argument("--output", type=Path, default=_REPOSITORY / "src/iree-stubs/compiler")
     arguments = parser.parse_args()
     header = _HEADER.format(version=version("iree-base-compiler"))
     for name, (module, corrections) in _STUBS.items():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from hipgraft.ir.diagnostics import HipgraftError
 
@@ -20,8 +20,8 @@ class RegisteredTwiceError(HipgraftError, ValueError):
     """A registry already has an entry of the name."""
 
 
-class Registry(Mapping[str, T], Generic[T]):
-    """Entries by name, in the order of their registration.
+class Registry(dict[str, T]):
+    """Entries by name, in the order of their registration; `add` is how they come in.
 
     Args:
         kind: noun for the entries in error messages, e.g. `lowering`.
@@ -36,8 +36,8 @@ class Registry(Mapping[str, T], Generic[T]):
         self, kind: str, *tables: Mapping[str, T], provider: Callable[[T], str] | None = None
     ):
         self.kind = kind
+        super().__init__()
         self._provider = provider
-        self._entries: dict[str, T] = {}
         for table in tables:
             for name, entry in table.items():
                 self.add(name, entry)
@@ -48,11 +48,11 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises:
             RegisteredTwiceError: there is an entry of this name.
         """
-        if name in self._entries:
+        if name in self:
             raise RegisteredTwiceError(
-                f"{self.kind} '{name}' is registered twice{self._both(self._entries[name], entry)}"
+                f"{self.kind} '{name}' is registered twice{self._both(self[name], entry)}"
             )
-        self._entries[name] = entry
+        self[name] = entry
 
     def _both(self, first: T, second: T) -> str:
         if self._provider is None:
@@ -65,16 +65,7 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises:
             KeyError: there is none of this name.
         """
-        del self._entries[name]
-
-    def __getitem__(self, name: str) -> T:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
+        del self[name]
 
 
 def plugins(group: str) -> Iterable[EntryPoint]:
