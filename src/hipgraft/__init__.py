@@ -41,10 +41,12 @@ def __getattr__(name: str) -> Any:
     # The command-line tools import this package too, and start faster without the compiler's API.
     if name == "__version__":
         return _version()
-    if name not in _HOMES:
+    if name not in _HOMES and name != "torch":
         raise AttributeError(f"module 'hipgraft' has no attribute '{name}'")
     from importlib import import_module
 
+    if name == "torch":
+        return import_module("hipgraft.torch")
     return getattr(import_module(f"hipgraft.{_HOMES[name]}"), name)
 
 

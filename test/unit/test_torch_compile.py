@@ -237,6 +237,26 @@ def test_options_are_checked(options, message):
         torch.compile(mlp(), backend="hipgraft", options=options)(torch.randn(3, 8))
 
 
+def test_modes_are_refused():
+    with pytest.raises(Exception, match="backend 'hipgraft' has no mode 'max-autotune'"):
+        torch.compile(mlp(), backend="hipgraft", mode="max-autotune")(torch.randn(3, 8))
+
+
+@pytest.mark.parametrize("where", ["split", "default_decompositions"])
+def test_a_defect_is_a_fallback(monkeypatch, where):
+    def fail(*_):
+        raise ZeroDivisionError("for this test")
+
+    if where == "split":
+        monkeypatch.setattr("hipgraft.torch.backend.split", fail)
+    else:
+        rules = {torch.ops.aten.relu.default: fail}
+        monkeypatch.setattr("hipgraft.torch.backend.default_decompositions", lambda: rules)
+    with pytest.warns(HipgraftWarning, match="ZeroDivisionError: for this test"):
+        ours = torch.compile(torch.relu, backend="hipgraft")(torch.tensor([-1.0, 1.0]))
+    assert ours.tolist() == [0, 1]
+
+
 def test_threads_share_a_model():
     model = mlp().eval()
     call = compiled(model)
@@ -291,7 +311,7 @@ def test_exported_programs_that_cannot_be_compiled():
 
 
 def test_hipgraft_does_not_load_pytorch():
-    code = "import hipgraft, hipgraft.torch, sys; assert 'torch' not in sys.modules"
+    code = "import hipgraft, sys; hipgraft.torch; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

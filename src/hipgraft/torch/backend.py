@@ -23,7 +23,11 @@ _partitioners: Any = import_module("torch._functorch.partitioners")
 
 
 def backend(
-    module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+    module: Any,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str = "default",
 ) -> Callable[..., Any]:
     """Compiles a graph that Dynamo captured, also for training.
 
@@ -31,10 +35,13 @@ def backend(
         module: `torch.fx.GraphModule`.
         example_inputs: its inputs, as fake tensors.
         options: see `hipgraft.torch.options.Options`.
+        mode: only `default`.
 
     Raises:
         OptionError: an option is unknown or has no such value.
     """
+    if mode != "default":
+        raise OptionError(f"backend 'hipgraft' has no mode '{mode}'; it has 'options'")
     chosen = Options.parse(options)
     compiler = partial(compile_graph, options=chosen)
     compile_both: Any = _common.aot_autograd(
@@ -43,7 +50,7 @@ def backend(
         decompositions=default_decompositions(),
         partition_fn=_partitioners.min_cut_rematerialization_partition,
     )
-    return compile_both(module, example_inputs)
+    return _or_eager(lambda: compile_both(module, example_inputs), module, chosen)
 
 
 def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) -> Any:
@@ -54,15 +61,15 @@ def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) 
     Returns:
         A function in PyTorch's boxed convention.
     """
-    return _autograd.make_boxed_func(_callable(module, example_inputs, options))
+    make = _dynamic if is_dynamic(example_inputs) else _static
+    return _autograd.make_boxed_func(_or_eager(lambda: make(module, options), module, options))
 
 
-def _callable(module: Any, example_inputs: Sequence[Any], options: Options) -> Callable[..., Any]:
+def _or_eager(make: Callable[[], Any], module: Any, options: Options) -> Any:
+    """Returns what `make` does, or the module itself if that fails."""
     try:
-        if is_dynamic(example_inputs):
-            return _dynamic(module, options)
-        return _static(module, options)
-    except HipgraftError as error:
+        return make()
+    except Exception as error:  # a defect, here or in PyTorch, is no reason to compute nothing
         if options.fallback == "error" or isinstance(error, OptionError):
             raise
         warn_of_fallback(error)
@@ -99,7 +106,9 @@ class _Specializing:
         self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
-        key = tuple(getattr(one, "shape", one) for one in inputs)
+        key = tuple(
+            (one.shape, one.stride()) if isinstance(one, torch.Tensor) else one for one in inputs
+        )
         with self._lock:
             if key not in self._compiled:
                 self._compiled[key] = self._specialized(inputs)
@@ -113,4 +122,4 @@ class _Specializing:
         if len(self._compiled) >= self._options.specializations:
             return self._module
         traced = make_fx(self._module, tracing_mode="fake")(*inputs)
-        return _callable(traced, (), self._options)
+        return _or_eager(lambda: _static(traced, self._options), traced, self._options)

@@ -108,16 +108,15 @@ class Counts:
 COUNTS = Counts()
 
 
-def warn_of_fallback(error: HipgraftError) -> None:
+def warn_of_fallback(error: Exception) -> None:
     """Warns that PyTorch runs a graph, and why."""
-    COUNTS.fallbacks.append(error.message)
-    message = f"PyTorch runs a graph that hipgraft does not: {error.message}"
-    warnings.warn(HipgraftWarning(message, _location(error)), stacklevel=2)
-
-
-def _location(error: HipgraftError) -> str:
-    """Returns the line of the model's source, as far as the error has it."""
-    return "" if error.location.startswith("<unknown>") else error.location
+    reason, location = f"{type(error).__name__}: {error}", ""
+    if isinstance(error, HipgraftError):
+        reason = error.message
+        location = "" if error.location.startswith("<unknown>") else error.location
+    COUNTS.fallbacks.append(reason)
+    message = f"PyTorch runs a graph that hipgraft does not: {reason}"
+    warnings.warn(HipgraftWarning(message, location), stacklevel=2)
 
 
 def is_dynamic(values: Sequence[Any]) -> bool:
