@@ -1,7 +1,7 @@
 """Runs tiny models by `torch.compile(backend="hipgraft")` on the CPU, and compares with PyTorch.
 
 Each model makes a forward pass and a training step: results, gradients and buffers are compared.
-Weights are random; nothing is downloaded. Needs `torch`, `transformers` and `torchvision`:
+Weights are random; nothing is downloaded. Needs `torch` and `transformers`:
 
     python benchmarks/torch_models.py [MODEL...] [--json FILE]
 """
@@ -108,28 +108,29 @@ def _vit() -> Any:
 
 
 def _resnet() -> Any:
-    from torchvision.models.resnet import BasicBlock, ResNet
-
-    return _image(ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10))
+    sizes = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 2]}
+    return _vision("ResNet", layer_type="basic", **sizes)
 
 
 def _mobilenet() -> Any:
-    from torchvision.models import MobileNetV2
-
-    setting = [[1, 16, 1, 1], [6, 24, 2, 2], [6, 32, 1, 2]]
-    return _image(MobileNetV2(10, width_mult=0.25, inverted_residual_setting=setting))
+    return _vision("MobileNetV2", depth_multiplier=0.25, image_size=32)
 
 
 def _convnext() -> Any:
-    from torchvision.models.convnext import CNBlockConfig, ConvNeXt
-
-    return _image(ConvNeXt([CNBlockConfig(16, 32, 1), CNBlockConfig(32, None, 1)], num_classes=10))
+    return _vision("ConvNext", num_stages=2, hidden_sizes=[16, 32], depths=[1, 1])
 
 
 def _swin() -> Any:
-    from torchvision.models import SwinTransformer
+    sizes = {"embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4]}
+    return _vision("Swin", image_size=32, patch_size=4, window_size=4, **sizes)
 
-    return _image(SwinTransformer([2, 2], WIDTH, [2, 2], [2, 4], [4, 4], num_classes=10))
+
+def _vision(name: str, **config: Any) -> Any:
+    import torch
+    import transformers
+
+    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
+    return _Output(model, "last_hidden_state"), {"pixel_values": torch.randn(2, 3, 32, 32)}
 
 
 def _unet() -> Any:
@@ -155,13 +156,9 @@ def _unet() -> Any:
             coarse = self.up(self.second(self.down(fine)))
             return self.head(self.last(torch.cat([fine, coarse], 1)))
 
-    return _image(UNet())
-
-
-def _image(model: Any) -> tuple[Any, dict[str, Any]]:
     import torch
 
-    return _Output(model, ""), {"x": torch.randn(2, 3, 32, 32)}
+    return _Output(UNet(), ""), {"x": torch.randn(2, 3, 32, 32)}
 
 
 class _Output:

@@ -108,6 +108,17 @@ def test_masks_of_attention_that_hide_all_keys_of_a_query():
     check_step(Attention(), torch.randn(2, 5, 16), mask)
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_fused_layers_of_transformers(first):
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=first)
+    check(layer.eval(), torch.randn(2, 5, 16))
+    attention = torch.nn.MultiheadAttention(16, 2, batch_first=True).eval()
+    check(lambda q, k: attention(q, k, k), torch.randn(2, 5, 16), torch.randn(2, 7, 16))
+    x = torch.randn(2, 5, 16)
+    check(lambda x: attention(x, x, x), x)
+    check(lambda x: attention(x, x, x, need_weights=False), x)
+
+
 def test_attention_stays_one_op(monkeypatch):
     programs = []
     real = hipgraft.compile
@@ -209,7 +220,9 @@ def test_random_numbers_are_those_of_pytorch():
     torch.testing.assert_close(ours, function(x))
 
 
-def test_an_op_that_does_not_compile_runs_in_pytorch_with_one_warning():
+def test_an_op_that_does_not_compile_runs_in_pytorch_with_one_warning(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
     def function(x):
         return torch.linalg.eigvalsh(x + x.t()) * 2
 
@@ -219,6 +232,7 @@ def test_an_op_that_does_not_compile_runs_in_pytorch_with_one_warning():
         ours = call(x)
     assert len([one for one in caught if one.category is HipgraftWarning]) == 1
     torch.testing.assert_close(ours, function(x))
+    assert not list(tmp_path.glob("*.mlir"))  # no reproducer of what was only tried
     with pytest.raises(Exception, match="linalg_eigh"):
         compiled(lambda x: torch.linalg.eigvalsh(x) * 2)(x)
 

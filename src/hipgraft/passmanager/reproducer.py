@@ -10,8 +10,9 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from hipgraft.ir.bindings import ir
@@ -36,6 +37,24 @@ _NATIVE_FORM = """
   }}
 #-}}
 """
+
+
+_are_left: ContextVar[bool] = ContextVar("reproducers", default=True)
+
+
+@contextmanager
+def without_reproducers() -> Generator[None, None, None]:
+    """Leaves no reproducers of failures, of compilations that are only tried."""
+    token = _are_left.set(False)
+    try:
+        yield
+    finally:
+        _are_left.reset(token)
+
+
+def are_left() -> bool:
+    """Whether failures leave reproducers."""
+    return _are_left.get()
 
 
 def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:

@@ -245,7 +245,7 @@ class _Run:
         return error
 
     def _snapshot(self, group: Sequence[Step]) -> ir.Operation | None:
-        if not self.runner.keep_reproducer:
+        if not self.runner.keep_reproducer or not reproducer.are_left():
             return None
         if self.runner.reproducer is not None:
             reproducer.write(self.runner.reproducer, self.module.operation, group)

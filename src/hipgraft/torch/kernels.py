@@ -6,7 +6,7 @@ import atexit
 import threading
 import warnings
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from hipgraft.frontends.torch.decompositions import all_decompositions
 from hipgraft.frontends.torch.fx import import_graph, trace
 from hipgraft.frontends.torch.pytorch import torch
 from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.passmanager.reproducer import without_reproducers
 from hipgraft.service import CompileService, default_service, is_service_used, use_service
 from hipgraft.torch.options import OptionError, Options
 from hipgraft.torch.regions import Region
@@ -128,7 +129,8 @@ def is_dynamic(values: Sequence[Any]) -> bool:
 
 def _compile_graph(graph: Any, target: str, options: Options) -> Program:
     # MLIR's bindings report through handlers of the process.
-    with _COMPILING, _service():
+    tried = without_reproducers() if options.fallback == "eager" else nullcontext()
+    with _COMPILING, _service(), tried:
         return hipgraft.compile(import_graph(graph), target, extra_flags=options.extra_flags)
 
 

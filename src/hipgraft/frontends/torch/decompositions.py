@@ -46,6 +46,85 @@ def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     return x * mask * (1 / (1 - p)), mask
 
 
+def multi_head_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim: int,
+    heads: int,
+    weight: Any,
+    bias: Any,
+    out_weight: Any,
+    out_bias: Any,
+    mask: Any = None,
+    need_weights: bool = True,
+    average_weights: bool = True,
+    mask_type: int | None = None,
+) -> Any:
+    """PyTorch's fused attention with projections, `[B, N, embed_dim]`, without a mask."""
+    if mask is not None:
+        return NotImplemented
+    inputs = zip((query, key, value), weight.chunk(3), bias.chunk(3), strict=True)
+    parts = [torch.nn.functional.linear(x, w, b) for x, w, b in inputs]
+    q, k, v = (x.unflatten(-1, (heads, embed_dim // heads)).transpose(1, 2) for x in parts)
+    result = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    result = result.transpose(1, 2).flatten(2)
+    projected = torch.nn.functional.linear(result, out_weight, out_bias)
+    if not need_weights:
+        return projected, None
+    weights = (torch.matmul(q, k.transpose(-2, -1)) * _scale(q, None)).softmax(-1)
+    return projected, weights.mean(1) if average_weights else weights
+
+
+def encoder_layer(
+    x: Any,
+    embed_dim: int,
+    heads: int,
+    weight: Any,
+    bias: Any,
+    out_weight: Any,
+    out_bias: Any,
+    use_gelu: bool,
+    norm_first: bool,
+    epsilon: float,
+    weight_1: Any,
+    bias_1: Any,
+    weight_2: Any,
+    bias_2: Any,
+    up_weight: Any,
+    up_bias: Any,
+    down_weight: Any,
+    down_bias: Any,
+    mask: Any = None,
+    mask_type: int | None = None,
+) -> Any:
+    """PyTorch's fused layer of transformers, `[B, N, embed_dim]`, without a mask."""
+    if mask is not None:
+        return NotImplemented
+    linear, shape = torch.nn.functional.linear, (embed_dim,)
+
+    def attend(x: Any) -> Any:
+        projections = (weight, bias, out_weight, out_bias)
+        return multi_head_attention(x, x, x, embed_dim, heads, *projections, None, False)[0]
+
+    def feed_forward(x: Any) -> Any:
+        wide = linear(x, up_weight, up_bias)
+        wide = torch.nn.functional.gelu(wide) if use_gelu else wide.relu()
+        return linear(wide, down_weight, down_bias)
+
+    def norm_1(x: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, shape, weight_1, bias_1, epsilon)
+
+    def norm_2(x: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, shape, weight_2, bias_2, epsilon)
+
+    if norm_first:
+        x = x + attend(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(x + attend(x))
+    return norm_2(x + feed_forward(x))
+
+
 def attention(
     q: Any,
     k: Any,
@@ -120,4 +199,8 @@ def _scale(q: Any, scale: float | None) -> float:
     return q.shape[-1] ** -0.5 if scale is None else scale
 
 
-_OWN: Decompositions = {aten.native_dropout.default: native_dropout}
+_OWN: Decompositions = {
+    aten._native_multi_head_attention.default: multi_head_attention,
+    aten._transformer_encoder_layer_fwd.default: encoder_layer,
+    aten.native_dropout.default: native_dropout,
+}
