@@ -6,24 +6,6 @@ program = hipgraft.torch.compile(torch.export.export(model, inputs), target="gfx
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from hipgraft.torch.exported import compile
 
-if TYPE_CHECKING:
-    from hipgraft.torch.backend import backend
-    from hipgraft.torch.exported import compile
-
-__all__ = ["backend", "compile"]
-
-_HOMES = {"backend": "backend", "compile": "exported"}
-
-
-def __getattr__(name: str) -> Any:
-    # PyTorch takes seconds to load.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'hipgraft.torch' has no attribute '{name}'")
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("torch") is None:
-        raise ModuleNotFoundError("hipgraft.torch needs PyTorch: pip install hipgraft[torch]")
-    return getattr(import_module(f"hipgraft.torch.{_HOMES[name]}"), name)
+__all__ = ["compile"]
