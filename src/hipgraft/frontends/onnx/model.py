@@ -16,7 +16,15 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference, version_c
 from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.folding import fold_constants, small_constants
 from hipgraft.frontends.onnx.inline import surroundings
-from hipgraft.frontends.onnx.legalization import DOMAINS, RefusedNode, boundary_elements, legalize
+from hipgraft.frontends.onnx.legalization import (
+    CONTRIBUTED,
+    CONTRIBUTED_DOMAIN,
+    DOMAINS,
+    MISPLACED,
+    RefusedNode,
+    boundary_elements,
+    legalize,
+)
 from hipgraft.frontends.onnx.limits import (
     TooMuchMemoryError,
     check_functions,
@@ -72,6 +80,7 @@ def read_model(
     """
     model = _parse(path)
     check_opset(model, path)
+    _place_contributed(model)
     _check_operators(model, path)
     weights = _set_aside_weights(model)
     _load_external_data(model, weights.values(), path)
@@ -154,11 +163,9 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
         domain = "" if node.domain == "ai.onnx" else node.domain
         name = f"{f'{domain}.' if domain else ''}{node.op_type}"
         if (domain, node.op_type) not in local:
-            if not defs.has(node.op_type, domain):
-                raise _at(path, f"unknown ONNX operator '{name}'", _name_of(node))
-            if domain not in DOMAINS:
-                message = f"ONNX operator '{name}' is not supported, nor are others of its domain"
-                raise _at(path, message, _name_of(node))
+            problem = _unsupported(domain, node.op_type)
+            if problem:
+                raise _at(path, problem.format(name), _name_of(node))
         for attribute in node.attribute if domain == "" else ():
             if attribute.name in _FLAGS and attribute.i not in (0, 1):
                 message = (
@@ -166,6 +173,38 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
                     "which is neither 0 nor 1, is invalid"
                 )
                 raise _at(path, message, _name_of(node))
+
+
+def _unsupported(domain: str, operator: str) -> str:
+    """Returns why an operator that the model does not define is not supported; empty if it is."""
+    if domain == CONTRIBUTED_DOMAIN:
+        return "" if operator in CONTRIBUTED else "ONNX operator '{}' is not supported"
+    if not defs.has(operator, domain):
+        return "unknown ONNX operator '{}'"
+    if domain not in DOMAINS:
+        return "ONNX operator '{}' is not supported, nor are others of its domain"
+    return ""
+
+
+def _place_contributed(model: onnx.ModelProto) -> None:
+    """Gives contributed operators their domain where onnxruntime writes them into ONNX's own."""
+    opset = _opset(model)
+    for node in model.graph.node:
+        if node.domain in ("", "ai.onnx") and node.op_type in MISPLACED:
+            is_own = defs.has(node.op_type) and (
+                opset >= defs.get_schema(node.op_type).since_version
+            )
+            if not is_own:
+                node.domain = CONTRIBUTED_DOMAIN
+    has_contributed = any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node)
+    if has_contributed and all(one.domain != CONTRIBUTED_DOMAIN for one in model.opset_import):
+        model.opset_import.add(domain=CONTRIBUTED_DOMAIN, version=1)
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    """The version of ONNX's own domain; 0 if it is not used."""
+    versions = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
+    return max(versions, default=0)
 
 
 def _name_of(node: onnx.NodeProto) -> str:
@@ -268,8 +307,10 @@ def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
 
 
 def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), None)
-    if opset is None or opset >= OLDEST_OPSET:
+    opset = _opset(model)
+    is_contributed = any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node)
+    oldest = _UPGRADED_OPSET if is_contributed else OLDEST_OPSET
+    if not opset or opset >= oldest:
         return model
     for node in model.graph.node:
         if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:

@@ -7,12 +7,18 @@ lowers rightly is refused, with the node's name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import NoReturn
 
 import onnx
 from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization.casts import bit_cast
+from hipgraft.frontends.onnx.legalization.contributed import (
+    CONTRIBUTED,
+    CONTRIBUTED_DOMAIN,
+    MISPLACED,
+)
 from hipgraft.frontends.onnx.legalization.control_flow import CONTROL_FLOW
 from hipgraft.frontends.onnx.legalization.determinants import DETERMINANTS
 from hipgraft.frontends.onnx.legalization.dropout import DROPOUT
@@ -63,7 +69,16 @@ REWRITES: Registry[Rewrite] = Registry(
 )
 """Rewrites by the operator of ONNX's own domains that they take."""
 
-__all__ = ["DOMAINS", "REWRITES", "RefusedNode", "boundary_elements", "legalize"]
+__all__ = [
+    "CONTRIBUTED",
+    "CONTRIBUTED_DOMAIN",
+    "DOMAINS",
+    "MISPLACED",
+    "REWRITES",
+    "RefusedNode",
+    "boundary_elements",
+    "legalize",
+]
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 """Of the operators that are supported."""
@@ -86,16 +101,35 @@ def legalize(
         RefusedNode: nothing lowers a node rightly.
     """
     graph = GraphInfo.of(model, constants)
-    if _rewrite_nodes(model, graph):
+    if any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
+        # First, because no shapes are known behind them.
+        if not _rewrite_nodes(model, graph, CONTRIBUTED, (CONTRIBUTED_DOMAIN,)):
+            _refuse_contributed(model, graph)
+        return True
+    if _rewrite_nodes(model, graph, REWRITES, DOMAINS):
         return True
     return store_narrow_types(model, graph, weights)
 
 
-def _rewrite_nodes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+def _refuse_contributed(model: onnx.ModelProto, graph: GraphInfo) -> NoReturn:
+    node = next(node for node in model.graph.node if node.domain == CONTRIBUTED_DOMAIN)
+    try:
+        CONTRIBUTED[node.op_type](Writer(node, graph))
+    except Declined as declined:
+        raise RefusedNode(node, f"is not supported here: {declined.reason}") from None
+    raise AssertionError("it was rewritten")
+
+
+def _rewrite_nodes(
+    model: onnx.ModelProto,
+    graph: GraphInfo,
+    rewrites: Mapping[str, Rewrite],
+    domains: Collection[str],
+) -> bool:
     nodes: list[NodeProto] = []
     changed = False
     for node in model.graph.node:
-        writer = _rewritten(node, graph)
+        writer = _rewritten(node, graph, rewrites if node.domain in domains else {})
         if writer is None:
             nodes.append(node)
             continue
@@ -108,13 +142,13 @@ def _rewrite_nodes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     return changed
 
 
-def _rewritten(node: NodeProto, graph: GraphInfo) -> Writer | None:
+def _rewritten(node: NodeProto, graph: GraphInfo, rewrites: Mapping[str, Rewrite]) -> Writer | None:
     writer = Writer(node, graph)
     if any(graph.elements.get(name) == TensorProto.STRING for name in (*node.input, *node.output)):
         raise RefusedNode(node, "on strings is not supported")
     if write_empty(writer):
         return writer
-    rewrite = REWRITES.get(node.op_type) if node.domain in DOMAINS else None
+    rewrite = rewrites.get(node.op_type)
     if rewrite is None:
         return None
     try:

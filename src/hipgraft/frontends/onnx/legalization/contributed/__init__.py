@@ -1,0 +1,36 @@
+"""Rewrites operators of `com.microsoft`, which onnxruntime's optimizer and quantizer make.
+
+Each is said by operators of ONNX's own domain, from the shapes and types of the node's operands.
+onnxruntime's schemas and CPU kernels define what they compute.
+"""
+
+from __future__ import annotations
+
+from hipgraft.frontends.onnx.legalization.contributed.attention import ATTENTION
+from hipgraft.frontends.onnx.legalization.contributed.blockwise import BLOCKWISE
+from hipgraft.frontends.onnx.legalization.contributed.grouped_query import GROUPED_QUERY
+from hipgraft.frontends.onnx.legalization.contributed.norms import NORMS
+from hipgraft.frontends.onnx.legalization.contributed.pointwise import POINTWISE
+from hipgraft.frontends.onnx.legalization.contributed.products import PRODUCTS
+from hipgraft.frontends.onnx.legalization.contributed.qlinear import QLINEAR
+from hipgraft.frontends.onnx.legalization.contributed.rotary import ROTARY
+from hipgraft.frontends.onnx.legalization.writer import Rewrite
+from hipgraft.ir.registration import Registry
+
+CONTRIBUTED_DOMAIN = "com.microsoft"
+
+CONTRIBUTED: Registry[Rewrite] = Registry(
+    "rewrite of a contributed operator",
+    ATTENTION,
+    BLOCKWISE,
+    GROUPED_QUERY,
+    NORMS,
+    POINTWISE,
+    PRODUCTS,
+    QLINEAR,
+    ROTARY,
+)
+"""Rewrites by operator. One raises `Declined` while shapes or types are unknown."""
+
+MISPLACED = ("LayerNormalization", "SimplifiedLayerNormalization")
+"""Contributed operators that onnxruntime writes into ONNX's own domain."""

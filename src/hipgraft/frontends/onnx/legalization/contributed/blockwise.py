@@ -1,0 +1,106 @@
+"""Contributed operators on weights of few bits, with a scale for each block of a row."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+
+_F32, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
+
+
+def _unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
+    """The numbers of a tensor of bytes, lowest bits first, as f32; the last dimension grows."""
+    wide = writer.cast(packed, _INT32)
+    count = 8 // bits
+    if count == 1:
+        return writer.cast(wide, _F32)
+    # Shifts as a division: no byte is negative.
+    steps = writer.const([1 << (bits * index) for index in range(count)], np.int32)
+    shifted = writer.op("Div", writer.reshape(wide, [*shape, 1]), steps)
+    parts = writer.op("Mod", shifted, writer.const(1 << bits, np.int32))
+    return writer.cast(writer.reshape(parts, [*shape[:-1], shape[-1] * count]), _F32)
+
+
+def _zero_points(writer: Writer, index: int, rows: int, blocks: int, bits: int) -> str:
+    """Zero points of shape `[rows, blocks]`, or a scalar where none are given."""
+    if not writer.has_input(index):
+        return writer.like(float(1 << (bits - 1)), _F32)
+    name = writer.node.input[index]
+    if writer.element(name) != _UINT8:
+        return writer.reshape(writer.cast(name, _F32), [rows, blocks])
+    width = -(-blocks * bits // 8)
+    flat = _unpacked(writer, writer.reshape(name, [rows, width]), [rows, width], bits)
+    return writer.slice(flat, 1, 0, blocks)
+
+
+def _matmul_nbits(writer: Writer) -> None:
+    """`(a, packed b, scales, zero points, group indices, bias)`."""
+    bits, block = int(writer.attribute("bits", 4)), int(writer.attribute("block_size"))
+    depth, columns = int(writer.attribute("K")), int(writer.attribute("N"))
+    if bits not in (2, 4, 8) or writer.has_input(4) or writer.attribute("weight_prepacked", 0):
+        raise Refused(f"of {bits} bits in this layout is not supported")
+    a, packed, scales = writer.node.input[:3]
+    element = writer.element(a)
+    blocks = -(-depth // block)
+    shape = [columns, blocks, block * bits // 8]
+    numbers = _unpacked(writer, writer.reshape(packed, shape), shape, bits)
+    zero = _zero_points(writer, 3, columns, blocks, bits)
+    if writer.has_input(3):
+        zero = writer.reshape(zero, [columns, blocks, 1])
+    scale = writer.reshape(writer.cast(scales, _F32), [columns, blocks, 1])
+    weights = writer.op("Mul", writer.op("Sub", numbers, zero), scale)
+    weights = writer.reshape(weights, [columns, blocks * block])
+    if blocks * block != depth:
+        weights = writer.slice(weights, 1, 0, depth)
+    y = writer.op("MatMul", a, writer.transpose(writer.cast(weights, element), [1, 0]))
+    if writer.has_input(5):
+        y = writer.op("Add", y, writer.node.input[5])
+    writer.result(y)
+
+
+def _gather_block_quantized(writer: Writer) -> None:
+    """`(data, indices, scales, zero points)`; rows are gathered, then dequantised."""
+    data, indices, scales = writer.node.input[:3]
+    shape = writer.shape(data)
+    bits, block = int(writer.attribute("bits", 4)), int(writer.attribute("block_size", 128))
+    rank = len(shape)
+    axes = [int(writer.attribute(name, value)) % rank for name, value in _AXES.items()]
+    if rank != 2 or axes != [0, 1] or bits not in (2, 4, 8) or not block:
+        raise Refused("of other than rows of a matrix is not supported")
+    is_packed = writer.element(data) == _UINT8
+    blocks = writer.shape(scales)[1]
+    picked = writer.shape(indices)
+    count = int(np.prod(picked))
+    flat = writer.reshape(indices, [count])
+    rows = writer.op("Gather", data, flat)
+    if is_packed:
+        rows = _unpacked(writer, rows, [count, shape[1]], bits)
+        zero = writer.like(float(1 << (bits - 1)), _F32)
+    else:
+        rows, zero = writer.cast(rows, _F32), writer.like(0.0, _F32)
+    extent = shape[1] * (8 // bits if is_packed else 1)
+    if writer.has_input(3):
+        zeros = writer.op("Gather", writer.node.input[3], flat)
+        if is_packed:
+            width = writer.shape(writer.node.input[3])[1]
+            zeros = _unpacked(writer, zeros, [count, width], bits)
+            zeros = writer.slice(zeros, 1, 0, blocks)
+        zero = writer.reshape(writer.cast(zeros, _F32), [count, blocks, 1])
+    scale = writer.cast(writer.op("Gather", scales, flat), _F32)
+    if extent % block:  # the last block is a part
+        rows = writer.pad(rows, [0, 0], [0, blocks * block - extent])
+    centred = writer.op("Sub", writer.reshape(rows, [count, blocks, block]), zero)
+    y = writer.op("Mul", centred, writer.reshape(scale, [count, blocks, 1]))
+    y = writer.slice(writer.reshape(y, [count, blocks * block]), 1, 0, extent)
+    writer.result(writer.cast(writer.reshape(y, [*picked, extent]), writer.element(scales)))
+
+
+_AXES = {"gather_axis": 0, "quantize_axis": 1}
+
+BLOCKWISE: dict[str, Rewrite] = {
+    "GatherBlockQuantized": _gather_block_quantized,
+    "MatMulNBits": _matmul_nbits,
+}
+"""Rewrites by operator."""

@@ -1,0 +1,71 @@
+"""Contributed products and convolutions with transpositions and activations."""
+
+from __future__ import annotations
+
+from hipgraft.frontends.onnx.legalization.contributed.pointwise import activated
+from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
+
+
+def _transposed(writer: Writer, side: str, index: int) -> str:
+    """An operand, its matrix and its batch dimensions transposed as the attributes say."""
+    x = writer.node.input[index]
+    batch = bool(writer.attribute(f"transBatch{side}", 0))
+    matrix = bool(writer.attribute(f"trans{side}", 0))
+    if not batch and not matrix:
+        return x
+    rank = len(writer.shape(x))
+    if rank < 2:
+        return x
+    order = list(range(rank))
+    if batch:  # the first dimension is one of the matrix
+        order = [*order[1:-1], order[0], order[-1]]
+    if matrix:
+        order[-2:] = order[:-3:-1]
+    return writer.transpose(x, order)
+
+
+def _product(writer: Writer) -> str:
+    """`alpha · A · B`."""
+    product = writer.op("MatMul", _transposed(writer, "A", 0), _transposed(writer, "B", 1))
+    alpha = writer.attribute("alpha", 1.0)
+    if alpha == 1.0:
+        return product
+    return writer.op("Mul", product, writer.like(alpha, writer.element(writer.node.input[0])))
+
+
+def _fused_matmul(writer: Writer) -> None:
+    y = _product(writer)
+    writer.result(_activated(writer, y))
+
+
+def _activated(writer: Writer, y: str) -> str:
+    """Applies an activation whose parameters are attributes."""
+    names = ("activation_alpha", "activation_beta", "activation_gamma")
+    given = [value for name in names if (value := writer.attribute(name)) is not None]
+    element = writer.element(writer.node.input[0])
+    return activated(writer, y, writer.attribute("activation", ""), element, *given)
+
+
+def _fused_gemm(writer: Writer) -> None:
+    kept = {name: value for name, value in writer.attributes().items() if "activation" not in name}
+    writer.result(_activated(writer, writer.op("Gemm", *writer.node.input, **kept)))
+
+
+def _fused_conv(writer: Writer) -> None:
+    """`activation(conv(X, W) + B + Z)`."""
+    kept = {name: value for name, value in writer.attributes().items() if "activation" not in name}
+    operands = [name for name in writer.node.input[:3] if name]
+    y = writer.op("Conv", *operands, **kept)
+    if writer.has_input(3):
+        y = writer.op("Add", y, writer.node.input[3])
+    given = writer.attribute("activation_params", ())
+    element = writer.element(operands[0])
+    writer.result(activated(writer, y, writer.attribute("activation", ""), element, *given))
+
+
+PRODUCTS: dict[str, Rewrite] = {
+    "FusedConv": _fused_conv,
+    "FusedGemm": _fused_gemm,
+    **dict.fromkeys(("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul"), _fused_matmul),
+}
+"""Rewrites by operator."""

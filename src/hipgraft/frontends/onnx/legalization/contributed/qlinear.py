@@ -1,0 +1,211 @@
+"""Contributed operators on quantised tensors: dequantised, computed, quantised again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from onnx import TensorProto
+
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
+
+_F32, _INT32 = TensorProto.FLOAT, TensorProto.INT32
+
+
+def real(writer: Writer, first: int, *, axis: int = 1) -> str:
+    """Dequantises input `first`, whose scale and zero point follow it."""
+    x, scale = writer.node.input[first : first + 2]
+    zero = writer.node.input[first + 2] if writer.has_input(first + 2) else ""
+    return dequantized(writer, x, scale, zero, axis=axis)
+
+
+def dequantized(writer: Writer, x: str, scale: str, zero: str, *, axis: int = 1) -> str:
+    """`(x - zero) · scale`, of one scale or one for each index of an axis."""
+    operands = [x, _scalar(writer, scale), *([_scalar(writer, zero)] if zero else [])]
+    return writer.op("DequantizeLinear", *operands, axis=axis)
+
+
+def _scalar(writer: Writer, name: str) -> str:
+    """A tensor of one element as a scalar, which has no axis."""
+    shape = writer.shape(name)
+    return writer.reshape(name, []) if shape == [1] else name
+
+
+def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
+    """Makes the result from `y`, by the scale that is input `scale` and the zero point after it."""
+    if writer.has_input(scale + 1):
+        zero = _scalar(writer, writer.node.input[scale + 1])
+    else:
+        zero = writer.zero(like)
+    writer.result(writer.op("QuantizeLinear", y, _scalar(writer, writer.node.input[scale]), zero))
+
+
+def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:
+    """`(x, scale, zero, y scale, y zero)`."""
+    quantize(writer, compute(writer, real(writer, 0)), 3, writer.node.input[0])
+
+
+def _binary(writer: Writer, op_type: str) -> None:
+    """`(a, scale, zero, b, scale, zero, c scale, c zero)`."""
+    y = writer.op(op_type, real(writer, 0), real(writer, 3))
+    quantize(writer, y, 6, writer.node.input[0])
+
+
+def _sigmoid(writer: Writer, x: str) -> str:
+    return writer.op("Sigmoid", x)
+
+
+def _leaky_relu(writer: Writer, x: str) -> str:
+    return writer.op("LeakyRelu", x, alpha=writer.attribute("alpha", 0.01))
+
+
+def _softmax(writer: Writer, x: str) -> str:
+    shape = writer.shape(writer.node.input[0])
+    axis = int(writer.attribute("axis", -1))
+    if int(writer.attribute("opset")) >= 13:
+        return writer.op("Softmax", x, axis=axis)
+    # Before, all dimensions from the axis on were one row.
+    rows = int(np.prod(shape[: axis % len(shape)]))
+    flat = writer.op("Softmax", writer.reshape(x, [rows, -1]), axis=-1)
+    return writer.reshape(flat, shape)
+
+
+def _mean(writer: Writer, x: str) -> str:
+    axes, keepdims = writer.attribute("axes"), bool(writer.attribute("keepdims", 1))
+    return writer.reduce("ReduceMean", x, list(axes), keepdims=keepdims)
+
+
+def _planes_first(writer: Writer, x: str, compute: Callable[[str], str]) -> str:
+    """Computes on `N, C, …` what may be `N, …, C`."""
+    if not writer.attribute("channels_last", 0):
+        return compute(x)
+    last = len(writer.shape(writer.node.input[0])) - 1
+    y = compute(writer.transpose(x, [0, last, *range(1, last)]))
+    return writer.transpose(y, [0, *range(2, last + 1), 1])
+
+
+def _global_average_pool(writer: Writer, x: str) -> str:
+    return _planes_first(writer, x, partial(writer.op, "GlobalAveragePool"))
+
+
+def _average_pool(writer: Writer, x: str) -> str:
+    kept = {name: value for name, value in writer.attributes().items() if name != "channels_last"}
+    return _planes_first(writer, x, partial(writer.op, "AveragePool", **kept))
+
+
+def _concat(writer: Writer) -> None:
+    """`(y scale, y zero, (x, scale, zero)…)`."""
+    parts = [real(writer, first) for first in range(2, len(writer.node.input), 3)]
+    y = writer.op("Concat", *parts, axis=writer.attribute("axis"))
+    quantize(writer, y, 0, writer.node.input[2])
+
+
+def _where(writer: Writer) -> None:
+    """`(condition, x, scale, zero, y, scale, zero, z scale, z zero)`."""
+    y = writer.op("Where", writer.node.input[0], real(writer, 1), real(writer, 4))
+    quantize(writer, y, 7, writer.node.input[1])
+
+
+def _conv(writer: Writer) -> None:
+    kept = {name: value for name, value in writer.attributes().items() if name != "channels_last"}
+    rest = writer.node.input[1:]
+
+    def compute(x: str) -> str:
+        return writer.op("QLinearConv", x, *rest, **kept)
+
+    writer.result(_planes_first(writer, writer.node.input[0], compute))
+
+
+def _max_pool(writer: Writer) -> None:
+    last = len(writer.shape(writer.node.input[0])) - 1
+    planes = writer.transpose(writer.node.input[0], [0, last, *range(1, last)])
+    pooled = writer.op("MaxPool", planes, **writer.attributes())
+    writer.result(writer.transpose(pooled, [0, *range(2, last + 1), 1]))
+
+
+def _gemm(writer: Writer) -> None:
+    """`(a, scale, zero, b, scale, zero, c[, y scale, y zero])`; c is in units of the product."""
+    transposed = bool(writer.attribute("transB", 0))
+    a = _whole(writer, 0, 2)
+    b = _whole(writer, 3, 5, columns=not transposed)
+    product = writer.op(
+        "MatMul",
+        writer.transpose(a, [1, 0]) if writer.attribute("transA", 0) else a,
+        writer.transpose(b, [1, 0]) if transposed else b,
+    )
+    if writer.has_input(6):
+        product = writer.op("Add", product, writer.node.input[6])
+    a_scale, b_scale = (_scalar(writer, writer.node.input[index]) for index in (1, 4))
+    scale = writer.op("Mul", a_scale, b_scale)
+    scale = writer.op("Mul", scale, writer.like(writer.attribute("alpha", 1.0), _F32))
+    y = writer.op("Mul", writer.cast(product, _F32), scale)
+    if writer.has_input(7):
+        quantize(writer, y, 7, writer.node.input[0])
+    else:
+        writer.result(y)
+
+
+def _whole(writer: Writer, index: int, zero: int, *, columns: bool = True) -> str:
+    """Input `index` as 32-bit integers less its zero point, which may be one for each column."""
+    wide = writer.cast(writer.node.input[index], _INT32)
+    if not writer.has_input(zero):
+        return wide
+    name = _scalar(writer, writer.node.input[zero])
+    less = writer.cast(name, _INT32)
+    if not columns and writer.shape(writer.node.input[zero]) not in ([], [1]):
+        less = writer.reshape(less, [-1, 1])
+    return writer.op("Sub", wide, less)
+
+
+def _scaled_product(writer: Writer, a: str, b: str, scale: str, bias: int) -> None:
+    """Makes the result from whole numbers, a scale, and the bias that is input `bias`."""
+    y = writer.op("Mul", writer.cast(writer.op("MatMul", a, b), _F32), scale)
+    if writer.has_input(bias):
+        y = writer.op("Add", y, writer.node.input[bias])
+    writer.result(y)
+
+
+def _matmul_integer_to_float(writer: Writer) -> None:
+    """`(a, b, a scale, b scale, a zero, b zero, bias)`."""
+    if writer.element(writer.node.input[2]) != _F32:
+        raise Refused("with scales of other types than float is not supported")
+    a_scale, b_scale = (_scalar(writer, writer.node.input[index]) for index in (2, 3))
+    scale = writer.op("Mul", a_scale, b_scale)
+    _scaled_product(writer, _whole(writer, 0, 4), _whole(writer, 1, 5), scale, 6)
+
+
+def _dynamic_quantize_matmul(writer: Writer) -> None:
+    """`(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
+    a, a_scale, a_zero = writer.ops("DynamicQuantizeLinear", writer.node.input[0], outputs=3)
+    whole = writer.op("Sub", writer.cast(a, _INT32), writer.cast(a_zero, _INT32))
+    scale = writer.op("Mul", a_scale, _scalar(writer, writer.node.input[2]))
+    _scaled_product(writer, whole, _whole(writer, 1, 3), scale, 4)
+
+
+def _quantize_linear(writer: Writer) -> None:
+    """As ONNX's, but for the axis, which counts only where there are several scales."""
+    operands = [_scalar(writer, name) if name else "" for name in writer.node.input[1:]]
+    axis = int(writer.attribute("axis", 1))
+    writer.result(writer.op(writer.node.op_type, writer.node.input[0], *operands, axis=axis))
+
+
+QLINEAR: dict[str, Rewrite] = {
+    "DynamicQuantizeMatMul": _dynamic_quantize_matmul,
+    "MatMulIntegerToFloat": _matmul_integer_to_float,
+    "NhwcMaxPool": _max_pool,
+    "QGemm": _gemm,
+    "QLinearAdd": partial(_binary, op_type="Add"),
+    "QLinearAveragePool": partial(_unary, compute=_average_pool),
+    "QLinearConcat": _concat,
+    "QLinearConv": _conv,
+    "QLinearGlobalAveragePool": partial(_unary, compute=_global_average_pool),
+    "QLinearLeakyRelu": partial(_unary, compute=_leaky_relu),
+    "QLinearMul": partial(_binary, op_type="Mul"),
+    "QLinearReduceMean": partial(_unary, compute=_mean),
+    "QLinearSigmoid": partial(_unary, compute=_sigmoid),
+    "QLinearSoftmax": partial(_unary, compute=_softmax),
+    "QLinearWhere": _where,
+    **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _quantize_linear),
+}
+"""Rewrites by operator."""
