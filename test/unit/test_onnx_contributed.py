@@ -11,6 +11,8 @@ import onnxruntime
 import pytest
 from contributed_models import MAKERS, Draw, Source
 from onnx import helper
+from onnxruntime import quantization
+from small_onnx import save
 
 import hipgraft
 from hipgraft.frontends.onnx.legalization import CONTRIBUTED
@@ -205,3 +207,34 @@ def test_operators_without_a_cpu_kernel(case: tuple[Draw, np.ndarray], tmp_path:
     model.graph.output[0].CopyFrom(result)
     onnx.save(model, tmp_path / "m.onnx")
     compare(draw, rewritten(tmp_path / "m.onnx", draw), [wanted])
+
+
+class Calibration(quantization.CalibrationDataReader):
+    def __init__(self, feeds: dict[str, np.ndarray]):
+        self.left = iter([feeds])
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        return next(self.left, None)
+
+
+def test_a_network_that_onnxruntime_quantized(tmp_path: Path) -> None:
+    s = Source(0)
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
+        helper.make_node("LeakyRelu", ["c"], ["r"], alpha=0.1),
+        helper.make_node("Add", ["r", "r"], ["s"]),
+        helper.make_node("GlobalAveragePool", ["s"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "m"], ["y"]),
+    ]
+    x = s.f32(1, 3, 8, 8)
+    constants = {"w": s.f32(4, 3, 3, 3), "b": s.f32(4), "m": s.f32(4, 5)}
+    path = save(tmp_path / "m.onnx", nodes, {"x": x}, [("y", onnx.TensorProto.FLOAT)], constants)
+    quantized = tmp_path / "q.onnx"
+    form = quantization.QuantFormat.QOperator
+    quantization.quantize_static(path, quantized, Calibration({"x": x}), quant_format=form)
+    operators = {node.op_type for node in onnx.load(quantized).graph.node}
+    assert {"QLinearAdd", "QGemm", "QLinearGlobalAveragePool"} <= operators
+    (wanted,) = run(onnx.load(quantized), {"x": x})
+    (found,) = hipgraft.compile(quantized, "cpu").run([x])
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
