@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from emulator import missing_reason
+from emulator import missing_reason, requires_emulator, run_kernel
 from lowering_cases import Case, lower_case, run_case, tensor_type
 from random_graphs import placed
 from test_lowering_block_scale import cast_case, rounding_case
@@ -31,13 +31,13 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 ELSEWHERE = {
     "extract-of-slice": "test_extract_of_slice.py",
+    "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
 }
 """Faults with tests of their own."""
 
 UNTESTED = {
     "dynamic-padding": "reads memory that is not initialized, which may be zero",
-    "lone-padding": "no graph is known whose lowering leaves padding alone",
     "cuda-partial-depth": "needs a CUDA GPU",
     "cuda-swapped-factors": "needs a CUDA GPU",
 }
@@ -221,6 +221,50 @@ def test_the_workaround_avoids_it(name: str) -> None:
         case.check(run_case(case))
     else:
         _compile(case)
+
+
+# No op is known whose lowering leaves padding alone, but torch ops may.
+LONE_PADDING = """module {
+  func.func @main(%x: tensor<3x5xf32>) -> tensor<5x8xf32> {
+    %one = arith.constant 1.0 : f32
+    %padded = tensor.pad %x low[1, 1] high[1, 2] {
+    ^bb0(%row: index, %column: index):
+      tensor.yield %one : f32
+    } : tensor<3x5xf32> to tensor<5x8xf32>
+    return %padded : tensor<5x8xf32>
+  }
+}
+"""
+
+
+@requires_emulator
+def test_padding_alone() -> None:
+    x = random.uniform(-1, 1, (3, 5)).astype(np.float32)
+    expected = np.pad(x, [(1, 1), (1, 2)], constant_values=1)
+    target = Target.parse("gfx942")
+    with without(WORKAROUNDS["lone-padding"]):
+        (wrong,) = run_kernel(compile_text(LONE_PADDING, target), [x], [((5, 8), np.float32)])
+    (right,) = run_kernel(compile_text(LONE_PADDING, target), [x], [((5, 8), np.float32)])
+    np.testing.assert_array_equal(right, expected)
+    assert not np.array_equal(wrong, expected), "the compiler pads: remove the workaround"
+
+
+@requires_emulator
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: conv_case("one", (1, 4, 7, 7), (6, 4, 3, 3), "f16", stride=[5, 5]),
+        lambda: weight_gradient((1, 4, 7, 7), (6, 4, 3, 3), stride=(5, 5)),
+    ],
+    ids=["fprop", "wgrad"],
+)
+def test_rows_that_a_single_window_does_not_read_are_cropped_on_gpus(
+    make: Callable[[], Case],
+) -> None:
+    case = replace(make(), target="gfx1100")
+    case.check(run_case(case))
+    with without(WORKAROUNDS["single-window"]):
+        assert not _compiles(case)
 
 
 def test_every_workaround_has_a_test() -> None:

@@ -199,6 +199,27 @@ func.func @later(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
+// A sum that could join the graph of its first operand does not where another graph reads that one:
+// the op after it reads both.
+
+// CHECK-LABEL: func.func @no_cycle
+// CHECK-SAME:    (%[[A:.*]]: tensor<4x4xf32>, %[[B:.*]]: tensor<4x4xf32>)
+// CHECK:         %[[P:.*]] = "hipdnn.graph"(%[[A]], %[[B]])
+// CHECK:         name = "matmul_0"
+// CHECK:         %[[Y:.*]] = "hipdnn.graph"(%[[P]], %[[B]], %[[A]])
+// CHECK:         name = "matmul_exp_add_add_1"
+// CHECK:         return %[[Y]]
+func.func @no_cycle(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q = "hipdnn.matmul"(%p, %b) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = "hipdnn.pointwise"(%a) {mode = "exp"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %x = "hipdnn.pointwise"(%p, %r) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = "hipdnn.pointwise"(%q, %x) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
 // However long a chain, it reads one tensor.
 
 // CHECK-LABEL: func.func @long_chain
