@@ -124,7 +124,7 @@ def conv_gradients(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> tuple[Array, Array]:
-    """Returns dx and dw, by adding up each product that the forward convolution takes."""
+    """Returns dx and dw: for each tap of the window, the products that it takes part in."""
     groups = x.shape[1] // w.shape[1]
     padded = np.pad(x, [(0, 0), (0, 0), *zip(pre, post, strict=True)])
     dx, dw = np.zeros(padded.shape), np.zeros(w.shape)
@@ -132,17 +132,17 @@ def conv_gradients(
         inputs = slice(group * w.shape[1], (group + 1) * w.shape[1])
         size = w.shape[0] // groups
         outputs = slice(group * size, (group + 1) * size)
-        for p in np.ndindex(dy.shape[2:]):
-            for r in np.ndindex(w.shape[2:]):
-                place = tuple(
-                    a * step + b * spread
-                    for a, b, step, spread in zip(p, r, stride, dilation, strict=True)
-                )
-                gradient = dy[(slice(None), outputs, *p)]
-                tap = (outputs, slice(None), *r)
-                read = (slice(None), inputs, *place)
-                dx[read] += gradient @ w[tap]
-                dw[tap] += gradient.T @ padded[read]
+        gradient = dy[:, outputs]
+        for r in np.ndindex(w.shape[2:]):
+            # The elements that this tap multiplies, one per position.
+            taken = (
+                slice(tap * spread, tap * spread + (count - 1) * step + 1, step)
+                for tap, count, step, spread in zip(r, dy.shape[2:], stride, dilation, strict=True)
+            )
+            read, tap = (slice(None), inputs, *taken), (outputs, slice(None), *r)
+            dx[read] += np.swapaxes(np.tensordot(w[tap], gradient, ([0], [1])), 0, 1)
+            summed = [0, *range(2, dy.ndim)]
+            dw[tap] += np.tensordot(gradient, padded[read], (summed, summed))
     inner = [slice(before, before + n) for before, n in zip(pre, x.shape[2:], strict=True)]
     return dx[(slice(None), slice(None), *inner)], dw
 
