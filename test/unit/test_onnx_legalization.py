@@ -11,6 +11,8 @@ from small_onnx import F32, I64, check, drawn, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 
 @pytest.mark.parametrize("amounts", [[0, 1, -1, 0, -1, 2], [0, -2, 3, 0, 1, -4]])
 def test_pad_by_amounts_of_both_signs(tmp_path, amounts):
@@ -151,7 +153,7 @@ def test_operand_that_must_be_constant_names_its_node(tmp_path):
     assert error.value.location == "m.onnx:spectrum (STFT)"
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (3, 3, 3), (2, 1, 4, 4), (1, 1), (5, 5)])
+@pytest.mark.parametrize("shape", [(2, 2), (2, 1, 3, 3), (1, 1), (4, 4)])
 def test_determinants_with_zeros_on_the_diagonal(tmp_path, shape):
     x = drawn(*shape)
     x[..., 0, 0] = 0
