@@ -1,4 +1,5 @@
-"""What all tests share: a cache of kernels that is theirs alone, and a count of cases.
+"""What all tests share: a cache of kernels that is theirs alone, a process that compiles, and
+a count of cases.
 
 After the tests of the lowering, the summary says how many (op, mode, element type) were computed
 as their oracles say.
@@ -9,11 +10,16 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from emulator import requires_emulator
 from hypothesis import settings
+
+from hipgraft.codegen.iree.session import compile_unattended
+from hipgraft.service import CompileService, ProcessWorkers, default_service, use_service
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # of `fuzz`
 
@@ -21,6 +27,10 @@ if TYPE_CHECKING:
     from lowering_cases import Results
 
 os.environ["HIPGRAFT_CACHE_DIR"] = str(Path(__file__).resolve().parents[2] / "build/test-cache")
+
+# As in worker processes: two tests' processes already use all cores, and verification after each
+# pass takes a sixth of the time.
+compile_unattended()
 
 # The same examples each time, and no limit that a busy machine could exceed.
 settings.register_profile("hipgraft", deadline=None, derandomize=True)
@@ -31,6 +41,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--random-rounds`."""
     text = "how often the random tests of the lowering draw graphs of each op (default 2)"
     parser.addoption("--random-rounds", type=int, default=2, metavar="N", help=text)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests as slow that compile kernels by a fixture, or that run the emulator."""
+    for item in items:
+        is_compiling = {"results", "shared_worker"} & {*getattr(item, "fixturenames", ())}
+        if is_compiling or requires_emulator.mark in item.iter_markers("skipif"):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def service_of_all_tests() -> Iterator[CompileService]:
+    """The default service with one worker process, as there is a process of tests per core."""
+    with default_service(ProcessWorkers(1)) as service:
+        yield service
+
+
+@pytest.fixture
+def shared_worker(service_of_all_tests: CompileService) -> Iterator[None]:
+    """Compiles in a process that serves many tests, because two per test take a second to start.
+
+    For tests of what is compiled, not of how.
+    """
+    with use_service(service_of_all_tests):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ import hipgraft
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 
 def save(path: Path, nodes, inputs, outputs, constants=None, opset=18, domains=()) -> Path:
     """`inputs` and `outputs`: extents (an integer or a symbol each) and type by name."""

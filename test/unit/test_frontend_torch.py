@@ -8,6 +8,8 @@ from hipgraft import frontends
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 IN_PLACE = """\
 func.func @main(%x: !torch.vtensor<[4],f32>, %y: !torch.vtensor<[4],f32>)
     -> (!torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>) {

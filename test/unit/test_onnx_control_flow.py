@@ -11,6 +11,8 @@ from small_onnx import F32, I64, check, drawn, save
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 STEPS, BATCH, FEATURES, HIDDEN = 4, 3, 5, 6
 
 NETWORKS = {

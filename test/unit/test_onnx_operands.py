@@ -10,6 +10,8 @@ from small_onnx import F32, I64, check, drawn, save
 
 import hipgraft
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 X = drawn(3, 2, 4)
 
 FORMS = {

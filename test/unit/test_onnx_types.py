@@ -12,6 +12,8 @@ from onnx.reference import ReferenceEvaluator
 import hipgraft
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 SMALL = {
     TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
     TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,

@@ -320,11 +320,9 @@ def test_compilation_is_repeatable() -> None:
 
 
 def test_compiling_unattended_makes_the_same_code() -> None:
-    """In a process of its own, because sessions of this one have started with threads."""
+    """In a process of its own, because this one compiles unattended."""
     script = (
         "import sys\n"
-        "from hipgraft.codegen.iree.session import compile_unattended\n"
-        "compile_unattended()\n"
         "from hipgraft.codegen.provider import compile_text\n"
         "from hipgraft.codegen.target import Target\n"
         "kernel = compile_text(sys.stdin.read(), Target.parse('gfx942'))\n"

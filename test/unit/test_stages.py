@@ -11,6 +11,8 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager.runner import Runner
 from hipgraft.pipelines import STAGES, HipgraftConfig, route, stage_of
 
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
 MODELS = Path(__file__).resolve().parents[1] / "models"
 ORDER = [stage.name for stage in STAGES]
 

@@ -25,6 +25,7 @@ def search(*flags: str) -> str:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_no_half_output_and_nothing_left() -> None:
     said = search("--faults=18", "--tools", "opt", "translate", "reduce")
     faults = re.search(r"^faults: (.*)", said, re.MULTILINE)

@@ -13,14 +13,19 @@ from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService, current_service, is_service_used, use_service
 
 
-def default_service() -> CompileService:
-    """Returns a service with one worker process per core and the user's cache, as in the tools."""
+def default_service(workers: Workers | None = None) -> CompileService:
+    """Returns a service with the user's cache and the shipped database, as in the tools.
+
+    Args:
+        workers: compile the jobs; by default one process per core.
+    """
     # Imported here because the search imports the service.
     from hipgraft.service.tuning.database import shipped_database
     from hipgraft.service.tuning.search import Search
 
     search = Search(database=shipped_database())
-    return CompileService(ProcessWorkers(), Cache(default_cache_directory()), search=search)
+    workers = workers or ProcessWorkers()
+    return CompileService(workers, Cache(default_cache_directory()), search=search)
 
 
 __all__ = [
