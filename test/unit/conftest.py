@@ -44,11 +44,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests as slow that compile kernels by a fixture, or that run the emulator."""
+    """Marks the tests as slow that compile kernels by a fixture, or that run the emulator.
+
+    Files with slow tests come first, so that no process of tests runs one when the others are done.
+    """
     for item in items:
         is_compiling = {"results", "shared_worker"} & {*getattr(item, "fixturenames", ())}
         if is_compiling or requires_emulator.mark in item.iter_markers("skipif"):
             item.add_marker(pytest.mark.slow)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ from hipgraft.codegen.workarounds.narrow_floats import NARROW_FLOATS
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.diagnostics import CodegenError
 
+pytestmark = pytest.mark.slow
+
 _V2 = {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}
 _V3 = _V2 | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
 _V4 = _V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}

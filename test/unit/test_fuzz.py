@@ -31,10 +31,12 @@ def search(*flags: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_inputs_that_did_harm() -> None:
     search("--replay")
 
 
+@pytest.mark.slow
 def test_fresh_inputs() -> None:
     search(f"--inputs={FRESH}", f"--seed={SEED}")
 

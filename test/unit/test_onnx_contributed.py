@@ -95,6 +95,7 @@ def test_rewrites(name: str, tmp_path: Path) -> None:
     assert checked >= SEEDS / 3
 
 
+@pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("name", COMPILED)
 def test_programs(name: str, tmp_path: Path) -> None:
     draw = MAKERS[name](Source(3))
@@ -217,6 +218,7 @@ class Calibration(quantization.CalibrationDataReader):
         return next(self.left, None)
 
 
+@pytest.mark.usefixtures("shared_worker")
 def test_a_network_that_onnxruntime_quantized(tmp_path: Path) -> None:
     s = Source(0)
     nodes = [

@@ -25,6 +25,8 @@ from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import ir, make_context
 
+pytestmark = pytest.mark.slow
+
 ARCHITECTURES = ("gfx942", "gfx1100")
 
 Forms = list[tuple[tuple[int, ...], Any]]

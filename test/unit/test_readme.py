@@ -54,6 +54,7 @@ def commands() -> list[str]:
     return [line for line in lines if re.match(r"(hipgraft-|make |python3? )", line)]
 
 
+@pytest.mark.slow
 def test_commands(folder: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     run = 0

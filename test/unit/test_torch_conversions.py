@@ -22,6 +22,8 @@ from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime.devices import open_device
 from hipgraft.service import Cache, CompileService, default_cache_directory, use_service
 
+pytestmark = pytest.mark.slow
+
 Array = np.ndarray[Any, Any]
 
 PIPELINE = (

@@ -16,6 +16,8 @@ from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime import run_module
 from hipgraft.runtime.devices import open_device
 
+pytestmark = pytest.mark.slow
+
 PIPELINE = (
     "builtin.module(hipdnn-outline,hipdnn-outline-fallback,"
     "hipdnn-compile{target=cpu},hipdnn-bufferize)"
