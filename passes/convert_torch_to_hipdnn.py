@@ -38,6 +38,11 @@ def _convert_function(function: ir.Operation, state: PassState) -> None:
         raise PassFailure(
             "'func.func' op expected one block: control flow is not supported", function
         )
+    for each in blocks[0].operations:
+        if len(each.operation.regions):  # its regions use values that the conversion replaces
+            raise PassFailure(
+                f"'{each.operation.name}' op has regions: control flow is not supported", each
+            )
     name = symbol_of(function)
     new = func_d.FuncOp(
         name, _signature(function), ip=ir.InsertionPoint(function), loc=function.location
@@ -102,7 +107,7 @@ class ConvertTorchToHipdnnPass(Pass):
 
     Errors:
         A function with a dynamic shape, with several blocks, or with anything but value tensors of
-        known rank and element type in its signature, at the function.
+        known rank and element type in its signature, at the function. An op with regions.
 
     Source:
         own; the operands of each hipDNN op follow the schemas of ROCm/rocm-libraries.

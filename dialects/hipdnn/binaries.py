@@ -86,7 +86,11 @@ def _check_keys(op: HipdnnOp, what: str, fields: ir.DictAttr, keys: _Keys) -> No
     for name, kind in keys.items():
         if name not in fields:
             raise op.error(f"expected '{name}' in a {what}")
-        if not kind.matches(fields[name]):
+        try:
+            value = fields[name]
+        except TypeError:  # the bindings have no Python type for locations and `array<ui8>`
+            raise op.error(f"expected '{name}' of a {what} to be {kind.description}") from None
+        if not kind.matches(value):
             raise op.error(
-                f"expected '{name}' of a {what} to be {kind.description}, but found {fields[name]}"
+                f"expected '{name}' of a {what} to be {kind.description}, but found {value}"
             )

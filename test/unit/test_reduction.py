@@ -155,3 +155,34 @@ def test_a_signal_leaves_the_smallest_so_far_and_no_process(tmp_path: Path, numb
     assert not list(folder.iterdir())
     with pytest.raises(ProcessLookupError):
         os.kill(int(waiting.read_text()), 0)
+
+
+_CRASHES = """
+import os, signal
+import test_reduction
+from hipgraft.ir.bindings import asm, ir, make_context
+from hipgraft.reduction import Reducer
+from hipgraft.reduction.validity import Validity
+
+keeps, first = Validity.keeps, os.getpid()
+
+def crash(self, module):
+    if asm(module).count("hipdnn.pointwise") % 2:
+        assert os.getpid() != first, "the search itself is lost"
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return keeps(self, module)
+
+module = ir.Module.parse(test_reduction.module_text(), make_context())
+assert asm(module).count("hipdnn.pointwise") % 2 == 0
+Validity.keeps = crash
+text = Reducer(module, lambda text: "tanh_fwd" in text).run()
+assert "tanh_fwd" in text and len(text) < len(asm(module))
+"""
+
+
+def test_a_crash_of_a_verifier_does_not_end_the_search() -> None:
+    folder = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", _CRASHES], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -233,6 +233,8 @@ class _Importer:
                 f"{tensor.label}: expected {len(tensor.dims)} values in field 'strides' as in "
                 f"'dims', but found {len(tensor.strides)}"
             )
+        if max(_strides(tensor)) >= 1 << 63:
+            raise self.document.error(f"{tensor.label} needs more elements than memory can have")
         element = self._data_type(tensor.data_type, default, tensor.label)
         return ir.RankedTensorType.get(tensor.dims, element, loc=ir.Location.unknown())
 

@@ -1,8 +1,8 @@
 """Modules from outside: checks what neither MLIR nor its bindings withstand, before they read it.
 
 Text is scanned: brackets that nest so deeply that parsing, verifying or printing would overflow the
-stack, and aliases that expand to more than the memory holds. Bytecode, and text with escapes that
-may not be UTF-8, is read in a copy of the process first.
+stack, and aliases that expand to more than the memory holds. Bytecode, and text with forms at which
+MLIR or its bindings crash, is read in a copy of the process first.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _LARGEST_ALIAS = 1 << 20  # attributes; the text of a module is far longer
 _FEW_ELEMENTS = 16
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _ODD_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
+# MLIR's verifiers and printers crash at elements of a memref, and at binaries without a handler.
+_MEMREF_ELEMENTS = b"> : memref<"
+_GENERIC_BINARY = b'"gpu.binary"('
 _STRING_OR_COMMENT = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*')
 _ARROW = re.compile(rb"->|[<>]=")
 _ALIAS = re.compile(rb"^[ \t]*([#!][\w.$-]+)[ \t]*=([^\n]*[#!][^\n]*)$", re.MULTILINE)
@@ -42,8 +45,18 @@ def check_text(data: bytes, location: str, parse: Callable[[], ir.Module | ir.Op
         HipgraftError: it nests or expands too deeply, or a name or location is not UTF-8.
     """
     check_nesting(data, location)
-    if _ODD_ESCAPE.search(data):
+    if _is_odd(data):
         check_reader(location, parse)
+
+
+def _is_odd(data: bytes) -> bool:
+    """Returns whether text may have a form at which reading or printing crashes."""
+    handlers = data.count(b"offloadingHandler")
+    return bool(
+        _ODD_ESCAPE.search(data)
+        or _MEMREF_ELEMENTS in data
+        or data.count(_GENERIC_BINARY) > handlers
+    )
 
 
 def check_reader(location: str, parse: Callable[[], ir.Module | ir.OpView]) -> None:

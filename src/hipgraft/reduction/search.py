@@ -162,15 +162,21 @@ class Reducer:
         if generic in self._seen:
             return None
         self._seen.add(generic)
-        # An edited op may lack a property that its own printer relies on: parsing may give it one,
-        # and where it does not, a copy of this process crashes.
+        # An edited op may lack what its own verifier or printer relies on: a copy of this process
+        # is the first to meet it, and may crash.
+        if why_lost(lambda: self._print_if_valid(generic)):
+            return None
         module = self._parsed(generic)
         if module is None or not self._is_valid(module):
             return None
         size = Size.of(module, generic)
-        if size >= self.size or why_lost(lambda: asm(module)):
-            return None
-        return _Candidate(asm(module), size, place)
+        return _Candidate(asm(module), size, place) if size < self.size else None
+
+    def _print_if_valid(self, text: str) -> None:
+        module = self._parsed(text)
+        if module is None or not self._is_valid(module):
+            raise HipgraftError("not valid")
+        asm(module)
 
     def _is_valid(self, module: ir.Module) -> bool:
         with diagnostics_to(self._context, _ignore):

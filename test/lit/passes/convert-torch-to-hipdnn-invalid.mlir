@@ -41,3 +41,16 @@ func.func @unranked(%x: !torch.vtensor<[8],f32>, %y: !torch.vtensor<*,f32>) -> !
 func.func @no_value(%x: !torch.vtensor<[8],f32>, %y: !torch.tensor<[8],f32>) -> !torch.vtensor<[8],f32> {
   return %x : !torch.vtensor<[8],f32>
 }
+
+// -----
+
+func.func @region(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  %true = torch.constant.bool true
+  // expected-error @below {{'torch.prim.If' op has regions: control flow is not supported}}
+  %0 = torch.prim.If %true -> (!torch.vtensor<[4],f32>) {
+    torch.prim.If.yield %x : !torch.vtensor<[4],f32>
+  } else {
+    torch.prim.If.yield %x : !torch.vtensor<[4],f32>
+  }
+  return %0 : !torch.vtensor<[4],f32>
+}

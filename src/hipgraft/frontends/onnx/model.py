@@ -218,9 +218,23 @@ def _add_result_types(model: onnx.ModelProto) -> None:
     ]
     if not untyped:
         return
-    inferred = {value.name: value for value in shape_inference.infer_shapes(model).graph.output}
+    inferred = {value.name: value for value in _inferred(model).graph.output}
     for value in untyped:
         value.CopyFrom(inferred.get(value.name, value))
+
+
+def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
+    """Returns the model with the types of its values.
+
+    Raises:
+        shape_inference.InferenceError: they contradict each other, or are too large.
+    """
+    try:
+        return shape_inference.infer_shapes(model, **options)
+    except UnicodeDecodeError:
+        raise
+    except ValueError as error:  # what C++ says of a vector that would be too long
+        raise shape_inference.InferenceError(str(error)) from None
 
 
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
@@ -343,7 +357,7 @@ def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> 
     """Each folded shape lets inference see further, until nothing folds any more."""
     while True:
         _forget_symbolic_shapes(model.graph)
-        model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+        model = _inferred(model, strict_mode=True, data_prop=True)
         folded = fold_constants(model, opaque=weights.keys())
         if settle_reshapes(model.graph) or folded:
             continue

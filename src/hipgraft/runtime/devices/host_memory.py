@@ -77,8 +77,8 @@ class HostMemory:
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
         """Repeats `pattern` over `nbytes`, a multiple of its length."""
-        times = nbytes // len(pattern)
-        self.memory(address, nbytes)[:] = np.tile(np.frombuffer(pattern, np.uint8), times)
+        memory = self.memory(address, nbytes)  # tells a size that is too large
+        memory.reshape(-1, len(pattern))[:] = np.frombuffer(pattern, np.uint8)
 
     def synchronize(self) -> None:
         """Does nothing: every call has finished when it returns."""

@@ -324,6 +324,8 @@ def _wait(frame: _Frame, op: ir.Operation) -> list[Any]:
 def _memset(frame: _Frame, op: ir.Operation) -> list[Any]:
     target, value = frame.operands(op)[-2:]
     width = byte_width(target.element_type) or 0
+    if not isinstance(value, int):
+        raise OpError(f"'{op.name}' op takes a value that is no number", op)
     pattern = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
     frame.device.fill(_start(target, op), pattern, target.nbytes)
     return [_TOKEN] * len(op.results)

@@ -256,7 +256,13 @@ class Writer:
     # Forms that many rewrites need
 
     def reshape(self, x: str, shape: Sequence[int]) -> str:
-        """Views `x` in another shape."""
+        """Views `x` in another shape.
+
+        Raises:
+            Refused: an extent is no 64-bit number.
+        """
+        if any(not -(1 << 63) <= extent < 1 << 63 for extent in shape):
+            raise Refused("of this size is not supported")
         # A zero is an extent, and not the operand's.
         return self.op("Reshape", x, self.const(list(shape), np.int64), allowzero=_zero(shape))
 
