@@ -113,7 +113,33 @@ def _resnet() -> Any:
 
 
 def _mobilenet() -> Any:
-    return _vision("MobileNetV2", depth_multiplier=0.25, image_size=32)
+    import torch
+    from torch import nn
+
+    def convolution(
+        inputs: int, outputs: int, window: int, stride: int = 1, groups: int = 1
+    ) -> Any:
+        padding = window // 2
+        layer = nn.Conv2d(inputs, outputs, window, stride, padding, groups=groups, bias=False)
+        return nn.Sequential(layer, nn.BatchNorm2d(outputs))
+
+    class InvertedResidual(nn.Module):
+        def __init__(self, inputs: int, outputs: int, stride: int):
+            super().__init__()
+            wide = 4 * inputs
+            self.expand = convolution(inputs, wide, 1)
+            self.depthwise = convolution(wide, wide, 3, stride, wide)
+            self.project = convolution(wide, outputs, 1)
+            self.residual = stride == 1 and inputs == outputs
+
+        def forward(self, x: Any) -> Any:
+            wide = nn.functional.relu6(self.depthwise(nn.functional.relu6(self.expand(x))))
+            return self.project(wide) + x if self.residual else self.project(wide)
+
+    blocks = [InvertedResidual(8, 8, 1), InvertedResidual(8, 16, 2)]
+    head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(16, 10)]
+    model = nn.Sequential(convolution(3, 8, 3, 2), nn.ReLU6(), *blocks, *head)
+    return _Output(model, ""), {"x": torch.randn(2, 3, 32, 32)}
 
 
 def _convnext() -> Any:

@@ -108,6 +108,13 @@ def test_masks_of_attention_that_hide_all_keys_of_a_query():
     check_step(Attention(), torch.randn(2, 5, 16), mask)
 
 
+def test_elements_of_memory_that_are_replaced():
+    def function(x, y):
+        return torch.as_strided_scatter(x, y, (2, 3), (5, 2), 1)
+
+    check(function, torch.randn(4, 4), torch.randn(2, 3))
+
+
 @pytest.mark.parametrize("first", [False, True])
 def test_fused_layers_of_transformers(first):
     layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=first)

@@ -17,6 +17,7 @@ from hipgraft.torch.kernels import Kernel, is_dynamic, warn_of_fallback
 from hipgraft.torch.options import OptionError, Options
 from hipgraft.torch.regions import split
 
+_attention: Any = import_module("torch.nn.attention")
 _common: Any = import_module("torch._dynamo.backends.common")
 _autograd: Any = import_module("torch._functorch.aot_autograd")
 _partitioners: Any = import_module("torch._functorch.partitioners")
@@ -44,13 +45,21 @@ def backend(
         raise OptionError(f"backend 'hipgraft' has no mode '{mode}'; it has 'options'")
     chosen = Options.parse(options)
     compiler = partial(compile_graph, options=chosen)
+    # PyTorch's fused attention for GPUs has no conversion; `hipdnn-recognize` finds its arithmetic.
+    backends = _attention.SDPBackend
+    plain = [backends.MATH, backends.FLASH_ATTENTION] if _on_cpu(example_inputs) else backends.MATH
     compile_both: Any = _common.aot_autograd(
         fw_compiler=compiler,
         bw_compiler=compiler,
         decompositions=default_decompositions(),
         partition_fn=_partitioners.min_cut_rematerialization_partition,
     )
-    return _or_eager(lambda: compile_both(module, example_inputs), module, chosen)
+    with _attention.sdpa_kernel(plain):
+        return _or_eager(lambda: compile_both(module, example_inputs), module, chosen)
+
+
+def _on_cpu(inputs: Sequence[Any]) -> bool:
+    return all(one.device.type == "cpu" for one in inputs if isinstance(one, torch.Tensor))
 
 
 def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) -> Any:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from hipgraft.frontends.torch.pytorch import aten, fx_decompositions, torch
+from hipgraft.ir.bindings import ir, make_context
 from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS
 
 Decompositions = Mapping[Any, Callable[..., Any]]
@@ -20,20 +21,26 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 @cache
 def all_decompositions() -> Decompositions:
     """Returns the decompositions after which torch-mlir and IREE know most of what is left."""
-    return {**fx_decompositions.get_decomposition_table(), **_OWN}
+    table = {**fx_decompositions.get_decomposition_table(), **_OWN}
+    # PyTorch's rule returns no logarithms; `legalize_attention` rewrites the op.
+    del table[aten._scaled_dot_product_flash_attention_for_cpu.default]
+    return table
 
 
 @cache
 def default_decompositions() -> Decompositions:
     """Returns the decompositions of ops that hipgraft does not convert."""
     table = all_decompositions()
-    return {op: rule for op, rule in table.items() if op in _OWN or not _is_converted(op)}
+    context = make_context()
+    return {op: rule for op, rule in table.items() if op in _OWN or not _stays(op, context)}
 
 
-def _is_converted(op: Any) -> bool:
+def _stays(op: Any, context: ir.Context) -> bool:
+    """Whether hipgraft converts an op, and torch-mlir knows it, so that it gets that far."""
     name = f"torch.{op._schema.name.replace('::', '.')}"
     overload = op._overloadname
-    return (name if overload == "default" else f"{name}.{overload}") in CONVERSIONS
+    name = name if overload == "default" else f"{name}.{overload}"
+    return name in CONVERSIONS and context.is_registered_operation(name)
 
 
 def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
@@ -44,6 +51,19 @@ def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
         return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
     mask = aten.bernoulli.p(torch.empty_like(x, dtype=torch.bool), 1 - p)
     return x * mask * (1 / (1 - p)), mask
+
+
+def as_strided_scatter(
+    x: Any, source: Any, size: Any, strides: Any, offset: int | None = None
+) -> Any:
+    """A row-major tensor whose elements at certain places of its memory are replaced."""
+    if not x.is_contiguous() or x.storage_offset():
+        return NotImplemented
+    places = torch.full((), offset or 0, device=x.device, dtype=torch.int64)
+    for extent, stride in zip(size, strides, strict=True):
+        places = places.unsqueeze(-1) + stride * torch.arange(extent, device=x.device)
+    flat = x.reshape(-1).index_put((places.reshape(-1),), source.reshape(-1))
+    return flat.view(x.shape)
 
 
 def multi_head_attention(
@@ -156,7 +176,7 @@ def attention(
     sums = powers.sum(-1, keepdim=True)
     sums = torch.where(sums == 0, 1.0, sums)
     result = torch.matmul(powers / sums, v.to(powers.dtype)).to(q.dtype)
-    return result, (largest + sums.log()).squeeze(-1)
+    return _rows_outside(result), (largest + sums.log()).squeeze(-1)
 
 
 def attention_backward(
@@ -182,7 +202,14 @@ def attention_backward(
     change = change * _scale(q, scale)
     dq = torch.matmul(change, k.to(wide))
     dk = torch.matmul(change.transpose(-2, -1), q.to(wide))
-    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
+    gradients = (dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype))
+    dq, dk, dv = map(_rows_outside, gradients)
+    return dq, dk, dv
+
+
+def _rows_outside(x: Any) -> Any:
+    """Lays `[B, H, M, D]` out as `[B, M, H, D]`, as PyTorch's own kernel does."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _logits(q: Any, k: Any, causal: bool, mask: Any, scale: float | None) -> Any:
@@ -202,5 +229,6 @@ def _scale(q: Any, scale: float | None) -> float:
 _OWN: Decompositions = {
     aten._native_multi_head_attention.default: multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
+    aten.as_strided_scatter.default: as_strided_scatter,
     aten.native_dropout.default: native_dropout,
 }

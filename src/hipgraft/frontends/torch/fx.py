@@ -23,6 +23,13 @@ UNSUPPORTED = (
 )
 """What the importer raises for a graph that it cannot import."""
 
+_DROPOUT = {
+    aten.scaled_dot_product_attention.default: 4,
+    aten._scaled_dot_product_flash_attention_for_cpu.default: 3,
+    aten._scaled_dot_product_flash_attention_for_cpu_backward.default: 6,
+}
+"""Index of the operand of attention that is a probability, by op."""
+
 
 def import_graph(graph: Any) -> ir.Module:
     """Imports a functional FX graph, whose results have to be tensors.
@@ -86,8 +93,10 @@ def trace(function: Any, values: Sequence[Any], rules: Mapping[Any, Any] | None 
 
 def is_random(node: Any) -> bool:
     """Whether a node of a graph draws random numbers."""
-    if node.target is aten.scaled_dot_product_attention.default:
-        return False  # only made without dropout
+    if node.target in _DROPOUT:
+        position = _DROPOUT[node.target]
+        given = node.args[position] if len(node.args) > position else node.kwargs.get("dropout_p")
+        return bool(given)
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
