@@ -26,8 +26,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from contained import OUTCOMES, Case, Outcome, check, difference, run_contained
 from random_onnx import Draft, draft
+
+from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, difference, run_contained
 
 # isort: split
 import numpy as np

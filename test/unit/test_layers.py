@@ -31,6 +31,7 @@ LAYERS = (
     "reduction",  # modules made smaller
     "compiler",  # a model in, a program out
     "torch",  # PyTorch's compiler
+    "onnx_backend",  # ONNX's backend interface
     "tools",
 )
 

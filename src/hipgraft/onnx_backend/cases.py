@@ -1,4 +1,4 @@
-"""Compiles and runs ONNX models for the CPU in processes of their own, and says how each ended.
+"""Runs ONNX models on the CPU in processes of their own, and says how each ended.
 
 Each job is a forked child: what aborts, hangs or eats memory ends alone, and is an outcome.
 """

@@ -1,7 +1,7 @@
 """Runs ONNX's node suite on the CPU and says how each case ends.
 
-    python benchmarks/onnx_node_suite.py [-j 2] [--filter REGEX] [--sample N] [--json FILE]
-                                         [--again FILE] [--kinds wrong,abort]
+    python -m hipgraft.onnx_backend --suite node [-j 2] [--filter REGEX] [--sample N] [--json FILE]
+                                    [--again FILE] [--kinds wrong,abort]
 
 A case passes, is refused in one line, computes something wrong, aborts the process, ends in a
 traceback, or takes too long. `--json` keeps the outcomes, `--again` repeats those of a former run
@@ -19,12 +19,25 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import onnx
-from contained import OUTCOMES, Case, Outcome, check, run_contained
 from onnx import numpy_helper
+
+from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, run_contained
+
+_NEEDED = (
+    "codegen.provider",
+    "compiler.program",
+    "frontends.onnx.variants",
+    "passes.convert_torch_to_hipdnn",
+    "passes.hipdnn_compile",
+    "runtime.devices.cpu",
+    "runtime.recorder",
+)
 
 # Results are drawn: any value is right.
 _ANY_VALUE = re.compile(r"test_(bernoulli|random|multinomial)")
@@ -39,7 +52,7 @@ def node_cases() -> list[Case]:
         return [_case(one) for one in collect_testcases()]
 
 
-def _case(test) -> Case:
+def _case(test: Any) -> Case:
     (data,) = test.data_sets
     inputs, wanted = ([_array(value) for value in values] for values in data)
     if _ANY_VALUE.match(test.name):
@@ -47,16 +60,19 @@ def _case(test) -> Case:
     return Case(test.name, test.model, inputs, wanted, test.rtol, test.atol)
 
 
-def _array(value):
+def _array(value: Any) -> Any:
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    return np.asarray(cast(Any, value)) if isinstance(value, np.generic) else value
 
 
 def main() -> int:
+    """Runs the cases that the command line chooses; returns the exit status."""
     options = _options()
     cases = {case.name: case for case in node_cases()}
-    former = json.loads(Path(options.again).read_text()) if options.again else {}
+    former: dict[str, list[str]] = {}
+    if options.again:
+        former = json.loads(Path(options.again).read_text())
     chosen = [case for case in cases.values() if _is_chosen(case.name, options, former)]
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
@@ -76,7 +92,10 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        "python -m hipgraft.onnx_backend", description="runs ONNX's node suite on the CPU"
+    )
+    parser.add_argument("--suite", default="node", choices=["node"], help="of ONNX's suites")
     parser.add_argument("-j", type=int, default=1, help="cases at a time")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
     parser.add_argument("--sample", type=int, default=0, help="so many, drawn by --seed")
@@ -102,13 +121,8 @@ def _jobs(cases: list[Case], stage: str) -> Iterator[tuple[str, partial[Outcome]
 
 def _warm_up() -> None:
     """Loads, before any fork, what each case needs; nothing here starts a thread."""
-    import hipgraft.codegen.provider
-    import hipgraft.compiler.program
-    import hipgraft.frontends.onnx.variants
-    import hipgraft.passes.convert_torch_to_hipdnn
-    import hipgraft.passes.hipdnn_compile
-    import hipgraft.runtime.devices.cpu
-    import hipgraft.runtime.recorder  # noqa: F401
+    for name in _NEEDED:
+        import_module(f"hipgraft.{name}")
 
 
 def _summary(outcomes: dict[str, Outcome]) -> int:

@@ -1,0 +1,56 @@
+"""ONNX's backend interface, driven by ONNX's own tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx.backend.test
+import pytest
+from onnx import helper
+
+from hipgraft import onnx_backend
+
+CASES = "test_relu_cpu|test_matmul_2d_cpu|test_layer_normalization_2d_axis1_cpu"
+
+
+def test_the_driver_of_onnx_passes() -> None:
+    driver = onnx.backend.test.BackendTest(onnx_backend, __name__)
+    for case in CASES.split("|"):
+        driver.include(f"^{case}$")
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(
+        driver.test_cases["OnnxBackendNodeModelTest"]
+    )
+    result = unittest.TestResult()
+    suite.run(result)
+    assert not result.failures + result.errors
+    assert result.testsRun - len(result.skipped) == 3
+
+
+def test_nodes_devices_and_arguments() -> None:
+    node = helper.make_node("Sub", ["a", "b"], ["y"])
+    a, b = np.float32([3, 4]), np.float32([1, 1])
+    (y,) = onnx_backend.run_node(node, [a, b])
+    assert (y == a - b).all()
+    assert onnx_backend.supports_device("CPU")
+    assert not onnx_backend.supports_device("CUDA:0")
+    assert not onnx_backend.supports_device("none")
+    with pytest.raises(ValueError, match="'CUDA' is not supported"):
+        onnx_backend.run_node(node, [a, b], "CUDA")
+    with pytest.raises(TypeError, match="unknown arguments: speed"):
+        onnx_backend.run_node(node, [a, b], speed=3)
+
+
+def test_the_suite_tells_each_case(tmp_path: Path) -> None:
+    out = tmp_path / "cases.json"
+    command = ["-m", "hipgraft.onnx_backend", "--filter", "^test_(relu|nonzero_example)$"]
+    done = subprocess.run(
+        [sys.executable, *command, f"--json={out}"], capture_output=True, text=True, check=True
+    )
+    kinds = {name: kind for name, (kind, _) in json.loads(out.read_text()).items()}
+    assert kinds == {"test_relu": "pass", "test_nonzero_example": "refused"}
+    assert "1 pass, 1 refused, 0 wrong" in done.stdout
