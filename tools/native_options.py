@@ -13,7 +13,6 @@ from hipgraft.ir.bindings import compiler_library, ir
 _OPTION = re.compile(r"^  --?([\w-]+)(?:[=\[ ]|$)", re.MULTILINE)
 
 LACKING = {
-    "color": "diagnostics have no colours",
     "elide-resource-data-from-bytecode": "bytecode without its constants cannot be compiled",
     "emit-bytecode-producer": "the bindings always name MLIR",
     "irdl-file": "dialects are defined in Python",

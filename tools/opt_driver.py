@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -50,6 +51,7 @@ class OptDriver:
         self.flags = flags
         self.context = context
         self.name = ir_io.STDIN_NAME if flags.input == "-" else flags.input
+        DiagnosticPrinter.in_colour = _is_in_colour(flags.color)
         self.printer = DiagnosticPrinter(sys.stderr, memory_name=self.name)
         self.records: list[PassRecord] = []
         self.phases: list[tuple[str, float]] = []
@@ -286,6 +288,13 @@ class OptDriver:
         start = time.perf_counter()
         yield
         self.phases.append((name, time.perf_counter() - start))
+
+
+def _is_in_colour(flag: str) -> bool:
+    if flag != "auto":
+        return flag == "true"
+    is_wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return is_wanted and sys.stderr.isatty()
 
 
 @contextmanager

@@ -64,6 +64,10 @@ class OptFlags:
     output: str = flag("-", "Write here instead of to standard output", value="FILE", name="o")
     pass_pipeline: str | None = flag(None, "Run this textual pass pipeline", value="TEXT")
     allow_unregistered_dialect: bool = flag(False, "Accept ops of unknown dialects")
+    color: str = flag(
+        "auto", "Print diagnostics in colour; by default on a terminal", bare="true",
+        choices=("auto", "true", "false"),
+    )  # fmt: skip
     debug_only: tuple[str, ...] = flag((), "Let these passes print what they do", value="PASS,...")
     dump_pass_pipeline: bool = flag(False, "Print the pipeline before running it")
     emit_bytecode: bool = flag(False, "Write bytecode instead of text")

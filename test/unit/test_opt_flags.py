@@ -81,7 +81,8 @@ def test_passes_for_tests_are_hidden() -> None:
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--color", "'--color' is an option of iree-opt only: diagnostics have no colours"),
+        ("--irdl-file=x", "'--irdl-file' is an option of iree-opt only: dialects are defined in"),
+        ("--color=blue", "expected one of auto, true, false, found 'blue'"),
         ("--iree-no-such", "unknown command line argument '--iree-no-such'"),
         ("--mlir-timing-display=x", "expected one of tree, list, found 'x'"),
         ("--emit-bytecode-version=99", "cannot write bytecode"),
@@ -118,3 +119,15 @@ def test_generated_reproducer_runs(tmp_path: Path, capfd) -> None:
 def test_products_are_targets(product: str) -> None:
     assert Target.parse(product.upper()).name == PRODUCTS[product]
     assert PRODUCTS[product] in known_targets()
+
+
+@pytest.mark.parametrize(("flag", "has_colours"), [("--color", True), ("--color=false", False)])
+def test_diagnostics_in_colour(flag: str, has_colours: bool, tmp_path: Path) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text("func.func @f() {\n  return %x\n}\n")
+    found = opt(str(path), flag).stderr
+    red = "\x1b[0;1;31merror: \x1b[0m" in found
+    assert red == ("\x1b" in found) == has_colours
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", found)
+    assert plain == opt(str(path)).stderr  # no terminal, no colours
+    assert "m.mlir:2:12: error: " in plain

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from hipgraft.ir.diagnostics import (
     MEMORY_NAME,
     Diagnostic,
     HipgraftError,
     PipelineParseError,
+    Severity,
     split_location,
 )
 
 _LONGEST_LINE = 2000
 """Characters beyond which a source line is not shown: lines of weights fill screens."""
+
+# LLVM's: readable on light and on dark terminals.
+_BOLD = "1"
+_GREEN = "0;1;32"
+_COLOURS = {
+    Severity.ERROR: "0;1;31",
+    Severity.WARNING: "0;1;35",
+    Severity.NOTE: "0;1;36",
+    Severity.REMARK: "0;1;34",
+}
 
 
 class DiagnosticPrinter:
@@ -24,6 +35,9 @@ class DiagnosticPrinter:
         stream: where to print.
         memory_name: the name to show for the source that was parsed from memory.
     """
+
+    in_colour: ClassVar[bool] = False
+    """Whether diagnostics have LLVM's colours; set by tools that have a flag for it."""
 
     def __init__(self, stream: TextIO, *, memory_name: str = MEMORY_NAME):
         self.stream = stream
@@ -58,7 +72,10 @@ class DiagnosticPrinter:
         if position is not None and position[0] == MEMORY_NAME:
             position = (self.memory_name, position[1], position[2])
             where = f"{self.memory_name}:{position[1]}:{position[2]}"
-        self._write(f"{where}: {diagnostic.severity.value}: {diagnostic.message}")
+        severity = diagnostic.severity
+        place = self._coloured(f"{where}: ", _BOLD)
+        kind = self._coloured(f"{severity.value}: ", _COLOURS[severity])
+        self._write(f"{place}{kind}{self._coloured(diagnostic.message, _BOLD)}")
         if with_source and position is not None:
             self._print_source(*position)
 
@@ -71,7 +88,10 @@ class DiagnosticPrinter:
             return
         # Tabs stay tabs, so that the caret stands below its character.
         indent = "".join("\t" if character == "\t" else " " for character in text[: column - 1])
-        self._write(f"{text}\n{indent}^")
+        self._write(f"{text}\n{indent}{self._coloured('^', _GREEN)}")
+
+    def _coloured(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.in_colour else text
 
     def _source_lines(self, name: str) -> list[str]:
         if name not in self._lines:
