@@ -19,8 +19,9 @@ _LONGEST_REASON = 500
 
 def run_tool(body: Callable[[], int]) -> int:
     """Runs a tool's body and returns its exit status; an error is printed as MLIR prints it."""
+    interrupts: list[int] = []
     try:
-        with _closed_streams(), _signals_end():
+        with _closed_streams(), _signals_end(interrupts):
             status = body()
             _flush()
             return status
@@ -37,6 +38,8 @@ def run_tool(body: Callable[[], int]) -> int:
     except OSError as error:
         return _told(_system_error(error))
     except Exception as error:
+        if interrupts:  # a library took it for an error, as NumPy does while it is imported
+            return 128 + signal.SIGINT
         return _told(_internal_error(error))
 
 
@@ -82,8 +85,12 @@ class _Ended(BaseException):
 
 
 @contextmanager
-def _signals_end() -> Generator[None, None, None]:
-    """Makes SIGTERM and SIGHUP end workers and remove their folders, as an error does."""
+def _signals_end(interrupts: list[int]) -> Generator[None, None, None]:
+    """Makes SIGTERM and SIGHUP end workers and remove their folders, as an error does.
+
+    Args:
+        interrupts: gets each SIGINT, which also raises `KeyboardInterrupt`.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -93,7 +100,13 @@ def _signals_end() -> Generator[None, None, None]:
             signal.signal(each, signal.SIG_IGN)
         raise _Ended(number)
 
+    def interrupt(number: int, frame: Any) -> None:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
     previous: dict[int, Any] = {}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        previous[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
     for number in [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]:
         # Whoever started us with `nohup` wants it ignored.
         if signal.getsignal(number) is signal.SIG_DFL:

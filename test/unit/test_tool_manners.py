@@ -152,3 +152,18 @@ def test_example_of_the_help_works(tmp_path: Path) -> None:
     done = run("opt", *shlex.split(example), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"hipdnn.graph" in done.stdout
+
+
+def test_an_interrupt_that_a_library_takes_for_an_error_is_one() -> None:
+    text = """
+import os, signal, sys
+from hipgraft.tools.running import run_tool
+def body():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("numpy was interrupted") from None
+sys.exit(run_tool(body))
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "")
