@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
+from hipgraft.ir.signals import deferred
 from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
 from hipgraft.tools import running
 
@@ -22,6 +23,8 @@ def run_tool(body: Callable[[], int]) -> int:
     """Runs a tool's body; returns its exit status. Errors and warnings are printed as MLIR's."""
 
     def run() -> int:
+        with deferred():
+            import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
         with _warnings_as_diagnostics():
             return body()
 

@@ -126,6 +126,28 @@ def test_a_signal_while_the_bindings_load_does_not_abort() -> None:
     assert subprocess.run([sys.executable, "-c", _SIGNAL_IN_IMPORT], check=False).returncode == 7
 
 
+_SIGNAL_IN_NUMPY = """
+import importlib.abc, os, signal, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "numpy._core.multiarray":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Finder())
+from hipgraft.tools import hipgraft_run
+sys.exit(hipgraft_run.main(["no-such.mlir", "--device=cpu"]))
+"""
+
+
+def test_a_signal_while_numpy_loads_ends_a_tool_without_a_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _SIGNAL_IN_NUMPY], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert done.stderr == ""
+
+
 def test_a_plug_in_that_cannot_be_imported_does_not_hide_the_others(tmp_path: Path) -> None:
     metadata = tmp_path / "broken-1.0.dist-info"
     metadata.mkdir()

@@ -9,7 +9,6 @@ classes of dialects.
 """
 
 import ctypes
-import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from hipgraft.ir.signals import deferred
 
 if TYPE_CHECKING:
     from iree.compiler.dialects import arith as arith_d  # noqa: TID251
@@ -69,17 +70,6 @@ class _Numpy(ModuleType):
 
 
 @contextmanager
-def _loading() -> Generator[None, None, None]:
-    """Defers signals: an exception that one raises would pass through C++, which aborts."""
-    deferred = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, deferred)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
 def _without_numpy() -> Generator[None, None, None]:
     numpy = sys.modules.setdefault("numpy", _Numpy("numpy"))
     try:
@@ -98,7 +88,7 @@ def _add_stub_modules() -> None:
             sys.modules[path] = ModuleType(path)
 
 
-with _loading(), _without_numpy():
+with deferred(), _without_numpy():
     _add_stub_modules()
     from iree.compiler import ir, passmanager  # noqa: TID251
 
@@ -106,7 +96,7 @@ with _loading(), _without_numpy():
 def __getattr__(name: str) -> ModuleType:
     if name not in _DIALECTS:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    with _loading():
+    with deferred():
         return import_module(f"iree.compiler.dialects.{name.removesuffix('_d')}")
 
 

@@ -18,6 +18,7 @@ from typing import Any, get_type_hints
 
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.registration import Registry, plugins
+from hipgraft.ir.signals import deferred
 from hipgraft.passmanager.base import Pass
 
 _GROUPS = {"hipgraft.passes": "pass", "hipgraft.pipelines": "pipeline"}
@@ -84,7 +85,8 @@ def entries() -> Registry[Entry]:
 def pass_class(name: str) -> type[Pass]:
     """Imports the pass `name`."""
     entry = entries()[name]
-    module = import_module(entry.module)
+    with deferred():  # most passes load numpy
+        module = import_module(entry.module)
     if entry.attribute:
         return getattr(module, entry.attribute)
     for value in vars(module).values():
