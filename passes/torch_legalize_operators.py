@@ -38,7 +38,7 @@ from hipgraft.transforms.torch_legalization.operands import (
 
 _IDENTITIES = frozenset(
     {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
-     "aten.to.device", "aten.dropout", "aten.native_dropout"}
+     "aten.to.device"}
 )  # fmt: skip
 
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
@@ -55,6 +55,17 @@ def _batch_norm(op: ir.Operation) -> ir.Value | None:
     return torch_op(
         "aten.batch_norm", [x, weight, bias, mean, variance, *flags], [op.results[0].type]
     ).result
+
+
+def _dropout(op: ir.Operation) -> ir.Value | None:
+    """`dropout(x, p, train)`, also of whole channels and with a mask as another result."""
+    probability, training = constant(op, 1), constant(op, 2)
+    # `native_dropout` takes none for yes.
+    if probability != 0 and training is not False:
+        raise PassFailure(f"'{aten_name(op)}' in training draws random numbers", op)
+    if any(True for result in list(op.results)[1:] for _ in result.uses):
+        raise PassFailure(f"'{aten_name(op)}': its mask is used", op)
+    return op.operands[0]
 
 
 def _diff(op: ir.Operation) -> ir.Value | None:
@@ -232,6 +243,16 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.addmm": _addmm,
     "aten.clamp.Tensor": _clamp_tensor,
     "aten.diff": _diff,
+    **dict.fromkeys(
+        (
+            "aten.dropout",
+            "aten.native_dropout",
+            "aten.feature_dropout",
+            "aten.alpha_dropout",
+            "aten.feature_alpha_dropout",
+        ),
+        _dropout,
+    ),
     "aten.fmod.Scalar": _fmod,
     "aten.group_norm": group_norm,
     "aten.instance_norm": instance_norm,
@@ -279,8 +300,9 @@ class TorchLegalizeOperatorsPass(Pass):
         None of the rewritten ops is left.
 
     Errors:
-        A non-constant attribute operand; a dynamic dimension that must be static; saved
-        statistics of an inference batch norm that are used; a difference of higher order.
+        A non-constant attribute operand; dropout in training; a dynamic dimension that must be
+        static; saved statistics of an inference batch norm that are used; a difference of higher
+        order.
 
     Source:
         own.

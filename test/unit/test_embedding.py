@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -29,6 +30,26 @@ func.func @main(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
   return %0 : !torch.vtensor<[4],f32>
 }
 """
+ONES = "0000803F"  # f32
+PERCEPTRON = """
+func.func @main(%x: !torch.vtensor<[3,8],f32>) -> !torch.vtensor<[3,4],f32> {
+  %w0 = torch.vtensor.literal(dense_resource<w0> : tensor<16x8xf32>) : !torch.vtensor<[16,8],f32>
+  %b0 = torch.vtensor.literal(dense_resource<b0> : tensor<16xf32>) : !torch.vtensor<[16],f32>
+  %w1 = torch.vtensor.literal(dense_resource<w1> : tensor<4x16xf32>) : !torch.vtensor<[4,16],f32>
+  %b1 = torch.vtensor.literal(dense_resource<b1> : tensor<4xf32>) : !torch.vtensor<[4],f32>
+  %0 = torch.aten.linear %x, %w0, %b0 : !torch.vtensor<[3,8],f32>, !torch.vtensor<[16,8],f32>,
+    !torch.vtensor<[16],f32> -> !torch.vtensor<[3,16],f32>
+  %1 = torch.aten.relu %0 : !torch.vtensor<[3,16],f32> -> !torch.vtensor<[3,16],f32>
+  %2 = torch.aten.linear %1, %w1, %b1 : !torch.vtensor<[3,16],f32>, !torch.vtensor<[4,16],f32>,
+    !torch.vtensor<[4],f32> -> !torch.vtensor<[3,4],f32>
+  return %2 : !torch.vtensor<[3,4],f32>
+}
+{-# dialect_resources: { builtin: {
+  w0: "0x04000000W0", b0: "0x04000000B0", w1: "0x04000000W1", b1: "0x04000000B1"
+} } #-}
+"""
+for name, count in {"W0": 128, "B0": 16, "W1": 64, "B1": 4}.items():
+    PERCEPTRON = PERCEPTRON.replace(name, ONES * count)
 X = np.array([-1, 0, 1, 2], np.float32)
 
 
@@ -79,6 +100,20 @@ def test_models_in_memory_leave_one_entry_for_each_kernel(tmp_path: Path) -> Non
             hipgraft.compile(onnx_model(), "cpu", service=service)
         entries.append(sum(1 for _ in tmp_path.rglob("*") if _.is_file()))
     assert entries[0] == entries[1]
+
+
+def test_constants_outlive_the_module_that_holds_them(tmp_path: Path) -> None:
+    """What is freed is overwritten in this process, so that a handle to it crashes."""
+    path = tmp_path / "perceptron.mlir"
+    path.write_text(PERCEPTRON)
+    text = f"""
+import numpy as np, hipgraft
+program = hipgraft.compile({str(path)!r}, "gfx942")
+(y,) = program.run([np.ones((3, 8), np.float32)], "cpu")
+assert (y == 16 * 9 + 1).all()
+"""
+    environment = {**os.environ, "MALLOC_PERTURB_": "165"}
+    subprocess.run([sys.executable, "-c", text], env=environment, check=True)
 
 
 @pytest.mark.parametrize("model", [3, None, [TEXT]])

@@ -8,7 +8,9 @@ need several times its size.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +42,15 @@ def global_bytes(op: ir.Operation) -> bytes:
     if is_resource(value):
         return _checked_size(_stored_bytes(op), tensor, op)
     return _dense_array(value, tensor).tobytes()
+
+
+def global_reader(op: ir.Operation, module: ir.Module) -> Callable[[], bytes]:
+    """Returns a function that reads `global_bytes`; it keeps the module, which an op does not."""
+    return partial(_read_global, op, module)
+
+
+def _read_global(op: ir.Operation, module: ir.Module) -> bytes:
+    return global_bytes(op)
 
 
 def is_resource(value: ir.Attribute) -> bool:

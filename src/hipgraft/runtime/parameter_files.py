@@ -12,7 +12,6 @@ import mmap
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import symbols
 from hipgraft.ir.foreign_data import convert, decode_json, malformed
 from hipgraft.ir.outputs import replacing
-from hipgraft.ir.resources import global_bytes
+from hipgraft.ir.resources import global_reader
 from hipgraft.runtime.irpa import DIGEST, read_irpa, write_irpa
 from hipgraft.runtime.recording import Tensor
 
@@ -73,13 +72,13 @@ class Parameter:
 def constant_buffers(module: ir.Module, names: Sequence[str]) -> dict[str, Parameter]:
     """Returns constants of a module by their symbols; they are read from it one at a time."""
     by_name = symbols(module)
-    return {name: _parameter(by_name[name]) for name in names}
+    return {name: _parameter(by_name[name], module) for name in names}
 
 
-def _parameter(op: ir.Operation) -> Parameter:
+def _parameter(op: ir.Operation, module: ir.Module) -> Parameter:
     memref = ir.MemRefType(ir.TypeAttr(op.attributes["type"]).value)
     tensor = Tensor("", tuple(memref.shape), str(memref.element_type))
-    return Parameter(tensor, partial(global_bytes, op))
+    return Parameter(tensor, global_reader(op, module))
 
 
 def check_format(path: str | Path) -> None:

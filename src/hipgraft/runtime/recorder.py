@@ -24,7 +24,7 @@ from hipgraft.ir.entry_points import (
     noted_elements,
     variant_name,
 )
-from hipgraft.ir.resources import global_bytes
+from hipgraft.ir.resources import global_reader
 from hipgraft.runtime.host_program.dynamic import (
     Shape,
     input_tensors,
@@ -176,7 +176,7 @@ class _Recorder(Executor):
         )
 
     def global_address(self, name: str, user: ir.Operation) -> int:
-        read = partial(global_bytes, self.symbol(name, user))
+        read = global_reader(self.symbol(name, user), self._module)
         nbytes = tensor_of(user.results[0]).nbytes
         return self._constant(Buffer(nbytes, name, read))
 

@@ -90,3 +90,26 @@ func.func @no_groups(%x: !torch.vtensor<[2,8,4,4],f32>, %c: !torch.vtensor<[8],f
       !torch.float, !torch.bool -> !torch.vtensor<[2,8,4,4],f32>
   return %0 : !torch.vtensor<[2,8,4,4],f32>
 }
+
+// -----
+
+func.func @dropout_in_training(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  %p = torch.constant.float 5.000000e-01
+  %true = torch.constant.bool true
+  // expected-error @below {{'aten.dropout' in training draws random numbers}}
+  %0 = torch.aten.dropout %x, %p, %true
+    : !torch.vtensor<[4],f32>, !torch.float, !torch.bool -> !torch.vtensor<[4],f32>
+  return %0 : !torch.vtensor<[4],f32>
+}
+
+// -----
+
+func.func @mask_of_dropout(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],i1> {
+  %p = torch.constant.float 5.000000e-01
+  %false = torch.constant.bool false
+  // expected-error @below {{'aten.native_dropout': its mask is used}}
+  %0, %1 = torch.aten.native_dropout %x, %p, %false
+    : !torch.vtensor<[4],f32>, !torch.float, !torch.bool
+    -> !torch.vtensor<[4],f32>, !torch.vtensor<[4],i1>
+  return %1 : !torch.vtensor<[4],i1>
+}
