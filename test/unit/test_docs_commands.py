@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "python -m hipgraft.emulator kernel.hsaco": "needs a code object of the reader's; "
     "test/unit/test_emulator.py runs the command on another",
     "python benchmarks/": "works for minutes; test/unit/test_benchmarks.py runs parts",
+    "python -m hipgraft.onnx_backend": "works for minutes; test_onnx_backend.py runs a part",
     "make differential": "works for minutes; test/unit/test_differential.py runs parts",
     "pip install": "needs the network",
     "complete -F": "is for an interactive shell; see test_completion",
@@ -53,8 +54,9 @@ func.func @main(%a: !torch.vtensor<[?,4],f32>, %b: !torch.vtensor<[?,4],f32>)
 
 def commands(page: Path) -> list[str]:
     """Returns the commands in the code blocks of a page, each as one line."""
-    blocks = re.findall(r"^```(?:sh)?\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    shell = "".join(text for language, text in blocks if language in ("", "sh"))
+    lines = shell.replace("\\\n", " ").splitlines()
     return [line.strip() for line in lines if COMMAND.match(line.strip())]
 
 

@@ -118,7 +118,10 @@ assert (y == 16 * 9 + 1).all()
 
 @pytest.mark.parametrize("model", [3, None, [TEXT]])
 def test_what_is_no_model(model: object) -> None:
-    with pytest.raises(TypeError, match="expected a path, text, bytes, an ONNX model or a module"):
+    with pytest.raises(
+        TypeError,
+        match="expected a path, text, bytes, an ONNX model, an exported program or a module",
+    ):
         hipgraft.compile(model)  # pyright: ignore[reportArgumentType]
 
 

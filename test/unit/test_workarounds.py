@@ -22,6 +22,7 @@ from test_lowering_block_scale import cast_case, rounding_case
 from test_lowering_contractions import conv_case, gradient_cases, matmul_case
 from test_lowering_gradients import CASES as GRADIENTS
 
+from hipgraft.codegen.iree.session import IreeSession
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.provider import compile_text
 from hipgraft.codegen.target import Target
@@ -169,6 +170,12 @@ def compile_without(name: str) -> None:
 
 def _compile(case: Case) -> None:
     compile_text(lower_case(case), Target.parse(case.target))
+
+
+@pytest.fixture(autouse=True)
+def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some faults show only in the IR between two passes, as users of the compiler meet them."""
+    monkeypatch.setattr(IreeSession, "unattended", False)
 
 
 @pytest.fixture(params=FAULTS)
