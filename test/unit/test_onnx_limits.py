@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from small_onnx import drawn, save
 
 from hipgraft.frontends import read
 from hipgraft.ir.diagnostics import HipgraftError
@@ -154,3 +155,16 @@ def test_an_unknown_opset(opset: int, tmp_path: Path) -> None:
     onnx.save(model([op("Neg", "a")], {"a": [1]}, opset=opset), tmp_path / "model.onnx")
     with pytest.raises(HipgraftError, match=f"unknown opset {opset}; the newest known is"):
         read(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("operator", ["NonZero", "Unique"])
+def test_results_shaped_by_values_are_refused_with_the_operator(tmp_path, operator):
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node(operator, ["r"], ["y"], name="/head/pick"),
+    ]
+    element = TensorProto.INT64 if operator == "NonZero" else TensorProto.FLOAT
+    path = save(tmp_path / "m.onnx", nodes, {"x": drawn(2, 3)}, [("y", element)])
+    with pytest.raises(HipgraftError, match=f"'{operator}' is not supported: the shape") as error:
+        read(path)
+    assert "/head/pick" in error.value.location

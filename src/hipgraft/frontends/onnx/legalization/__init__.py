@@ -83,6 +83,8 @@ __all__ = [
 DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
 """Of the operators that are supported."""
 
+_SHAPED_BY_VALUES = frozenset({"Compress", "NonMaxSuppression", "NonZero", "Unique"})
+
 
 def legalize(
     model: onnx.ModelProto, constants: Mapping[str, Array], weights: dict[str, TensorProto]
@@ -108,7 +110,12 @@ def legalize(
         return True
     if _rewrite_nodes(model, graph, REWRITES, DOMAINS):
         return True
-    return store_narrow_types(model, graph, weights)
+    if store_narrow_types(model, graph, weights):
+        return True
+    for node in model.graph.node:
+        if node.op_type in _SHAPED_BY_VALUES and not graph.shapes.keys() >= {*node.output} - {""}:
+            raise RefusedNode(node, "is not supported: the shape of its result depends on values")
+    return False
 
 
 def _refuse_contributed(model: onnx.ModelProto, graph: GraphInfo) -> NoReturn:
