@@ -298,6 +298,7 @@ def grouped_query_attention(s: Source) -> Draw:
         "total!": np.int32(past + rows),
         "cos": s.f32(16, size // 2) if rotary else None,
         "sin": s.f32(16, size // 2) if rotary else None,
+        "positions": s.maybe(s.whole(0, 8, batch, rows, dtype=np.int64)) if rotary else None,
     }
     attributes: dict[str, Any] = {
         "num_heads": heads, "kv_num_heads": shared, "do_rotary": rotary,

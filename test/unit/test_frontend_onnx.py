@@ -241,15 +241,6 @@ def test_shape_of_wrong_rank_or_input(tmp_path):
         frontends.load(path, shapes={"z": [2]})
 
 
-def test_data_dependent_shape_names_the_node(tmp_path):
-    node = helper.make_node("NonZero", ["x"], ["y"], name="where")
-    path = save(tmp_path / "m.onnx", [node], {"x": ([2, 3], F32)},
-                {"y": ([2, "n"], TensorProto.INT64)})  # fmt: skip
-    with pytest.raises(HipgraftError, match="no static shape") as error:
-        frontends.load(path)
-    assert error.value.location == "m.onnx:where (NonZero)"
-
-
 @pytest.mark.parametrize("domain", ["", "com.example"])
 def test_unknown_operator_is_named(tmp_path, domain):
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="odd", domain=domain)

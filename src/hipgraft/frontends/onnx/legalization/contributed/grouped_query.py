@@ -100,10 +100,15 @@ def _operands(writer: Writer, extents: _Extents) -> list[str]:
 def _with_rotation(
     writer: Writer, extents: _Extents, lengths: str, query: str, key: str
 ) -> list[str]:
+    positions = writer.op("Add", lengths, writer.const(np.arange(extents.rows), np.int64))
     if writer.has_input(9):
-        positions = writer.cast(writer.node.input[9], _INT64)
-    else:
-        positions = writer.op("Add", lengths, writer.const(np.arange(extents.rows), np.int64))
+        given = writer.cast(writer.node.input[9], _INT64)
+        if _is_prompt(
+            writer, extents
+        ):  # the first position of all counts alone, and `lengths` is 0
+            first = writer.slice(writer.reshape(given, [-1]), 0, 0, 1)
+            given = writer.op("Add", positions, first)
+        positions = given
     cos, sin = rotations(writer, positions, extents.batch, extents.rows)
     interleaved = bool(writer.attribute("rotary_interleaved", 0))
     rest = [extents.rows, extents.size]
