@@ -8,6 +8,7 @@ import pytest
 from onnx import helper
 from small_onnx import F32, I64, check, drawn, save
 
+import hipgraft
 from hipgraft import frontends
 from hipgraft.ir.diagnostics import HipgraftError
 
@@ -236,3 +237,18 @@ def test_initializers_of_another_size_are_refused(tmp_path):
     onnx.save(model, path)
     with pytest.raises(HipgraftError, match=r"m\.onnx: error: .*c"):
         frontends.read(path)
+
+
+def test_comparison_of_opset_14(tmp_path):
+    node = helper.make_node("GreaterOrEqual", ["x", "z"], ["y"])
+    inputs = {"x": np.array([-1, 0, 1]), "z": np.array([0, 0, 0])}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", onnx.TensorProto.BOOL)], opset=14)
+    check(path, inputs)
+
+
+def test_attributes_of_functions_have_their_defaults(tmp_path):
+    node = helper.make_node("SwiGLU", ["x", "z"], ["y"])
+    x, z = drawn(2, 3), drawn(2, 3) + 1
+    path = save(tmp_path / "m.onnx", [node], {"x": x, "z": z}, [("y", F32)], opset=28)
+    (y,) = hipgraft.compile(path, "cpu").run([x, z])
+    np.testing.assert_allclose(y, x / (1 + np.exp(-x)) * z, rtol=1e-5)

@@ -30,6 +30,7 @@ FORMS = {
                                {"x": drawn(3, 4), "a": np.array(-1, np.int32)}),
     "one hot": ("OneHot", ["x", "a", "b"], {"axis": 1}, [3, 5],
                 {"x": np.array([4, -2, 9]), "a": np.array(5), "b": drawn(2)}),
+    "upper triangle": ("Trilu", ["x", "a"], {}, [3, 2, 4], {"x": X, "a": np.array(-1)}),
     "triangle": ("Trilu", ["x", "a"], {"upper": 0}, [3, 2, 4], {"x": X, "a": np.array(-1)}),
     "compressed": ("Compress", ["x", "a"], {"axis": 2}, [3, 2, 2],
                    {"x": X, "a": np.array([True, False, False, True])}),

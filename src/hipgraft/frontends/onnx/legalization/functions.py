@@ -35,7 +35,9 @@ def expand(writer: Writer) -> None:
     """
     function = _function(writer.node, writer.graph)
     given = [*writer.node.input, *[""] * len(function.input)]
-    copier = BodyCopier(writer, [*function.attribute_proto, *writer.node.attribute])
+    schema = defs.get_schema(writer.node.op_type, writer.graph.opset, writer.node.domain)
+    defaults = [one.default_value for one in schema.attributes.values() if one.default_value.name]
+    copier = BodyCopier(writer, [*defaults, *function.attribute_proto, *writer.node.attribute])
     names = copier.copy(function.node, dict(zip(function.input, given, strict=False)))
     for index, name in enumerate(function.output):
         if writer.has_output(index):  # others need not be computed
@@ -81,5 +83,15 @@ def _type_of(name: str, graph: GraphInfo) -> TypeProto:
     return kind
 
 
-FUNCTIONS: dict[str, Rewrite] = dict.fromkeys(EXPANDED, expand)
+def _greater_or_equal(writer: Writer) -> None:
+    """torch-mlir has it since opset 16, and its mirror image since 12."""
+    if writer.graph.opset >= 16:
+        raise Declined("supported", "it is lowered rightly")
+    writer.result(writer.op("LessOrEqual", *reversed(writer.node.input)))
+
+
+FUNCTIONS: dict[str, Rewrite] = {
+    **dict.fromkeys(EXPANDED, expand),
+    "GreaterOrEqual": _greater_or_equal,
+}
 """Rewrites by operator."""
