@@ -25,7 +25,7 @@ help: ## show this list
 
 venv: $(STAMP) ## set up .venv: Python packages at the versions of requirements.lock
 
-$(STAMP): pyproject.toml requirements.lock setup.py $(wildcard src/hipgraft/emulator/core/*)
+$(STAMP): pyproject.toml requirements.lock setup.py $(shell find src -name '*.cpp' -o -name '*.h')
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint requirements.lock --editable '.[dev]'

@@ -1,30 +1,67 @@
-"""Builds the emulator's core; everything else about the package is in pyproject.toml."""
+"""Builds the native libraries; everything else about the package is in pyproject.toml."""
 
 import platform
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
-CORE = Path("src/hipgraft/emulator/core")
-# Contraction would round products that the kernel does not; the core reads registers as 32 and as
-# 64 bits, which strict aliasing forbids.
-FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-fPIC",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-strict-aliasing",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fvisibility=hidden",
+# Some distributions pack the static form of C++'s library separately.
+STATIC = ("-static-libstdc++", "-static-libgcc")
+FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared library without Python in it.
+
+    Attributes:
+        name: dotted, in the package where the file goes.
+        folders: whose `*.cpp` it is built from, and on whose `*.h` it depends.
+        flags: for the compiler, besides `FLAGS`.
+        links: for the linker.
+        has_cpp_library: whether it uses C++'s library, which is linked into it where possible, so
+            that it loads into any process.
+    """
+
+    name: str
+    folders: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    has_cpp_library: bool = False
+
+    def extension(self) -> Extension:
+        """Returns the library as setuptools takes it."""
+        return Extension(
+            self.name,
+            sources=[path for folder in self.folders for path in _files(folder, "*.cpp")],
+            depends=[path for folder in self.folders for path in _files(folder, "*.h")],
+            extra_compile_args=[*FLAGS, *self.flags],
+            extra_link_args=list(self.links),
+            language="c++" if self.has_cpp_library else "c",
+        )
+
+
+LIBRARIES = (
+    Library(
+        "hipgraft.emulator._core",
+        folders=("src/hipgraft/emulator/core",),
+        # Contraction would round products that the kernel does not; the core reads registers as 32
+        # and as 64 bits, which strict aliasing forbids.
+        flags=("-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing"),
+        links=("-lm", "-lpthread"),
+    ),
 )
+
+
+def _files(folder: str, pattern: str) -> list[str]:
+    return sorted(str(path) for path in Path(folder).glob(pattern))
 
 
 def compiler() -> list[str]:
@@ -34,27 +71,30 @@ def compiler() -> list[str]:
         return [found]
     # Of the oldest glibc that has the math functions in their present form.
     target = f"{platform.machine()}-linux-gnu.2.29"
-    return [sys.executable, "-m", "ziglang", "cc", "-target", target, "-mcpu=baseline"]
+    return [sys.executable, "-m", "ziglang", "c++", "-target", target, "-mcpu=baseline"]
 
 
-class BuildCore(build_ext):
-    """Compiles the core's files side by side and links them to a library without Python in it."""
+class BuildLibraries(build_ext):
+    """Compiles the files of each library side by side, and links them."""
 
     def build_extension(self, ext: Extension) -> None:
-        """Builds the library where the package's other files are."""
-        command, objects = compiler(), Path(self.build_temp)
+        """Builds a library where the package's other files are."""
+        command, objects = compiler(), Path(self.build_temp, ext.name)
         objects.mkdir(parents=True, exist_ok=True)
         files = {source: str(objects / f"{Path(source).stem}.o") for source in ext.sources}
+        compiles = [
+            [*command, *ext.extra_compile_args, "-c", "-o", out, one] for one, out in files.items()
+        ]
         with ThreadPoolExecutor() as pool:
-            compiles = [[*command, *FLAGS, "-c", "-o", out, one] for one, out in files.items()]
             list(pool.map(lambda each: subprocess.run(each, check=True), compiles))
         library = Path(self.get_ext_fullpath(ext.name))
         library.parent.mkdir(parents=True, exist_ok=True)
-        link = [*command, "-shared", "-o", str(library), *files.values(), "-lm", "-lpthread"]
-        subprocess.run(link, check=True)
+        link = [*command, "-shared", "-o", str(library), *files.values(), *ext.extra_link_args]
+        if ext.language != "c++" or subprocess.run([*link, *STATIC], check=False).returncode:
+            subprocess.run(link, check=True)
 
     def get_ext_filename(self, fullname: str) -> str:
-        """The library does not depend on Python's version, so its name has none."""
+        """The libraries do not depend on Python's version, so their names have none."""
         return str(Path(*fullname.split("."))) + ".so"
 
 
@@ -67,12 +107,6 @@ class PlatformWheel(bdist_wheel):
 
 
 setup(
-    ext_modules=[
-        Extension(
-            "hipgraft.emulator._core",
-            sources=sorted(str(path) for path in CORE.glob("*.cpp")),
-            depends=sorted(str(path) for path in CORE.glob("*.h")),
-        )
-    ],
-    cmdclass={"build_ext": BuildCore, "bdist_wheel": PlatformWheel},
+    ext_modules=[library.extension() for library in LIBRARIES],
+    cmdclass={"build_ext": BuildLibraries, "bdist_wheel": PlatformWheel},
 )
