@@ -107,12 +107,12 @@ def maker(function: Maker) -> Maker:
 @maker
 def gelu(s: Source) -> Draw:
     x = s.f32(s.extent(), s.extent(2, 4, 8))
-    kind = s.one_of("Gelu", "QuickGelu", "FastGelu", "BiasGelu")
+    kind = s.one_of("Gelu", "QuickGelu", "QuickGelu with alpha", "FastGelu", "BiasGelu")
+    attributes = {"alpha": 1.0} if kind == "QuickGelu with alpha" else {}
     operands: dict[str, Any] = {"x": x}
     if kind == "BiasGelu" or (kind == "FastGelu" and s.one_of(True, False)):
         operands["b"] = s.f32(x.shape[1])
-    attributes = {"alpha": s.one_of(1.0, 1.5)} if kind == "QuickGelu" and s.maybe(1) else {}
-    return Draw(kind, operands, attributes)
+    return Draw(kind.split()[0], operands, attributes)
 
 
 @maker

@@ -5,7 +5,6 @@ README.md and the page about embedding have tests of their own.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -16,8 +15,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from page_commands import commands, run
 
-from hipgraft.emulator import MissingEmulatorError, check_available
 from hipgraft.tools import arrays
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +37,6 @@ EXCEPTIONS = {
     "pip install": "needs the network",
     "complete -F": "is for an interactive shell; see test_completion",
 }
-COMMAND = re.compile(r"(?:hipgraft-\w+ |python |make |pip |complete )")
 # Of inputs for `hipgraft-reduce`: what a defect leaves.
 CRASHES = 'grep -q "aten.relu" "$1"\n'
 TORCH = """
@@ -50,14 +48,6 @@ func.func @main(%a: !torch.vtensor<[?,4],f32>, %b: !torch.vtensor<[?,4],f32>)
   return %0 : !torch.vtensor<[?,4],f32>
 }
 """
-
-
-def commands(page: Path) -> list[str]:
-    """Returns the commands in the code blocks of a page, each as one line."""
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    shell = "".join(text for language, text in blocks if language in ("", "sh"))
-    lines = shell.replace("\\\n", " ").splitlines()
-    return [line.strip() for line in lines if COMMAND.match(line.strip())]
 
 
 def reason_of(command: str) -> str:
@@ -94,31 +84,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
 def test_commands(page: str, folder: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for line in commands(DOCS / page):
-        if reason_of(line) or ("--device=emulator" in line and not has_emulator()):
-            continue
-        done = subprocess.run(
-            ["sh", "-c", line],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-
-
-def has_emulator() -> bool:
-    try:
-        check_available()
-    except MissingEmulatorError:
-        return False
-    return True
+    for line in commands((DOCS / page).read_text()):
+        if not reason_of(line):
+            run(line, folder)
 
 
 def test_exceptions_are_few_and_needed() -> None:
-    found = [line for page in DOCS.glob("*.md") for line in commands(page)]
+    found = [line for page in DOCS.glob("*.md") for line in commands(page.read_text())]
     assert all(any(line.startswith(start) for line in found) for start in EXCEPTIONS)
     assert sum(not reason_of(line) for line in found) >= 10
 
@@ -126,7 +98,9 @@ def test_exceptions_are_few_and_needed() -> None:
 @pytest.mark.parametrize("tool", ["cache", "compile", "opt", "reduce", "run", "translate", "tune"])
 def test_completion(tool: str) -> None:
     """`_longopt` of bash-completion takes the words with two dashes from the help's lines."""
-    (line,) = [line for line in commands(DOCS / "tools.md") if line.startswith("complete")]
+    (line,) = [
+        line for line in commands((DOCS / "tools.md").read_text()) if line.startswith("complete")
+    ]
     assert f"hipgraft-{tool}" in line.split()
     name = Path(sys.executable).parent / f"hipgraft-{tool}"
     text = subprocess.run([name, "--help"], capture_output=True, text=True, check=True).stdout

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.signals import ENDING, deferred
 
 _MOST_SECONDS = 60.0
 _MOST_CHARACTERS = 1000
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
@@ -34,15 +34,12 @@ def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
         why the process did not end well, empty if it did.
     """
     reader, writer = os.pipe()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), deferred():
         # The child calls MLIR alone, and leaves without ending what other threads began.
         warnings.simplefilter("ignore", DeprecationWarning)
-        # Python loses what a handler raises while it forks.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         child = os.fork()
         if child == 0:
             _run(body, writer)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     os.close(writer)
     said: str | None = None
     try:
@@ -66,9 +63,9 @@ def _run(body: Callable[[], object], writer: int) -> NoReturn:
         for stream in (0, 1, 2):  # what MLIR prints as it crashes
             os.dup2(nothing, stream)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        for number in _ENDING:
+        for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         body()
     except HipgraftError as error:
         os.write(writer, error.message[:_MOST_CHARACTERS].encode(errors="replace"))

@@ -196,9 +196,13 @@ def _place_contributed(model: onnx.ModelProto) -> None:
             )
             if not is_own:
                 node.domain = CONTRIBUTED_DOMAIN
-    has_contributed = any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node)
-    if has_contributed and all(one.domain != CONTRIBUTED_DOMAIN for one in model.opset_import):
+    is_imported = any(one.domain == CONTRIBUTED_DOMAIN for one in model.opset_import)
+    if _has_contributed(model) and not is_imported:
         model.opset_import.add(domain=CONTRIBUTED_DOMAIN, version=1)
+
+
+def _has_contributed(model: onnx.ModelProto) -> bool:
+    return any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node)
 
 
 def _opset(model: onnx.ModelProto) -> int:
@@ -322,8 +326,7 @@ def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
 
 def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     opset = _opset(model)
-    is_contributed = any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node)
-    oldest = _UPGRADED_OPSET if is_contributed else OLDEST_OPSET
+    oldest = _UPGRADED_OPSET if _has_contributed(model) else OLDEST_OPSET
     if not opset or opset >= oldest:
         return model
     for node in model.graph.node:

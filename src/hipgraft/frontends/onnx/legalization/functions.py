@@ -83,15 +83,15 @@ def _type_of(name: str, graph: GraphInfo) -> TypeProto:
     return kind
 
 
-def _greater_or_equal(writer: Writer) -> None:
-    """torch-mlir has it since opset 16, and its mirror image since 12."""
+def _expand_before_16(writer: Writer) -> None:
+    """torch-mlir has the operator since opset 16."""
     if writer.graph.opset >= 16:
         raise Declined("supported", "it is lowered rightly")
-    writer.result(writer.op("LessOrEqual", *reversed(writer.node.input)))
+    expand(writer)
 
 
 FUNCTIONS: dict[str, Rewrite] = {
     **dict.fromkeys(EXPANDED, expand),
-    "GreaterOrEqual": _greater_or_equal,
+    "GreaterOrEqual": _expand_before_16,
 }
 """Rewrites by operator."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from onnx import TensorProto
@@ -134,17 +135,11 @@ def _self_attention(
     total = writer.shape(writer.node.input[1])[1]
     count = int(writer.attribute("num_heads"))
     sizes = list(writer.attribute("qkv_hidden_sizes") or [total // 3] * 3)
-    bounds = np.cumsum([0, *sizes])
-    parts = [
-        _split(
-            writer,
-            writer.slice(product, 2, int(bounds[i]), int(bounds[i + 1])),
-            count,
-            [batch, rows, sizes[i]],
-        )
-        for i in range(3)
-    ]
-    query, key, value = parts
+    bounds = [sum(sizes[:index]) for index in range(4)]
+    query, key, value = (
+        _split(writer, writer.slice(product, 2, start, stop), count, [batch, rows, stop - start])
+        for start, stop in pairwise(bounds)
+    )
     before = 0
     if writer.has_input(past):
         name = writer.node.input[past]
@@ -222,26 +217,19 @@ def _with_bias(writer: Writer, parts: list[str], count: int, size: int) -> list[
     """Adds the biases of the projections before."""
     if not writer.has_input(3):
         return parts
-    name = writer.node.input[3]
-    total = writer.shape(name)[0]
-    hidden = count * size
-    bounds = [0, hidden, 2 * hidden, total]
     if (
         len(writer.shape(writer.node.input[0])) == 3
         and len(writer.shape(writer.node.input[1])) == 4
     ):
         raise Refused("with a bias of keys that are projected is not supported")
-    return [
-        writer.op(
-            "Add",
-            part,
-            writer.reshape(
-                writer.slice(name, 0, bounds[i], bounds[i + 1]),
-                [count, 1, (bounds[i + 1] - bounds[i]) // count],
-            ),
-        )
-        for i, part in enumerate(parts)
+    name = writer.node.input[3]
+    hidden = count * size
+    bounds = [0, hidden, 2 * hidden, *writer.shape(name)]
+    biases = [
+        writer.reshape(writer.slice(name, 0, start, stop), [count, 1, (stop - start) // count])
+        for start, stop in pairwise(bounds)
     ]
+    return [writer.op("Add", part, bias) for part, bias in zip(parts, biases, strict=True)]
 
 
 ATTENTION: dict[str, Rewrite] = {

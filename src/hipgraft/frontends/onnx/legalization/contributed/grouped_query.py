@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from onnx import TensorProto
 
-from hipgraft.frontends.onnx.legalization.contributed.rotary import rotated, rotations
+from hipgraft.frontends.onnx.legalization.contributed.rotary import Rotation
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _INT64 = TensorProto.INT64
@@ -100,20 +100,19 @@ def _operands(writer: Writer, extents: _Extents) -> list[str]:
 def _with_rotation(
     writer: Writer, extents: _Extents, lengths: str, query: str, key: str
 ) -> list[str]:
-    positions = writer.op("Add", lengths, writer.const(np.arange(extents.rows), np.int64))
+    batch, rows = extents.batch, extents.rows
+    positions = writer.op("Add", lengths, writer.const(np.arange(rows), np.int64))
     if writer.has_input(9):
         given = writer.cast(writer.node.input[9], _INT64)
-        if _is_prompt(
-            writer, extents
-        ):  # the first position of all counts alone, and `lengths` is 0
+        if _is_prompt(writer, extents):
+            # The first position of all counts alone, and `lengths` is 0.
             first = writer.slice(writer.reshape(given, [-1]), 0, 0, 1)
             given = writer.op("Add", positions, first)
         positions = given
-    cos, sin = rotations(writer, positions, extents.batch, extents.rows)
     interleaved = bool(writer.attribute("rotary_interleaved", 0))
-    rest = [extents.rows, extents.size]
+    rotation = Rotation.at(writer, positions, [batch, rows], 7, interleaved=interleaved)
     return [
-        rotated(writer, x, [extents.batch, count, *rest], cos, sin, interleaved=interleaved)
+        rotation.of(writer, x, [batch, count, rows, extents.size])
         for x, count in ((query, extents.heads), (key, extents.shared))
     ]
 

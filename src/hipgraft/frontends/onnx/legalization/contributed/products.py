@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hipgraft.frontends.onnx.legalization.contributed.pointwise import activated
 from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
 
@@ -24,17 +26,12 @@ def _transposed(writer: Writer, side: str, index: int) -> str:
     return writer.transpose(x, order)
 
 
-def _product(writer: Writer) -> str:
-    """`alpha · A · B`."""
-    product = writer.op("MatMul", _transposed(writer, "A", 0), _transposed(writer, "B", 1))
-    alpha = writer.attribute("alpha", 1.0)
-    if alpha == 1.0:
-        return product
-    return writer.op("Mul", product, writer.like(alpha, writer.element(writer.node.input[0])))
-
-
 def _fused_matmul(writer: Writer) -> None:
-    y = _product(writer)
+    """`activation(alpha · A · B)`."""
+    y = writer.op("MatMul", _transposed(writer, "A", 0), _transposed(writer, "B", 1))
+    alpha = writer.attribute("alpha", 1.0)
+    if alpha != 1.0:
+        y = writer.op("Mul", y, writer.like(alpha, writer.element(writer.node.input[0])))
     writer.result(_activated(writer, y))
 
 
@@ -46,16 +43,20 @@ def _activated(writer: Writer, y: str) -> str:
     return activated(writer, y, writer.attribute("activation", ""), element, *given)
 
 
+def _unfused(writer: Writer) -> dict[str, Any]:
+    """The attributes that ONNX's operator has as well."""
+    return {name: value for name, value in writer.attributes().items() if "activation" not in name}
+
+
 def _fused_gemm(writer: Writer) -> None:
-    kept = {name: value for name, value in writer.attributes().items() if "activation" not in name}
-    writer.result(_activated(writer, writer.op("Gemm", *writer.node.input, **kept)))
+    y = writer.op("Gemm", *writer.node.input, **_unfused(writer))
+    writer.result(_activated(writer, y))
 
 
 def _fused_conv(writer: Writer) -> None:
     """`activation(conv(X, W) + B + Z)`."""
-    kept = {name: value for name, value in writer.attributes().items() if "activation" not in name}
     operands = [name for name in writer.node.input[:3] if name]
-    y = writer.op("Conv", *operands, **kept)
+    y = writer.op("Conv", *operands, **_unfused(writer))
     if writer.has_input(3):
         y = writer.op("Add", y, writer.node.input[3])
     given = writer.attribute("activation_params", ())

@@ -10,20 +10,20 @@ from onnx import TensorProto
 
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
-_F32, _INT32 = TensorProto.FLOAT, TensorProto.INT32
+_F32 = TensorProto.FLOAT
 
 
-def real(writer: Writer, first: int, *, axis: int = 1) -> str:
+def real(writer: Writer, first: int) -> str:
     """Dequantises input `first`, whose scale and zero point follow it."""
     x, scale = writer.node.input[first : first + 2]
     zero = writer.node.input[first + 2] if writer.has_input(first + 2) else ""
-    return dequantized(writer, x, scale, zero, axis=axis)
+    return dequantized(writer, x, scale, zero)
 
 
-def dequantized(writer: Writer, x: str, scale: str, zero: str, *, axis: int = 1) -> str:
-    """`(x - zero) · scale`, of one scale or one for each index of an axis."""
+def dequantized(writer: Writer, x: str, scale: str, zero: str) -> str:
+    """`(x - zero) · scale`, of one scale or one for each index of dimension 1."""
     operands = [x, _scalar(writer, scale), *([_scalar(writer, zero)] if zero else [])]
-    return writer.op("DequantizeLinear", *operands, axis=axis)
+    return writer.op("DequantizeLinear", *operands)
 
 
 def _scalar(writer: Writer, name: str) -> str:
@@ -32,13 +32,15 @@ def _scalar(writer: Writer, name: str) -> str:
     return writer.reshape(name, []) if shape == [1] else name
 
 
+def _input(writer: Writer, index: int) -> str:
+    """Input `index`, a scale or a zero point; empty if it is omitted."""
+    return _scalar(writer, writer.node.input[index]) if writer.has_input(index) else ""
+
+
 def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
     """Makes the result from `y`, by the scale that is input `scale` and the zero point after it."""
-    if writer.has_input(scale + 1):
-        zero = _scalar(writer, writer.node.input[scale + 1])
-    else:
-        zero = writer.zero(like)
-    writer.result(writer.op("QuantizeLinear", y, _scalar(writer, writer.node.input[scale]), zero))
+    zero = _input(writer, scale + 1) or writer.zero(like)
+    writer.result(writer.op("QuantizeLinear", y, _input(writer, scale), zero))
 
 
 def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:
@@ -126,19 +128,17 @@ def _max_pool(writer: Writer) -> None:
 
 def _gemm(writer: Writer) -> None:
     """`(a, scale, zero, b, scale, zero, c[, y scale, y zero])`; c is in units of the product."""
-    transposed = bool(writer.attribute("transB", 0))
-    a = _whole(writer, 0, 2)
-    b = _whole(writer, 3, 5, columns=not transposed)
-    product = writer.op(
-        "MatMul",
-        writer.transpose(a, [1, 0]) if writer.attribute("transA", 0) else a,
-        writer.transpose(b, [1, 0]) if transposed else b,
+    a, b = (
+        writer.transpose(writer.node.input[index], [1, 0])
+        if writer.attribute(f"trans{side}", 0)
+        else writer.node.input[index]
+        for index, side in ((0, "A"), (3, "B"))
     )
+    product = _whole_product(writer, a, b, 2, 5)
     if writer.has_input(6):
         product = writer.op("Add", product, writer.node.input[6])
-    a_scale, b_scale = (_scalar(writer, writer.node.input[index]) for index in (1, 4))
-    scale = writer.op("Mul", a_scale, b_scale)
-    scale = writer.op("Mul", scale, writer.like(writer.attribute("alpha", 1.0), _F32))
+    alpha = writer.like(writer.attribute("alpha", 1.0), _F32)
+    scale = writer.op("Mul", _scale(writer, 1, 4), alpha)
     y = writer.op("Mul", writer.cast(product, _F32), scale)
     if writer.has_input(7):
         quantize(writer, y, 7, writer.node.input[0])
@@ -146,21 +146,19 @@ def _gemm(writer: Writer) -> None:
         writer.result(y)
 
 
-def _whole(writer: Writer, index: int, zero: int, *, columns: bool = True) -> str:
-    """Input `index` as 32-bit integers less its zero point, which may be one for each column."""
-    wide = writer.cast(writer.node.input[index], _INT32)
-    if not writer.has_input(zero):
-        return wide
-    name = _scalar(writer, writer.node.input[zero])
-    less = writer.cast(name, _INT32)
-    if not columns and writer.shape(writer.node.input[zero]) not in ([], [1]):
-        less = writer.reshape(less, [-1, 1])
-    return writer.op("Sub", wide, less)
+def _whole_product(writer: Writer, a: str, b: str, a_zero: int, b_zero: int) -> str:
+    """The product of `a` and `b` less their zero points, which are these inputs."""
+    return writer.op("MatMulInteger", a, b, _input(writer, a_zero), _input(writer, b_zero))
 
 
-def _scaled_product(writer: Writer, a: str, b: str, scale: str, bias: int) -> None:
-    """Makes the result from whole numbers, a scale, and the bias that is input `bias`."""
-    y = writer.op("Mul", writer.cast(writer.op("MatMul", a, b), _F32), scale)
+def _scale(writer: Writer, a: int, b: int) -> str:
+    """The product of the scales that are these inputs."""
+    return writer.op("Mul", _input(writer, a), _input(writer, b))
+
+
+def _scaled(writer: Writer, product: str, scale: str, bias: int) -> None:
+    """Makes the result from a product of integers, a scale, and the bias that is input `bias`."""
+    y = writer.op("Mul", writer.cast(product, _F32), scale)
     if writer.has_input(bias):
         y = writer.op("Add", y, writer.node.input[bias])
     writer.result(y)
@@ -170,17 +168,16 @@ def _matmul_integer_to_float(writer: Writer) -> None:
     """`(a, b, a scale, b scale, a zero, b zero, bias)`."""
     if writer.element(writer.node.input[2]) != _F32:
         raise Refused("with scales of other types than float is not supported")
-    a_scale, b_scale = (_scalar(writer, writer.node.input[index]) for index in (2, 3))
-    scale = writer.op("Mul", a_scale, b_scale)
-    _scaled_product(writer, _whole(writer, 0, 4), _whole(writer, 1, 5), scale, 6)
+    a, b = writer.node.input[:2]
+    _scaled(writer, _whole_product(writer, a, b, 4, 5), _scale(writer, 2, 3), 6)
 
 
 def _dynamic_quantize_matmul(writer: Writer) -> None:
     """`(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
-    a, a_scale, a_zero = writer.ops("DynamicQuantizeLinear", writer.node.input[0], outputs=3)
-    whole = writer.op("Sub", writer.cast(a, _INT32), writer.cast(a_zero, _INT32))
-    scale = writer.op("Mul", a_scale, _scalar(writer, writer.node.input[2]))
-    _scaled_product(writer, whole, _whole(writer, 1, 3), scale, 4)
+    x, b = writer.node.input[:2]
+    a, a_scale, a_zero = writer.ops("DynamicQuantizeLinear", x, outputs=3)
+    product = writer.op("MatMulInteger", a, b, a_zero, _input(writer, 3))
+    _scaled(writer, product, writer.op("Mul", a_scale, _input(writer, 2)), 4)
 
 
 def _quantize_linear(writer: Writer) -> None:

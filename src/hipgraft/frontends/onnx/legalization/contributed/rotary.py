@@ -2,63 +2,90 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 
-def rotated(
-    writer: Writer, x: str, shape: list[int], cos: str, sin: str, *, interleaved: bool
-) -> str:
-    """Rotates pairs of numbers.
+@dataclass(frozen=True)
+class Rotation:
+    """Rotates pairs of numbers in each row.
 
-    Args:
-        writer: of the node.
-        x: `[batch, heads, rows, size]`.
-        shape: of `x`.
-        cos: cosines, `[batch or 1, 1, rows, half]`, where `2 · half` is at most `size`.
+    Attributes:
+        cos: cosines of the angles, `[batch, 1, rows, half]`.
         sin: sines, likewise.
-        interleaved: whether pairs are neighbours, and not in either half.
+        half: pairs in a row.
+        interleaved: whether pairs are neighbours; else each half has one number of every pair.
     """
-    batch, heads, rows, size = shape
-    half = writer.shape(writer.node.input[_cache(writer)])[1]
-    part = writer.slice(x, 3, 0, 2 * half) if 2 * half < size else x
-    if interleaved:
-        pairs = writer.reshape(part, [batch, heads, rows, half, 2])
+
+    cos: str
+    sin: str
+    half: int
+    interleaved: bool
+
+    @classmethod
+    def at(
+        cls, writer: Writer, positions: str, shape: list[int], cache: int, *, interleaved: bool
+    ) -> Rotation:
+        """Looks the angles of positions up.
+
+        Args:
+            writer: of the node.
+            positions: of rows.
+            shape: of positions, `[batch, rows]`.
+            cache: the input with the cosines of all positions, `[positions, half]`; the next input
+                has the sines.
+            interleaved: as the attribute says.
+        """
+        batch, rows = shape
+        half = writer.shape(writer.node.input[cache])[1]
+        flat = writer.reshape(positions, [batch * rows])
+        cos, sin = (
+            writer.reshape(writer.op("Gather", table, flat), [batch, 1, rows, half])
+            for table in writer.node.input[cache : cache + 2]
+        )
+        return cls(cos, sin, half, interleaved)
+
+    def of(self, writer: Writer, x: str, shape: list[int]) -> str:
+        """Rotates the first `2 · half` numbers of each row.
+
+        Args:
+            writer: of the node.
+            x: `[batch, heads, rows, size]`, where `size` is at least `2 · half`.
+            shape: of `x`.
+        """
+        size, turned = shape[3], 2 * self.half
+        part = writer.slice(x, 3, 0, turned) if turned < size else x
+        first, second = self._pairs(writer, part, shape[:3])
+        real = writer.op(
+            "Sub", writer.op("Mul", first, self.cos), writer.op("Mul", second, self.sin)
+        )
+        imaginary = writer.op(
+            "Add", writer.op("Mul", first, self.sin), writer.op("Mul", second, self.cos)
+        )
+        joined = self._joined(writer, (real, imaginary), shape[:3])
+        if turned == size:
+            return joined
+        return writer.op("Concat", joined, writer.slice(x, 3, turned, size), axis=3)
+
+    def _pairs(self, writer: Writer, x: str, outer: list[int]) -> tuple[str, str]:
+        """The first and the second numbers of all pairs."""
+        if not self.interleaved:
+            half = self.half
+            return writer.slice(x, 3, 0, half), writer.slice(x, 3, half, 2 * half)
+        pairs = writer.reshape(x, [*outer, self.half, 2])
         first, second = (
-            writer.reshape(writer.slice(pairs, 4, index, index + 1), [batch, heads, rows, half])
+            writer.reshape(writer.slice(pairs, 4, index, index + 1), [*outer, self.half])
             for index in (0, 1)
         )
-    else:
-        first = writer.slice(part, 3, 0, half)
-        second = writer.slice(part, 3, half, 2 * half)
-    real = writer.op("Sub", writer.op("Mul", first, cos), writer.op("Mul", second, sin))
-    imaginary = writer.op("Add", writer.op("Mul", first, sin), writer.op("Mul", second, cos))
-    if interleaved:
-        columns = [writer.reshape(one, [batch, heads, rows, half, 1]) for one in (real, imaginary)]
-        joined = writer.reshape(
-            writer.op("Concat", *columns, axis=4), [batch, heads, rows, 2 * half]
-        )
-    else:
-        joined = writer.op("Concat", real, imaginary, axis=3)
-    if 2 * half == size:
-        return joined
-    return writer.op("Concat", joined, writer.slice(x, 3, 2 * half, size), axis=3)
+        return first, second
 
-
-def _cache(writer: Writer) -> int:
-    """The input that has cosines."""
-    return 2 if writer.node.op_type == "RotaryEmbedding" else 7
-
-
-def rotations(writer: Writer, positions: str, batch: int, rows: int) -> tuple[str, str]:
-    """Cosines and sines of positions `[batch, rows]` as `[batch, 1, rows, half]`."""
-    first = _cache(writer)
-    half = writer.shape(writer.node.input[first])[1]
-    flat = writer.reshape(positions, [batch * rows])
-    cos, sin = (
-        writer.reshape(writer.op("Gather", writer.node.input[index], flat), [batch, 1, rows, half])
-        for index in (first, first + 1)
-    )
-    return cos, sin
+    def _joined(self, writer: Writer, pairs: tuple[str, str], outer: list[int]) -> str:
+        """Undoes `_pairs`."""
+        if not self.interleaved:
+            return writer.op("Concat", *pairs, axis=3)
+        columns = [writer.reshape(one, [*outer, self.half, 1]) for one in pairs]
+        return writer.reshape(writer.op("Concat", *columns, axis=4), [*outer, 2 * self.half])
 
 
 def _rotary_embedding(writer: Writer) -> None:
@@ -79,9 +106,9 @@ def _rotary_embedding(writer: Writer) -> None:
     if len(writer.shape(positions)) == 1:  # of the first row
         steps = writer.const([list(range(rows))] * batch, "int64")
         positions = writer.op("Add", positions, steps)
-    cos, sin = rotations(writer, positions, batch, rows)
     interleaved = bool(writer.attribute("interleaved", 0))
-    y = rotated(writer, x, [batch, heads, rows, size], cos, sin, interleaved=interleaved)
+    rotation = Rotation.at(writer, positions, [batch, rows], 2, interleaved=interleaved)
+    y = rotation.of(writer, x, [batch, heads, rows, size])
     if is_flat:
         y = writer.reshape(writer.transpose(y, [0, 2, 1, 3]), shape)
     writer.result(y)
