@@ -26,7 +26,7 @@ class ModeInfo:
         predicate: whether the result is true or false.
         on_truth: whether operands are first converted to true or false.
         on_integers: whether integers are computed as integers, not converted to floats.
-        file_order: operands as hipDNN's reference takes them, if the order differs.
+        file_order: operands in hipDNN's files, if the order differs.
     """
 
     operands: tuple[str, ...]
@@ -279,7 +279,6 @@ class PointwiseMode(StrEnum):
             _RELU,
             binary=_relu_bwd,
             on_integers=True,
-            file_order=("x", "dy"),
         ),
     )
     RELU_FWD = (
@@ -295,7 +294,7 @@ class PointwiseMode(StrEnum):
     RSQRT = "rsqrt", ModeInfo(_X, "1 / √x", unary=_math("rsqrt"))
     SIGMOID_BWD = (
         "sigmoid_bwd",
-        ModeInfo(_DY_X, "dy · σ(x) · (1 - σ(x))", binary=_sigmoid_bwd, file_order=("x", "dy")),
+        ModeInfo(_DY_X, "dy · σ(x) · (1 - σ(x))", binary=_sigmoid_bwd),
     )
     SIGMOID_FWD = (
         "sigmoid_fwd",
@@ -322,6 +321,6 @@ class PointwiseMode(StrEnum):
     TAN = "tan", ModeInfo(_X, "tan x", unary=_math("tan"))
     TANH_BWD = (
         "tanh_bwd",
-        ModeInfo(_DY_X, "dy · (1 - tanh² x)", binary=_tanh_bwd, file_order=("x", "dy")),
+        ModeInfo(_DY_X, "dy · (1 - tanh² x)", binary=_tanh_bwd),
     )
     TANH_FWD = "tanh_fwd", ModeInfo(_X, "tanh x", unary=_math("tanh"))

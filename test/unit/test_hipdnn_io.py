@@ -88,11 +88,10 @@ def test_schema_has_the_enumerators_of_the_dialect():
                 assert SCHEMA.number(field.kind.description, value) is not None
 
 
-# hipDNN's reference takes the forward op's input first.
 def test_backward_operands_are_named():
     module = imported(GRAPHS["relu_bwd"])
     op = only_op(module)
-    assert [op.operand(name) for name in ("x", "dy")] == list(op.operation.block.arguments)
+    assert [op.operand(name) for name in ("dy", "x")] == list(op.operation.block.arguments)
 
 
 def test_select_takes_its_mask_last():

@@ -197,7 +197,7 @@ def batchnorm_gradients() -> Kind:
                 inputs=uids(x=1, bias=3) | channel,
                 outputs=uids(y=7),
             ),
-            pointwise("relu_bwd", 7, 6, out=8, name="activation"),
+            pointwise("relu_bwd", 6, 7, out=8, name="activation"),
             node(
                 "BatchnormBackwardAttributes",
                 "backward",

@@ -130,9 +130,9 @@ def conv_3d() -> Run:
 
 
 def relu_gradient() -> Run:
-    """hipDNN's reference takes the forward op's input first, then the gradient."""
+    """The gradient comes first, then the forward op's input."""
     x, dy = uniform(3, 4), uniform(4, 3).T.copy()
-    return Run("relu_gradient", GRAPHS["relu_bwd"], [x, dy], np.where(x > 0, dy, 0))
+    return Run("relu_gradient", GRAPHS["relu_bwd"], [dy, x], np.where(x > 0, dy, 0))
 
 
 def select() -> Run:

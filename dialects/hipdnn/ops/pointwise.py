@@ -18,9 +18,9 @@ class PointwiseOp(ComputeOp, mnemonic="pointwise"):
     """Element by element, `out_0 = mode(in_0, in_1, in_2)`.
 
     Operands broadcast by numpy's rules. In the backward modes `in_0` is the gradient `dy` and
-    `in_1` the forward op's input `x`, as in cuDNN; hipDNN's reference takes them the other way
-    around, so reading and writing files swaps them. `binary_select` returns elements of `in_1`
-    where the mask `in_0` is nonzero, and of `in_2` elsewhere.
+    `in_1` the forward op's input `x`, as in hipDNN's files and in cuDNN. `binary_select` returns
+    elements of `in_1` where the mask `in_0` is nonzero, and of `in_2` elsewhere; in files the mask
+    comes last.
     """
 
     in_0 = Operand("first operand")
