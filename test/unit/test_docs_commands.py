@@ -75,6 +75,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             arrays.save(file, found)
     (path / "export.mlir").write_text(TORCH)
     (path / "crashes.sh").write_text(CRASHES)
+    engine = re.search(r"^```yaml\n(.*?)^```$", (DOCS / "engines.md").read_text(), re.M | re.S)
+    (path / "mine.yaml").write_text(engine[1])
     shutil.copy(INPUTS / "conv_relu.mlir", path / "model.mlir")
     shutil.copy(INPUTS / "conv_bias_relu.json", path / "graph.json")
     shutil.copy(INPUTS.parents[1] / "pipelines/rocmlir-drop-in.mlir", path / "mlir_dot_add.mlir")

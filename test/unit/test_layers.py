@@ -18,6 +18,7 @@ LAYERS = (
     "dialects",  # op definitions, verifiers, syntax
     "passmanager",  # passes and how they run
     "hipdnn_io",  # hipDNN's files
+    "engines",  # which graphs engines take
     "codegen",  # a graph in, a kernel out
     "emulator",  # kernels executed on the CPU
     "runtime",  # kernels and programs on devices

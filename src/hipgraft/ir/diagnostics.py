@@ -196,6 +196,23 @@ def location_text(location: ir.Location) -> str:
     return ""
 
 
+def node_name(location: ir.Location) -> str:
+    """Returns the name that a location has, or the first of those that it is fused of.
+
+    Frontends give an op the name of the model's node this way. Empty without one.
+    """
+    from hipgraft.ir.bindings import ir
+
+    if isinstance(location, ir.NameLoc):
+        return location.name_str
+    if isinstance(location, ir.CallSiteLoc):
+        return node_name(location.callee)
+    if isinstance(location, ir.FusedLoc):
+        names = [node_name(child) for child in location.locations]
+        return next((name for name in names if name), "")
+    return ""
+
+
 def location_texts(location: ir.Location) -> list[str]:
     """Returns the texts of a location, or of all that it is fused of; none if it is unknown."""
     from hipgraft.ir.bindings import ir

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import yaml
@@ -24,3 +25,27 @@ def load_plain(text: str) -> Any:
         Exception: of many kinds, for text that is no such YAML.
     """
     return yaml.load(text, _Loader)
+
+
+def position(text: str, path: Sequence[str | int]) -> tuple[int, int]:
+    """Returns line and column, from 1, of a value in a text that `load_plain` reads.
+
+    Args:
+        text: the document.
+        path: keys and indices that lead to the value; its end may lead nowhere.
+    """
+    node = cast(Any, yaml).compose(text, _Loader)
+    for step in path:
+        inner = _member(node, step)
+        if inner is None:
+            break
+        node = inner
+    return (1, 1) if node is None else (node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _member(node: Any, step: str | int) -> Any:
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == step), None)
+    return None

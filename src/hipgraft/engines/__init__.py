@@ -1,0 +1,20 @@
+"""Engines as data: which graphs each engine of hipDNN takes, and why it does not take others.
+
+An engine is a file. It lists the patterns of nodes that the engine runs, and the rules that the
+nodes have to follow; `docs/engines.md` describes it. `find_engine` reads one by its name or path,
+`graph_of` makes what `Engine.check` looks at.
+"""
+
+from hipgraft.engines.engine import Engine, Failure
+from hipgraft.engines.graph import Graph, graph_of, graph_of_ops
+from hipgraft.engines.registry import engine_names, find_engine
+
+__all__ = [
+    "Engine",
+    "Failure",
+    "Graph",
+    "engine_names",
+    "find_engine",
+    "graph_of",
+    "graph_of_ops",
+]

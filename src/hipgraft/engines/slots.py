@@ -1,0 +1,288 @@
+"""Places for nodes in the pattern of an engine, and the checks of the node in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hipgraft.dialects.hipdnn import OPS, ComputeOp, ConvolutionOp, PointwiseMode, ReductionMode
+from hipgraft.engines.expressions import TENSOR_ATTRIBUTES, Expression, ExpressionError, Scope
+from hipgraft.engines.fields import NodeFields, PatternFields, RuleFields
+from hipgraft.engines.graph import Node, Tensor
+from hipgraft.engines.layouts import LAYOUTS, has_layout
+from hipgraft.engines.source import Path, Source
+from hipgraft.engines.wording import one_of, shown_value
+from hipgraft.ir.element_types import is_float, is_integer
+
+ALL = "*"
+"""The key of a rule for all operands and results that have no rule of their own."""
+
+_TESTED = ("types", "compute_types", "ranks", "layouts", "attributes", "absent", "constant")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule about one node.
+
+    Attributes:
+        rule: where it is in the engine's file, e.g. `convolution/bias/types`.
+        why: returns what is wrong with the node, None if nothing is.
+    """
+
+    rule: str
+    why: Callable[[Node, Scope], str | None]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for a node.
+
+    Attributes:
+        name: how the pattern calls it.
+        ops: names of the ops that may be in it, without the dialect's.
+        modes: modes of these; empty for any.
+        optional: whether a graph may leave it empty.
+        reads: what the node reads of other places: the operand, or `*` for any one, and the
+            places, of which the first that is not empty counts.
+        names: operands, results and attributes that rules about the graph may use.
+        checks: in the order in which they are reported.
+    """
+
+    name: str
+    ops: tuple[str, ...]
+    modes: tuple[str, ...]
+    optional: bool
+    reads: tuple[tuple[str, tuple[str, ...]], ...]
+    names: tuple[str, ...]
+    checks: list[Check] = field(default_factory=list[Check])
+
+    def fits(self, node: Node) -> bool:
+        """Returns whether the node's op and mode may be in this place."""
+        return node.kind in self.ops and (not self.modes or node.mode in self.modes)
+
+
+def slot_of(
+    fields: NodeFields, before: Sequence[str], pattern: PatternFields, path: Path, source: Source
+) -> Slot:
+    """Returns the place that a file describes.
+
+    Args:
+        fields: of the place.
+        before: names of the places before it.
+        pattern: that the place belongs to.
+        path: of the fields in the file.
+        source: the file.
+
+    Raises:
+        HipgraftError: a name in it means nothing; located.
+    """
+    return _SlotReader(fields, pattern, path, source).slot(before)
+
+
+class _SlotReader:
+    def __init__(self, fields: NodeFields, pattern: PatternFields, path: Path, source: Source):
+        self.fields, self.path, self.source = fields, path, source
+        self.types = ({ALL: pattern.types} if pattern.types else {}) | fields.types
+        self.ops = (fields.op,) if isinstance(fields.op, str) else tuple(fields.op)
+        known = [
+            name.removeprefix("hipdnn.") for name, op in OPS.items() if issubclass(op, ComputeOp)
+        ]
+        source.check((*path, "op"), "op", self.ops, known)
+        if not self.ops:
+            raise source.error((*path, "op"), "expected an op")
+        self.classes = [OPS[f"hipdnn.{name}"] for name in self.ops]
+        self.name = fields.name or self.ops[0]
+        self.rule = f"{pattern.name}/{self.name}"
+        self.roles = self._common(lambda one: (*one.operand_fields, *one.result_fields))
+        self.attributes = self._common(lambda one: one.attribute_fields)
+
+    def slot(self, before: Sequence[str]) -> Slot:
+        self._check_names()
+        reads = self._reads(before)
+        names = (*self.roles, *self.attributes)
+        modes, optional = tuple(self.fields.modes), self.fields.optional
+        slot = Slot(self.name, self.ops, modes, optional, reads, names)
+        slot.checks.extend(self._checks())
+        return slot
+
+    def _common(self, fields_of: Callable[[Any], Any]) -> list[str]:
+        """Names that the ops of the place share."""
+        first, *others = ({str(one.name) for one in fields_of(cls)} for cls in self.classes)
+        return sorted(first.intersection(*others))
+
+    def _check_names(self) -> None:
+        fields, check = self.fields, self.source.check
+        modes = {"pointwise": PointwiseMode, "reduction": ReductionMode}
+        known = {mode for op in self.ops for mode in modes.get(op, ())}
+        check((*self.path, "modes"), f"mode of {', '.join(self.ops)}", fields.modes, known)
+        role = f"operand or result of {', '.join(self.ops)}"
+        for key in ("types", "ranks", "layouts"):
+            given: dict[str, Any] = getattr(fields, key)
+            for name in given:
+                check((*self.path, key, name), role, [name], [*self.roles, ALL])
+        for key in ("absent", "constant"):
+            check((*self.path, key), role, getattr(fields, key), self.roles)
+        attribute = f"attribute of {', '.join(self.ops)}"
+        check((*self.path, "attributes"), attribute, fields.attributes, self.attributes)
+        for name, layouts in fields.layouts.items():
+            check((*self.path, "layouts", name), "layout", layouts, LAYOUTS)
+        for name, types in (*self.types.items(), ("", fields.compute_types)):
+            place = ("types", name) if name else ("compute_types",)
+            self._check_types((*self.path, *place), types)
+        check((*self.path, "because"), "kind of rule", fields.because, _TESTED)
+
+    def _check_types(self, path: Path, types: Sequence[str]) -> None:
+        for name in types:
+            if not is_float(name) and not is_integer(name):
+                raise self.source.error(
+                    path, f"'{name}' is no element type, as f16, bf16 or i8 are"
+                )
+
+    def _reads(self, before: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        given = self.fields.reads
+        by_role = given if isinstance(given, dict) else {ALL: given} if given else {}
+        path = (*self.path, "reads")
+        role = f"operand of {', '.join(self.ops)}"
+        self.source.check(path, role, by_role, [*self.roles, ALL])
+        lists = {role: [one] if isinstance(one, str) else one for role, one in by_role.items()}
+        for names in lists.values():
+            self.source.check(path, "node before this one", names, before)
+        return tuple((role, tuple(names)) for role, names in lists.items())
+
+    def _checks(self) -> list[Check]:
+        fields = self.fields
+        checks = [self._by_role("types", self.types, _wrong_type)]
+        checks.append(self._check("compute_types", _compute_type_check(fields.compute_types)))
+        checks.append(self._by_role("ranks", fields.ranks, _wrong_rank))
+        checks.append(self._by_role("layouts", fields.layouts, _wrong_layout))
+        for name, values in fields.attributes.items():
+            checks.append(self._check("attributes", _attribute_check(name, values), name))
+        for name in fields.absent:
+            checks.append(self._check("absent", _absence_check(name), name))
+        for name in fields.constant:
+            checks.append(self._check("constant", _constant_check(name), name))
+        names = [(name, *TENSOR_ATTRIBUTES) for name in (*self.roles, "outer")]
+        names += [(name,) for name in (*self.attributes, "compute_type")]
+        if all(issubclass(one, ConvolutionOp) for one in self.classes):
+            names.append(("groups",))
+        for at, rule in enumerate(fields.rules):
+            path = (*self.path, "rules", at)
+            why = rule_check(rule, names, path, self.source)
+            checks.append(Check(f"{self.rule}/rules[{at}]", lambda _, scope, why=why: why(scope)))
+        return checks
+
+    def _by_role(
+        self,
+        key: str,
+        given: dict[str, list[Any]],
+        wrong: Callable[[Tensor, list[Any]], str | None],
+    ) -> Check:
+        def why(node: Node, _: Scope) -> str | None:
+            for role in (*node.operands, *node.results):
+                allowed = given.get(role, given.get(ALL))
+                if allowed is None:
+                    continue
+                for tensor in node.tensors_of(role):
+                    if (found := wrong(tensor, allowed)) is not None:
+                        return f"expected '{role}' {found}"
+            return None
+
+        return self._check(key, why)
+
+    def _check(self, key: str, why: Callable[[Node, Scope], str | None], name: str = "") -> Check:
+        because = self.fields.because.get(key)
+
+        def explained(node: Node, scope: Scope) -> str | None:
+            found = why(node, scope)
+            return found if found is None or because is None else f"{found}: {because}"
+
+        return Check(f"{self.rule}/{key}{f'/{name}' if name else ''}", explained)
+
+
+def rule_check(
+    rule: RuleFields, known: Sequence[tuple[str, ...]], path: Path, source: Source
+) -> Callable[[Scope], str | None]:
+    """Returns what says why a scope breaks a rule, None where it holds.
+
+    Args:
+        rule: as the file has it.
+        known: names that the rule may use, each with the attributes that may follow.
+        path: of the rule in the file.
+        source: the file.
+
+    Raises:
+        HipgraftError: its expression is none, or uses another name; located.
+    """
+    where = (*path, "require")
+    try:
+        expression = Expression(rule.require)
+    except ExpressionError as error:
+        raise source.error(where, str(error)) from None
+    names = {name: attributes for name, *attributes in known}
+    for first, *rest in expression.paths:
+        source.check(where, "name that this rule may use", [first], names)
+        source.check(where, f"part of '{first}'", rest[:1], names[first])
+        source.check(where, "part of a tensor", rest[1:], TENSOR_ATTRIBUTES)
+
+    def why(scope: Scope) -> str | None:
+        if expression.holds(scope):
+            return None
+        found = expression.found(scope)
+        return f"{rule.because}, but found {found}" if found else rule.because
+
+    return why
+
+
+def _wrong_type(tensor: Tensor, types: list[str]) -> str | None:
+    if tensor.type in types:
+        return None
+    return f"of type {one_of(types)}, but found {tensor.type}"
+
+
+def _wrong_rank(tensor: Tensor, ranks: list[int]) -> str | None:
+    if tensor.rank in ranks:
+        return None
+    return f"of rank {one_of(ranks)}, but found {tensor.rank}"
+
+
+def _wrong_layout(tensor: Tensor, layouts: list[str]) -> str | None:
+    # Nothing in memory has a layout that an engine could refuse.
+    is_elsewhere = tensor.virtual or tensor.constant
+    if is_elsewhere or any(has_layout(tensor.dims, tensor.strides, name) for name in layouts):
+        return None
+    return (
+        f"to be {one_of(layouts)}, but found strides {shown_value(tensor.strides)} "
+        f"of shape {shown_value(tensor.dims)}"
+    )
+
+
+def _compute_type_check(types: list[str]) -> Callable[[Node, Scope], str | None]:
+    def why(node: Node, _: Scope) -> str | None:
+        if not types or node.compute_type in types:
+            return None
+        return f"expected compute type {one_of(types)}, but found {node.compute_type}"
+
+    return why
+
+
+def _attribute_check(name: str, values: list[Any]) -> Callable[[Node, Scope], str | None]:
+    def why(node: Node, _: Scope) -> str | None:
+        found = node.value(name)
+        if found in values:
+            return None
+        return f"expected '{name}' {one_of(values)}, but found {shown_value(found)}"
+
+    return why
+
+
+def _absence_check(role: str) -> Callable[[Node, Scope], str | None]:
+    return lambda node, _: f"expected no '{role}'" if node.tensors_of(role) else None
+
+
+def _constant_check(role: str) -> Callable[[Node, Scope], str | None]:
+    def why(node: Node, _: Scope) -> str | None:
+        is_constant = all(tensor.constant for tensor in node.tensors_of(role))
+        return None if is_constant else f"expected '{role}' to be a compile-time scalar"
+
+    return why
