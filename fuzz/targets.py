@@ -29,6 +29,7 @@ from fuzz.mutations import changed_bytes, changed_document
 from hipgraft import frontends, hipdnn_io
 from hipgraft.dialects import source
 from hipgraft.hipdnn_io.files import read_module
+from hipgraft.hipdnn_io.json_format import document_of, parse
 from hipgraft.integrations.rocmlir.settings import Settings
 from hipgraft.ir.bindings import asm, ir, make_context
 from hipgraft.ir.bytecode import to_bytecode
@@ -279,6 +280,23 @@ def _pipelines() -> tuple[bytes, ...]:
 def _graphs() -> tuple[bytes, ...]:
     graphs = [test_hostile_data.RELU, *hipdnn_graphs.GRAPHS.values()]
     return tuple(json.dumps(each).encode() for each in graphs)
+
+
+@cache
+def _templates() -> tuple[bytes, ...]:
+    pairs = map(hipdnn_graphs.templated, hipdnn_graphs.GRAPHS.values())
+    return tuple(json.dumps(each).encode() for each in pairs)
+
+
+def run_template(path: Path) -> None:
+    """Imports each case of a template; the file holds the template and its sweep."""
+    match parse(path.read_text(errors="replace"), str(path)):
+        case [template, sweep]:
+            for each in hipdnn_io.sweep_cases(sweep, "sweep.json").values():
+                graph = hipdnn_io.expand_template(template, each, "graph.template.json")
+                hipdnn_io.import_document(document_of(graph, "graph.json"), context())
+        case _:
+            pass
 
 
 @cache
@@ -634,6 +652,7 @@ TARGETS = {
         Target("pipeline", ".txt", _pipelines, _change_pipeline, run_pipeline),
         Target("migraphx", ".mlir", _migraphx, changed_module, run_migraphx, is_native=True),
         Target("hipdnn-json", ".json", _graphs, change_json, run_graph),
+        Target("hipdnn-template", ".json", _templates, change_json, run_template),
         Target("hipdnn-flatbuffer", ".fb", _flatbuffers, change_any, run_graph),
         Target("onnx-bytes", ".onnx", _onnx, change_any, run_onnx, is_native=True),
         Target("onnx-fields", ".onnx", _onnx, change_message, run_onnx, is_native=True),

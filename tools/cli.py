@@ -25,14 +25,15 @@ def run_tool(body: Callable[[], int]) -> int:
     def run() -> int:
         with deferred():
             import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        with _warnings_as_diagnostics():
+        with warnings_as_diagnostics():
             return body()
 
     return running.run_tool(run)
 
 
 @contextmanager
-def _warnings_as_diagnostics() -> Generator[None, None, None]:
+def warnings_as_diagnostics() -> Generator[None, None, None]:
+    """Prints hipgraft's warnings as MLIR's diagnostics."""
     printer, show = DiagnosticPrinter(sys.stderr), warnings.showwarning
 
     def print_or_show(message: Warning | str, *rest: Any) -> None:
@@ -70,8 +71,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="an .onnx, .mlir or .mlirbc file, or a hipDNN graph (.json, .fb)",
+        help="an .onnx, .mlir or .mlirbc file, or a hipDNN graph (.json, .fb, a template's folder)",
     )
+    add_sweep_case(parser)
     parser.add_argument(
         "--shape",
         action="append",
@@ -101,6 +103,44 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="further flags for IREE's compiler, as in a shell",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+
+
+def add_sweep_case(parser: argparse.ArgumentParser) -> None:
+    """Adds the case of a hipDNN graph template."""
+    parser.add_argument(
+        "--sweep-case",
+        metavar="ID",
+        help="case of a hipDNN graph template; by default the only one",
+    )
+
+
+def add_list_cases(parser: argparse.ArgumentParser) -> None:
+    """Adds a flag that prints the cases of a hipDNN graph template; see `print_cases`."""
+    parser.add_argument(
+        "--list-cases", action="store_true", help="print the cases of a hipDNN graph template"
+    )
+
+
+def print_cases(path: str, sweep: str | None = None) -> int:
+    """Prints the cases of a hipDNN graph template, one a line; returns the exit status.
+
+    Raises:
+        HipgraftError: the file is no template, or its sweep is missing.
+    """
+    from hipgraft.hipdnn_io.files import case_names
+    from hipgraft.ir.io import write_output
+
+    write_output("-", "".join(f"{name}\n" for name in case_names(path, sweep)).encode())
+    return 0
+
+
+def reading(flags: argparse.Namespace) -> dict[str, Any]:
+    """Returns what `hipgraft.compile` and `hipgraft.frontends.read` take besides the model.
+
+    Raises:
+        HipgraftError: a flag has another form.
+    """
+    return extents(flags) | {"sweep_case": flags.sweep_case}
 
 
 def extents(flags: argparse.Namespace) -> dict[str, Any]:

@@ -74,12 +74,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--remarks", action="store_true", help="print what passes did and declined, to stderr")
     add("--report", action="store_true", help="print the graphs and what was declined, to stderr")
     add("--stats-json", default="", metavar="FILE", help="write times, counts and resource usage")
+    cli.add_list_cases(parser)
     add("--elide-resources", action="store_true", help="leave large constants out of the text")
     add("--version", action=cli.VersionAction)
     return parser
 
 
 def _run(flags: argparse.Namespace) -> int:
+    if flags.list_cases:
+        return cli.print_cases(flags.model)
     start = time.perf_counter()
     flags.emit = _form(flags.output, flags.emit)
     _check_form(flags)
@@ -105,7 +108,7 @@ def _run(flags: argparse.Namespace) -> int:
             compile_to=flags.compile_to,
             extra_flags=service_flags.extra_flags(flags),
             save_temps=temps.directory_of_kernels,
-            **cli.extents(flags),
+            **cli.reading(flags),
             on_stage=reached,
             service=service,
         )

@@ -35,6 +35,10 @@ def _run(flags: OptFlags) -> int:
             sys.stdout.buffer.write(_about(flags).encode())
             sys.stdout.buffer.flush()
         return 0
+    if flags.list_cases:
+        from hipgraft.tools.cli import print_cases
+
+        return print_cases(flags.input)
     # Only here: loading MLIR takes most of the time until now.
     from hipgraft.ir.bindings import make_context
     from hipgraft.tools.opt_driver import OptDriver

@@ -213,7 +213,7 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
     from hipgraft.compiler.program import compile
     from hipgraft.ir.entry_points import entry_targets
 
-    module = frontends.read(flags.model, **cli.extents(flags), dynamic=not flags.specialize)
+    module = frontends.read(flags.model, **cli.reading(flags), dynamic=not flags.specialize)
     _check_runnable(frontends.stage_of(module), flags)
     _check_trust(module, flags, device)
     _settle_architecture(flags, device, entry_targets(module))

@@ -22,7 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: the command line without the program's name; None takes the process's own.
     """
-    flags = _parser().parse_args(arguments)
+    parser = _parser()
+    flags = parser.parse_args(arguments)
+    if flags.translation is None and not flags.list_cases:
+        parser.error("one of " + ", ".join(f"--{name}" for name in _TRANSLATIONS) + " is required")
     return cli.run_tool(lambda: _run(flags))
 
 
@@ -33,15 +36,22 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("input", metavar="INPUT", nargs="?", default="-", help="input file; - is standard input")
+    add(
+        "input",
+        metavar="INPUT",
+        nargs="?",
+        default="-",
+        help="input file, or a graph template's folder; - is standard input",
+    )
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
-    group = parser.add_mutually_exclusive_group(required=True)
+    group = parser.add_mutually_exclusive_group()
     for name, (_, text) in _TRANSLATIONS.items():
         group.add_argument(
             f"--{name}", dest="translation", action="store_const", const=name, help=text
         )
     add("--graph", metavar="NAME", help="graph to export, where the module has several")
-    add("--sweep-case", metavar="ID", help="case of the sweep that a graph template is for")
+    cli.add_sweep_case(parser)
+    cli.add_list_cases(parser)
     add("--sweep", metavar="FILE", help="the sweep; X.sweep.json for X.graph.template.json")
     add("--version", action=cli.VersionAction)
     return parser
@@ -51,18 +61,20 @@ def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no compiler.
     from hipgraft.ir import io as ir_io
 
+    if flags.list_cases:
+        return cli.print_cases(flags.input, flags.sweep)
     translate, _ = _TRANSLATIONS[flags.translation]
     ir_io.write_output(flags.output, translate(flags))
     return 0
 
 
 def _import_json(flags: argparse.Namespace) -> bytes:
-    from hipgraft import hipdnn_io
-    from hipgraft.hipdnn_io.files import read_json_file
+    from hipgraft.hipdnn_io.files import read_json_file, read_json_text
 
+    chosen = (flags.sweep_case, flags.sweep)
     if flags.input != "-":
-        return _module_text(read_json_file(flags.input, flags.sweep_case, flags.sweep))
-    return _module_text(hipdnn_io.read_json(sys.stdin.read(), "<stdin>"))
+        return _module_text(read_json_file(flags.input, *chosen))
+    return _module_text(read_json_text(sys.stdin.read(), "<stdin>", *chosen))
 
 
 def _import_flatbuffer(flags: argparse.Namespace) -> bytes:

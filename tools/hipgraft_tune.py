@@ -87,7 +87,7 @@ def _write_database(flags: argparse.Namespace) -> int:
                 flags.target,
                 compile_to="hipdnn-executables",
                 extra_flags=cli.split_flags(flags.iree_flags, "--iree-flags"),
-                **cli.extents(flags),
+                **cli.reading(flags),
                 service=service,
             )
     except (HipgraftError, KeyboardInterrupt):
@@ -136,7 +136,7 @@ def _write_overrides(flags: argparse.Namespace) -> int:
             flags.model,
             targets[0].name,
             compile_to="hipdnn-graphs",
-            **cli.extents(flags),
+            **cli.reading(flags),
             service=service,
         )
         rankings = [

@@ -89,6 +89,10 @@ class OptDriver:
     def _read(self) -> None:
         if ir_io.is_bytecode_file(self.flags.input):
             return  # MLIR maps it
+        if ir_io.is_graph_file(self.flags.input):
+            return  # read by `_parse_part`
+        if self.flags.sweep_case is not None:
+            raise HipgraftError("the input is no template and has no cases", location=self.name)
         self.data = ir_io.read_bytes(self.flags.input)
         if not ir_io.is_bytecode(self.data):
             self.text = ir_io.decode(self.data, self.name)
@@ -160,6 +164,12 @@ class OptDriver:
         return op
 
     def _parse_part(self, part: _Part) -> ir.Module | ir.OpView:
+        if ir_io.is_graph_file(self.flags.input):
+            from hipgraft.hipdnn_io.files import read_module
+            from hipgraft.tools.cli import warnings_as_diagnostics
+
+            with warnings_as_diagnostics():
+                return read_module(self.flags.input, self.context, self.flags.sweep_case)
         if self.flags.no_implicit_module:
             op = source.parse_op("\n" * (part.line - 1) + part.text, self.name, self.context)
             if op.operation.name != "builtin.module":

@@ -78,6 +78,7 @@ class OptFlags:
     help_hidden: bool = flag(False, "Print this page with passes that are only for tests")
     help_list: bool = flag(False, "Print this page")
     list_passes: bool = flag(False, "Print all passes and pipelines")
+    list_cases: bool = flag(False, "Print the cases of the input, a hipDNN graph template")
     migraphx_kernel_info: bool = flag(
         False, "Print the names and launch sizes of merged kernels instead of the module"
     )
@@ -146,6 +147,9 @@ class OptFlags:
     )
     run_reproducer: bool = flag(False, "Run the pipeline that the input says")
     show_dialects: bool = flag(False, "Print the dialects that the input may hold")
+    sweep_case: str | None = flag(
+        None, "Case of the input, a hipDNN graph template; by default the only one", value="ID"
+    )
     split_input_file: str | None = flag(
         None, "Take each part of the input, between lines of '// -----', alone",
         value="MARKER", bare="// -----",

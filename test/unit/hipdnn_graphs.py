@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from math import prod
 from typing import Any
 
@@ -571,3 +572,26 @@ GRAPHS: dict[str, Json] = {
         [tensor(uid, [3, 4]) for uid in (1, 2, 3)],
     ),
 }
+
+
+def templated(source: Json, name: str = "only") -> tuple[Json, Json]:
+    """Returns a graph as a template, and the sweep with the case that gives the graph back.
+
+    As hipDNN's bundles have them: extents, strides and types of tensors by uid, relu's clips and
+    the paddings of windows below `attributes`, the I/O type by its name.
+    """
+    template, attributes, tensors = copy.deepcopy(source), Json(), list[Json]()
+    for one in template["tensors"]:
+        keys = ("dims", "strides", "data_type")
+        tensors.append({"uid": one["uid"]} | {key: one[key] for key in keys})
+        one |= {key: f"${{case.{key}}}" for key in keys}
+    for at, one in enumerate(template["nodes"]):
+        for section in (one.get("inputs", {}), one.get("parameters", {})):
+            for key in section.keys() & {"relu_upper_clip", "pre_padding", "dilation"}:
+                attributes[f"{key}_{at}"] = section[key]
+                section[key] = f"${{case.attributes.{key}_{at}}}"
+    template["io_data_type"] = "${case.io_data_type}"
+    values: Json = {"io_data_type": source["io_data_type"], "tensors": tensors}
+    if attributes:
+        values["attributes"] = attributes
+    return template, {"version": 1, "cases": [{"id": name, "values": values}]}

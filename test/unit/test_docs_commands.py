@@ -26,8 +26,6 @@ INPUTS = ROOT / "test" / "lit" / "tools" / "Inputs"
 # By the beginning of a command, why it is not run.
 EXCEPTIONS = {
     "hipgraft-run bert.mlir --device=hip": "needs a GPU",
-    "hipgraft-translate --import-hipdnn-json conv.graph.template.json": "needs a sweep of "
-    "hipDNN's; test/lit/tools/translate.test runs the flag on another",
     'hipgraft-opt "$1"': "a line of a script for hipgraft-reduce",
     "python -m hipgraft.emulator kernel.hsaco": "needs a code object of the reader's; "
     "test/unit/test_emulator.py runs the command on another",
@@ -79,6 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "mine.yaml").write_text(engine[1])
     shutil.copy(INPUTS / "conv_relu.mlir", path / "model.mlir")
     shutil.copy(INPUTS / "conv_bias_relu.json", path / "graph.json")
+    shutil.copytree(INPUTS / "batchnorm_gradient", path / "bundle")
     shutil.copy(INPUTS.parents[1] / "pipelines/rocmlir-drop-in.mlir", path / "mlir_dot_add.mlir")
     return path
 

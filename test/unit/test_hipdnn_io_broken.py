@@ -82,7 +82,8 @@ BROKEN = [
     (
         "matmul",
         put("tensors", 1, "data_type", "float16"),
-        "tensor 't1' (uid 1): unknown data type 'float16' (hipDNN calls it 'half')",
+        "tensor 't1' (uid 1): unknown data type 'float16', which hipDNN reads as unset; "
+        "its name of the type is 'half'",
     ),
     (
         "matmul",

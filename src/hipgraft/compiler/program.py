@@ -198,6 +198,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
     specialize: Mapping[str, Sequence[int]] | None = None,
+    sweep_case: str | None = None,
     on_stage: StageObserver | None = None,
     on_progress: ProgressObserver | None = None,
     service: CompileService | None = None,
@@ -207,9 +208,10 @@ def compile(
     An exception from a callback ends the compilation and its workers; so does `KeyboardInterrupt`.
 
     Args:
-        model: the path of an `.onnx`, MLIR or hipDNN file; MLIR as text of several lines or as
-            bytecode; an `onnx.ModelProto` or its bytes; a module of any bindings. A module whose
-            context refuses unregistered dialects, or of other bindings, is copied.
+        model: the path of an `.onnx`, MLIR or hipDNN file, or of a hipDNN template's folder; MLIR
+            as text of several lines or as bytecode; an `onnx.ModelProto` or its bytes; a module of
+            any bindings. A module whose context refuses unregistered dialects, or of other
+            bindings, is copied.
         target: architecture or product (`gfx942`, `mi300x`), several, or `cpu`.
         compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
         extra_flags: further flags for IREE's compiler.
@@ -219,6 +221,7 @@ def compile(
             for GPUs, and are an error for the CPU.
         specialize: several extents of symbolic dimensions by name; the program has a variant for
             every combination, and runs the one that the inputs' shapes fit.
+        sweep_case: id of a case of a hipDNN template; may be left out where there is one.
         on_stage: is called with each stage and the module when it is reached; with the last one
             only where the whole program is in the cache.
         on_progress: is called in this thread when a graph is begun (`Started`) and when it ends
@@ -247,6 +250,8 @@ def compile(
     observer = on_stage or _ignore
     with as_source(model) as source, _service(service) as active, _told(on_progress):
         if isinstance(source, ir.Module):
+            if sweep_case is not None:
+                raise HipgraftError("the model is no template and has no cases")
             frontends.give_extents(source, **given, dynamic=dynamic)
             return _Compilation(source, config, observer).run()
         # The file of a model in memory has another name each time, which locations have.
@@ -258,7 +263,7 @@ def compile(
             return Program(found.module, config, found.report, found.outlined, source.parent)
         if last in ("hipdnn-executables", final_stage(config)):
             active.workers.prepare()
-        module = frontends.read(source, **given, dynamic=dynamic)
+        module = frontends.read(source, **given, sweep_case=sweep_case, dynamic=dynamic)
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run()
         program.directory = source.parent

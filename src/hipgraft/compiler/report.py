@@ -189,11 +189,18 @@ def _row(container: ir.Operation, name: str = "") -> GraphRow:
     ops = [op for op in body if not op.name.startswith((*_NO_COMPUTE, *_NO_KERNEL))]
     nodes = (text for op in ops for text in location_texts(op.location))
     return GraphRow(
-        name=name or _symbol(container, "name"),
+        name=name or _container_name(container),
         kind=_KINDS[container.name],
         ops=tuple(op.name.partition(".")[2] for op in ops),
         nodes=tuple(dict.fromkeys(nodes)),
     )
+
+
+def _container_name(container: ir.Operation) -> str:
+    """Its name, or what it is where it has none."""
+    if "name" not in container.attributes:
+        return container.name.removeprefix("hipdnn.")
+    return ir.StringAttr(container.attributes["name"]).value
 
 
 def _is_call(op: ir.Operation) -> bool:

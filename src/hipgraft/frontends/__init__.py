@@ -11,6 +11,7 @@ from hipgraft.frontends.torch.symbols import specialize_functions
 from hipgraft.frontends.torch.text import read_mlir
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.io import is_graph_file
 from hipgraft.passmanager.runner import Runner
 from hipgraft.pipelines import HipgraftConfig, has_symbols, route, stage_of
 
@@ -33,18 +34,20 @@ def read(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Extents | None = None,
     specialize: Mapping[str, Sequence[int]] | None = None,
+    sweep_case: str | None = None,
     dynamic: bool = False,
 ) -> ir.Module:
     """Reads a model or program of any stage as it is, but for its symbolic dimensions.
 
     Args:
-        path: `.onnx`, MLIR as text or bytecode, or a hipDNN graph (`.json`, or `.fb` for its
-            FlatBuffer).
+        path: `.onnx`, MLIR as text or bytecode, or a hipDNN graph (`.json`, `.fb` for its
+            FlatBuffer, or the folder of a template).
         context: context of the module; a new one if absent.
         shapes: extents of inputs by name, for dynamic ones.
         dims: extents of symbolic dimensions by name.
         specialize: likewise several of each; every combination becomes a function, a variant of
             the program. `a=b` names dimensions that are always equal.
+        sweep_case: id of a case of a hipDNN template; may be left out where there is one.
         dynamic: whether symbolic dimensions without an extent may stay, without `specialize`.
 
     Raises:
@@ -53,6 +56,12 @@ def read(
     """
     path = Path(path)
     context = make_context() if context is None else context
+    if is_graph_file(path):
+        from hipgraft.hipdnn_io.files import read_module
+
+        return read_module(path, context, sweep_case)
+    if sweep_case is not None:
+        raise HipgraftError("the model is no template and has no cases", location=str(path))
     variants = combinations(dims or {}, specialize or {})
     if path.suffix == ".onnx":
         # onnx costs a quarter of a second to import.
@@ -63,10 +72,6 @@ def read(
         module = read_mlir(path, context)
         specialize_functions(module, shapes or {}, variants, dynamic=dynamic)
         return module
-    if path.suffix in (".json", ".fb"):
-        from hipgraft.hipdnn_io.files import read_module
-
-        return read_module(path, context)
     raise HipgraftError(
         f"unknown kind of file '{path.suffix}'; expected .onnx, .mlir, .mlirbc, .json or .fb",
         location=str(path),

@@ -21,14 +21,15 @@ scalars and unknown fields stay; unknown ones are reported.
 
 from hipgraft.hipdnn_io.document import GraphDocument, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.exporter import export_graph, find_graph
-from hipgraft.hipdnn_io.files import expand_template, sweep_cases
 from hipgraft.hipdnn_io.flatbuffer import read_flatbuffer, write_flatbuffer
 from hipgraft.hipdnn_io.importer import import_document
 from hipgraft.hipdnn_io.json_format import read_json, write_json
+from hipgraft.hipdnn_io.templates import SweepCase, expand_template, sweep_cases
 
 __all__ = [
     "GraphDocument",
     "NodeDocument",
+    "SweepCase",
     "TensorDocument",
     "expand_template",
     "export_graph",

@@ -41,7 +41,7 @@ def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    names = ", ".join(f"'{graph.name}'" for graph in graphs)
+    names = ", ".join(f"'{graph.name or ''}'" for graph in graphs)
     found = [graph for graph in graphs if name in (None, graph.name)]
     if not graphs:
         raise HipgraftError("the module has no 'hipdnn.graph'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from hipgraft.hipdnn_io.values import (
     mlir_type,
     read_attribute,
     set_record,
+    unknown_type,
     value_of,
 )
 from hipgraft.hipdnn_io.wiring import WiredNode, Wiring, wire
@@ -91,8 +93,9 @@ class _Importer:
             },
             regions=1,
         )
-        note_names(function, [one.name for one in (*arguments, *results)])
-        names = [ir.Location.name(one.name, location) for one in arguments]
+        known = _distinct_names([*arguments, *results])
+        note_names(function, known)
+        names = [ir.Location.name(name, location) for name in known[: len(arguments)]]
         block = function.regions[0].blocks.append(*inputs, arg_locs=names)
         with ir.InsertionPoint(block):
             graph = self._graph(list(block.arguments))
@@ -244,8 +247,7 @@ class _Importer:
                 continue
             type_ = mlir_type(candidate)
             if type_ is None:
-                hint = " (hipDNN calls it 'half')" if candidate == "float16" else ""
-                raise self.document.error(f"{label}: unknown data type '{candidate}'{hint}")
+                raise self.document.error(f"{label}: {unknown_type(candidate)}")
             return type_
         raise self.document.error(f"{label} has no data type, and the graph gives none")
 
@@ -253,6 +255,15 @@ class _Importer:
         source = self.document.source
         text = f"{source}: {what} '{name}'" if source else f"{what} '{name}'"
         return ir.Location.name(text)
+
+
+def _distinct_names(tensors: Sequence[TensorDocument]) -> list[str]:
+    """The names of tensors, with the uid where there is no name or another tensor has it."""
+    counts = Counter(one.name for one in tensors)
+    return [
+        one.name if one.name and counts[one.name] == 1 else f"{one.name or 'tensor'}_{one.uid}"
+        for one in tensors
+    ]
 
 
 def _symbol(name: str) -> str:

@@ -16,6 +16,7 @@ from hipgraft.hipdnn_io.document import (
     shortened,
 )
 from hipgraft.hipdnn_io.forms import FORMS, SECTIONS
+from hipgraft.hipdnn_io.values import is_data_type, is_unset, unknown_type
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_data import parse_json
 
@@ -26,6 +27,8 @@ _OLD_KEYS = {
     "intermediate_type": "intermediate_data_type",
 }
 
+# Graphs need 5 levels; what reads and writes them recurses.
+_DEEPEST = 100
 
 T = TypeVar("T")
 
@@ -62,7 +65,10 @@ def parse(text: str, source: str) -> Json:
             with a name that no attribute can have.
     """
     value: Json = parse_json(text, "JSON", source)
-    for each in _values(value):
+    for depth, each in _values(value):
+        if depth > _DEEPEST:
+            message = f"malformed JSON: values are nested more than {_DEEPEST} deep"
+            raise HipgraftError(message, location=source)
         if isinstance(each, int) and not -(2**63) <= each < 2**63:
             raise HipgraftError(f"integer {each} has more than 64 bits", location=source)
         if isinstance(each, dict):
@@ -77,16 +83,16 @@ def _check_names(members: dict[str, Json], source: str) -> None:
             raise HipgraftError(message, location=source)
 
 
-def _values(value: Json) -> Iterator[Json]:
-    """Yields a value and all values in it."""
-    yield value
+def _values(value: Json, depth: int = 1) -> Iterator[tuple[int, Json]]:
+    """Yields a value and all values in it, each with its depth."""
+    yield depth, value
     inner: list[Json] = []
     if isinstance(value, dict):
         inner = list(cast(dict[str, Json], value).values())
     elif isinstance(value, list):
         inner = cast(list[Json], value)
     for one in inner:
-        yield from _values(one)
+        yield from _values(one, depth + 1)
 
 
 def document_of(value: Json, source: str) -> GraphDocument:
@@ -101,15 +107,28 @@ def document_of(value: Json, source: str) -> GraphDocument:
             graph.members.setdefault(new, graph.members.pop(old))
     document = GraphDocument(
         name=graph.take("name", str, ""),
-        compute_data_type=graph.take("compute_data_type", str, UNSET),
-        io_data_type=graph.take("io_data_type", str, UNSET),
-        intermediate_data_type=graph.take("intermediate_data_type", str, UNSET),
+        compute_data_type=graph.take_type("compute_data_type"),
+        io_data_type=graph.take_type("io_data_type"),
+        intermediate_data_type=graph.take_type("intermediate_data_type"),
         nodes=[_node(one, f"nodes[{at}]", source) for at, one in _items(graph, "nodes")],
         tensors=[_tensor(one, f"tensors[{at}]", source) for at, one in _items(graph, "tensors")],
         source=source,
     )
     document.extra = graph.members
+    _check_defaults(document)
     return document
+
+
+def _check_defaults(document: GraphDocument) -> None:
+    """Takes types of the graph that hipDNN does not have for unset, as its reader does.
+
+    Many files give each tensor and node its own type and do not need them.
+    """
+    for key in _OLD_KEYS.values():
+        name: str = getattr(document, key)
+        if name != UNSET and not is_data_type(name):
+            document.warnings.append(f"graph: field '{key}': {unknown_type(name)}")
+            setattr(document, key, UNSET)
 
 
 def _items(graph: Fields, key: str) -> list[tuple[int, Json]]:
@@ -122,7 +141,7 @@ def _tensor(value: Json, where: str, source: str) -> TensorDocument:
     tensor = TensorDocument(
         uid=fields.take("uid", int),
         name=fields.take("name", str, ""),
-        data_type=fields.take("data_type", str, UNSET),
+        data_type=fields.take_type("data_type"),
         dims=fields.take_integers("dims"),
         strides=fields.take_integers("strides"),
         virtual=fields.take("virtual", bool, False),
@@ -150,7 +169,7 @@ def _node(value: Json, where: str, source: str) -> NodeDocument:
     node = NodeDocument(
         type=fields.take("type", str),
         name=fields.take("name", str, ""),
-        compute_data_type=fields.take("compute_data_type", str, UNSET),
+        compute_data_type=fields.take_type("compute_data_type"),
         fields={},
     )
     for section in SECTIONS:
@@ -219,6 +238,15 @@ class Fields:
     def take_list(self, key: str, default: Any = _ABSENT) -> list[Json]:
         """Takes an array out; arguments and errors are as of `take`."""
         return cast(list[Json], self.take(key, list, default))
+
+    def take_type(self, key: str) -> str:
+        """Takes the name of a data type out, `unset` if it is absent or says so.
+
+        Raises:
+            HipgraftError: it is no string.
+        """
+        name = self.take(key, str, UNSET)
+        return UNSET if is_unset(name) else name
 
     def take_integers(self, key: str) -> list[int]:
         """Takes a list of integers out, empty if it is absent.

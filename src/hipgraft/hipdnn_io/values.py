@@ -62,6 +62,16 @@ VALUE_TYPES = {
 
 _UNSET = ("unset", "not_set")
 
+# What others call hipDNN's types.
+_OTHER_NAMES = {
+    **dict.fromkeys(("float16", "fp16", "f16"), "half"),
+    **dict.fromkeys(("float32", "fp32", "f32"), "float"),
+    **dict.fromkeys(("float64", "fp64", "f64"), "double"),
+    **dict.fromkeys(("bf16", "bfp16"), "bfloat16"),
+    **dict.fromkeys(("bool", "i1"), "boolean"),
+    **{f"i{bits}": f"int{bits}" for bits in (4, 8, 32, 64)},
+}
+
 _PYTHON: dict[str, tuple[type, ...]] = {
     BOOL.description: (bool,),
     INT.description: (int,),
@@ -72,10 +82,32 @@ _PYTHON: dict[str, tuple[type, ...]] = {
 _RECORD = "hipdnn.record"
 
 
+def is_data_type(name: str) -> bool:
+    """Returns whether hipDNN has a type of this name."""
+    return name in _MLIR
+
+
 def mlir_type(name: str) -> ir.Type | None:
     """Returns the type that hipDNN calls `name`, None if it has no such type."""
     text = _MLIR.get(name)
     return None if text is None else ir.Type.parse(text)
+
+
+def is_unset(name: str) -> bool:
+    """Returns whether a name says that there is no type."""
+    return name.casefold() in _UNSET
+
+
+def unknown_type(name: str) -> str:
+    """Returns what is wrong with a name of a type that hipDNN does not have.
+
+    hipDNN's own reader takes each name that it does not know for `unset`, silently. So the graph's
+    types would decide, which is hardly what the author of the file means.
+    """
+    folded = name.casefold()
+    meant = folded if folded in _MLIR else _OTHER_NAMES.get(folded)
+    hint = "" if meant is None else f"; its name of the type is '{meant}'"
+    return f"unknown data type '{name}', which hipDNN reads as unset{hint}"
 
 
 def data_type_name(type_: ir.Type) -> str | None:

@@ -30,6 +30,11 @@ _CONSTANTS = {
 _BYTECODE_MAGIC = b"ML\xefR"
 
 
+def is_graph_file(path: str | Path) -> bool:
+    """Returns whether a path is that of a hipDNN graph: by its suffix, or a template's folder."""
+    return Path(path).suffix in (".json", ".fb") or Path(path).is_dir()
+
+
 def is_bytecode_file(path: str | Path) -> bool:
     """Returns whether a file begins like bytecode, which MLIR maps."""
     try:
