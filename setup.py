@@ -14,6 +14,7 @@ from setuptools.command.build_ext import build_ext
 
 # Some distributions pack the static form of C++'s library separately.
 STATIC = ("-static-libstdc++", "-static-libgcc")
+NATIVE = "src/hipgraft/native"
 FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
 
 
@@ -56,6 +57,13 @@ LIBRARIES = (
         # and as 64 bits, which strict aliasing forbids.
         flags=("-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing"),
         links=("-lm", "-lpthread"),
+    ),
+    Library(
+        "hipgraft.native.libhipgraft",
+        folders=(f"{NATIVE}/core", f"{NATIVE}/include"),
+        flags=("-fexceptions", f"-I{NATIVE}/include"),
+        links=(f"-Wl,--version-script={NATIVE}/exports.map", "-s", "-ldl", "-lpthread"),
+        has_cpp_library=True,
     ),
 )
 

@@ -30,6 +30,11 @@ def compile() -> int:
     return watched("hipgraft_compile")
 
 
+def config() -> int:
+    """Runs hipgraft-config."""
+    return watched("hipgraft_config")
+
+
 def opt() -> int:
     """Runs hipgraft-opt."""
     return watched("hipgraft_opt")

@@ -26,6 +26,14 @@ static int countdown, live, launched, current = -1;
 static Graph *capturing;
 static int stream_object;
 
+// Only players that are built for it may use the default stream.
+static int is_wrong(void *stream) {
+#ifdef FAKE_DEFAULT_STREAM
+  if (!stream) return 0;
+#endif
+  return stream != &stream_object;
+}
+
 void fake_fail(const char *name, int nth) {
   snprintf(failing, sizeof failing, "%s", name);
   countdown = nth;
@@ -42,6 +50,7 @@ const char *hipGetErrorString(int status) {
 }
 int hipGetDeviceCount(int *count) { *count = 2; return 0; }
 int hipSetDevice(int index) { current = index; return 0; }
+int hipGetDevice(int *index) { *index = current; return 0; }
 int hipGetDevicePropertiesR0600(char *properties, int index) {
   memset(properties, 0, 1472);
   strcpy(properties, "Fake Instinct");
@@ -63,6 +72,18 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
 }
 int cuDevicePrimaryCtxRelease_v2(int device) { --live; return device < 10; }
 int cuCtxSetCurrent(void *context) { current = (int)(intptr_t)context - 10; return 0; }
+static int pushed[8], depth;
+int cuCtxPushCurrent_v2(void *context) {
+  if (depth == 8) return INVALID;
+  pushed[depth++] = current;
+  return cuCtxSetCurrent(context);
+}
+int cuCtxPopCurrent_v2(void **context) {
+  *context = 0;
+  if (!depth) return INVALID;
+  current = pushed[--depth];
+  return 0;
+}
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 75 ? (device == 10 ? 9 : 8) : 0;
   return 0;
@@ -83,29 +104,29 @@ int FUNCTION(cuMemFree_v2, hipFree)(void *address) { CALL("free"); free(address)
 int FUNCTION(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(void *to, const void *from, size_t n, void *s) {
   CALL("to_device");
   memcpy(to, from, n);
-  return s != &stream_object;
+  return is_wrong(s);
 }
 int FUNCTION(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, const void *from, size_t n, void *s) {
   CALL("to_host");
   memcpy(to, from, n);
-  return s != &stream_object;
+  return is_wrong(s);
 }
 int FUNCTION(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(void *to, const void *from, size_t n, void *s) {
   CALL("on_device");
   memmove(to, from, n);
-  return s != &stream_object;
+  return is_wrong(s);
 }
 int FUNCTION(cuMemsetD8Async, hipMemsetD8Async)(uint8_t *to, uint8_t value, size_t n, void *s) {
   for (size_t i = 0; i < n; ++i) to[i] = value;
-  return s != &stream_object;
+  return is_wrong(s);
 }
 int FUNCTION(cuMemsetD16Async, hipMemsetD16Async)(uint16_t *to, uint16_t value, size_t n, void *s) {
   for (size_t i = 0; i < n; ++i) to[i] = value;
-  return s != &stream_object;
+  return is_wrong(s);
 }
 int FUNCTION(cuMemsetD32Async, hipMemsetD32Async)(uint32_t *to, uint32_t value, size_t n, void *s) {
   for (size_t i = 0; i < n; ++i) to[i] = value;
-  return s != &stream_object;
+  return is_wrong(s);
 }
 int FUNCTION(cuModuleLoadData, hipModuleLoadData)(void **module, const char *data) {
   CALL("load");
@@ -129,7 +150,7 @@ int FUNCTION(cuLaunchKernel, hipModuleLaunchKernel)(
     void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
     unsigned shared, void *stream, void **parameters, void **extra) {
   CALL("launch");
-  if (!function || parameters || stream != &stream_object || bx * by * bz > 1024 || !gx || !gy || !gz)
+  if (!function || parameters || is_wrong(stream) || bx * by * bz > 1024 || !gx || !gy || !gz)
     return INVALID;
   if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != LIST_END) return INVALID;
   if (*(size_t *)extra[3] < sizeof(Arguments) - 4) return INVALID;
@@ -148,12 +169,12 @@ int FUNCTION(cuStreamCreate, hipStreamCreateWithFlags)(void **stream, unsigned f
   CALL("create_stream");
   *stream = &stream_object;
   ++live;
-  return flags;
+  return flags > 1;
 }
 int FUNCTION(cuStreamDestroy_v2, hipStreamDestroy)(void *stream) { --live; return stream != &stream_object; }
 int FUNCTION(cuStreamSynchronize, hipStreamSynchronize)(void *stream) {
   CALL("wait");
-  return capturing || stream != &stream_object;
+  return capturing || is_wrong(stream);
 }
 int FUNCTION(cuStreamBeginCapture_v2, hipStreamBeginCapture)(void *stream, int mode) {
   CALL("begin_capture");
@@ -180,7 +201,7 @@ int FUNCTION(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(
 int FUNCTION(cuGraphLaunch, hipGraphLaunch)(Graph *graph, void *stream) {
   CALL("launch_graph");
   for (int i = 0; i < graph->count; ++i) execute(graph->launches[i]);
-  return stream != &stream_object;
+  return is_wrong(stream);
 }
 // Events tell the number of launches before them, as so many milliseconds.
 int FUNCTION(cuEventCreate, hipEventCreateWithFlags)(int **event, unsigned flags) {

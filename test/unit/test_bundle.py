@@ -72,7 +72,7 @@ def test_every_truncation_is_told(path: Path) -> None:
     ("place", "message"),
     [
         (0, "the file is no bundle"),
-        (8, "the bundle has version 2; expected 3"),
+        (8, "the bundle has version 5; expected 4"),
         (12, "the bundle's header is damaged"),
         (16, "the bundle's header is damaged"),
         (23, "the bundle is truncated"),

@@ -96,7 +96,10 @@ def test_exceptions_are_few_and_needed() -> None:
     assert sum(not reason_of(line) for line in found) >= 10
 
 
-@pytest.mark.parametrize("tool", ["cache", "compile", "opt", "reduce", "run", "translate", "tune"])
+TOOLS = ["cache", "compile", "config", "opt", "reduce", "run", "translate", "tune"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_completion(tool: str) -> None:
     """`_longopt` of bash-completion takes the words with two dashes from the help's lines."""
     (line,) = [
@@ -112,6 +115,7 @@ def test_completion(tool: str) -> None:
     }
     wanted = {
         "cache": {"--cache-dir", "--version"},
+        "config": {"--library", "--include", "--version"},
         "opt": {"--pass-pipeline", "--hipdnn-outline", "--verify-each", "--version"},
         "reduce": {"--test", "--timeout", "--version"},
         "translate": {"--import-hipdnn-json", "--export-hipdnn-fb", "--version"},

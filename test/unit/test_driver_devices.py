@@ -54,11 +54,11 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return build_driver(request.param, tmp_path_factory.mktemp(request.param))
 
 
-def build_driver(kind: str, directory: Path) -> FakeDriver:
+def build_driver(kind: str, directory: Path, *flags: str) -> FakeDriver:
     path = str(directory / f"libfake_{kind}.so")
     source = Path(__file__).with_name("fake_driver.c")
-    define = f"-DFAKE_{kind.upper()}"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", define, source, "-o", path], check=True)
+    options = ["-shared", "-fPIC", "-O1", f"-DFAKE_{kind.upper()}", *flags]
+    subprocess.run(["cc", *options, source, "-o", path], check=True)
     return FakeDriver(kind, path, ctypes.CDLL(path))
 
 

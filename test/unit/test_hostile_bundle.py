@@ -201,6 +201,7 @@ def test_a_module_of_other_results(tmp_path: Path) -> None:
         header = header_of(whole)
         (variant,) = header["programs"][0]["variants"]
         variant["results"][0][1][grow] *= 4
+        variant["results"][0][-1] *= 4
         for call in variant["commands"]:
             if call[0] == "call":
                 call[3][0][2][grow] *= 4

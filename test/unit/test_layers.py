@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2] / "src" / "hipgraft"
 # From the bottom to the top. A package imports from those before it and from itself.
 LAYERS = (
     "ir",  # MLIR's bindings, types, builders, symbols, diagnostics
+    "native",  # the player in C++
     "dialects",  # op definitions, verifiers, syntax
     "passmanager",  # passes and how they run
     "hipdnn_io",  # hipDNN's files

@@ -5,6 +5,8 @@ multiples of 4096 bytes, so that constants can be mapped, then a checksum of eac
 header holds the recordings for each architecture, one or those of variants, and the offset of each
 object and constant; equal data is stored once. A program of dynamic shapes is recorded for each
 shape that it meets: its host program is in the bundle as MLIR bytecode.
+
+`hipgraft/native/core/bundle.cpp` reads the same format.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from hipgraft.runtime.session import Session
 
 MAGIC = b"\x93HIPGRFT"
-_VERSION = 3
+_VERSION = 4
 _PREFIX = struct.Struct("<8sIIQ")  # magic, version, checksum and length of the header
 _CHECKSUM = struct.Struct("<I")
 _ALIGNMENT = 4096
@@ -133,6 +135,7 @@ class _Sections:
     def write(self, file: BinaryIO) -> None:
         """Writes all, then their checksums; constants are read one at a time."""
         start = _aligned(file.tell())
+        file.truncate(start + self.size)
         checksums: list[int] = []
         for (offset, _), read in zip(self.extents, self._readers, strict=True):
             data = read()
@@ -210,6 +213,8 @@ class Bundle(Runnable):
         )
         with malformed("bundle", self._path):
             check_recordings(recordings)
+            for variant, recording in zip(program.variants, recordings, strict=True):
+                variant.check_sizes(recording)
         return recordings
 
     def inputs(self, architecture: str) -> dict[str, Sequence[Tensor]]:
@@ -366,7 +371,8 @@ def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
 
 
 def _tensor_to_json(tensor: Tensor) -> list[Any]:
-    return [tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset]
+    fields = (tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset)
+    return [*fields, tensor.nbytes]
 
 
 def _aligned(size: int) -> int:

@@ -9,7 +9,16 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct, field
 
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Pointer, Tensor
+from hipgraft.runtime.recording import (
+    Call,
+    Command,
+    Copy,
+    Fill,
+    Launch,
+    Pointer,
+    Recording,
+    Tensor,
+)
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Triple: TypeAlias = tuple[Number, Number, Number]
@@ -18,7 +27,7 @@ Placed: TypeAlias = tuple[Number, Number, tuple[Number, ...], str]
 Bytes: TypeAlias = Annotated[str, Meta(pattern="^(?:[0-9a-f][0-9a-f])*$")]
 
 
-class LaunchFields(Struct, array_like=True, tag="launch", frozen=True):
+class LaunchFields(Struct, array_like=True, forbid_unknown_fields=True, tag="launch", frozen=True):
     """A kernel launch."""
 
     kernel: Number
@@ -35,7 +44,7 @@ class LaunchFields(Struct, array_like=True, tag="launch", frozen=True):
         return Launch(self.kernel, self.grid, self.block, self.shared_bytes, segment, pointers)
 
 
-class FillFields(Struct, array_like=True, tag="fill", frozen=True):
+class FillFields(Struct, array_like=True, forbid_unknown_fields=True, tag="fill", frozen=True):
     """A fill."""
 
     target: Place
@@ -47,7 +56,7 @@ class FillFields(Struct, array_like=True, tag="fill", frozen=True):
         return Fill(Pointer(*self.target), bytes.fromhex(self.pattern), self.nbytes)
 
 
-class CopyFields(Struct, array_like=True, tag="copy", frozen=True):
+class CopyFields(Struct, array_like=True, forbid_unknown_fields=True, tag="copy", frozen=True):
     """A copy."""
 
     target: Place
@@ -59,7 +68,7 @@ class CopyFields(Struct, array_like=True, tag="copy", frozen=True):
         return Copy(Pointer(*self.target), Pointer(*self.source), self.nbytes)
 
 
-class CallFields(Struct, array_like=True, tag="call", frozen=True):
+class CallFields(Struct, array_like=True, forbid_unknown_fields=True, tag="call", frozen=True):
     """A call of a module."""
 
     module: Number
@@ -71,7 +80,7 @@ class CallFields(Struct, array_like=True, tag="call", frozen=True):
         return Call(self.module, _unplaced(self.inputs), _unplaced(self.outputs))
 
 
-class TensorFields(Struct, array_like=True, frozen=True):
+class TensorFields(Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
     """An input or result."""
 
     name: str
@@ -79,6 +88,7 @@ class TensorFields(Struct, array_like=True, frozen=True):
     element_type: str
     strides: tuple[Number, ...] | None
     offset: Number
+    nbytes: Number
 
     def tensor(self) -> Tensor:
         """Returns the tensor."""
@@ -100,6 +110,17 @@ class VariantFields(Struct, frozen=True):
     inputs: list[TensorFields]
     results: list[TensorFields]
     commands: list[LaunchFields | FillFields | CopyFields | CallFields]
+
+    def check_sizes(self, recording: Recording) -> None:
+        """Checks the sizes of tensors against those of their layouts.
+
+        Raises:
+            HipgraftError: one differs.
+        """
+        tensors = (*recording.inputs, *recording.results)
+        for fields, tensor in zip((*self.inputs, *self.results), tensors, strict=True):
+            if fields.nbytes != tensor.nbytes:
+                raise HipgraftError(f"a tensor has {tensor.nbytes} bytes, not {fields.nbytes}")
 
 
 class ProgramFields(Struct, frozen=True):

@@ -1,0 +1,99 @@
+// Devices: memory, code, streams and graphs of a GPU's driver, or of the host.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "bundle.h"
+#include "hipgraft.h"
+
+namespace hipgraft {
+
+class Loaded;
+
+// A device. Functions with a stream start work and return; all others have ended when they return.
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  explicit Device(std::string architecture) : architecture_(std::move(architecture)) {}
+  virtual ~Device() = default;
+  Device(const Device &) = delete;
+
+  const std::string &architecture() const { return architecture_; }
+
+  // Makes the device current in this thread while the object lives.
+  class Current {
+   public:
+    explicit Current(Device &device) : device_(device) { device_.enter(before_); }
+    ~Current() { device_.leave(before_); }
+    Current(const Current &) = delete;
+
+   private:
+    Device &device_;
+    int before_ = 0;
+  };
+
+  virtual void *allocate(size_t size) = 0;
+  virtual void free(void *memory) = 0;
+  virtual void upload(void *memory, const void *data, size_t size) = 0;
+  virtual void download(void *data, const void *memory, size_t size) = 0;
+  virtual void synchronize(void *stream) = 0;
+
+  virtual void *load(std::string_view code) = 0;
+  virtual void unload(void *module) = 0;
+  // A kernel whose launches take at most `shared_bytes` of dynamic shared memory.
+  virtual void *kernel(void *module, const std::string &name, uint32_t shared_bytes) = 0;
+
+  virtual void launch(void *kernel, const Launch &launch, char *arguments, void *stream) = 0;
+  virtual void copy(uint64_t target, uint64_t source, uint64_t nbytes, void *stream) = 0;
+  // Repeats the lowest `width` bytes, 1, 2 or 4, of `word`.
+  virtual void fill(uint64_t target, uint32_t word, unsigned width, uint64_t nbytes,
+                    void *stream) = 0;
+
+  virtual bool has_graphs() const { return false; }
+  virtual void *begin_capture() { return nullptr; }  // the stream to make calls on
+  virtual void *end_capture(void *) { return nullptr; }
+  virtual void replay(void *, void *) {}
+  virtual void free_graph(void *) {}
+
+  // Code and constants of a program, loaded once while an executable uses them.
+  std::shared_ptr<Loaded> loaded(std::shared_ptr<hipgraft_bundle_data> bundle,
+                                 const hipgraft_program &program);
+
+ private:
+  virtual void enter(int &) {}
+  virtual void leave(int) {}
+
+  std::string architecture_;
+  std::mutex mutex_;
+  std::map<const hipgraft_program *, std::weak_ptr<Loaded>> loaded_;
+};
+
+std::shared_ptr<Device> open_gpu(const std::string &name, const char *library);
+std::shared_ptr<Device> open_host(const char *architecture, const hipgraft_host_kernels *kernels);
+
+// Code and constants of a program on a device.
+class Loaded {
+ public:
+  Loaded(std::shared_ptr<Device> device, std::shared_ptr<hipgraft_bundle_data> bundle,
+         const hipgraft_program &program);
+  ~Loaded();
+  Loaded(const Loaded &) = delete;
+
+  const hipgraft_program &program;
+  const std::shared_ptr<Device> device;
+  void *kernel(size_t index) const { return kernels_[index]; }
+  // Address of a constant; 0 of scratch memory.
+  uint64_t constant(size_t buffer) const { return reinterpret_cast<uint64_t>(constants_[buffer]); }
+
+ private:
+  void load();
+  void release();
+
+  std::shared_ptr<hipgraft_bundle_data> bundle_;
+  std::vector<void *> modules_, kernels_, constants_;
+};
+
+}  // namespace hipgraft

@@ -1,0 +1,12 @@
+// What this user has written, as `hipgraft/runtime/known_code.py` remembers it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace hipgraft {
+
+// Whether hipgraft wrote code, in these pieces, for this user on this machine.
+bool is_known_code(const std::vector<std::string_view> &pieces);
+
+}  // namespace hipgraft
