@@ -102,7 +102,7 @@ def legalize(
     Raises:
         RefusedNode: nothing lowers a node rightly.
     """
-    graph = GraphInfo.of(model, constants)
+    graph = GraphInfo.of(model, constants, weights)
     if any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
         # First, because no shapes are known behind them.
         if not _rewrite_nodes(model, graph, CONTRIBUTED, (CONTRIBUTED_DOMAIN,)):

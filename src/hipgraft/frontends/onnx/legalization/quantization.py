@@ -7,6 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto, helper
 
+from hipgraft.frontends.onnx.legalization.byte_products import (
+    Factor,
+    is_product_of_bytes,
+    product_of_bytes,
+)
 from hipgraft.frontends.onnx.legalization.functions import expand
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
@@ -143,31 +148,34 @@ class _Blocks:
 
 def _matmul_integer(writer: Writer) -> None:
     a, b = writer.node.input[:2]
-    kinds = {writer.element(a), writer.element(b)}
-    zeros = [name for name in writer.node.input[2:] if name]
-    if kinds == {_INT8} and all(name in writer.graph.constants for name in zeros):
+    zeros = [writer.node.input[index] if writer.has_input(index) else "" for index in (2, 3)]
+    if not any(zeros) and {writer.element(a), writer.element(b)} == {_INT8}:
         raise Declined("supported", "it is lowered rightly")
-    left = _shifted(writer, a, 2, rows=True)
-    right = _shifted(writer, b, 3, rows=False)
-    writer.result(writer.op("MatMul", left, right))
+    if zeros[0]:  # one for all, or for each row
+        zeros[0] = _along(writer, zeros[0], 2, 0)
+    if is_product_of_bytes(writer, a, b):
+        writer.result(product_of_bytes(writer, Factor(a, zeros[0]), Factor(b, zeros[1])))
+    else:
+        factors = [_shifted(writer, x, zero) for x, zero in zip((a, b), zeros, strict=True)]
+        writer.result(writer.op("MatMul", *factors))
 
 
-def _shifted(writer: Writer, x: str, zero: int, *, rows: bool) -> str:
-    """Integers of 32 bits less their zero point, which may be one for each row of a."""
+def _shifted(writer: Writer, x: str, zero: str) -> str:
+    """Integers of 32 bits less their zero point, if they have one."""
     wide = writer.cast(x, _INT32)
-    if not writer.has_input(zero):
-        return wide
-    name = writer.node.input[zero]
-    shape = writer.needed_shape(name, "of this form")
-    small = writer.cast(name, _INT32)
-    if rows and len(shape) == 1 and shape[0] > 1:
-        small = writer.reshape(small, [*shape, 1])
-    return writer.op("Sub", wide, small)
+    return writer.op("Sub", wide, writer.cast(zero, _INT32)) if zero else wide
 
 
 def _qlinear_matmul(writer: Writer) -> None:
     """`(a, a scale, a zero, b, b scale, b zero, y scale, y zero)`."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = writer.node.input
+    if is_product_of_bytes(writer, a, b):
+        left, right = (_along(writer, name, 2, 0) for name in (a_zero, a_scale))
+        whole = product_of_bytes(writer, Factor(a, left), Factor(b, b_zero))
+        scale = writer.op("Mul", writer.cast(right, _FLOAT), writer.cast(b_scale, _FLOAT))
+        product = writer.op("Mul", writer.cast(whole, _FLOAT), scale)
+        _requantize(writer, product, y_scale, y_zero)
+        return
     factors = [
         _dequantized(writer, a, a_scale, a_zero, -2),
         _dequantized(writer, b, b_scale, b_zero, -1),
@@ -205,7 +213,8 @@ def _conv_integer(writer: Writer) -> None:
     x, w = writer.node.input[:2]
     weights = writer.needed_shape(w, "of this form")
     exact = _exact_float(weights)
-    data = writer.cast(_shifted(writer, x, 2, rows=False), exact)
+    zero = writer.node.input[2] if writer.has_input(2) else ""
+    data = writer.cast(_shifted(writer, x, zero), exact)
     filters = writer.cast(w, _INT32)
     if writer.has_input(3):
         zero = _along(writer, writer.node.input[3], len(weights), 0)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx.external_data_helper import uses_external_data
 
 from hipgraft.ir.diagnostics import Declined
 
@@ -41,6 +42,7 @@ class GraphInfo:
         constants: elements of small initialisers.
         opset: version of the default domain.
         taken: all names in use.
+        tensors: all initialisers.
     """
 
     shapes: dict[str, list[int]]
@@ -48,10 +50,22 @@ class GraphInfo:
     constants: dict[str, Array]
     opset: int
     taken: set[str] = field(default_factory=set[str])
+    tensors: Mapping[str, TensorProto] = field(default_factory=dict[str, TensorProto])
 
     @classmethod
-    def of(cls, model: onnx.ModelProto, constants: Mapping[str, Array]) -> GraphInfo:
-        """Collects the metadata of a model with inferred shapes."""
+    def of(
+        cls,
+        model: onnx.ModelProto,
+        constants: Mapping[str, Array],
+        weights: Mapping[str, TensorProto],
+    ) -> GraphInfo:
+        """Collects the metadata of a model with inferred shapes.
+
+        Args:
+            model: what is described.
+            constants: elements of small initialisers.
+            weights: initialisers that are set aside.
+        """
         graph = model.graph
         shapes: dict[str, list[int]] = {}
         elements: dict[str, int] = {}
@@ -67,7 +81,8 @@ class GraphInfo:
         _tell_operands(graph, shapes)
         opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         taken = {*elements, *(name for node in graph.node for name in node.output)}
-        return cls(shapes, elements, dict(constants), opset, taken)
+        tensors = {**weights, **{tensor.name: tensor for tensor in graph.initializer}}
+        return cls(shapes, elements, dict(constants), opset, taken, tensors)
 
 
 _SHAPE_KEEPING = frozenset(
@@ -169,6 +184,13 @@ class Writer:
         if name not in self.graph.constants:
             raise Declined("not-constant", f"'{name}' is not constant")
         return self.graph.constants[name]
+
+    def data(self, name: str) -> Array | None:
+        """Returns the elements of a constant of any size; None if it is none or in a file."""
+        tensor = self.graph.tensors.get(name)
+        if tensor is None or uses_external_data(tensor):
+            return self.graph.constants.get(name)
+        return numpy_helper.to_array(tensor)
 
     def ints(self, index: int) -> list[int]:
         """Returns the constant integers of input `index`.

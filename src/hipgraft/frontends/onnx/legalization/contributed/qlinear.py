@@ -128,13 +128,7 @@ def _max_pool(writer: Writer) -> None:
 
 def _gemm(writer: Writer) -> None:
     """`(a, scale, zero, b, scale, zero, c[, y scale, y zero])`; c is in units of the product."""
-    a, b = (
-        writer.transpose(writer.node.input[index], [1, 0])
-        if writer.attribute(f"trans{side}", 0)
-        else writer.node.input[index]
-        for index, side in ((0, "A"), (3, "B"))
-    )
-    product = _whole_product(writer, a, b, 2, 5)
+    product = _whole_product(writer, _matrix(writer, 0, "A"), _matrix(writer, 3, "B"), 2, 5)
     if writer.has_input(6):
         product = writer.op("Add", product, writer.node.input[6])
     alpha = writer.like(writer.attribute("alpha", 1.0), _F32)
@@ -144,6 +138,15 @@ def _gemm(writer: Writer) -> None:
         quantize(writer, y, 7, writer.node.input[0])
     else:
         writer.result(y)
+
+
+def _matrix(writer: Writer, index: int, side: str) -> str:
+    """Input `index`, transposed if its attribute says so."""
+    x = writer.node.input[index]
+    if not writer.attribute(f"trans{side}", 0):
+        return x
+    data = writer.data(x)  # so that it remains a constant
+    return writer.transpose(x, [1, 0]) if data is None else writer.const(data.T)
 
 
 def _whole_product(writer: Writer, a: str, b: str, a_zero: int, b_zero: int) -> str:

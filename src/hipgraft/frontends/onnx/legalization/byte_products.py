@@ -1,0 +1,106 @@
+"""Products of bytes less their zero points, as products of signed bytes.
+
+Matrix instructions multiply signed bytes. Over K products, `Σ (a - p) · (b - q)` is
+`Σ a · b - p · (Σ b - K · q) - q · Σ a`. An unsigned byte less 128 is a signed one, and so is its
+zero point. All is exact modulo 2³², as ONNX's own sum in 32 bits is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto
+
+from hipgraft.frontends.onnx.legalization.writer import Writer
+
+_INT8, _UINT8, _INT32 = TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Bytes of either sign.
+
+    Attributes:
+        bytes: `[…, rows, columns]`.
+        zero: their zero point, which broadcasts to `bytes`; empty if it is 0.
+    """
+
+    bytes: str
+    zero: str
+
+
+def product_of_bytes(writer: Writer, a: Factor, b: Factor) -> str:
+    """Writes the product of matrices less their zero points, in 32 bits.
+
+    Args:
+        writer: of the node.
+        a: left matrices of known shape; zero points are one, or one for each row.
+        b: right matrices; zero points are one, or one for each column.
+    """
+    depth = writer.shape(a.bytes)[-1]
+    a_zero, b_zero = (_signed_zero(writer, factor) for factor in (a, b))
+    left = _signed(writer, a.bytes)
+    right = _right(writer, b.bytes)
+    product = writer.op("MatMulInteger", left, right)
+    if a_zero:
+        columns = _column_sums(writer, b.bytes, right)
+        if b_zero:
+            many = writer.op("Mul", b_zero, writer.like(depth, _INT32))
+            columns = writer.op("Sub", columns, many)
+        product = writer.op("Sub", product, writer.op("Mul", a_zero, columns))
+    if b_zero:
+        rows = writer.reduce("ReduceSum", writer.cast(left, _INT32), [-1])
+        product = writer.op("Sub", product, writer.op("Mul", rows, b_zero))
+    return product
+
+
+def is_product_of_bytes(writer: Writer, a: str, b: str) -> bool:
+    """Whether these are matrices of bytes, and no vectors."""
+    elements = {writer.element(name) for name in (a, b)}
+    ranks = [len(writer.graph.shapes.get(name, ())) for name in (a, b)]
+    return elements <= {_INT8, _UINT8} and min(ranks) >= 2
+
+
+def _signed_zero(writer: Writer, factor: Factor) -> str:
+    """The zero point of signed bytes, in 32 bits; empty if it is known to be 0."""
+    middle = _middle(writer, factor.bytes)
+    known = writer.graph.constants.get(factor.zero) if factor.zero else np.zeros([])
+    if known is not None and (known == middle).all():
+        return ""
+    return _less(writer, factor.zero, middle) if factor.zero else writer.like(-middle, _INT32)
+
+
+def _right(writer: Writer, x: str) -> str:
+    """Right matrices of signed bytes."""
+    data = writer.data(x)
+    if data is None:
+        return _signed(writer, x)
+    # Lanes of matrix instructions read neighbours along K.
+    order = [*range(data.ndim - 2), data.ndim - 1, data.ndim - 2]
+    signed = (data ^ _middle(writer, x)).view(np.int8)
+    return writer.transpose(writer.const(signed.transpose(order)), order)
+
+
+def _column_sums(writer: Writer, x: str, signed: str) -> str:
+    """The sums over K of right matrices; weights need none at run time."""
+    data = writer.data(x)
+    if data is None:
+        return writer.reduce("ReduceSum", writer.cast(signed, _INT32), [-2])
+    sums = data.sum(axis=-2, dtype=np.int32, keepdims=True)
+    return writer.const(sums - np.int32(data.shape[-2] * _middle(writer, x)))
+
+
+def _signed(writer: Writer, x: str) -> str:
+    middle = _middle(writer, x)
+    return writer.cast(_less(writer, x, middle), _INT8) if middle else x
+
+
+def _middle(writer: Writer, x: str) -> int:
+    """What is subtracted from bytes so that they are signed."""
+    return 0 if writer.element(x) == _INT8 else 128
+
+
+def _less(writer: Writer, x: str, middle: int) -> str:
+    wide = writer.cast(x, _INT32)
+    return writer.op("Sub", wide, writer.like(middle, _INT32)) if middle else wide
