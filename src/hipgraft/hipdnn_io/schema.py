@@ -13,7 +13,8 @@ from importlib.resources import files
 
 _COMMENT = re.compile(r"//[^\n]*")
 _BLOCK = re.compile(r"(enum|union|struct|table)\s+(\w+)\s*(?::\s*\w+\s*)?\{([^}]*)\}")
-_FIELD = re.compile(r"(\w+)\s*:\s*(\[?)(\w+)(?::(\d+))?\]?\s*(?:=\s*(\w+))?\s*;")
+_FIELD = re.compile(r"(\w+)\s*:\s*(\[?)(\w+)(?::(\d+))?\]?\s*(?:=\s*(\w+))?\s*(?:\(([^)]*)\))?\s*;")
+_FORCED = re.compile(r"force_align:\s*(\d+)")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class SchemaField:
         is_vector: whether it holds many.
         length: number of elements of a fixed array in a struct, 0 for others.
         default: text of the default; `null` where absence means something.
+        is_required: whether a buffer without it is damaged.
+        alignment: bytes to which the elements of a vector are aligned; 0 for as they need.
     """
 
     name: str
@@ -35,6 +38,8 @@ class SchemaField:
     is_vector: bool
     length: int
     default: str
+    is_required: bool = False
+    alignment: int = 0
 
     @property
     def is_optional(self) -> bool:
@@ -92,14 +97,25 @@ class Schema:
     def _fields(self, body: str) -> list[SchemaField]:
         fields: list[SchemaField] = []
         slot = 0
-        for name, bracket, type_, length, default in _FIELD.findall(body):
+        for name, bracket, type_, length, default, attributes in _FIELD.findall(body):
             # A union takes two numbers: which member it is, and the member.
             slot += type_ in self.unions
-            is_vector = bool(bracket)
-            fields.append(SchemaField(name, type_, slot, is_vector, int(length or 0), default))
+            forced = _FORCED.search(attributes)
+            fields.append(
+                SchemaField(
+                    name,
+                    type_,
+                    slot,
+                    bool(bracket),
+                    int(length or 0),
+                    default,
+                    "required" in attributes,
+                    int(forced[1]) if forced else 0,
+                )
+            )
             slot += 1
         return fields
 
 
 SCHEMA = Schema(files("hipgraft.hipdnn_io").joinpath("hipdnn.fbs").read_text())
-"""The schema of hipDNN's graphs."""
+"""The schema of hipDNN's graphs, engines and plans."""
