@@ -65,6 +65,13 @@ LIBRARIES = (
         links=(f"-Wl,--version-script={NATIVE}/exports.map", "-s", "-ldl", "-lpthread"),
         has_cpp_library=True,
     ),
+    Library(
+        "hipgraft.emulator.libamdhip64",
+        folders=("src/hipgraft/emulator/hip",),
+        # Nothing of C++'s library is exported: the program may have another release of it.
+        links=("-lpthread", "-ldl", "-Wl,--version-script=src/hipgraft/emulator/hip/exports.map"),
+        has_cpp_library=True,
+    ),
 )
 
 

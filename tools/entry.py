@@ -35,6 +35,11 @@ def config() -> int:
     return watched("hipgraft_config")
 
 
+def emulate() -> int:
+    """Runs hipgraft-emulate."""
+    return watched("hipgraft_emulate")
+
+
 def opt() -> int:
     """Runs hipgraft-opt."""
     return watched("hipgraft_opt")

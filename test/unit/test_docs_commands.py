@@ -96,7 +96,7 @@ def test_exceptions_are_few_and_needed() -> None:
     assert sum(not reason_of(line) for line in found) >= 10
 
 
-TOOLS = ["cache", "compile", "config", "opt", "reduce", "run", "translate", "tune"]
+TOOLS = ["cache", "compile", "config", "emulate", "opt", "reduce", "run", "translate", "tune"]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -116,6 +116,7 @@ def test_completion(tool: str) -> None:
     wanted = {
         "cache": {"--cache-dir", "--version"},
         "config": {"--library", "--include", "--version"},
+        "emulate": {"--arch", "--devices", "--version"},
         "opt": {"--pass-pipeline", "--hipdnn-outline", "--verify-each", "--version"},
         "reduce": {"--test", "--timeout", "--version"},
         "translate": {"--import-hipdnn-json", "--export-hipdnn-fb", "--version"},

@@ -24,6 +24,7 @@ from hipgraft.emulator.native import Instruction, core
 
 _MAGIC = b"\x7fELF"
 _AMDGPU_NOTE = 32
+_WRITABLE = 2  # PF_W
 # Kernel descriptor: LDS, scratch, kernarg sizes; at 16 the entry's offset; at 44 three resource
 # words, properties, preload. Source: LLVM's AMDGPU usage guide, "Kernel Descriptor".
 _ENTRY = struct.Struct("<q")
@@ -34,8 +35,10 @@ _METADATA: dict[str, str] = {
     "arguments": ".args",
     "kernarg_size": ".kernarg_segment_size",
     "lds_bytes": ".group_segment_fixed_size",
+    "most_items": ".max_flat_workgroup_size",
     "name": ".name",
     "required_block": ".reqd_workgroup_size",
+    "scalar_registers": ".sgpr_count",
     "scratch_bytes": ".private_segment_fixed_size",
     "symbol": ".symbol",
     "uses_dynamic_stack": ".uses_dynamic_stack",
@@ -80,6 +83,8 @@ class Metadata(msgspec.Struct, rename=_METADATA, frozen=True):
     wave_size: int
     required_block: tuple[int, int, int] | None = None
     uses_dynamic_stack: bool = False
+    most_items: int = 0
+    scalar_registers: int = 0
     arguments: tuple[Argument, ...] = ()
 
 
@@ -172,6 +177,8 @@ class CodeObject:
         number: the architecture's number; 90 for gfx90a.
         digest: SHA-256 of the file.
         kernels: by symbol.
+        variables: address in the image and bytes of each, by symbol.
+        segments: loaded address ranges in the image, and whether kernels may write there.
 
     Raises:
         EmulatorError: `data` is no code object that can be loaded.
@@ -198,11 +205,15 @@ class CodeObject:
             raise EmulatorError("unsupported relocations in the code object")
         note = _read_note(elf)
         self.architecture = note.target.split(":")[0].rsplit("-", 1)[-1]
-        digits = re.match(r"gfx(\d+)", self.architecture)
-        if digits is None:
-            raise EmulatorError(f"unknown architecture '{self.architecture}'")
-        self.number = int(digits[1])
+        self.number = architecture_number(self.architecture)
         symbols = _symbols(elf)
+        self.variables = _symbols(elf, "STT_OBJECT")
+        for metadata in note.kernels:
+            self.variables.pop(metadata.symbol, None)
+        self.segments = [
+            (one["p_vaddr"], one["p_vaddr"] + one["p_memsz"], bool(one["p_flags"] & _WRITABLE))
+            for one in segments
+        ]
         self.kernels: dict[str, Kernel] = {}
         for metadata in note.kernels:
             descriptor = self._descriptor(symbols[metadata.symbol][0])
@@ -220,6 +231,11 @@ class CodeObject:
             return CodeObject(Path(path).read_bytes())
         except OSError as error:
             raise EmulatorError(f"'{path}' cannot be read: {error.strerror}") from error
+
+    @property
+    def image(self) -> bytes:
+        """The loaded segments, before anything has run."""
+        return self._image.tobytes()
 
     @property
     def base(self) -> int:
@@ -252,6 +268,18 @@ class CodeObject:
         )
 
 
+def architecture_number(architecture: str) -> int:
+    """Returns the number after `gfx`; 90 for gfx90a.
+
+    Raises:
+        EmulatorError: there is none.
+    """
+    digits = re.match(r"gfx(\d+)", architecture)
+    if digits is None:
+        raise EmulatorError(f"unknown architecture '{architecture}'")
+    return int(digits[1])
+
+
 def _read_note(elf: Any) -> _Note:
     for segment in elf.iter_segments():
         if segment["p_type"] != "PT_NOTE":
@@ -265,12 +293,12 @@ def _read_note(elf: Any) -> _Note:
     raise EmulatorError("the code object has no AMDGPU metadata note")
 
 
-def _symbols(elf: Any) -> dict[str, tuple[int, int]]:
-    """Returns addresses and sizes by name."""
+def _symbols(elf: Any, kind: str = "") -> dict[str, tuple[int, int]]:
+    """Returns addresses and sizes by name, of all symbols or of one kind."""
     found: dict[str, tuple[int, int]] = {}
     for section in (".dynsym", ".symtab"):
         table = elf.get_section_by_name(section)
         for symbol in table.iter_symbols() if table else ():
-            if symbol.name:
+            if symbol.name and kind in ("", symbol["st_info"]["type"]):
                 found[symbol.name] = (symbol["st_value"], symbol["st_size"])
     return found

@@ -31,8 +31,8 @@ def decoded_instructions(
         kernel: name of the kernel.
         decode: makes the instructions.
     """
-    key = hashlib.sha256(f"{_version()} {digest} {kernel}".encode()).hexdigest()
-    path = default_cache_directory() / _FOLDER / key
+    key = hashlib.sha256(f"{decoder_version()} {digest} {kernel}".encode()).hexdigest()
+    path = decoded_folder() / key
     data = _read(path)
     if data is None:
         decoded = decode()
@@ -42,9 +42,14 @@ def decoded_instructions(
     return (Instruction * (len(data) // ctypes.sizeof(Instruction))).from_buffer_copy(data)
 
 
+def decoded_folder() -> Path:
+    """Returns where decoded kernels are kept."""
+    return default_cache_directory() / _FOLDER
+
+
 @cache
-def _version() -> str:
-    """A digest of the core's operations and of the decoder's source."""
+def decoder_version() -> str:
+    """Returns a digest of the core's operations and of the decoder's source."""
     hashed = hashlib.sha256(core().digest.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         hashed.update(path.read_bytes())

@@ -136,8 +136,6 @@ def prepare(
     """Lays a launch out in memory; see `launch`."""
     kernel = code.kernel(name)
     grid3, block3 = _three(grid), _block(kernel, block)
-    if kernel.metadata.uses_dynamic_stack:
-        raise EmulatorError(f"kernel '{name}' has a dynamic stack, which is unsupported")
     lds = kernel.metadata.lds_bytes + dynamic_lds
     segment = _Segment(kernel, _hidden_values(grid3, block3, dynamic_lds), read_only)
     segment.add(arguments)
@@ -147,7 +145,7 @@ def prepare(
         Region(code.base, code.base + code.size, 0, 0),
         Region(packet.ctypes.data, packet.ctypes.data + packet.nbytes, 0, 0),
     ]
-    structure = _structure(code, kernel, preload)
+    structure = launch_structure(code, kernel, preload)
     structure.grid[:], structure.block[:] = grid3, block3
     structure.lds_bytes = lds
     structure.kernel_arguments, structure.dispatch_packet = segment.address, packet.ctypes.data
@@ -365,7 +363,14 @@ def _dispatch_packet(
     return np.frombuffer(packed, np.uint8)
 
 
-def _structure(code: CodeObject, kernel: Kernel, preload: bool) -> Launch:
+def launch_structure(code: CodeObject, kernel: Kernel, preload: bool = True) -> Launch:
+    """Returns what all launches of a kernel have in common.
+
+    Raises:
+        EmulatorError: the kernel needs what the emulator lacks.
+    """
+    if kernel.metadata.uses_dynamic_stack:
+        raise EmulatorError(f"kernel '{kernel.name}' has a dynamic stack, which is unsupported")
     descriptor = kernel.descriptor
     resource1, resource2 = descriptor.resources
     # FLOAT_MODE: rounding at 12, denormals of 16 and 64 bits at 18.

@@ -1,0 +1,50 @@
+// A decoded code object as a file, which `hip_module.py` writes. Offsets are from its start.
+#pragma once
+
+#include "../core/emulator.h"
+
+constexpr char kDecodedMagic[8] = {'H', 'G', 'D', 'E', 'C', 'O', 'D', '1'};
+
+struct DecodedHeader {
+  char magic[8];
+  uint64_t source, source_size;  // what was decoded
+  uint64_t image, image_size;
+  uint64_t kernels, symbols, segments;
+  uint32_t kernel_count, symbol_count, segment_count, architecture;
+};
+
+// Hidden arguments that are not 0, by number; the others are 0.
+enum HiddenArgument {
+  ARGUMENT_EXPLICIT = 0,
+  HIDDEN_ZERO,
+  HIDDEN_BLOCK_COUNT_X,
+  HIDDEN_BLOCK_COUNT_Y,
+  HIDDEN_BLOCK_COUNT_Z,
+  HIDDEN_GROUP_SIZE_X,
+  HIDDEN_GROUP_SIZE_Y,
+  HIDDEN_GROUP_SIZE_Z,
+  HIDDEN_GRID_DIMS,
+  HIDDEN_DYNAMIC_LDS_SIZE,
+};
+
+struct DecodedArgument {
+  uint32_t offset, size, hidden, unused;
+};
+
+// Texts end in a null. Where `error` is not empty, the kernel cannot run, and that is why.
+struct DecodedKernel {
+  uint64_t name, error, instructions, arguments;
+  uint32_t instruction_count, argument_count;
+  uint32_t kernarg_size, most_items;
+  uint32_t vector_registers, scalar_registers;
+  uint32_t block[3], unused;  // that it requires, or zeros
+  Launch launch;
+};
+
+struct DecodedSymbol {
+  uint64_t name, address, size;
+};
+
+struct DecodedSegment {
+  uint64_t low, high, writable;
+};

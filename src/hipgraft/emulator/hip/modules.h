@@ -1,0 +1,58 @@
+// Loaded code objects and their kernels.
+#pragma once
+
+#include "decoded.h"
+#include "runtime.h"
+
+// The emulator's core, which is a library of its own.
+struct Core {
+  decltype(&emulator_new) create;
+  decltype(&emulator_free) free;
+  decltype(&emulator_launch) launch;
+};
+// Returns null where it is missing; that has been told.
+const Core* core();
+
+struct Function {
+  Module* module;
+  const DecodedKernel* kernel;
+  std::string name;
+  void* machine;
+  int attributes[2];  // largest dynamic LDS, carve-out: kept, and without effect
+};
+
+struct Module {
+  Device* device;
+  const char* file;  // mapped
+  size_t file_size;
+  char* image;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+
+  template <class T>
+  const T* at(uint64_t offset) const {
+    return (const T*)(file + offset);
+  }
+  const DecodedHeader& header() const { return *at<DecodedHeader>(0); }
+};
+
+// A launch with its arguments.
+struct KernelCall {
+  Function* function;
+  dim3 grid, block;  // workgroups, and the size of one
+  uint32_t dynamic_lds;
+  std::vector<uint8_t> arguments;  // the explicit ones, as in the kernel argument segment
+  std::vector<void*> parameters;   // pointers to each of them, as the program would pass them
+};
+typedef std::shared_ptr<KernelCall> KernelCallPtr;
+
+// Takes no lock. Loads a code object, or a bundle with one for the current device.
+hipError_t load_module(const void* image, Module** module);
+
+// With the lock held.
+bool is_function(State& all, const void* function);
+hipError_t make_call(State& all, const void* function, dim3 grid, dim3 block, uint64_t lds,
+                     void** parameters, void** extra, KernelCallPtr* call);
+hipError_t make_kernel_task(State& all, const KernelCallPtr& call, Task* task);
+
+// The kernel of a host function of a program that was compiled as HIP, or the function itself.
+hipError_t find_function(const void* function, Function** found);

@@ -1,0 +1,164 @@
+// The state of the stand-in: devices, memory, streams, events. One lock guards all of it; work runs
+// on a thread for each stream, without the lock.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+
+// What `hipgraft-emulate` says about the machine, as lines `name=value` of a file.
+struct Settings {
+  std::map<std::string, std::string> values;
+  std::string text(const char* name) const;
+  double number(const char* name, double otherwise = 0) const;
+};
+
+enum MemoryKind { MEMORY_DEVICE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED, MEMORY_IMAGE };
+
+struct Allocation {
+  uintptr_t address;
+  size_t size;
+  MemoryKind kind;
+  int device;
+  unsigned flags;
+  Pool* pool;
+  void* mapping;  // with its guard pages; null for registered memory
+  size_t mapped;
+  Module* module = nullptr;  // whose image it is
+};
+
+struct Pool {
+  int device;
+  uint64_t used, most_used;
+  uint64_t attributes[9];  // by number; 1 to 4 are the program's
+};
+
+// One piece of work in a stream.
+struct Operation {
+  std::function<void()> run;
+  std::vector<std::shared_ptr<Operation>> after;  // besides the one before it
+  bool always = false;                            // runs after a fault, too
+  bool done = false;
+  int64_t ended = 0;  // nanoseconds
+};
+typedef std::shared_ptr<Operation> OperationPtr;
+
+struct Device {
+  int number;
+  Stream* null_stream;
+  Pool* default_pool;
+  Pool* pool;
+  std::set<int> peers = {};  // whose memory it may access
+  unsigned flags = 0;
+  std::vector<OperationPtr> orphans = {};  // the last work of destroyed streams
+};
+
+// What a call asks for, before it is put into a stream or a graph.
+struct Task {
+  hipGraphNodeType type = hipGraphNodeTypeEmpty;
+  std::function<void()> run;
+  Event* event = nullptr;
+  Graph* child = nullptr;
+  bool always = false;
+  // As nodes of graphs report them.
+  std::shared_ptr<struct KernelCall> kernel;
+  hipMemsetParams fill = {};
+  hipHostNodeParams host = {};
+};
+
+// A capture of streams into a graph.
+struct Capture {
+  Stream* origin;
+  Graph* graph;
+  int mode;
+  struct Thread* owner;
+  bool is_invalid = false;
+};
+
+struct Stream {
+  Device* device;
+  unsigned flags;
+  int priority;
+  std::deque<OperationPtr> queue = {};
+  OperationPtr last = nullptr;
+  bool has_worker = false, closing = false;
+  Capture* capture = nullptr;   // that this stream takes part in
+  std::vector<Node*> captured = {};  // on which its next node depends
+};
+
+struct Event {
+  int device;
+  unsigned flags;
+  OperationPtr recorded = nullptr;
+  Capture* capture = nullptr;  // where it was last recorded while a stream captured
+  std::vector<Node*> captured = {};
+};
+
+struct State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  Settings settings;
+  std::vector<Device*> devices;
+  std::map<uintptr_t, Allocation> memory;
+  std::set<Stream*> streams;  // besides null streams
+  std::set<Event*> events;
+  std::set<Capture*> captures;
+  std::set<Pool*> pools;
+  hipError_t fault = hipSuccess;  // of a kernel; all later calls fail with it
+  hipError_t start = hipSuccess;
+};
+typedef std::unique_lock<std::mutex> Lock;
+
+State& state();
+
+// The calling thread's.
+struct Thread {
+  int device = 0;
+  hipError_t last_error = hipSuccess;
+  std::vector<hipCtx_t> contexts;
+  Stream* stream = nullptr;  // per-thread default stream
+  int capture_mode = hipStreamCaptureModeGlobal;
+};
+Thread& thread();
+Device& current_device();
+
+// Keeps an error for `hipGetLastError` and returns it.
+hipError_t finish(hipError_t error);
+
+// Writes a line to standard error, and where `hipgraft-emulate` finds it.
+void complain(const std::string& text);
+
+// The error for what is not there; `name` is told once.
+hipError_t unsupported(const char* name, const char* what = "");
+
+int64_t now();  // nanoseconds
+
+// Memory. All with the lock held.
+hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Pool* pool,
+                    void** address);
+hipError_t release(State& all, const void* address);
+Allocation* find_memory(State& all, const void* address);
+// Whether `size` bytes at an address are in one allocation.
+bool is_within(State& all, const void* address, size_t size);
+
+// Streams. All with the lock held.
+Stream* find_stream(State& all, hipStream_t handle, hipError_t* error);
+// Puts a task into a stream, or into the graph that the stream captures. `queued` is what was put
+// into the stream.
+hipError_t submit(State& all, Stream& stream, Task task, OperationPtr* queued = nullptr);
+hipError_t submit(hipStream_t handle, Task task, OperationPtr* queued = nullptr);
+void wait_for(State& all, Lock& lock, const OperationPtr& operation);
+void wait_for_device(State& all, Lock& lock, const Device& device);
+// The error of a call that a capture's mode forbids. It invalidates the capture.
+hipError_t refuse_during_capture(State& all);
+
+// Graphs. With the lock held.
+hipError_t capture_task(State& all, Stream& stream, Task task);

@@ -1,0 +1,214 @@
+"""Decodes a code object for the emulated `libamdhip64`, which starts this as a program.
+
+The file that it writes has the structures of `hip/decoded.h`: what loading and launching need.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hipgraft.emulator.code_object import CodeObject, Kernel
+from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.launches import launch_structure
+from hipgraft.emulator.native import Instruction, Launch
+from hipgraft.ir.diagnostics import HipgraftError
+
+_OTHER_ARCHITECTURE = 3
+_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+_ENTRY = struct.Struct("<3Q")
+_HIDDEN_ZERO = 1
+_HIDDEN = (
+    "hidden_block_count_x",
+    "hidden_block_count_y",
+    "hidden_block_count_z",
+    "hidden_group_size_x",
+    "hidden_group_size_y",
+    "hidden_group_size_z",
+    "hidden_grid_dims",
+    "hidden_dynamic_lds_size",
+)
+_RDNA = 1000
+_ALIGNMENT = 16
+
+_uint, _uint64 = ctypes.c_uint32, ctypes.c_uint64
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (
+        ("magic", ctypes.c_char * 8),
+        *[(name, _uint64) for name in ("source", "source_size", "image", "image_size")],
+        *[(name, _uint64) for name in ("kernels", "symbols", "segments")],
+        *[(name, _uint) for name in ("kernel_count", "symbol_count", "segment_count")],
+        ("architecture", _uint),
+    )
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = tuple((name, _uint) for name in ("offset", "size", "hidden", "unused"))
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = (
+        *[(name, _uint64) for name in ("name", "error", "instructions", "arguments")],
+        *[(name, _uint) for name in ("instruction_count", "argument_count", "kernarg_size")],
+        *[(name, _uint) for name in ("most_items", "vector_registers", "scalar_registers")],
+        ("block", _uint * 3),
+        ("unused", _uint),
+        ("launch", Launch),
+    )
+
+
+class _Symbol(ctypes.Structure):
+    _fields_ = tuple((name, _uint64) for name in ("name", "address", "size"))
+
+
+class _Segment(ctypes.Structure):
+    _fields_ = tuple((name, _uint64) for name in ("low", "high", "writable"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Decodes `SOURCE` to `TARGET` for an architecture; returns the exit status.
+
+    Args:
+        arguments: source, target and architecture; None takes the process's own.
+    """
+    source, target, architecture = arguments or sys.argv[1:]
+    try:
+        data = Path(source).read_bytes()
+        chosen = _choose(data, architecture)
+        if chosen is None:
+            sys.stderr.write(f"error: the code object is not for the emulated {architecture}\n")
+            return _OTHER_ARCHITECTURE
+        content = decode(data, chosen)
+    except HipgraftError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    with tempfile.NamedTemporaryFile(dir=Path(target).parent, delete=False) as file:
+        file.write(content)
+    os.replace(file.name, target)
+    return 0
+
+
+def decode(source: bytes, code: CodeObject) -> bytes:
+    """Returns the file's content.
+
+    Args:
+        source: what the program loads: the code object, or a bundle with it.
+        code: the code object.
+    """
+    writer = _Writer()
+    header = _Header(
+        magic=b"HGDECOD1",
+        source_size=len(source),
+        image_size=len(code.image),
+        kernel_count=len(code.kernels),
+        symbol_count=len(code.variables),
+        segment_count=len(code.segments),
+        architecture=code.number,
+    )
+    header.source, header.image = writer.add(source), writer.add(code.image)
+    kernels = [_kernel(writer, code, kernel) for kernel in code.kernels.values()]
+    header.kernels = writer.add(b"".join(map(bytes, kernels)))
+    symbols = [
+        _Symbol(writer.add_text(name), address, size)
+        for name, (address, size) in code.variables.items()
+    ]
+    header.symbols = writer.add(b"".join(map(bytes, symbols)))
+    segments = [_Segment(low, high, writable) for low, high, writable in code.segments]
+    header.segments = writer.add(b"".join(map(bytes, segments)))
+    return writer.content(bytes(header))
+
+
+class _Writer:
+    """Content after the header, and where its parts are."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = ctypes.sizeof(_Header)
+
+    def add(self, data: bytes) -> int:
+        """Appends data and returns its offset."""
+        padding = bytes(-self._size % _ALIGNMENT)
+        self._parts += [padding, data]
+        start = self._size + len(padding)
+        self._size = start + len(data)
+        return start
+
+    def add_text(self, text: str) -> int:
+        """Appends a text that ends in a null, and returns its offset."""
+        return self.add(text.encode() + b"\0")
+
+    def content(self, header: bytes) -> bytes:
+        """Returns all of it."""
+        return header + b"".join(self._parts)
+
+
+def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
+    metadata, error = kernel.metadata, ""
+    try:
+        launch, instructions = launch_structure(code, kernel), kernel.instructions
+    except EmulatorError as found:
+        # Other kernels of the code object may run.
+        launch, instructions, error = Launch(), (Instruction * 0)(), found.message
+        launch.wave_size = metadata.wave_size
+    launch.lds_bytes = metadata.lds_bytes
+    launch.image = 0
+    arguments = [
+        _Argument(one.offset, one.size, _hidden_number(one.kind) if one.hidden else 0)
+        for one in metadata.arguments
+    ]
+    # The granule in which the descriptor counts registers.
+    granule = 4 if code.number >= _RDNA and metadata.wave_size == 64 else 8
+    return _Kernel(
+        name=writer.add_text(kernel.name),
+        error=writer.add_text(error),
+        instructions=writer.add(bytes(instructions)),
+        arguments=writer.add(b"".join(map(bytes, arguments))),
+        instruction_count=len(instructions),
+        argument_count=len(arguments),
+        kernarg_size=metadata.kernarg_size,
+        most_items=metadata.most_items,
+        vector_registers=((kernel.descriptor.resources[0] & 63) + 1) * granule,
+        scalar_registers=metadata.scalar_registers,
+        block=(_uint * 3)(*(metadata.required_block or (0, 0, 0))),
+        launch=launch,
+    )
+
+
+def _hidden_number(kind: str) -> int:
+    return 2 + _HIDDEN.index(kind) if kind in _HIDDEN else _HIDDEN_ZERO
+
+
+def _choose(data: bytes, architecture: str) -> CodeObject | None:
+    """Returns the code object for an architecture, from the file itself or from a bundle."""
+    for part in _parts(data):
+        code = CodeObject(part)
+        if code.architecture == architecture:
+            return code
+    return None
+
+
+def _parts(data: bytes) -> list[bytes]:
+    if not data.startswith(_BUNDLE):
+        return [data]
+    parts: list[bytes] = []
+    place = len(_BUNDLE)
+    (count,) = struct.unpack_from("<Q", data, place)
+    place += 8
+    for _ in range(count):
+        start, size, length = _ENTRY.unpack_from(data, place)
+        name = data[place + _ENTRY.size :][:length]
+        place += _ENTRY.size + length
+        if size and not name.startswith(b"host"):
+            parts.append(data[start : start + size])
+    return parts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

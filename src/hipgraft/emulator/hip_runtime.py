@@ -1,0 +1,136 @@
+"""Running programs on the emulated `libamdhip64`: the library, and what it is told.
+
+The library is in `hip/`. It finds its settings in a folder that an environment variable names, and
+appends to a file there what went wrong in kernels.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hipgraft.emulator.chips import CHIPS, Chip
+from hipgraft.emulator.code_object import architecture_number
+from hipgraft.emulator.decoded_cache import decoded_folder, decoder_version
+from hipgraft.emulator.device import ARCHITECTURE, check_available
+from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
+
+FOLDER_VARIABLE = "HIPGRAFT_EMULATE"
+"""Names the folder with the settings."""
+_NAMES = ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5")
+_FIRST_RDNA = 1000
+_MOST_DEVICES = 16
+_L2_BYTES = 4 << 20
+_LDS_OF_BLOCK = 64 << 10
+
+
+def library_path() -> Path:
+    """Returns the library.
+
+    Raises:
+        MissingEmulatorError: it was not built with this package.
+    """
+    found = Path(__file__).parent / "libamdhip64.so"
+    if not found.exists():
+        raise MissingEmulatorError("the emulated libamdhip64 is not built: install hipgraft again")
+    return found
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What a program needs to run on the emulator.
+
+    Attributes:
+        folder: holds the links to the library, and the settings.
+        environment: variables to set.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    @property
+    def errors(self) -> str:
+        """What went wrong so far, a line each."""
+        path = self.folder / "errors"
+        return path.read_text() if path.exists() else ""
+
+
+@contextmanager
+def emulation(architecture: str = ARCHITECTURE, devices: int = 1) -> Generator[Emulation]:
+    """Prepares a folder for programs to run with; it is removed at the end.
+
+    Args:
+        architecture: of the emulated GPUs.
+        devices: how many there are.
+
+    Raises:
+        EmulatorError: the architecture is unknown, or the emulator is not there.
+    """
+    if not 1 <= devices <= _MOST_DEVICES:
+        raise EmulatorError(f"expected 1 to {_MOST_DEVICES} devices, found {devices}")
+    settings = _settings(architecture, devices)
+    check_available()
+    library = library_path()
+    with tempfile.TemporaryDirectory(prefix="hipgraft-emulate-") as name:
+        folder = Path(name)
+        for link in _NAMES:
+            (folder / link).symlink_to(library)
+        settings["cache"] = str(_cache(folder))
+        lines = [f"{name}={value}\n" for name, value in settings.items()]
+        (folder / "settings").write_text("".join(lines))
+        before = os.environ.get("LD_LIBRARY_PATH")
+        yield Emulation(
+            folder,
+            {
+                FOLDER_VARIABLE: str(folder),
+                "HIPGRAFT_LIBAMDHIP64": str(folder / _NAMES[0]),
+                "LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder),
+            },
+        )
+
+
+def _cache(otherwise: Path) -> Path:
+    """Returns the folder of decoded kernels, or another where it cannot be written."""
+    folder = decoded_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return otherwise
+    return folder if os.access(folder, os.W_OK) else otherwise
+
+
+def _settings(architecture: str, devices: int) -> dict[str, object]:
+    number = architecture_number(architecture)
+    chip = CHIPS.get(architecture) or _similar_chip(number)
+    is_rdna = number >= _FIRST_RDNA
+    return {
+        "architecture": architecture,
+        "features": "" if is_rdna else ":sramecc+:xnack-",
+        "major": number // 100 if is_rdna else 9,
+        "minor": number // 10 % 10,
+        "devices": devices,
+        "name": chip.name if architecture in CHIPS else architecture,
+        "units": chip.units,
+        "clock_khz": int(chip.clock / 1000),
+        "simds": chip.simds,
+        "waves": chip.most_waves,
+        "wave_size": chip.lanes_per_issue,
+        "registers": chip.registers,
+        "granule": chip.register_granule,
+        "lds_of_unit": chip.lds_size,
+        "lds_of_block": chip.lds_size if architecture == "gfx950" else _LDS_OF_BLOCK,
+        "l2_bytes": _L2_BYTES,
+        "python": sys.executable,
+        "core": next(Path(__file__).parent.glob("_core*.so"), ""),
+        "version": decoder_version(),
+    }
+
+
+def _similar_chip(number: int) -> Chip:
+    """Returns the chip whose figures are told for an architecture without its own."""
+    return CHIPS["gfx1100" if number >= _FIRST_RDNA else "gfx942"]

@@ -1,0 +1,139 @@
+"""hipgraft-emulate: whole programs on the emulated HIP runtime."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulator import requires_emulator
+from onnx import helper
+from small_onnx import F32, save
+
+pytestmark = requires_emulator
+
+BIN = Path(sys.executable).parent
+PRODUCT = """
+func.func @product(%a: tensor<9x16xf32>, %b: tensor<16x24xf32>) -> tensor<9x24xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<9x24xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<9x24xf32>) -> tensor<9x24xf32>
+  %sum = linalg.matmul ins(%a, %b : tensor<9x16xf32>, tensor<16x24xf32>)
+      outs(%start : tensor<9x24xf32>) -> tensor<9x24xf32>
+  return %sum : tensor<9x24xf32>
+}
+"""
+
+
+def run(*command: str | Path, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TMPDIR": str(cwd)}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert not list(cwd.glob("hipgraft-emulate-*"))
+    return done
+
+
+def emulate(*command: str, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    return run(BIN / "hipgraft-emulate", "--", *command, cwd=cwd, status=status)
+
+
+def script(text: str, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    head = "import ctypes\nhip = ctypes.CDLL('libamdhip64.so')\n"
+    return emulate(sys.executable, "-c", head + text, cwd=cwd, status=status)
+
+
+@pytest.fixture(scope="module")
+def relu_of_product(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model, inputs, and what NumPy makes of them."""
+    folder, draw = tmp_path_factory.mktemp("model"), np.random.default_rng(0)
+    x, w = (draw.standard_normal(shape, np.float32) for shape in ((5, 16), (16, 24)))
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    save(folder / "model.onnx", nodes, {"x": x, "w": w}, [("y", F32)])
+    np.savez(folder / "in.npz", x=x, w=w)
+    np.savez(folder / "out.npz", y=np.maximum(x @ w, 0))
+    return folder
+
+
+@pytest.mark.parametrize("runtime", ["recorded", "interpreter", "jit"])
+def test_hipgrafts_own_device(relu_of_product: Path, runtime: str):
+    flags = ("--device=hip", f"--runtime={runtime}", "--input=@in.npz", "--expected=@out.npz")
+    done = emulate(str(BIN / "hipgraft-run"), "model.onnx", *flags, cwd=relu_of_product)
+    assert done.stdout.rstrip().endswith(" ok")
+
+
+def test_irees_own_driver(tmp_path: Path):
+    draw = np.random.default_rng(0)
+    a, b = (draw.standard_normal(shape, np.float32) for shape in ((9, 16), (16, 24)))
+    for name, array in (("a", a), ("b", b), ("c", a @ b), ("wrong", a @ b + 1)):
+        np.save(tmp_path / f"{name}.npy", array)
+    (tmp_path / "product.mlir").write_text(PRODUCT)
+    target = ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942")
+    run(BIN / "iree-compile", "product.mlir", *target, "-o", "product.vmfb", cwd=tmp_path)
+    command = [str(BIN / "iree-run-module"), "--device=hip", "--module=product.vmfb"]
+    command += ["--function=product", "--input=@a.npy", "--input=@b.npy"]
+    done = emulate(*command, "--expected_output=@c.npy", cwd=tmp_path)
+    assert "[SUCCESS]" in done.stdout
+    assert "[FAILED]" in emulate(
+        *command, "--expected_output=@wrong.npy", cwd=tmp_path, status=1
+    ).stdout  # fmt: skip
+
+
+def test_what_is_missing_fails_with_its_name(tmp_path: Path):
+    text = "assert hip.hipMalloc3D() == hip.hipMalloc3D() == 801"
+    done = script(text, tmp_path, status=1)
+    assert done.stderr == "error: the emulated libamdhip64 has no 'hipMalloc3D'\n"
+
+
+def test_the_status_is_the_programs(tmp_path: Path):
+    assert script("raise SystemExit(7)", tmp_path, status=7).stderr == ""
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
+    script(killed, tmp_path, status=143)
+    absent = emulate("./absent", cwd=tmp_path, status=1)
+    assert absent.stderr == "error: './absent' cannot be run: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--arch=sm_80", "error: unknown architecture 'sm_80'"),
+        ("--devices=0", "error: expected 1 to 16 devices, found 0"),
+    ],
+)
+def test_wrong_flags(flag: str, message: str, tmp_path: Path):
+    done = run(BIN / "hipgraft-emulate", flag, "--", "true", cwd=tmp_path, status=1)
+    assert done.stderr.strip() == message
+
+
+def test_the_library_alone_says_what_it_needs(tmp_path: Path):
+    from hipgraft.emulator.hip_runtime import library_path
+
+    text = f"""
+import ctypes
+hip = ctypes.CDLL({str(library_path())!r})
+assert hip.hipInit(0) == 100
+assert hip.hipMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(16)) == 100
+"""
+    done = run(sys.executable, "-c", text, cwd=tmp_path)
+    assert "start the program by hipgraft-emulate" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("architecture", "wave"), [("gfx90a", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1201", 32)]
+)
+def test_other_architectures(architecture: str, wave: int, tmp_path: Path):
+    text = f"""
+import ctypes
+hip, value = ctypes.CDLL("libamdhip64.so.6"), ctypes.c_int()
+assert hip.hipDeviceGetAttribute(ctypes.byref(value), 87, 0) == 0
+assert value.value == {wave}
+properties = ctypes.create_string_buffer(1472)
+assert hip.hipGetDevicePropertiesR0600(properties, 0) == 0
+assert properties.raw[1160:].startswith(b"{architecture}")
+"""
+    tool = (BIN / "hipgraft-emulate", f"--arch={architecture}", "--devices=2", "--")
+    run(*tool, sys.executable, "-c", text, cwd=tmp_path)

@@ -1,0 +1,66 @@
+"""hipgraft-emulate: runs programs for AMD GPUs on the emulator."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.tools import cli
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    return cli.run_tool(lambda: _run(flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hipgraft-emulate",
+        usage="hipgraft-emulate [--arch ARCH] [--devices N] -- COMMAND [ARGUMENT ...]",
+        description="Runs a program that loads HIP's runtime on emulated GPUs. Its exit status is "
+        "the program's, or 1 where a kernel failed and the program did not notice.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--arch", default="gfx942", metavar="ARCH", help="of the GPUs; by default gfx942")
+    add("--devices", type=int, default=1, metavar="N", help="number of GPUs; by default 1")
+    add("command", nargs="+", metavar="COMMAND", help="program, and its arguments")
+    add("--version", action=cli.VersionAction)
+    return parser
+
+
+def _run(flags: argparse.Namespace) -> int:
+    # Only now: `--help` and wrong flags need no emulator.
+    from hipgraft.emulator.hip_runtime import emulation
+
+    with emulation(flags.arch, flags.devices) as emulated:
+        status = _wait(flags.command, emulated.environment)
+        return status or int(bool(emulated.errors))
+
+
+def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs a command, forwards signals to it, and returns its exit status."""
+    try:
+        process = subprocess.Popen(command, env={**os.environ, **environment})
+    except OSError as error:
+        raise HipgraftError(f"'{command[0]}' cannot be run: {error.strerror}") from error
+    for number in _FORWARDED:
+        signal.signal(number, lambda received, _: process.send_signal(received))
+    status = process.wait()
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
