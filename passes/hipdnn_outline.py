@@ -7,221 +7,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.dialects import hipdnn
+from hipgraft.engines import find_engine
+from hipgraft.engines.registry import IREE, check_names
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import node_name
 from hipgraft.ir.io import function_blocks
-from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.outlining import (
-    COPIED_OPS,
-    BodyBuilder,
-    Group,
-    Grouping,
-    is_splat,
-    operand_layouts,
-    outline,
-)
-
-_CONTRACTIONS = frozenset(
-    {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
-)
-_NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
-_ELEMENTWISE = frozenset(
-    {
-        "hipdnn.pointwise",
-        "hipdnn.batchnorm_inference",
-        "hipdnn.batchnorm_inference_variance_ext",
-    }
-)
-_NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
-
-MAX_OPERANDS = 24
-"""Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
+from hipgraft.transforms.engine_choice import EngineChoice
+from hipgraft.transforms.outlining import BodyBuilder, Group, operand_layouts, outline
 
 
-def _is_compute(op: ir.Operation) -> bool:
-    return op.name.startswith("hipdnn.") and op.name not in _NO_COMPUTE
-
-
-def _users(op: ir.Operation) -> list[ir.Operation]:
-    return [use.owner.operation for result in op.results for use in result.uses]
-
-
-def _is_shared(value: ir.Value) -> bool:
-    """Whether several ops read the value."""
-    return len({use.owner.operation for use in value.uses}) > 1
-
-
-def _feeds_reduction(op: ir.Operation) -> bool:
-    """Whether a reduction or norm reads the op, directly or through one elementwise op.
-
-    A widening cast counts if one of its users does, any other op only if all of them do. A
-    reduction, which reads once, may be at the end of a longer chain.
-    """
-    if _leads_to_reduction(op):
-        return True
-    users = _users(op)
-    feeding = [user for user in users if _reduces(user) or any(map(_reduces, _users(user)))]
-    return bool(feeding) and (len(feeding) == len(users) or _is_widening(op))
-
-
-def _leads_to_reduction(op: ir.Operation) -> bool:
-    users = _users(op)
-    if len(users) != 1:
-        return False
-    elementwise = users[0].name in _ELEMENTWISE
-    return _leads_to_reduction(users[0]) if elementwise else users[0].name == "hipdnn.reduction"
-
-
-def _reduces(op: ir.Operation) -> bool:
-    return op.name == "hipdnn.reduction" or op.name in _NORMS
-
-
-def _is_widening(op: ir.Operation) -> bool:
-    if op.name != "hipdnn.pointwise" or ir.StringAttr(op.attributes["mode"]).value != "identity":
-        return False
-    kinds = [element_type_of(value) for value in (op.operands[0], op.results[0])]
-    return isinstance(kinds[1], ir.F32Type) and not isinstance(kinds[0], ir.F32Type)
-
-
-class _Policy:
-    """Decides, op by op, which group each compute op joins.
-
-    A group has one anchor at most: a contraction, an attention, a norm, or reductions over the
-    same dimensions of the same shape. Elementwise ops join the group that makes one of their
-    operands if their shape is one the group's kernel walks anyway. Norms and reductions also
-    join a group that is elementwise so far: its ops are their prologue.
-    """
-
-    def __init__(self, grouping: Grouping, state: PassState):
-        self._grouping = grouping
-        self._state = state
-
-    def place(self, op: ir.Operation) -> None:
-        """Puts one op of the block into a group."""
-        if not _is_compute(op) or not op.results:
-            self._grouping.start(op, outlined=False)
-            return
-        reasons: list[str] = []
-        for group in self._candidates(op):
-            reason = self._declines(op, group)
-            if reason is None:
-                self._join(op, group)
-                return
-            reasons.append(reason)
-        if reasons and op.name in _ELEMENTWISE:
-            self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reasons[0]}")
-        self._remember(op, self._grouping.start(op, outlined=True))
-
-    def _join(self, op: ir.Operation, group: Group) -> None:
-        """Adds `op` to `group`, with the elementwise groups that only `op` reads."""
-        others = [
-            other
-            for other in self._grouping.mergeable(op, group)
-            if other.attributes["anchor"] is None
-            and other.attributes["shapes"] <= group.attributes["shapes"]
-        ]
-        self._grouping.join(op, group)
-        self._remember(op, group)
-        for other in others:
-            made = {result for member in other.ops for result in member.results}
-            operands = (group.attributes["operands"] | other.attributes["operands"]) - made
-            if len(operands) <= MAX_OPERANDS:
-                self._grouping.merge(other, group)
-                group.attributes["operands"] = operands
-
-    def _candidates(self, op: ir.Operation) -> list[Group]:
-        """Groups that make the op's operands, latest first."""
-        producers = [self._grouping.producer(operand) for operand in op.operands]
-        found = dict.fromkeys(group for group in producers if group and group.outlined)
-        return sorted(found, key=lambda group: group.level, reverse=True)
-
-    def _declines(self, op: ir.Operation, group: Group) -> str | None:
-        """Why `op` cannot join `group`, None if it can."""
-        reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
-        if reason is not None:
-            return reason
-        if len(group.attributes["operands"] | self._reads(op, group)) > MAX_OPERANDS:
-            return f"the graph would read more than {MAX_OPERANDS} tensors"
-        if not self._grouping.can_join(op, group):
-            return "an operand depends on the graph through another one"
-        return None
-
-    def _reads(self, op: ir.Operation, group: Group) -> set[ir.Value]:
-        """Tensors that `op` reads in `group`; splats are copied into it."""
-        return {
-            value
-            for value in op.operands
-            if self._grouping.producer(value) is not group and not is_splat(value)
-        }
-
-    def _shape_declines(self, op: ir.Operation, group: Group) -> str | None:
-        shapes: set[tuple[int, ...]] = group.attributes["shapes"]
-        if op.name in _ELEMENTWISE:
-            if shape_of(op.results[0]) in shapes:
-                return None
-            return (
-                f"shape {list(shape_of(op.results[0]))} is not one that its producer's kernel walks"
-            )
-        if op.name in _CONTRACTIONS:
-            return "a contraction starts a graph"
-        if op.name in _NORMS:
-            fits = group.attributes["anchor"] is None and shape_of(op.operands[0]) in shapes
-            return None if fits else "the producer has an anchor of its own"
-        if op.name != "hipdnn.reduction":
-            return "it has a kernel of its own"
-        return self._reduction_declines(op, group)
-
-    def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:
-        """Keeps a reduction's inputs with it if its producer stores the operand anyway."""
-        if op.name not in _ELEMENTWISE or group.attributes["anchor"] is None:
-            return None
-        own = [value for value in op.operands if self._grouping.producer(value) is group]
-        reduces = group.attributes["anchor"][0] == "reduction"
-        if not reduces and any(map(_is_shared, own)) and _feeds_reduction(op):
-            return "it feeds a reduction, whose kernel reads the same tensor"
-        return None
-
-    def _reduction_declines(self, op: ir.Operation, group: Group) -> str | None:
-        walked, reduced = shape_of(op.operands[0]), shape_of(op.results[0])
-        anchor = group.attributes["anchor"]
-        if anchor is None:
-            return None if walked in group.attributes["shapes"] else "another shape is reduced"
-        if anchor == ("reduction", walked, reduced):
-            return None
-        return "the producer has another anchor"
-
-    def _remember(self, op: ir.Operation, group: Group) -> None:
-        """Updates the policy's attributes of a group after `op` joined it."""
-        attributes = group.attributes
-        attributes.setdefault("anchor", None)
-        attributes.setdefault("operands", set()).update(self._reads(op, group))
-        shapes = attributes.setdefault("shapes", set())
-        shapes.add(shape_of(op.results[0]))
-        if op.name == "hipdnn.reduction":
-            shapes.add(shape_of(op.operands[0]))
-            attributes["anchor"] = ("reduction", shape_of(op.operands[0]), shape_of(op.results[0]))
-        elif op.name not in _ELEMENTWISE:
-            attributes["anchor"] = (op.name,)
-
-
-def _leave_to_fallbacks(grouping: Grouping) -> None:
-    """Leaves elementwise groups that only torch ops read: they are part of those kernels."""
-    for group in grouping.groups:
-        if not group.outlined or group.attributes["anchor"] is not None:
-            continue
-        members = set(group.ops)
-        outside = {user for op in group.ops for user in _users(op)} - members
-        if outside and all(user.name in COPIED_OPS for user in outside):
-            group.outlined = False
-
-
-def _virtual_type(value: ir.Value, outputs: set[ir.Value]) -> ir.Type:
-    """The type of a value inside a graph: f32 for f16 and bf16 that stay inside."""
+def _type_inside(value: ir.Value) -> ir.Type:
+    """The type of a value that stays inside a graph: f32 for f16 and bf16."""
     kind = ir.RankedTensorType(value.type)
-    narrow = isinstance(kind.element_type, ir.F16Type | ir.BF16Type)
-    if value in outputs or not narrow:
-        return value.type
-    return ir.RankedTensorType.get(kind.shape, ir.F32Type.get())
+    if isinstance(kind.element_type, ir.F16Type | ir.BF16Type):
+        return ir.RankedTensorType.get(kind.shape, ir.F32Type.get())
+    return kind
 
 
 def _graph_name(group: Group, index: int) -> str:
@@ -241,6 +42,11 @@ class HipdnnOutlinePass(Pass):
     dimensions) and the elementwise ops that can share its kernel. Elementwise ops without an anchor
     form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
     bf16, so that a chain is rounded once, at its end.
+
+    With other `engines`, a graph is what its engine takes: an op joins a graph as long as the
+    graph's engine, or one before it, takes the bigger graph; see
+    [engines](engines.md#graphs-for-engines). What no engine takes gets a missed remark with the
+    first rule of each engine that fails.
 
     Before:
         ```mlir
@@ -263,12 +69,13 @@ class HipdnnOutlinePass(Pass):
         Stage `hipdnn-ops`.
 
     Ensures:
-        Every hipDNN compute op is inside a `hipdnn.graph`, except elementwise ops that only torch
-        ops read, which `hipdnn-outline-fallback` makes part of their kernels. Each graph is
-        connected and the program stays acyclic. A graph may have several results.
+        Every hipDNN compute op is inside a `hipdnn.graph`, except ops that no engine takes and
+        elementwise ops that only torch ops read, which `hipdnn-outline-fallback` makes part of
+        their kernels. Each graph is connected and the program stays acyclic. A graph may have
+        several results. Its `engine` takes it.
 
     Errors:
-        None.
+        An unknown engine, or a malformed file of one.
 
     Source:
         own; the epilogue rules are those of cuDNN's generic runtime fusion engines.
@@ -278,33 +85,56 @@ class HipdnnOutlinePass(Pass):
     requires: ClassVar[str | None] = "hipdnn-ops"
 
     wide_virtuals: bool = option(True, "compute f16 and bf16 values that stay in a graph in f32")
+    engines: tuple[str, ...] = option(
+        (IREE,), "engines to form graphs for, the preferred first: names or paths of files"
+    )
+    arch: str = option(
+        "", "architecture to check for; rules about architectures are left out if empty"
+    )
+
+    def __post_init__(self) -> None:
+        check_names(self.engines)
+        if not self.engines:
+            raise ValueError("option 'engines' names no engine")
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Outlines the graphs of every function."""
+        engines = [find_engine(name) for name in self.engines]
+        choice = EngineChoice(engines, self.arch, self._element_of)
         made = 0
         for block in function_blocks(module):
-            made = self._outline_block(block, made, state)
+            made = self._outline_block(block, made, choice, state)
 
-    def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
-        grouping = Grouping()
-        policy = _Policy(grouping, state)
-        for op in [op.operation for op in block.operations][:-1]:
-            policy.place(op)
-        _leave_to_fallbacks(grouping)
+    def _element_of(self, value: ir.Value, is_inside: bool) -> str:
+        kind = _type_inside(value) if is_inside and self.wide_virtuals else value.type
+        return str(ir.RankedTensorType(kind).element_type)
+
+    def _outline_block(
+        self, block: ir.Block, first: int, choice: EngineChoice, state: PassState
+    ) -> int:
+        grouping = choice.group([op.operation for op in block.operations][:-1], state)
 
         def make(
             group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
         ) -> Sequence[ir.Value]:
-            name = _graph_name(group, number)
+            name, engine = _graph_name(group, number), choice.engine_of(group)
             state.count("graphs")
             state.count("outlined-ops", len(group.ops))
-            state.passed(group.ops[0], "outlined", f"{len(group.ops)} ops as graph '{name}'")
-            return self._make_graph(name, group, inputs, outputs)
+            message = f"{len(group.ops)} ops as graph '{name}'"
+            message += "" if engine == IREE else f" for {engine}"
+            node = node_name(group.ops[0].location)
+            state.passed(group.ops[0], "outlined", message, engine=engine, node=node)
+            return self._make_graph(name, engine, group, inputs, outputs)
 
         return outline(block, grouping, make, first)
 
     def _make_graph(
-        self, name: str, group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+        self,
+        name: str,
+        engine: str,
+        group: Group,
+        inputs: Sequence[ir.Value],
+        outputs: Sequence[ir.Value],
     ) -> Sequence[ir.Value]:
         location = ir.Location.fused([op.location for op in group.ops])
         strides, offsets = operand_layouts(inputs)
@@ -312,7 +142,7 @@ class HipdnnOutlinePass(Pass):
             inputs,
             [value.type for value in outputs],
             name=name,
-            engine="iree",
+            engine=engine,
             arg_strides=strides,
             arg_offsets=offsets,
             loc=location,
@@ -322,6 +152,9 @@ class HipdnnOutlinePass(Pass):
         if not self.wide_virtuals:
             kept = {result for op in group.ops for result in op.results}
         for op in group.ops:
-            body.copy(op, [_virtual_type(result, kept) for result in op.results])
+            types = [
+                result.type if result in kept else _type_inside(result) for result in op.results
+            ]
+            body.copy(op, types)
         body.finish([body.value(value) for value in outputs], location)
         return list(container.outputs)

@@ -97,10 +97,27 @@ class Engine:
             failures.append(failure)
         return max(failures, key=lambda failure: failure.progress)
 
-    def check_nodes(self, graph: Graph, architecture: str = "") -> Failure | None:
-        """Checks each node as if it were alone, which says all for engines that take any graph."""
-        alone = (self.check(Graph([node], graph.tensors), architecture) for node in graph.nodes)
-        return next((failure for failure in alone if failure is not None), None)
+    def may_take_more(self, graph: Graph, architecture: str = "") -> bool:
+        """Returns whether a graph is a part of one that the engine may take.
+
+        Its nodes have places in a sequence and follow the rules about them. Rules about the whole
+        graph are left out.
+        """
+        for pattern in self.patterns:
+            places = None if pattern.is_any else match(pattern, graph, is_part=True).places
+            if places is None or any(
+                _wrong_architecture(architecture, allowed)
+                for allowed in (self.architectures, pattern.architectures)
+            ):
+                continue
+            checks = (
+                why
+                for slots, node in _placed(pattern, graph, places)
+                for _, _, why in _node_checks(slots, node)
+            )
+            if all(why is None for why in checks):
+                return True
+        return False
 
     def _match(self, pattern: Pattern, graph: Graph) -> Match:
         if not pattern.is_any:

@@ -173,12 +173,15 @@ def graph_of(operation: ir.Operation) -> Graph:
     return _graph(ops, tensors)
 
 
-def graph_of_ops(ops: Sequence[ir.Operation], type_of: TypeOf | None = None) -> Graph:
+def graph_of_ops(
+    ops: Sequence[ir.Operation], type_of: TypeOf | None = None, *, is_part: bool = False
+) -> Graph:
     """Returns the graph that ops of a function would be.
 
     Args:
         ops: compute ops in topological order.
         type_of: the type that a value gets in the graph; as it is by default.
+        is_part: whether the ops that read results are yet to join, so that these stay inside.
     """
     members = set(ops)
     tensors: dict[ir.Value, Tensor] = {}
@@ -187,11 +190,11 @@ def graph_of_ops(ops: Sequence[ir.Operation], type_of: TypeOf | None = None) -> 
             if value not in tensors:
                 tensors[value] = _tensor(value, _strides_of_view(value), False)
         for value in op.results:
-            virtual = all(use.owner.operation in members for use in value.uses)
-            kind = None if type_of is None else type_of(value, virtual)
             # What nothing reads, for example in a test's function, is a result.
             is_read = next(iter(value.uses), None) is not None
-            tensors[value] = _tensor(value, None, virtual and is_read, kind)
+            stays = is_part or all(use.owner.operation in members for use in value.uses)
+            kind = None if type_of is None else type_of(value, is_read and stays)
+            tensors[value] = _tensor(value, None, is_read and stays, kind)
     return _graph(ops, tensors)
 
 

@@ -122,14 +122,20 @@ class Match:
     empty: str = ""
 
 
-def match(pattern: Pattern, graph: Graph) -> Match:
-    """Finds places for the nodes of a graph in a sequence."""
-    return _Matcher(pattern, graph).match()
+def match(pattern: Pattern, graph: Graph, *, is_part: bool = False) -> Match:
+    """Finds places for the nodes of a graph in a sequence.
+
+    Args:
+        pattern: a sequence.
+        graph: its nodes all need a place.
+        is_part: whether required places may stay empty, too.
+    """
+    return _Matcher(pattern, graph, is_part).match()
 
 
 class _Matcher:
-    def __init__(self, pattern: Pattern, graph: Graph):
-        self.pattern, self.graph = pattern, graph
+    def __init__(self, pattern: Pattern, graph: Graph, is_part: bool):
+        self.pattern, self.graph, self.is_part = pattern, graph, is_part
         self.best = Match()
         self.steps = 0
 
@@ -148,7 +154,7 @@ class _Matcher:
             found = self._fill(at + 1, places | {slot.name: node})
             if found is not None or self.steps > _MOST_STEPS:
                 return found
-        if slot.optional:
+        if slot.optional or self.is_part:
             return self._fill(at + 1, places)
         self._note(places, slot.name)
         return None

@@ -1,0 +1,208 @@
+"""Forms groups that engines take, the preferred engine first.
+
+An op joins a group as long as the group's engine, or one before it, takes the bigger graph. An
+engine with patterns may take a graph only when more nodes have joined, as a convolution with bias
+and activation. Such a group waits; if the nodes never come, the ops that joined in vain are held
+back and the block is grouped again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hipgraft.engines import Engine, graph_of_ops
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import node_name
+from hipgraft.passmanager.base import PassState
+from hipgraft.transforms.fusion import (
+    CYCLE,
+    ELEMENTWISE,
+    FusionPolicy,
+    is_compute,
+    leave_to_fallbacks,
+)
+from hipgraft.transforms.outlining import Group, Grouping
+
+_CHOICE = "engine"
+_TAKEN = "taken"
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The engine of a group.
+
+    Attributes:
+        rank: its position among the engines.
+        is_whole: whether it takes the group as it is; else more ops have to join.
+    """
+
+    rank: int
+    is_whole: bool
+
+
+def _choice_of(group: Group) -> _Choice:
+    return group.attributes[_CHOICE]
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """The engines that graphs are formed for.
+
+    Attributes:
+        engines: the preferred one first.
+        architecture: to check for; empty to leave this out.
+        type_of: the element type of a value, given whether it stays inside a graph.
+    """
+
+    engines: Sequence[Engine]
+    architecture: str
+    type_of: Callable[[ir.Value, bool], str]
+
+    def group(self, ops: Sequence[ir.Operation], state: PassState) -> Grouping:
+        """Returns the groups of the ops of a block, and reports what stays outside of them."""
+        held: set[ir.Operation] = set()
+        while True:
+            scratch = PassState(state.pass_name)
+            policy = _Policy(self, held, scratch)
+            for op in ops:
+                policy.place(op)
+            late = policy.late()
+            if not late:
+                state.remarks.extend(scratch.remarks)
+                leave_to_fallbacks(policy.compiled())
+                return policy.grouping
+            held |= late
+
+    def engine_of(self, group: Group) -> str:
+        """Returns the name of the engine that takes a group."""
+        return self.engines[_choice_of(group).rank].name
+
+    def choose(
+        self, ops: Sequence[ir.Operation], held: set[ir.Operation], most: int | None = None
+    ) -> _Choice | None:
+        """Returns the first engine that takes ops as a graph, or with more ops.
+
+        Args:
+            ops: in topological order.
+            held: ops that do not wait for others.
+            most: the last rank to try, None for all.
+        """
+        graph = graph_of_ops(ops, self.type_of)
+        waits = held.isdisjoint(ops)
+        for rank, engine in enumerate(self.engines[: None if most is None else most + 1]):
+            if engine.check(graph, self.architecture) is None:
+                return _Choice(rank, is_whole=True)
+            if waits and self._may_take_more(engine, ops):
+                return _Choice(rank, is_whole=False)
+        return None
+
+    def _may_take_more(self, engine: Engine, ops: Sequence[ir.Operation]) -> bool:
+        graph = graph_of_ops(ops, self.type_of, is_part=True)
+        return engine.may_take_more(graph, self.architecture)
+
+    def reason(self, ops: Sequence[ir.Operation], engine: Engine) -> str:
+        """Returns the first rule of an engine that fails for ops as a graph."""
+        failure = engine.check(graph_of_ops(ops, self.type_of), self.architecture)
+        return "it waits for other ops" if failure is None else failure.message
+
+
+class _Policy:
+    """Decides, op by op, which group each compute op joins."""
+
+    def __init__(self, options: EngineChoice, held: set[ir.Operation], state: PassState):
+        self.grouping = Grouping()
+        self._options = options
+        self._fusion = FusionPolicy(self.grouping)
+        self._held = held
+        self._state = state
+        self._position: dict[ir.Operation, int] = {}
+
+    def place(self, op: ir.Operation) -> None:
+        """Puts one op of the block into a group."""
+        if not is_compute(op) or not op.results:
+            self.grouping.start(op, outlined=False)
+            return
+        self._position[op] = len(self._position)
+        alone = self._options.choose([op], self._held)
+        reasons: list[str] = []
+        for group in self._fusion.candidates(op):
+            reason = self._join(op, group, alone)
+            if reason is None:
+                return
+            reasons.append(reason)
+        group = self._fusion.start(op, outlined=alone is not None)
+        if alone is None:
+            self._report_left(op)
+            return
+        self._note(group, alone)
+        if reasons and op.name in ELEMENTWISE:
+            self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reasons[0]}")
+
+    def late(self) -> set[ir.Operation]:
+        """Returns the ops that joined a group in vain: no engine takes it with them."""
+        waiting = (one for one in self.grouping.groups if one.outlined)
+        return {
+            op
+            for group in waiting
+            if not _choice_of(group).is_whole
+            for op in set(group.ops) - group.attributes[_TAKEN]
+        }
+
+    def compiled(self) -> list[Group]:
+        """Returns the groups of engines that take any graph."""
+        return [one for one in self.grouping.groups if one.outlined and self._engine(one)]
+
+    def _engine(self, group: Group) -> Engine | None:
+        """The engine of a group if it takes any graph."""
+        engine = self._options.engines[_choice_of(group).rank]
+        return engine if engine.takes_any_graph else None
+
+    def _join(self, op: ir.Operation, group: Group, alone: _Choice | None) -> str | None:
+        """Adds an op to a group; returns why it cannot, None if it did."""
+        current = _choice_of(group)
+        engine = self._options.engines[current.rank]
+        if alone is not None and alone.rank < current.rank:
+            return f"{self._options.engines[alone.rank].name} is preferred to {engine.name}"
+        if engine.takes_any_graph:
+            return self._fuse(op, group, alone)
+        if not self.grouping.can_join(op, group):
+            return CYCLE
+        others = [one for one in self.grouping.mergeable(op, group) if one.outlined]
+        for merged in ([others] if others else []) + [list[Group]()]:
+            ops = self._sorted([*group.ops, op, *(member for one in merged for member in one.ops)])
+            choice = self._options.choose(ops, self._held, current.rank)
+            if choice is not None:
+                self.grouping.join(op, group)
+                self._fusion.remember(op, group)
+                for one in merged:
+                    self.grouping.merge(one, group)
+                self._note(group, choice)
+                return None
+        reason = self._options.reason(self._sorted([*group.ops, op]), engine)
+        return f"{engine.name} does not take it with '{group.ops[-1].name}': {reason}"
+
+    def _fuse(self, op: ir.Operation, group: Group, alone: _Choice | None) -> str | None:
+        """Adds an op to a group of an engine that takes any graph, if a kernel can do both."""
+        current = _choice_of(group)
+        if alone != current:
+            engine = self._options.engines[current.rank]
+            return f"{engine.name} does not take it: {self._options.reason([op], engine)}"
+        reason = self._fusion.declines(op, group)
+        if reason is None:
+            self._fusion.join(op, group, lambda other: _choice_of(other) == current)
+        return reason
+
+    def _sorted(self, ops: Sequence[ir.Operation]) -> list[ir.Operation]:
+        return sorted(ops, key=self._position.__getitem__)
+
+    def _note(self, group: Group, choice: _Choice) -> None:
+        group.attributes[_CHOICE] = choice
+        taken = group.attributes.setdefault(_TAKEN, set[ir.Operation]())
+        group.attributes[_TAKEN] = set(group.ops) if choice.is_whole else taken
+
+    def _report_left(self, op: ir.Operation) -> None:
+        engines = self._options.engines
+        reasons = [f"{one.name}: {self._options.reason([op], one)}" for one in engines]
+        message = f"no engine takes '{op.name}' op; {'; '.join(reasons)}"
+        self._state.missed(op, "not-taken", message, node=node_name(op.location))

@@ -1,0 +1,194 @@
+"""The default choice of graphs: one anchor with the elementwise ops that can share its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.transforms.outlining import COPIED_OPS, Group, Grouping, is_splat
+
+_CONTRACTIONS = frozenset(
+    {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
+)
+_NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
+ELEMENTWISE = frozenset(
+    {
+        "hipdnn.pointwise",
+        "hipdnn.batchnorm_inference",
+        "hipdnn.batchnorm_inference_variance_ext",
+    }
+)
+_NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
+
+CYCLE = "an operand depends on the graph through another one"
+"""Why an op cannot join a group that something between the two reads."""
+
+MAX_OPERANDS = 24
+"""Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
+
+
+def is_compute(op: ir.Operation) -> bool:
+    """Returns whether an op is a hipDNN op that graphs consist of."""
+    return op.name.startswith("hipdnn.") and op.name not in _NO_COMPUTE
+
+
+def _users(op: ir.Operation) -> list[ir.Operation]:
+    return [use.owner.operation for result in op.results for use in result.uses]
+
+
+def _is_shared(value: ir.Value) -> bool:
+    """Whether several ops read the value."""
+    return len({use.owner.operation for use in value.uses}) > 1
+
+
+def _feeds_reduction(op: ir.Operation) -> bool:
+    """Whether a reduction or norm reads the op, directly or through one elementwise op.
+
+    A widening cast counts if one of its users does, any other op only if all of them do. A
+    reduction, which reads once, may be at the end of a longer chain.
+    """
+    if _leads_to_reduction(op):
+        return True
+    users = _users(op)
+    feeding = [user for user in users if _reduces(user) or any(map(_reduces, _users(user)))]
+    return bool(feeding) and (len(feeding) == len(users) or _is_widening(op))
+
+
+def _leads_to_reduction(op: ir.Operation) -> bool:
+    users = _users(op)
+    if len(users) != 1:
+        return False
+    elementwise = users[0].name in ELEMENTWISE
+    return _leads_to_reduction(users[0]) if elementwise else users[0].name == "hipdnn.reduction"
+
+
+def _reduces(op: ir.Operation) -> bool:
+    return op.name == "hipdnn.reduction" or op.name in _NORMS
+
+
+def _is_widening(op: ir.Operation) -> bool:
+    if op.name != "hipdnn.pointwise" or ir.StringAttr(op.attributes["mode"]).value != "identity":
+        return False
+    kinds = [element_type_of(value) for value in (op.operands[0], op.results[0])]
+    return isinstance(kinds[1], ir.F32Type) and not isinstance(kinds[0], ir.F32Type)
+
+
+class FusionPolicy:
+    """Decides whether a compute op can share a kernel with a group.
+
+    A group has one anchor at most: a contraction, an attention, a norm, or reductions over the
+    same dimensions of the same shape. Elementwise ops join the group that makes one of their
+    operands if their shape is one the group's kernel walks anyway. Norms and reductions also
+    join a group that is elementwise so far: its ops are their prologue.
+    """
+
+    def __init__(self, grouping: Grouping):
+        self._grouping = grouping
+
+    def start(self, op: ir.Operation, *, outlined: bool) -> Group:
+        """Puts an op into a group of its own."""
+        group = self._grouping.start(op, outlined=outlined)
+        self.remember(op, group)
+        return group
+
+    def join(self, op: ir.Operation, group: Group, may_merge: Callable[[Group], bool]) -> None:
+        """Adds `op` to `group`, with the elementwise groups that only `op` reads."""
+        others = [
+            other
+            for other in self._grouping.mergeable(op, group)
+            if may_merge(other)
+            and other.attributes["anchor"] is None
+            and other.attributes["shapes"] <= group.attributes["shapes"]
+        ]
+        self._grouping.join(op, group)
+        self.remember(op, group)
+        for other in others:
+            made = {result for member in other.ops for result in member.results}
+            operands = (group.attributes["operands"] | other.attributes["operands"]) - made
+            if len(operands) <= MAX_OPERANDS:
+                self._grouping.merge(other, group)
+                group.attributes["operands"] = operands
+
+    def candidates(self, op: ir.Operation) -> list[Group]:
+        """Returns the groups that make the op's operands, latest first."""
+        producers = [self._grouping.producer(operand) for operand in op.operands]
+        found = dict.fromkeys(group for group in producers if group and group.outlined)
+        return sorted(found, key=lambda group: group.level, reverse=True)
+
+    def declines(self, op: ir.Operation, group: Group) -> str | None:
+        """Returns why `op` cannot join `group`, None if it can."""
+        reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
+        if reason is not None:
+            return reason
+        if len(group.attributes["operands"] | self._reads(op, group)) > MAX_OPERANDS:
+            return f"the graph would read more than {MAX_OPERANDS} tensors"
+        return None if self._grouping.can_join(op, group) else CYCLE
+
+    def _reads(self, op: ir.Operation, group: Group) -> set[ir.Value]:
+        """Tensors that `op` reads in `group`; splats are copied into it."""
+        return {
+            value
+            for value in op.operands
+            if self._grouping.producer(value) is not group and not is_splat(value)
+        }
+
+    def _shape_declines(self, op: ir.Operation, group: Group) -> str | None:
+        shapes: set[tuple[int, ...]] = group.attributes["shapes"]
+        if op.name in ELEMENTWISE:
+            if shape_of(op.results[0]) in shapes:
+                return None
+            return (
+                f"shape {list(shape_of(op.results[0]))} is not one that its producer's kernel walks"
+            )
+        if op.name in _CONTRACTIONS:
+            return "a contraction starts a graph"
+        if op.name in _NORMS:
+            fits = group.attributes["anchor"] is None and shape_of(op.operands[0]) in shapes
+            return None if fits else "the producer has an anchor of its own"
+        if op.name != "hipdnn.reduction":
+            return "it has a kernel of its own"
+        return self._reduction_declines(op, group)
+
+    def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:
+        """Keeps a reduction's inputs with it if its producer stores the operand anyway."""
+        if op.name not in ELEMENTWISE or group.attributes["anchor"] is None:
+            return None
+        own = [value for value in op.operands if self._grouping.producer(value) is group]
+        reduces = group.attributes["anchor"][0] == "reduction"
+        if not reduces and any(map(_is_shared, own)) and _feeds_reduction(op):
+            return "it feeds a reduction, whose kernel reads the same tensor"
+        return None
+
+    def _reduction_declines(self, op: ir.Operation, group: Group) -> str | None:
+        walked, reduced = shape_of(op.operands[0]), shape_of(op.results[0])
+        anchor = group.attributes["anchor"]
+        if anchor is None:
+            return None if walked in group.attributes["shapes"] else "another shape is reduced"
+        if anchor == ("reduction", walked, reduced):
+            return None
+        return "the producer has another anchor"
+
+    def remember(self, op: ir.Operation, group: Group) -> None:
+        """Notes what a group walks and reads after `op` joined it."""
+        attributes = group.attributes
+        attributes.setdefault("anchor", None)
+        attributes.setdefault("operands", set()).update(self._reads(op, group))
+        shapes = attributes.setdefault("shapes", set())
+        shapes.add(shape_of(op.results[0]))
+        if op.name == "hipdnn.reduction":
+            shapes.add(shape_of(op.operands[0]))
+            attributes["anchor"] = ("reduction", shape_of(op.operands[0]), shape_of(op.results[0]))
+        elif op.name not in ELEMENTWISE:
+            attributes["anchor"] = (op.name,)
+
+
+def leave_to_fallbacks(groups: Iterable[Group]) -> None:
+    """Leaves elementwise groups that only torch ops read: they are part of those kernels."""
+    for group in groups:
+        if not group.outlined or group.attributes["anchor"] is not None:
+            continue
+        members = set(group.ops)
+        outside = {user for op in group.ops for user in _users(op)} - members
+        if outside and all(user.name in COPIED_OPS for user in outside):
+            group.outlined = False
