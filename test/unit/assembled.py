@@ -40,6 +40,7 @@ f:
   .amdhsa_float_denorm_mode_32 {denormals}
   {own}
 .end_amdhsa_kernel
+{data}
 .amdgpu_metadata
 amdhsa.version: [1, 2]
 amdhsa.target: amdgcn-amd-amdhsa--{architecture}
@@ -83,9 +84,14 @@ requires_assembler = pytest.mark.skipif(
 
 
 def assemble(
-    body: str, architecture: str, pointers: int, lds: int = 0, denormals: int = 3
+    body: str,
+    architecture: str,
+    pointers: int,
+    lds: int = 0,
+    denormals: int = 3,
+    data: str = "",
 ) -> CodeObject:
-    """Returns a code object with the kernel `f`, whose arguments are pointers."""
+    """Returns a code object with the kernel `f`, whose arguments are pointers, and with `data`."""
     gfx9 = architecture.startswith("gfx9")
     accumulators = architecture in ("gfx90a", "gfx942", "gfx950")
     own = ".amdhsa_accum_offset 256" if accumulators else ""
@@ -98,6 +104,7 @@ def assemble(
         lds=lds,
         own=own,
         denormals=denormals,
+        data=data,
         kernarg=8 * pointers,
         wave=wave_size(architecture),
         arguments="\n".join(_ARGUMENT.format(offset=8 * number) for number in range(pointers)),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from assembled import requires_assembler
 from emulator import requires_emulator
 from onnx import helper
 from small_onnx import F32, save
@@ -95,6 +96,44 @@ def test_the_status_is_the_programs(tmp_path: Path):
     script(killed, tmp_path, status=143)
     absent = emulate("./absent", cwd=tmp_path, status=1)
     assert absent.stderr == "error: './absent' cannot be run: No such file or directory\n"
+
+
+FAULT = """
+import numpy as np
+import hip_library as lib
+hip = lib.Hip(hip)
+function = hip.function(lib.double_code())
+x, y = hip.upload(np.ones(256, np.float32)), hip.make("hipMalloc", {size})
+{before}
+hip.launch(function, x, y)
+found = hip.status("hipDeviceSynchronize"), hip.status("hipMalloc", ctypes.byref(ctypes.c_void_p()))
+assert found == (700, 700), found
+"""
+
+
+@requires_assembler
+@pytest.mark.parametrize(
+    ("size", "before", "what"),
+    [
+        (1020, "", "store out of bounds"),
+        (1024, "hip.call('hipFree', x)", "load out of bounds"),
+        (1024, "x = np.zeros(256, np.float32).ctypes.data", "load out of bounds"),
+        (
+            1024,
+            "hip.call('hipSetDevice', 1); x = hip.make('hipMalloc', 1024); "
+            "hip.call('hipSetDevice', 0)",
+            "load out of bounds",
+        ),
+    ],
+    ids=["too small", "freed", "not registered", "another device"],
+)
+def test_a_fault_fails_all_later_calls(size: int, before: str, what: str, tmp_path: Path):
+    text = FAULT.format(size=size, before=before)
+    head = f"import ctypes, sys\nsys.path.append({str(Path(__file__).parent)!r})\n"
+    head += "hip = ctypes.CDLL('libamdhip64.so')\n"
+    tool = (BIN / "hipgraft-emulate", "--devices=2", "--")
+    done = run(*tool, sys.executable, "-c", head + text, cwd=tmp_path, status=1)
+    assert done.stderr.startswith(f"error: kernel 'f': {what}")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ VARIABLES = {
     "`$XDG_CACHE_HOME` or `~/.cache`",
     "HIPGRAFT_CPU": "processor for which the target `cpu` is compiled, as LLVM names it; by "
     "default the machine's own",
-    "HIPGRAFT_EMULATE": "folder with settings of the emulated HIP runtime; `hipgraft-emulate` sets it",
+    "HIPGRAFT_EMULATE": "folder with settings of the emulated HIP runtime, which "
+    "`hipgraft-emulate` sets",
     "HIPGRAFT_LIBAMDHIP64": "HIP's runtime library, for `--device=hip`; by default "
     "`libamdhip64.so` where the loader finds it",
     "HIPGRAFT_LLVM_OBJDUMP": "LLVM's disassembler, for the emulator; by default `llvm-objdump` "
