@@ -16,6 +16,7 @@ from hipgraft.codegen.objects.resource_stats import kernel_resources, peak_resou
 from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
+from hipgraft.engines.registry import IREE
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.ir.symbols import symbol_name, symbol_of
@@ -28,6 +29,7 @@ from hipgraft.service.service import current_service
 from hipgraft.service.tuning.decision import Candidate, Decision
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.traffic import excess
+from hipgraft.transforms.engine_graphs import graph_json, graph_kernel, other_engine, write_graph
 from hipgraft.transforms.splitting import can_split, compute_ops, split
 
 
@@ -56,7 +58,11 @@ def _replace_by_execute(container: ir.Operation, symbol: str) -> None:
 
 
 def _write_executable(
-    module: ir.Module, symbol: str, container: hipdnn.ContainerOp, kernels: Sequence[Kernel]
+    module: ir.Module,
+    symbol: str,
+    container: hipdnn.ContainerOp,
+    kernels: Sequence[Kernel],
+    engine: str = "",
 ) -> None:
     with ir.InsertionPoint(module.body):
         hipdnn.executable(
@@ -67,6 +73,7 @@ def _write_executable(
             arg_strides=container.arg_strides,
             arg_offsets=container.arg_offsets,
             result_strides=container.result_strides,
+            engine=engine or None,
             loc=container.location,
         )
 
@@ -105,6 +112,30 @@ class _Compiler:
         for nested in self._inputs.values():
             nested.erase()
         self._inputs.clear()
+
+    def export_all(self, containers: Sequence[ir.Operation]) -> None:
+        """Replaces each graph for another engine by a call of an executable that holds its JSON."""
+        for op in containers:
+            engine = other_engine(op)
+            if not engine:
+                continue
+            key = f"{engine}\n{_key(op)}"
+            if key not in self._symbols:
+                self._symbols[key] = self._export(op, engine)
+            self._state.count("graphs-for-engines")
+            _replace_by_execute(op, self._symbols[key])
+
+    def _export(self, op: ir.Operation, engine: str) -> str:
+        container, text = hipdnn.GraphOp(op), graph_json(op)
+        symbol = symbol_name(container.name or "graph", self._taken)
+        self._taken.add(symbol)
+        kernels = [graph_kernel(text, target.name) for target in self._targets]
+        _write_executable(self._module, symbol, container, kernels, engine)
+        if self._options.engine_graphs:
+            write_graph(self._options.engine_graphs, symbol, text)
+        message = f"'{symbol}' is left to {engine} on a host with hipDNN"
+        self._state.analysis(op, "left-to-engine", message, executable=symbol, engine=engine)
+        return symbol
 
     def compile_all(self, containers: Sequence[ir.Operation]) -> None:
         """Replaces each container by a call, or by containers of its parts."""
@@ -305,6 +336,9 @@ class HipdnnCompilePass(Pass):
     lowerings are not tried. Kernels come from the cache or the workers of the current
     `hipgraft.service`.
 
+    A graph whose `engine` is not `iree` is not compiled: its executable has that engine's name and
+    the graph as hipDNN's JSON, for a host with hipDNN. With `fallback=iree` it is compiled.
+
     Before:
         ```mlir
         %1 = "hipdnn.graph"(%0) ({...}) {name = "relu_fwd_0"} : (tensor<8xf32>) -> tensor<8xf32>
@@ -326,8 +360,9 @@ class HipdnnCompilePass(Pass):
         the executables. With `keep-failed`, ops that do not compile stay in the function.
 
     Errors:
-        An unknown target or compiler flag. Without `keep-failed`, an op that does not compile even
-        alone, at the op, with the compiler's message and the path of a reproducer.
+        An unknown target, compiler flag or fallback. A graph for another engine that hipDNN's JSON
+        cannot express. Without `keep-failed`, an op that does not compile even alone, at the op,
+        with the compiler's message and the path of a reproducer.
 
     Source:
         own.
@@ -343,10 +378,20 @@ class HipdnnCompilePass(Pass):
     save_temps: str = option("", "directory for compiler inputs, schedules and code objects")
 
     keep_failed: bool = option(False, "leave ops that do not compile where they were")
+    fallback: str = option(
+        "", "`iree` compiles graphs for other engines, too; else they are left to hipDNN"
+    )
+    engine_graphs: str = option("", "directory for the JSON of graphs that are left to hipDNN")
+
+    def __post_init__(self) -> None:
+        if self.fallback not in ("", IREE):
+            raise ValueError(f"unknown fallback '{self.fallback}': expected {IREE}")
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Compiles until no container is left, and splits those that do not compile."""
         compiler = _Compiler(self, module, state)
+        if not self.fallback:
+            compiler.export_all(find_containers(module))
         while containers := find_containers(module):
             compiler.compile_all(containers)
         compiler.finish()

@@ -50,11 +50,13 @@ def graph(
     types = ", ".join(f"tensor<{type_}>" for type_ in arguments.values())
     yielded = ", ".join(f"%{name}" for name in results)
     made = ", ".join(f"tensor<{type_}>" for type_ in results.values())
+    returned = ", ".join(f"%g#{at}" for at in range(len(results)))
     return (
-        f'func.func @f({outer}) {{\n  %g:{len(results)} = "hipdnn.graph"({passed}) ({{\n'
+        f'func.func @f({outer}) -> ({made}) {{\n  %g:{len(results)} = "hipdnn.graph"({passed}) ({{\n'
         f"  ^bb0({inner}):\n{body}\n"
         f'    "hipdnn.yield"({yielded}) : ({made}) -> ()\n'
-        f"  }}) {{{attributes}}} : ({types}) -> ({made})\n  return\n}}"
+        f"  }}) {{{attributes}}} : ({types}) -> ({made})\n"
+        f"  return {returned} : {made}\n}}"
     )
 
 

@@ -9,11 +9,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from engine_graphs import WINDOW, engine_of, failure_of, graph, node, single
+from programs import run_passes
 
 from hipgraft.engines import engine_names, find_engine
 from hipgraft.engines.registry import BUILT_IN
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.passes.hipdnn_compile import HipdnnCompilePass
+from hipgraft.runtime import run_module
+from hipgraft.runtime.devices.registry import open_device
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "engines.md"
 EXAMPLE = re.search(r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[1]
@@ -192,6 +199,19 @@ def test_intermediates_have_to_stay_inside() -> None:
     assert failure_of("FUSILLI_ENGINE", text) is None
 
 
+def test_constants_of_graphs_are_scalars() -> None:
+    for shape, refused in (("4x8", True), ("1x1", False)):
+        operands = {"x": "4x8xf32", "k": f"{shape}xf32"}
+        body = f"""
+        %k = arith.constant dense<2.0> : tensor<{shape}xf32>
+        %r = {node("pointwise", operands, "4x8xf32", 'mode = "mul"')}"""
+        text = graph(body, {"x": "4x8xf32"}, {"r": "4x8xf32"})
+        failure = failure_of("FUSILLI_ENGINE", text)
+        assert (failure is not None) == refused
+        assert failure is None or failure.rule == "constants"
+        assert failure_of("iree", text) is None
+
+
 def test_block_scaled_factors_go_to_their_operands() -> None:
     """The doc's graph: M and N multiples of 16, K of 128, A column-major, gfx950 and gfx1250."""
     left = {"x": "16x128xf8E4M3FN", "s": "16x4xf8E8M0FNU"}
@@ -210,3 +230,14 @@ def test_block_scaled_factors_go_to_their_operands() -> None:
     failure = failure_of("HIPBLASLT_ENGINE", graph(body, arguments, {"c": "16x32xbf16"}), "gfx950")
     assert failure is not None
     assert failure.message.startswith("the left factor has to be column-major")
+
+
+def test_cpu_does_not_run_a_graph_of_another_engine() -> None:
+    x = {"x": "4x8xf32"}
+    body = "%r = " + node("pointwise", x, "4x8xf32", 'mode = "tanh_fwd"')
+    text = graph(body, x, {"r": "4x8xf32"}, 'engine = "MIOPEN_ENGINE", name = "tanh"')
+    with make_context() as context, ir.Location.unknown(context):
+        module = ir.Module.parse(text, context)
+        run_passes(module, HipdnnCompilePass(target=("cpu",)), "hipdnn-bufferize")
+        with pytest.raises(HipgraftError, match="engine 'MIOPEN_ENGINE', which needs a host with"):
+            run_module(module, [np.zeros((4, 8), np.float32)], open_device("cpu"))

@@ -19,7 +19,7 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
 
     A binary has `target`, `format`, `objects` and `workspace_size`; with code objects also
     `steps`, in the order in which they run. Buffers are numbered: operands, then results, then
-    the workspace.
+    the workspace. A binary of format `hipdnn` is a graph as hipDNN's JSON for the engine `engine`.
     """
 
     sym_name = required(STRING, "symbol that `hipdnn.execute` calls")
@@ -29,6 +29,15 @@ class ExecutableOp(HipdnnOp, mnemonic="executable"):
     arg_offsets = optional(INTS, "elements from each pointer to the operand's first element")
     result_strides = optional(LAYOUTS, "strides of each result in elements; unit means row-major")
     binaries = required(DICTIONARIES, "code objects and schedule, one dictionary per target")
+    engine = optional(STRING, "engine of hipDNN that runs it, from the graph in its binaries")
+
+    @property
+    def needs_host(self) -> str:
+        """Why the graph of an engine does not run here, for errors."""
+        return (
+            f"'{self.OP_NAME}' op '@{self.sym_name}' is a graph for engine '{self.engine or ''}', "
+            "which needs a host with hipDNN; 'hipdnn-compile{fallback=iree}' compiles it instead"
+        )
 
     def verify(self) -> None:  # noqa: D102
         types = [*self.operand_types, *self.result_types]
@@ -113,6 +122,7 @@ def executable(
     arg_strides: Sequence[Sequence[int] | None] | None = None,
     arg_offsets: Sequence[int] | None = None,
     result_strides: Sequence[Sequence[int] | None] | None = None,
+    engine: str | None = None,
     loc: ir.Location | None = None,
 ) -> ExecutableOp:
     """Creates the symbol `name` at the current insertion point."""
@@ -124,6 +134,7 @@ def executable(
         arg_offsets=arg_offsets,
         result_strides=result_strides,
         binaries=binaries,
+        engine=engine,
         loc=loc,
     )
 

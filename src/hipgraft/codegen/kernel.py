@@ -184,8 +184,8 @@ class Kernel:
 
     Attributes:
         target: architecture, or `cpu`.
-        format: `hsaco`, `ptx` or `vmfb`.
-        objects: code objects; a dispatch names one by index.
+        format: `hsaco`, `ptx`, `vmfb`, or `hipdnn` for a graph that an engine of hipDNN runs.
+        objects: code objects; a dispatch names one by index. For `hipdnn`, the graph's JSON.
         workspace_size: bytes of scratch memory, 0 for none.
         steps: what to run, in order; empty for `vmfb`, whose `main` the runtime calls.
         host: for dynamic shapes, MLIR text of the functions that run the steps and return the

@@ -20,6 +20,8 @@ from hipgraft.engines.slots import Slot
 from hipgraft.engines.source import Source
 from hipgraft.engines.wording import one_of
 
+_OWN = "iree"
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -143,6 +145,8 @@ class Engine:
             (f"{pattern.name}/architectures", pattern.architectures),
         ):
             yield rule, None, _wrong_architecture(architecture, allowed)
+        if self.name != _OWN:
+            yield from _constant_checks(graph)
         if not pattern.is_any and not pattern.taps:
             yield from _tap_checks(pattern, graph)
         for slots, node in _placed(pattern, graph, places):
@@ -168,6 +172,15 @@ def _wrong_architecture(architecture: str, allowed: Sequence[str]) -> str | None
     if any(fnmatchcase(architecture, one) for one in allowed):
         return None
     return f"expected architecture {one_of(allowed)}, but found {architecture}"
+
+
+def _constant_checks(graph: Graph) -> Iterator[tuple[str, Node | None, str | None]]:
+    """What hipDNN's format of graphs implies for every engine but hipgraft's own."""
+    for node in graph.nodes:
+        constants = [graph.tensors[value] for value in node.read if graph.tensors[value].constant]
+        large = [tensor.dims for tensor in constants if tensor.size != 1]
+        found = f"expected a constant of one element, but found shape {large[0]}" if large else None
+        yield "constants", node, found
 
 
 def _tap_checks(pattern: Pattern, graph: Graph) -> Iterator[tuple[str, Node | None, str | None]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hipgraft.codegen.kernel import Dispatch, Kernel, kernels_of
+from hipgraft.dialects.hipdnn import ExecutableOp
 from hipgraft.ir.bindings import gpu_d, ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.symbols import symbol_of
@@ -55,6 +56,8 @@ class CompiledGraph:
                 f"it has {have}",
                 self.op,
             )
+        if kernel.format == "hipdnn":
+            raise PassFailure(ExecutableOp(self.op).needs_host, self.op)
         if kernel.format not in _OBJECT_FORMATS:
             raise PassFailure(
                 f"'hipdnn.executable' op '@{self.name}' has a binary of format "

@@ -36,11 +36,13 @@ class Graph:
         Raises:
             OpError: it has none.
         """
+        executable = hipdnn.ExecutableOp(op)
+        if executable.engine is not None:
+            raise OpError(executable.needs_host, op)
         modules = [kernel.objects[0] for kernel in kernels_of(op) if kernel.format == "vmfb"]
         if not modules:
             name = symbol_of(op)
             raise OpError(f"'hipdnn.executable' op '@{name}' has no binary for 'cpu'", op)
-        executable = hipdnn.ExecutableOp(op)
         inputs, outputs = tuple(_inputs(executable)), tuple(_outputs(executable))
         return Graph(device, device.load_module(modules[0]), inputs, outputs)
 
