@@ -303,12 +303,9 @@ def search(
 
 
 def _is_before_start(said: str) -> bool:
-    """Whether Python was interrupted before any function of the tools ran, while it imported."""
-    places = [line for line in said.splitlines() if line.lstrip().startswith("File ")]
-    ours = [line for line in places if "/src/hipgraft/" in line or "/hipgraft/tools/" in line]
-    return said.rstrip().endswith("KeyboardInterrupt") and all(
-        line.endswith("in <module>") and "entry.py" in ours[0] for line in ours
-    )
+    """Whether Python was interrupted while it started, before any code of the tools ran."""
+    ours = ("/src/hipgraft/", "/hipgraft/tools/")
+    return said.rstrip().endswith("KeyboardInterrupt") and not any(one in said for one in ours)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,14 +10,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib import import_module
-
-from hipgraft.ir import activity
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ASKED_FOR = (*_FORWARDED, signal.SIGPIPE, signal.SIGQUIT)
 _PR_SET_PDEATHSIG = 1
 _ONLY_TELL = ("--help", "-h", "--version")
+_INTERRUPT = signal.getsignal(signal.SIGINT)
+
+
+def _leave(number: int, _: object) -> None:
+    os._exit(128 + number)
+
+
+if _INTERRUPT is signal.default_int_handler and "hipgraft-" in sys.argv[0]:
+    # Until the tool itself expects one, an interrupt ends its process without a traceback.
+    signal.signal(signal.SIGINT, _leave)
 
 
 def cache() -> int:
@@ -70,6 +77,9 @@ def watched(tool: str) -> int:
     only_tells = len(sys.argv) == 2 and sys.argv[1].startswith(_ONLY_TELL)
     if only_tells or sys.platform != "linux":
         return _work(tool)
+    # Nothing is imported before interrupts end the tool as they should.
+    from hipgraft.ir import activity
+
     waited_for = {*_FORWARDED, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored children cannot be waited for
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
@@ -77,19 +87,20 @@ def watched(tool: str) -> int:
     child = os.fork()
     if child == 0:
         _end_with(parent)
-        interrupt = signal.getsignal(signal.SIGINT)
-        if interrupt is signal.default_int_handler:
-            # Imports that are interrupted end at once, without a traceback.
+        if _INTERRUPT is signal.default_int_handler:
+            # Imports that are interrupted end at once, also in C++.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        return _work(tool, interrupt)
+        return _work(tool)
     return _exit_status(_wait(child, waited_for), tool, activity.noted(notes))
 
 
-def _work(tool: str, interrupt: object = signal.default_int_handler) -> int:
+def _work(tool: str) -> int:
+    from importlib import import_module
+
     main = import_module(f"hipgraft.tools.{tool}").main
     try:
-        if interrupt is signal.default_int_handler:
+        if _INTERRUPT is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return main()
     except KeyboardInterrupt:  # before the tool itself expects one

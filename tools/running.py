@@ -19,9 +19,9 @@ _LONGEST_REASON = 500
 
 def run_tool(body: Callable[[], int]) -> int:
     """Runs a tool's body and returns its exit status; an error is printed as MLIR prints it."""
-    interrupts: list[int] = []
+    received: list[int] = []
     try:
-        with _closed_streams(), _signals_end(interrupts):
+        with _closed_streams(), _signals_end(received):
             status = body()
             _flush()
             return status
@@ -38,8 +38,8 @@ def run_tool(body: Callable[[], int]) -> int:
     except OSError as error:
         return _told(_system_error(error))
     except Exception as error:
-        if interrupts:  # a library took it for an error, as NumPy does while it is imported
-            return 128 + signal.SIGINT
+        if received:  # a library took it for an error, as NumPy does while it is imported
+            return 128 + received[0]
         return _told(_internal_error(error))
 
 
@@ -85,11 +85,11 @@ class _Ended(BaseException):
 
 
 @contextmanager
-def _signals_end(interrupts: list[int]) -> Generator[None, None, None]:
+def _signals_end(received: list[int]) -> Generator[None, None, None]:
     """Makes SIGTERM and SIGHUP end workers and remove their folders, as an error does.
 
     Args:
-        interrupts: gets each SIGINT, which also raises `KeyboardInterrupt`.
+        received: gets each of them, and each SIGINT, which raises `KeyboardInterrupt`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -98,10 +98,11 @@ def _signals_end(interrupts: list[int]) -> Generator[None, None, None]:
     def end(number: int, frame: Any) -> None:
         for each in previous:
             signal.signal(each, signal.SIG_IGN)
+        received.append(number)
         raise _Ended(number)
 
     def interrupt(number: int, frame: Any) -> None:
-        interrupts.append(number)
+        received.append(number)
         raise KeyboardInterrupt
 
     previous: dict[int, Any] = {}

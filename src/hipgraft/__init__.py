@@ -10,9 +10,11 @@ outputs = hipgraft.load("model.hgb").run(inputs, device="hip")
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as `typing` has it, which the command-line tools need not wait for
 if TYPE_CHECKING:
+    from typing import Any
+
     from hipgraft.compiler.program import Program, compile
     from hipgraft.ir.diagnostics import HipgraftError
     from hipgraft.runtime.bundle import Bundle, load

@@ -271,6 +271,16 @@ def test_interrupted_imports_end_without_traceback(tmp_path: Path):
     assert (process.returncode, errors) == (128 + signal.SIGINT, "")
 
 
+def test_interrupts_before_a_tool_begins_end_it_without_traceback():
+    script = (
+        "import os, signal, sys\nsys.argv[0] = 'bin/hipgraft-opt'\n"
+        "from hipgraft.tools import entry\nos.kill(os.getpid(), signal.SIGINT)\nentry.opt()"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "")
+
+
 def test_chunks_may_be_empty():
     assert len(source.parse_chunk("", 1, "x.mlir", make_context()).body.operations) == 0
 

@@ -28,11 +28,13 @@ from hipgraft.frontends.onnx.legalization import (
 from hipgraft.frontends.onnx.limits import (
     TooMuchMemoryError,
     check_functions,
+    check_inference,
     check_opset,
     memory_limit,
 )
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
+from hipgraft.ir.activity import doing
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import ELEMENTS
 
@@ -233,6 +235,8 @@ def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
     Raises:
         shape_inference.InferenceError: they contradict each other, or are too large.
     """
+    doing("ONNX's shape inference")
+    check_inference(model)
     try:
         return shape_inference.infer_shapes(model, **options)
     except UnicodeDecodeError:

@@ -1,0 +1,47 @@
+"""Malformed nodes at which ONNX's shape inference ends the process are errors of the tools."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+OF_NO_ROW = helper.make_node(
+    "LayerNormalization", ["x", "w"], ["y", "mean", "deviation"], axis=(1 << 63) - 1
+)
+CASES = {
+    "Split": (helper.make_node("Split", ["x"], ["y", "z"], num_outputs=1), []),
+    "GatherND": (helper.make_node("GatherND", ["x", "i"], ["y"]), [("i", INT64, [2, 2, -1])]),
+    "LayerNormalization": (OF_NO_ROW, [("w", FLOAT, [4])]),
+}
+
+
+def compiled(folder: Path, node: onnx.NodeProto, *inputs: tuple[str, int, list[int]]) -> str:
+    """Writes a model of one node, compiles it, and returns what the tool says."""
+    values = [helper.make_tensor_value_info(*one) for one in (("x", FLOAT, [2, 4]), *inputs)]
+    results = [helper.make_tensor_value_info(name, FLOAT, None) for name in node.output]
+    graph = helper.make_graph([node], "g", values, results)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    onnx.save(model, folder / "m.onnx")
+    command = ["hipgraft-compile", "m.onnx", "--compile-to=torch", "-o", "m.mlir"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if done.stderr else 0)
+    return done.stderr
+
+
+@pytest.mark.parametrize("operator", CASES)
+def test_a_lost_inference_is_an_error(operator: str, tmp_path: Path) -> None:
+    node, inputs = CASES[operator]
+    said = compiled(tmp_path, node, *inputs)
+    assert said.startswith("m.onnx: error: invalid ONNX model: its types cannot be inferred: the")
+
+
+def test_well_formed_nodes_are_read(tmp_path: Path) -> None:
+    split = helper.make_node("Split", ["x"], ["y", "z"], num_outputs=2)
+    assert compiled(tmp_path, split) == ""
+    gather = helper.make_node("GatherND", ["x", "i"], ["y"])
+    assert compiled(tmp_path, gather, ("i", INT64, [3, 1])) == ""
