@@ -41,6 +41,7 @@ from hipgraft.passmanager.pipeline import resolve, to_text
 from hipgraft.passmanager.reproducer import read_pipeline
 from hipgraft.passmanager.runner import Runner
 from hipgraft.runtime import bundle as bundles
+from hipgraft.runtime import bundle_sections
 from hipgraft.runtime.bundle import Bundle, write_bundle
 from hipgraft.runtime.comparison import compare
 from hipgraft.runtime.devices.host_memory import HostMemory
@@ -504,14 +505,14 @@ def _change_bundle(data: bytes, seeds: Sequence[bytes], generator: random.Random
     try:
         *_, length = prefix.unpack_from(data)
         header = json.loads(data[prefix.size :][:length])
-        start = bundles._aligned(prefix.size + length)
+        start = bundle_sections.aligned(prefix.size + length)
         body = bytearray(data[start:])
         if generator.random() < 0.4:
             place, nbytes = generator.choice(header["sections"])
             piece = changed_bytes(bytes(body[place : place + nbytes]), generator)[:nbytes]
             body[place : place + len(piece)] = piece
             body[header["data_size"] :] = b"".join(
-                bundles._CHECKSUM.pack(zlib.crc32(body[at : at + size]))
+                bundle_sections.CHECKSUM.pack(zlib.crc32(body[at : at + size]))
                 for at, size in header["sections"]
             )
         else:
@@ -520,7 +521,7 @@ def _change_bundle(data: bytes, seeds: Sequence[bytes], generator: random.Random
         return changed_bytes(data, generator)
     text = json.dumps(header, ensure_ascii=False).encode(errors="surrogatepass")
     whole = prefix.pack(bundles.MAGIC, bundles._VERSION, zlib.crc32(text), len(text)) + text
-    return whole.ljust(bundles._aligned(len(whole)), b"\0") + bytes(body)
+    return whole.ljust(bundle_sections.aligned(len(whole)), b"\0") + bytes(body)
 
 
 def run_bundle(path: Path) -> None:

@@ -15,12 +15,19 @@ from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
 
 if TYPE_CHECKING:
+    from hipgraft.compiler.plan import GraphBoundary
     from hipgraft.compiler.program import Program
     from hipgraft.ir.bindings import ir
 
-_SUFFIXES = {".mlir": "mlir", ".mlirbc": "bytecode", ".hgb": "bundle", ".o": "object"}
+_SUFFIXES = {
+    ".mlir": "mlir",
+    ".mlirbc": "bytecode",
+    ".hgb": "bundle",
+    ".o": "object",
+    ".plan": "plan",
+}
 _FORMS = tuple(_SUFFIXES.values())
-_FILES = ("bundle", "object")  # what is written beside others, or has no use on a terminal
+_FILES = ("bundle", "object", "plan")  # what is written beside others, or has no use on a terminal
 _FEW_DIGITS = 64
 _STAGES = (
     "torch, hipdnn-ops, hipdnn-graphs, hipdnn-linalg, hipdnn-executables, hipdnn-buffers, host"
@@ -102,19 +109,20 @@ def _run(flags: argparse.Namespace) -> int:
             show(f"reached {stage}")
             temps.save(stage, module)
 
+        boundary = _boundary(flags) if flags.emit == "plan" else None
         compiled = compile(
-            flags.model,
+            flags.model if boundary is None else boundary.module,
             flags.target,
             compile_to=flags.compile_to,
             extra_flags=service_flags.extra_flags(flags),
             save_temps=temps.directory_of_kernels,
-            **cli.reading(flags),
+            **(cli.reading(flags) if boundary is None else {}),
             on_stage=reached,
             service=service,
         )
         statistics = service.statistics
     with together():
-        files = _write(compiled, flags)
+        files = _write(compiled, flags, boundary)
         if flags.stats_json:
             from hipgraft.tools.stats_json import stats_bytes
 
@@ -173,8 +181,19 @@ def _check_form(flags: argparse.Namespace) -> None:
         raise HipgraftError(
             f"--emit={flags.emit} needs a program of the last stage, not --compile-to"
         )
+    if flags.emit == "plan":
+        _check_targets(flags.target)
     if flags.emit == "object" and ("," in flags.target or flags.target == "cpu"):
         raise HipgraftError(f"--emit=object needs one GPU architecture, not '{flags.target}'")
+
+
+def _check_targets(names: str) -> None:
+    """Checks that hipDNN runs on each target."""
+    from hipgraft.codegen.target import Target, TargetKind
+
+    for name in names.split(","):
+        if Target.parse(name).kind is not TargetKind.AMDGPU:
+            raise HipgraftError(f"--emit=plan needs architectures of AMD's, not '{name}'")
 
 
 def _check_output(path: str) -> None:
@@ -223,13 +242,28 @@ def _make_directory(path: Path) -> None:
         raise HipgraftError(f"cannot make directory '{path}': {error.strerror}") from None
 
 
-def _write(compiled: Program, flags: argparse.Namespace) -> list[Path]:
+def _boundary(flags: argparse.Namespace) -> GraphBoundary:
+    """Reads the graph of a plan, and what its caller passes."""
+    from hipgraft import frontends
+    from hipgraft.compiler.plan import graph_boundary
+
+    return graph_boundary(frontends.read(flags.model, **cli.reading(flags)), flags.model)
+
+
+def _write(
+    compiled: Program, flags: argparse.Namespace, boundary: GraphBoundary | None
+) -> list[Path]:
     """Writes what was asked for; returns the files, the program first."""
     files = [] if flags.output == "-" else [Path(flags.output)]
     if flags.emit == "bundle":
         compiled.save_bundle(flags.output)
     elif flags.emit == "object":
         files = compiled.save_object(flags.output)
+    elif boundary is not None:
+        from hipgraft.compiler.plan import execution_plan
+        from hipgraft.ir.io import write_output
+
+        write_output(flags.output, execution_plan(compiled, boundary).to_bytes())
     else:
         files += _write_module(compiled, flags)
     if flags.remarks:

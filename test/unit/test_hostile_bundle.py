@@ -19,6 +19,7 @@ from fuzz.mutations import changed_document
 from hipgraft.compiler.program import compile
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime import bundle as bundles
+from hipgraft.runtime import bundle_sections
 from hipgraft.runtime.bundle import Bundle, write_bundle
 from hipgraft.runtime.devices.host_memory import HostMemory
 from hipgraft.runtime.devices.registry import open_device
@@ -35,11 +36,11 @@ def header_of(data: bytes) -> Any:
 def with_header(data: bytes, header: Any) -> bytes:
     """Returns a bundle of the same data with another header and its checksum."""
     *_, length = bundles._PREFIX.unpack_from(data)
-    start = bundles._aligned(bundles._PREFIX.size + length)
+    start = bundle_sections.aligned(bundles._PREFIX.size + length)
     text = header if isinstance(header, bytes) else as_json(header)
     prefix = bundles._PREFIX.pack(bundles.MAGIC, bundles._VERSION, zlib.crc32(text), len(text))
     whole = prefix + text
-    return whole.ljust(bundles._aligned(len(whole)), b"\0") + data[start:]
+    return whole.ljust(bundle_sections.aligned(len(whole)), b"\0") + data[start:]
 
 
 def as_json(document: Any) -> bytes:

@@ -67,6 +67,20 @@ def export_graph(graph: GraphOp) -> GraphDocument:
         return _Exporter(graph).document()
 
 
+def boundary_tensors(graph: GraphOp) -> tuple[list[TensorDocument], list[TensorDocument]]:
+    """Returns the tensors that a graph takes and yields, in the order of its operands and results.
+
+    Raises:
+        HipgraftError: hipDNN cannot express something in it; located.
+    """
+    with graph.operation.context, ir.Location.unknown():
+        exporter = _Exporter(graph)
+        exporter.document()
+    values = (list(graph.body.arguments), exporter.yielded)
+    inputs, results = ([exporter.tensors[value] for value in group] for group in values)
+    return inputs, results
+
+
 class _Exporter:
     def __init__(self, graph: GraphOp):
         self.graph = graph

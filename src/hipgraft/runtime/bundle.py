@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,6 +29,7 @@ from hipgraft.ir.foreign_data import decode_json, malformed
 from hipgraft.ir.outputs import replacing
 from hipgraft.runtime import known_code
 from hipgraft.runtime.bundle_header import BufferFields, Header, ProgramFields
+from hipgraft.runtime.bundle_sections import CHECKSUM, Sections, aligned
 from hipgraft.runtime.recording import Buffer, Recording, Tensor
 from hipgraft.runtime.recording_checks import check_recordings
 from hipgraft.runtime.recording_json import command_to_json
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 MAGIC = b"\x93HIPGRFT"
 _VERSION = 4
 _PREFIX = struct.Struct("<8sIIQ")  # magic, version, checksum and length of the header
-_CHECKSUM = struct.Struct("<I")
-_ALIGNMENT = 4096
 
 
 def is_bundle(path: str | Path) -> bool:
@@ -67,12 +67,27 @@ def write_bundle(
     Raises:
         HipgraftError: the file cannot be written.
     """
-    sections = _Sections()
+    _write(path, *_recorded(recordings, metadata))
+
+
+def bundle_bytes(
+    recordings: Sequence[Recording], metadata: Mapping[str, Any] | None = None
+) -> bytes:
+    """Returns what `write_bundle` would write."""
+    file = BytesIO()
+    _write_to(file, *_recorded(recordings, metadata))
+    return file.getvalue()
+
+
+def _recorded(
+    recordings: Sequence[Recording], metadata: Mapping[str, Any] | None
+) -> tuple[Sections, dict[str, Any]]:
+    sections = Sections()
     programs = [
         _program_to_json(list(variants), sections)
         for _, variants in groupby(recordings, lambda one: one.architecture)
     ]
-    _write(path, sections, {"metadata": dict(metadata or {}), "programs": programs})
+    return sections, {"metadata": dict(metadata or {}), "programs": programs}
 
 
 def write_host_bundle(
@@ -86,19 +101,23 @@ def write_host_bundle(
         architectures: architectures of its code.
         metadata: further data for readers, as JSON.
     """
-    sections = _Sections()
+    sections = Sections()
     number = sections.add_code("host", host)
     programs = [{"architecture": name, "host": number} for name in architectures]
     _write(path, sections, {"metadata": dict(metadata), "programs": programs})
 
 
-def _write(path: str | Path, sections: _Sections, fields: Mapping[str, Any]) -> None:
+def _write(path: str | Path, sections: Sections, fields: Mapping[str, Any]) -> None:
+    with replacing(str(path)) as temporary, temporary.open("wb") as file:
+        _write_to(file, sections, fields)
+
+
+def _write_to(file: BinaryIO, sections: Sections, fields: Mapping[str, Any]) -> None:
     extents = {"sections": sections.extents, "data_size": sections.size}
     header = json.dumps({**fields, **extents}, separators=(",", ":")).encode()
-    with replacing(str(path)) as temporary, temporary.open("wb") as file:
-        file.write(_PREFIX.pack(MAGIC, _VERSION, zlib.crc32(header), len(header)))
-        file.write(header)
-        sections.write(file)
+    file.write(_PREFIX.pack(MAGIC, _VERSION, zlib.crc32(header), len(header)))
+    file.write(header)
+    sections.write(file)
     known_code.remember(_digest(header, sections.code))
 
 
@@ -107,51 +126,12 @@ def _digest(header: bytes, code: Mapping[int, bytes | memoryview]) -> str:
     return known_code.digest([header, *(code[number] for number in sorted(code))])
 
 
-class _Sections:
-    """Data to be written, each piece at a multiple of the alignment."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.code: dict[int, bytes | memoryview] = {}
-        self.extents: list[tuple[int, int]] = []
-        self._numbers: dict[Any, int] = {}
-        self._readers: list[Any] = []
-
-    def add(self, key: Any, nbytes: int, read: Any) -> int:
-        """Returns the number of a piece; pieces with equal keys are stored once."""
-        if key not in self._numbers:
-            self._numbers[key] = len(self.extents)
-            self.extents.append((self.size, nbytes))
-            self._readers.append(read)
-            self.size = _aligned(self.size + nbytes)
-        return self._numbers[key]
-
-    def add_code(self, key: Any, data: bytes) -> int:
-        """Returns the number of an object or a host program."""
-        number = self.add(key, len(data), lambda: data)
-        self.code[number] = data
-        return number
-
-    def write(self, file: BinaryIO) -> None:
-        """Writes all, then their checksums; constants are read one at a time."""
-        start = _aligned(file.tell())
-        file.truncate(start + self.size)
-        checksums: list[int] = []
-        for (offset, _), read in zip(self.extents, self._readers, strict=True):
-            data = read()
-            file.seek(start + offset)
-            file.write(data)
-            checksums.append(zlib.crc32(data))
-            del data
-        file.seek(start + self.size)
-        file.write(b"".join(map(_CHECKSUM.pack, checksums)))
-
-
 class Bundle(Runnable):
     """An open bundle; its constants are mapped, not read.
 
     Args:
         path: the file.
+        data: its content, where that is in memory; `path` is then for messages alone.
         trust: whether to run a bundle that hipgraft has not written for this user.
 
     Raises:
@@ -159,14 +139,13 @@ class Bundle(Runnable):
             Objects and constants are checked when a device loads them.
     """
 
-    def __init__(self, path: str | Path, *, trust: bool = False):
+    def __init__(self, path: str | Path, *, data: bytes | None = None, trust: bool = False):
         super().__init__()
         self._path = str(path)
         self._is_trusted = trust
         self._module: ir.Module | None = None
         try:
-            with Path(path).open("rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._map = _mapped(path) if data is None else _copied(data)
         except (OSError, ValueError) as error:  # an empty file cannot be mapped
             raise HipgraftError(f"cannot open bundle: {error}", location=self._path) from None
         self._header = self._read_header()
@@ -295,7 +274,7 @@ class Bundle(Runnable):
         except HipgraftError as error:
             raise self._broken(error.message) from None
         self._header_text = text
-        self._start = _aligned(_PREFIX.size + length)
+        self._start = aligned(_PREFIX.size + length)
         expected = self._checksum_offset(header, len(header.sections))
         if len(self._map) < expected:
             raise self._broken(
@@ -306,7 +285,7 @@ class Bundle(Runnable):
         return header
 
     def _checksum_offset(self, header: Header, number: int) -> int:
-        return self._start + header.data_size + number * _CHECKSUM.size
+        return self._start + header.data_size + number * CHECKSUM.size
 
     def _broken(self, message: str) -> HipgraftError:
         self._map.close()
@@ -318,7 +297,7 @@ class Bundle(Runnable):
         start = self._start + offset
         data = self._data[start : start + nbytes]
         offset = self._checksum_offset(self._header, number)
-        if _CHECKSUM.unpack_from(self._map, offset) != (zlib.crc32(data),):
+        if CHECKSUM.unpack_from(self._map, offset) != (zlib.crc32(data),):
             raise HipgraftError(
                 f"the bundle is damaged in the {nbytes} bytes from {start}", location=self._path
             )
@@ -328,6 +307,17 @@ class Bundle(Runnable):
         if fields.section is None:
             return Buffer(fields.nbytes)
         return Buffer(fields.nbytes, fields.name, partial(self._section, fields.section))
+
+
+def _mapped(path: str | Path) -> mmap.mmap:
+    with Path(path).open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _copied(data: bytes) -> mmap.mmap:
+    copy = mmap.mmap(-1, len(data))
+    copy.write(data)
+    return copy
 
 
 def load(path: str | Path, *, trust: bool = False) -> Bundle:
@@ -343,7 +333,7 @@ def load(path: str | Path, *, trust: bool = False) -> Bundle:
     return Bundle(path, trust=trust)
 
 
-def _program_to_json(variants: Sequence[Recording], sections: _Sections) -> dict[str, Any]:
+def _program_to_json(variants: Sequence[Recording], sections: Sections) -> dict[str, Any]:
     recording = variants[0]  # they have the same code and memory
     return {
         "architecture": recording.architecture,
@@ -363,7 +353,7 @@ def _variant_to_json(variant: Recording) -> dict[str, Any]:
     }
 
 
-def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
+def _buffer_to_json(buffer: Buffer, sections: Sections) -> dict[str, Any]:
     number = None
     if buffer.read is not None:
         number = sections.add(buffer.name, buffer.nbytes, buffer.read)
@@ -373,7 +363,3 @@ def _buffer_to_json(buffer: Buffer, sections: _Sections) -> dict[str, Any]:
 def _tensor_to_json(tensor: Tensor) -> list[Any]:
     fields = (tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset)
     return [*fields, tensor.nbytes]
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT

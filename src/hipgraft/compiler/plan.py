@@ -1,0 +1,124 @@
+"""Plans of hipgraft's engine, which hipDNN restores without a compiler.
+
+A plan is made without a device: the graph is compiled for one or several architectures, and its
+kernels and launches go into the plan as a bundle. docs/hipdnn-plans.md describes the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hipgraft.compiler.program import Program, compile
+from hipgraft.dialects.hipdnn import GraphOp
+from hipgraft.frontends import read
+from hipgraft.frontends.models import Model, as_source
+from hipgraft.hipdnn_io.document import TensorDocument
+from hipgraft.hipdnn_io.engine_tables import SerializedExecutionPlan
+from hipgraft.hipdnn_io.exporter import boundary_tensors
+from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, encode_payload, engine_id
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.io import function_blocks
+from hipgraft.pipelines import stage_of
+from hipgraft.runtime.bundle import bundle_bytes
+from hipgraft.runtime.plan import PlanMetadata, workspace_size
+
+
+@dataclass(frozen=True)
+class GraphBoundary:
+    """A graph of hipDNN's, and the tensors that its caller passes.
+
+    Attributes:
+        module: with the graph; compilation consumes it.
+        inputs: in the order of the program's inputs.
+        results: in the order of its results.
+    """
+
+    module: ir.Module
+    inputs: Sequence[TensorDocument]
+    results: Sequence[TensorDocument]
+
+
+def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
+    """Returns the boundary of a module that is one graph of hipDNN's, as imported.
+
+    Args:
+        module: stage `hipdnn-graphs`.
+        source: name of its file, for messages.
+
+    Raises:
+        HipgraftError: the module is something else.
+    """
+    with module.context:
+        graph = _only_graph(module)
+        if graph is None:
+            message = "a plan is made from one graph of hipDNN's, and nothing besides"
+            raise HipgraftError(message, location=source)
+        return GraphBoundary(module, *boundary_tensors(graph))
+
+
+def _only_graph(module: ir.Module) -> GraphOp | None:
+    """The graph of a function that takes and returns just what the graph does, in its order."""
+    if stage_of(module) != "hipdnn-graphs":
+        return None
+    blocks = function_blocks(module)
+    ops = [op.operation for block in blocks for op in block.operations]
+    if len(blocks) != 1 or len(ops) != 2 or ops[0].name != GraphOp.OP_NAME:
+        return None
+    graph, last = GraphOp(ops[0]), ops[1]
+    takes_all = list(graph.inputs) == list(blocks[0].arguments)
+    return graph if takes_all and list(graph.outputs) == list(last.operands) else None
+
+
+def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecutionPlan:
+    """Returns the plan of a compiled graph.
+
+    Args:
+        program: compiled to its end, for AMD GPUs.
+        boundary: of the module that it was compiled from.
+
+    Raises:
+        HipgraftError: the program is for another kind of device or not compiled to its end.
+    """
+    targets = program.config.target
+    if not all(target.startswith("gfx") for target in targets):
+        raise HipgraftError(f"hipDNN's plans are for AMD GPUs, not for '{','.join(targets)}'")
+    recordings = [one for target in targets for one in program.recordings(target)]
+    inputs, results = ([one.uid for one in group] for group in (boundary.inputs, boundary.results))
+    by_value = [one.uid for one in boundary.inputs if one.is_runtime_pass_by_value]
+    metadata = PlanMetadata(ENGINE_NAME, inputs, results, by_value, targets)
+    for one in recordings:
+        assert (len(one.inputs), len(one.results)) == (len(inputs), len(results))
+    return SerializedExecutionPlan(
+        engine_id=engine_id(ENGINE_NAME),
+        workspace_size=workspace_size(recordings),
+        tensor_uids=[*inputs, *results],
+        plugin_payload=encode_payload(bundle_bytes(recordings, metadata.to_json())),
+    )
+
+
+def compile_plan(
+    model: Model,
+    target: str | Sequence[str] = "gfx942",
+    *,
+    sweep_case: str | None = None,
+    **options: Any,
+) -> SerializedExecutionPlan:
+    """Compiles a hipDNN graph to a plan; its bytes are what hipDNN restores.
+
+    Args:
+        model: a graph's file, a template's folder, or a module with one `hipdnn.graph`.
+        target: AMD architectures or products.
+        sweep_case: id of a case of a template; may be left out where there is one.
+        options: as of `hipgraft.compile`.
+
+    Raises:
+        HipgraftError: the model is no graph of hipDNN's, or cannot be compiled; located.
+    """
+    with as_source(model) as source:
+        name = "" if isinstance(source, ir.Module) else str(source)
+        module = source if isinstance(source, ir.Module) else read(source, sweep_case=sweep_case)
+        boundary = graph_boundary(module, name)
+        return execution_plan(compile(module, target, **options), boundary)

@@ -1,0 +1,321 @@
+"""Plans of hipgraft's engine: what hipDNN reads of them, what the engine reads, what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import pytest
+from emulator import open_emulator, requires_emulator
+from flatbuffers import number_types as numbers
+from flatbuffers.table import Table
+from hipdnn_graphs import GRAPHS, graph, node, pointwise, tensor, uids
+
+from hipgraft import hipdnn_io
+from hipgraft.compiler.plan import compile_plan
+from hipgraft.hipdnn_io.engine_tables import SerializedExecutionPlan
+from hipgraft.hipdnn_io.plan_payload import (
+    HEADER,
+    DamagedPlanError,
+    PlanArchitectureError,
+    PlanVersionError,
+    decode_payload,
+    encode_payload,
+    engine_id,
+)
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.native.player import PlayerBundle
+from hipgraft.runtime.plan import open_payload
+from hipgraft.tools import hipgraft_compile
+
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
+INPUTS = Path(__file__).resolve().parents[1] / "lit" / "tools" / "Inputs"
+ROOT = Path(__file__).resolve().parents[2]
+
+# In the order of the file: neither that of the uids, nor that in which the node takes them.
+PRODUCT = graph(
+    [
+        node("MatmulAttributes", inputs=uids(a=40, b=7), outputs=uids(c=9)),
+        pointwise("relu_fwd", 9, out=3),
+    ],
+    [
+        tensor(7, [5, 6], strides=[1, 5]),
+        tensor(9, [4, 6], virtual=True),
+        tensor(3, [4, 6]),
+        tensor(40, [4, 5]),
+    ],
+)
+
+
+# By the definition of the 64-bit FNV-1a; the first three are its published test vectors.
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)],
+)
+def test_engine_ids(name: str, digest: int):
+    assert struct.pack("<q", engine_id(name)) == struct.pack("<Q", digest)
+
+
+def test_page_has_the_header():
+    rows = (ROOT / "docs" / "hipdnn-plans.md").read_text().split("<!-- header -->")[1]
+    rows = rows.split("<!-- end -->")[0].strip().splitlines()[2:]
+    expected, at = [], 0
+    for one in HEADER:
+        size = struct.calcsize(f"<{one.code}")
+        expected.append(f"| {at} | {size} | `{one.name}` | {one.meaning} |")
+        at += size
+    assert rows == expected
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan")
+    (path / "product.json").write_text(json.dumps(PRODUCT))
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> bytes:
+    """The plan's file, for two architectures."""
+    command = [str(folder / "product.json"), "-q", "--target=gfx942,gfx1100", "--emit=plan"]
+    assert hipgraft_compile.main([*command, "-o", str(folder / "product.plan")]) == 0
+    return (folder / "product.plan").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def payload(data: bytes) -> bytes:
+    return SerializedExecutionPlan.from_bytes(data).plugin_payload
+
+
+def test_plan_by_generic_access(data: bytes):
+    root = flatbuffers.encode.Get(flatbuffers.packer.uoffset, data, 0)
+    plan = Table(bytearray(data), root)
+
+    def vector(slot: int, flags: Any) -> list[int]:
+        offset = plan.Offset(4 + 2 * slot)
+        start, count = plan.Vector(offset), plan.VectorLen(offset)
+        return [plan.Get(flags, start + at * flags.bytewidth) for at in range(count)]
+
+    assert plan.GetSlot(4, 0, numbers.Uint32Flags) == 1
+    # The hash is by another program: `printf HIPGRAFT_ENGINE`, FNV-1a of 64 bits, as signed.
+    assert plan.GetSlot(6, 0, numbers.Int64Flags) == fnv("HIPGRAFT_ENGINE")
+    assert plan.GetSlot(8, 0, numbers.Int64Flags) % 256 == 0
+    assert vector(3, numbers.Int64Flags) == [7, 40, 3]
+    payload = bytes(vector(4, numbers.Uint8Flags))
+    assert payload[:8] == b"HIPGPLAN"
+    assert struct.unpack_from("<4HI", payload, 8) == (1, 0, 1, 52, 0)
+    assert payload[20:52] == hashlib.sha256(payload[52:]).digest()
+    assert payload[52:60] == b"\x93HIPGRFT"
+
+
+def fnv(text: str) -> int:
+    """By long multiplication of NumPy's wrapping integers."""
+    digest = np.uint64(14695981039346656037)
+    with np.errstate(over="ignore"):
+        for byte in text.encode():
+            digest = (digest ^ np.uint64(byte)) * np.uint64(1099511628211)
+    return int(digest.astype(np.int64))
+
+
+def test_player_finds_the_program(data: bytes, payload: bytes):
+    """libhipgraft reads the body, and needs the workspace that the plan says."""
+    plan = SerializedExecutionPlan.from_bytes(data)
+    with PlayerBundle(payload[52:]) as bundle:
+        programs = bundle.programs()
+        assert [one.architecture for one in programs] == ["gfx942", "gfx1100"]
+        assert plan.workspace_size == max(one.workspace_size for one in programs)
+        metadata = json.loads(bundle.metadata)
+        assert metadata == {
+            "engine": "HIPGRAFT_ENGINE",
+            "inputs": [7, 40],
+            "results": [3],
+            "by_value": [],
+            "targets": ["gfx942", "gfx1100"],
+        }
+        first, second, result = (programs[0].tensor(at) for at in range(3))
+        assert [first.shape, second.shape, result.shape] == [(5, 6), (4, 5), (4, 6)]
+        assert first.strides == (1, 5)
+
+
+def test_workspace_of_several_kernels():
+    """Statistics between the kernels of a norm's gradients need scratch memory."""
+    plan = compile_plan(module_of(GRAPHS["sdpa_ragged"]), "gfx942")
+    with PlayerBundle(plan.plugin_payload[52:]) as bundle:
+        assert plan.workspace_size == bundle.find("gfx942").workspace_size > 0
+
+
+def module_of(source: Any) -> Any:
+    return hipdnn_io.import_document(hipdnn_io.read_json(json.dumps(source)))
+
+
+@requires_emulator
+def test_plan_computes_the_graph(payload: bytes):
+    a = np.random.default_rng(1).uniform(-1, 1, (4, 5)).astype(np.float32)
+    b = np.random.default_rng(2).uniform(-1, 1, (5, 6)).astype(np.float32)
+    bundle, metadata = open_payload(payload, "gfx942")
+    values = {40: a, 7: b}
+    with bundle, bundle.load(open_emulator("gfx942")) as session:
+        (found,) = session.run([values[uid] for uid in metadata.inputs])
+    np.testing.assert_allclose(found, np.maximum(a.astype(np.float64) @ b, 0), atol=1e-5)
+
+
+def test_plan_does_not_depend_on_names(folder: Path, data: bytes):
+    """The same graph again, and from its module, gives the same bytes."""
+    assert compile_plan(folder / "product.json", ["gfx942", "gfx1100"]).to_bytes() == data
+    # Locations differ, and the names in the kernels with them: uids and workspace do not.
+    plan = compile_plan(module_of(PRODUCT), "gfx942")
+    assert list(plan.tensor_uids) == [7, 40, 3]
+
+
+def test_scalars_by_host_pointers():
+    source = graph(
+        [pointwise("mul", 1, 2, out=5)],
+        [tensor(1, [8]), tensor(2, [1], is_runtime_pass_by_value=True), tensor(5, [8])],
+    )
+    plan = compile_plan(module_of(source), "gfx942")
+    bundle, metadata = open_payload(plan.plugin_payload, "gfx942")
+    bundle.close()
+    assert (metadata.inputs, metadata.by_value) == ([1, 2], [2])
+
+
+def test_graph_without_kernels():
+    """A copy needs no code."""
+    source = graph([pointwise("identity", 1, out=2)], [tensor(1, [8]), tensor(2, [8])])
+    plan = compile_plan(module_of(source), "gfx942")
+    bundle, _ = open_payload(plan.plugin_payload, "gfx942")
+    with bundle:
+        assert len(bundle.recordings("gfx942")[0].commands) == 1
+
+
+def put(name: str, value: Any) -> Callable[[bytes], bytes]:
+    """Returns a change of a payload: one field of its header."""
+    at = struct.calcsize("<" + "".join(one.code for one in HEADER[: position(name)]))
+    code = HEADER[position(name)].code
+
+    def change(payload: bytes) -> bytes:
+        changed = bytearray(payload)
+        struct.pack_into(f"<{code}", changed, at, value)
+        return bytes(changed)
+
+    return change
+
+
+def position(name: str) -> int:
+    return [one.name for one in HEADER].index(name)
+
+
+REFUSED: list[tuple[Callable[[bytes], bytes], type[HipgraftError], str]] = [
+    (put("magic", b"HKIP\0\0\0\0"), DamagedPlanError, "payload is none of hipgraft's"),
+    (put("major", 2), PlanVersionError, "format has version 2.0; expected 1.0"),
+    (put("minor", 1), PlanVersionError, "format has version 1.1; expected 1.0"),
+    (put("kind", 2), PlanVersionError, "payload is of kind 2; expected 1"),
+    (put("header_size", 51), DamagedPlanError, "the plan's header is damaged"),
+    (put("header_size", 65535), DamagedPlanError, "the plan's header is damaged"),
+    (put("header_size", 64), DamagedPlanError, "the plan's body is damaged"),
+    (put("reserved", 1), DamagedPlanError, "the plan's header is damaged"),
+    (put("body_sha256", bytes(32)), DamagedPlanError, "the plan's body is damaged"),
+    (lambda data: data[:51], DamagedPlanError, "payload has 51 bytes; expected 52 or more"),
+    (lambda data: data[:52], DamagedPlanError, "the plan's header is damaged"),
+    (lambda data: data[:-1], DamagedPlanError, "the plan's body is damaged"),
+    (lambda data: data + b"\0", DamagedPlanError, "the plan's body is damaged"),
+    (lambda data: encode_payload(data[53:]), DamagedPlanError, "the file is no bundle"),
+    (lambda data: encode_payload(data[52:-4096]), DamagedPlanError, "the bundle is truncated"),
+]
+
+
+@pytest.mark.parametrize(("change", "kind", "message"), REFUSED, ids=[one[2] for one in REFUSED])
+def test_payloads_that_are_refused(
+    payload: bytes, change: Any, kind: type[HipgraftError], message: str
+):
+    with pytest.raises(kind) as caught:
+        open_payload(change(payload), "gfx942", "my.plan")
+    assert str(caught.value).startswith("my.plan: error: ")
+    assert message in str(caught.value)
+
+
+def test_later_headers_may_be_longer(payload: bytes):
+    header = bytearray(payload[:52])
+    struct.pack_into("<H", header, 14, 64)
+    assert decode_payload(bytes(header) + bytes(12) + payload[52:]) == payload[52:]
+
+
+def test_another_architecture(payload: bytes):
+    with pytest.raises(PlanArchitectureError) as caught:
+        open_payload(payload, "gfx90a", "my.plan")
+    expected = "my.plan: error: the plan is for gfx942, gfx1100, not for 'gfx90a'"
+    assert str(caught.value) == expected
+
+
+def replaced(payload: bytes, **fields: Any) -> bytes:
+    """A payload with other metadata in a bundle that is otherwise in order."""
+    from hipgraft.runtime.bundle import Bundle, bundle_bytes
+
+    with Bundle("x", data=payload[52:]) as bundle:
+        recordings = [one for name in bundle.architectures for one in bundle.recordings(name)]
+        return encode_payload(bundle_bytes(recordings, bundle.metadata | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"engine": "OTHER"}, "the plan is of engine 'OTHER'; expected 'HIPGRAFT_ENGINE'"),
+        ({"inputs": [7]}, "the plan's uids are not those of its bundle"),
+        ({"results": []}, "the plan's uids are not those of its bundle"),
+        ({"targets": ["gfx942"]}, "the plan's targets are not those of its bundle"),
+        ({"inputs": "7"}, "malformed metadata of a plan: "),
+        ({"by_value": None}, "malformed metadata of a plan: "),
+    ],
+)
+def test_metadata_that_does_not_fit(payload: bytes, fields: dict[str, Any], message: str):
+    with pytest.raises(DamagedPlanError, match=message):
+        open_payload(replaced(payload, **fields), "gfx942")
+
+
+# A byte of the header, of the calls, of the code: each is behind a checksum, or an own check.
+def test_any_changed_byte_is_noticed(payload: bytes):
+    generator = np.random.default_rng(0)
+    places = [*range(52), *generator.integers(52, len(payload), 60)]
+    for at in places:
+        changed = bytearray(payload)
+        changed[at] ^= 1 << int(generator.integers(8))
+        with pytest.raises((DamagedPlanError, PlanVersionError)):
+            open_payload(bytes(changed), "gfx942")
+
+
+def test_tool_refuses_what_is_no_graph(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    def error(*flags: str) -> str:
+        assert hipgraft_compile.main([*flags, "-q"]) == 1
+        return capfd.readouterr().err
+
+    out = ["-o", str(tmp_path / "x.plan")]
+    model = str(ROOT / "examples" / "resnet50_bn_tiny.onnx")
+    whole = "a plan is made from one graph of hipDNN's, and nothing besides"
+    assert error(model, *out) == f"{model}: error: {whole}\n"
+    path = str(INPUTS / "conv_bias_relu.json")
+    assert error(path, "--emit=plan") == "error: --emit=plan needs an output file (-o)\n"
+    for target in ("cpu", "gfx942,a100"):
+        name = target.rpartition(",")[2]
+        expected = f"error: --emit=plan needs architectures of AMD's, not '{name}'\n"
+        assert error(path, *out, f"--target={target}") == expected
+    late = ["--emit=plan", "--compile-to=hipdnn-executables"]
+    assert "needs a program of the last stage" in error(path, *out, *late)
+    assert not list(tmp_path.iterdir())
+
+
+def test_templates_and_modules_become_plans(tmp_path: Path):
+    bundle = INPUTS / "batchnorm_gradient"
+    plan = compile_plan(bundle, sweep_case="2_3_4_5_fp32_nchw_rlo0_norhi")
+    assert list(plan.tensor_uids) == [0, 1, 2, 3, 4, 6, 8, 9, 10]
+    path = tmp_path / "graph.mlir"
+    path.write_text(str(module_of(PRODUCT)))
+    for _ in range(2):  # also where the program is in the cache
+        assert hipgraft_compile.main([str(path), "-q", "-o", str(tmp_path / "x.plan")]) == 0
+        data = (tmp_path / "x.plan").read_bytes()
+        assert SerializedExecutionPlan.from_bytes(data).tensor_uids == (7, 40, 3)
