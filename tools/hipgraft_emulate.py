@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hipgraft-emulate",
-        usage="hipgraft-emulate [--arch ARCH] [--devices N] -- COMMAND [ARGUMENT ...]",
+        usage="hipgraft-emulate [--arch ARCH] [--devices N] [--time host|model] "
+        "-- COMMAND [ARGUMENT ...]",
         description="Runs a program that loads HIP's runtime on emulated GPUs. Its exit status is "
         "the program's, or 1 where a kernel failed and the program did not notice.",
         allow_abbrev=False,
@@ -36,6 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--arch", default="gfx942", metavar="ARCH", help="of the GPUs; by default gfx942")
     add("--devices", type=int, default=1, metavar="N", help="number of GPUs; by default 1")
+    add("--time", choices=("host", "model"), default="host", help="what events hold: the time that "
+        "emulation takes, by default, or the estimated time of the GPU")  # fmt: skip
     add("command", nargs="+", metavar="COMMAND", help="program, and its arguments")
     add("--version", action=cli.VersionAction)
     return parser
@@ -45,7 +48,8 @@ def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no emulator.
     from hipgraft.emulator.hip_runtime import emulation
 
-    with emulation(flags.arch, flags.devices) as emulated:
+    estimated = flags.time == "model"
+    with emulation(flags.arch, flags.devices, estimated=estimated) as emulated:
         status = _wait(flags.command, emulated.environment)
         return status or int(bool(emulated.errors))
 

@@ -67,6 +67,32 @@ def test_hipgrafts_own_device(relu_of_product: Path, runtime: str):
     assert done.stdout.rstrip().endswith(" ok")
 
 
+PLAY = """
+import numpy as np
+from hipgraft.native.player import PlayerBundle, PlayerDevice, PlayerExecutable
+given, y = np.load("in.npz"), np.zeros((5, 24), np.float32)
+with PlayerBundle("model.hgb") as bundle, PlayerDevice("hip:0") as device:
+    program = bundle.find(device.architecture)
+    addresses = [device.allocate(program.tensor(number).nbytes) for number in range(3)]
+    workspace = device.allocate(max(program.workspace_size, 1))
+    with PlayerExecutable(program, device, replay=True) as executable:
+        for scale in range(4):  # launched, captured, replayed
+            device.upload(addresses[0], scale * given["x"])
+            device.upload(addresses[1], given["w"])
+            executable.enqueue(addresses, workspace=workspace)
+            device.synchronize()
+            device.download(y.view(np.uint8), addresses[2])
+            expected = np.maximum(scale * given["x"] @ given["w"], 0)
+            np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+"""
+
+
+def test_libhipgraft(relu_of_product: Path):
+    bundle = ("--target=gfx942", "-q", "--emit=bundle", "-o", "model.hgb")
+    run(BIN / "hipgraft-compile", "model.onnx", *bundle, cwd=relu_of_product)
+    emulate(sys.executable, "-c", PLAY, cwd=relu_of_product)
+
+
 def test_irees_own_driver(tmp_path: Path):
     draw = np.random.default_rng(0)
     a, b = (draw.standard_normal(shape, np.float32) for shape in ((9, 16), (16, 24)))
@@ -136,15 +162,54 @@ def test_a_fault_fails_all_later_calls(size: int, before: str, what: str, tmp_pa
     assert done.stderr.startswith(f"error: kernel 'f': {what}")
 
 
+TIMES = """
+import ctypes, sys
+sys.path.append({tests!r})
+import numpy as np
+import hip_library as lib
+from hipgraft.emulator import CodeObject, estimate
+hip = lib.Hip(ctypes.CDLL("libamdhip64.so"))
+code, groups = lib.double_code(), {groups}
+x = np.zeros(64 * groups, np.float32)
+function, memory = hip.function(code), [hip.upload(x), hip.upload(x)]
+events = [hip.make("hipEventCreate") for _ in range(3)]
+hip.call("hipEventRecord", events[0], None)
+for launches, event in zip((1, 3), events[1:]):
+    for _ in range(launches):
+        hip.launch(function, *memory, grid=groups)
+    hip.call("hipEventRecord", event, None)
+hip.call("hipDeviceSynchronize")
+expected = estimate(CodeObject(code), "f", (groups,), (64,), [x, x + 1]).microseconds
+for launches, pair in zip((1, 3), (events[:2], events[1:])):
+    told = ctypes.c_float()
+    hip.call("hipEventElapsedTime", ctypes.byref(told), *pair)
+    gap = 2  # between kernels
+    assert abs(1e3 * told.value / launches - gap - expected) < 1e-3 * expected, (told, expected)
+"""
+
+
+@requires_assembler
+@pytest.mark.parametrize("groups", [1, 7, 4000])
+def test_events_hold_the_time_of_the_model(groups: int, tmp_path: Path):
+    text = TIMES.format(tests=str(Path(__file__).parent), groups=groups)
+    tool = (BIN / "hipgraft-emulate", "--time=model", "--")
+    assert run(*tool, sys.executable, "-c", text, cwd=tmp_path).stderr == ""
+
+
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
         ("--arch=sm_80", "error: unknown architecture 'sm_80'"),
+        (
+            "--arch=gfx90a --time=model",
+            "error: times are estimated for gfx942, gfx950, gfx1100, not for gfx90a",
+        ),
         ("--devices=0", "error: expected 1 to 16 devices, found 0"),
     ],
 )
 def test_wrong_flags(flag: str, message: str, tmp_path: Path):
-    done = run(BIN / "hipgraft-emulate", flag, "--", "true", cwd=tmp_path, status=1)
+    tool = (BIN / "hipgraft-emulate", *flag.split(), "--")
+    done = run(*tool, "true", cwd=tmp_path, status=1)
     assert done.stderr.strip() == message
 
 

@@ -13,7 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from hipgraft.emulator.chips import CHIPS
 from hipgraft.emulator.code_object import CodeObject, Kernel
+from hipgraft.emulator.costs import cost_table
 from hipgraft.emulator.errors import EmulatorError
 from hipgraft.emulator.launches import launch_structure
 from hipgraft.emulator.native import Instruction, Launch
@@ -50,12 +52,12 @@ class _Header(ctypes.Structure):
 
 
 class _Argument(ctypes.Structure):
-    _fields_ = tuple((name, _uint) for name in ("offset", "size", "hidden", "unused"))
+    _fields_ = tuple((name, _uint) for name in ("offset", "size", "hidden", "is_pointer"))
 
 
 class _Kernel(ctypes.Structure):
     _fields_ = (
-        *[(name, _uint64) for name in ("name", "error", "instructions", "arguments")],
+        *[(name, _uint64) for name in ("name", "error", "instructions", "arguments", "costs")],
         *[(name, _uint) for name in ("instruction_count", "argument_count", "kernarg_size")],
         *[(name, _uint) for name in ("most_items", "vector_registers", "scalar_registers")],
         ("block", _uint * 3),
@@ -104,7 +106,7 @@ def decode(source: bytes, code: CodeObject) -> bytes:
     """
     writer = _Writer()
     header = _Header(
-        magic=b"HGDECOD1",
+        magic=b"HGDECOD2",
         source_size=len(source),
         image_size=len(code.image),
         kernel_count=len(code.kernels),
@@ -160,7 +162,12 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
     launch.lds_bytes = metadata.lds_bytes
     launch.image = 0
     arguments = [
-        _Argument(one.offset, one.size, _hidden_number(one.kind) if one.hidden else 0)
+        _Argument(
+            one.offset,
+            one.size,
+            _hidden_number(one.kind) if one.hidden else 0,
+            one.kind == "global_buffer",
+        )
         for one in metadata.arguments
     ]
     # The granule in which the descriptor counts registers.
@@ -170,6 +177,7 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
         error=writer.add_text(error),
         instructions=writer.add(bytes(instructions)),
         arguments=writer.add(b"".join(map(bytes, arguments))),
+        costs=_add_costs(writer, code, kernel) if instructions else 0,
         instruction_count=len(instructions),
         argument_count=len(arguments),
         kernarg_size=metadata.kernarg_size,
@@ -179,6 +187,13 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
         block=(_uint * 3)(*(metadata.required_block or (0, 0, 0))),
         launch=launch,
     )
+
+
+def _add_costs(writer: _Writer, code: CodeObject, kernel: Kernel) -> int:
+    """Appends the costs of a kernel's instructions; returns 0 where times are not estimated."""
+    chip = CHIPS.get(code.architecture)
+    costs = cost_table(kernel, chip) if chip else ()
+    return writer.add(bytes(costs)) if len(costs) == len(kernel.instructions) else 0
 
 
 def _hidden_number(kind: str) -> int:

@@ -6,6 +6,7 @@ appends to a file there what went wrong in kernels.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from hipgraft.emulator.code_object import architecture_number
 from hipgraft.emulator.decoded_cache import decoded_folder, decoder_version
 from hipgraft.emulator.device import ARCHITECTURE, check_available
 from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
+from hipgraft.emulator.native import ComputeUnit
+from hipgraft.emulator.timing import compute_unit, variations
 
 FOLDER_VARIABLE = "HIPGRAFT_EMULATE"
 """Names the folder with the settings."""
@@ -61,12 +64,15 @@ class Emulation:
 
 
 @contextmanager
-def emulation(architecture: str = ARCHITECTURE, devices: int = 1) -> Generator[Emulation]:
+def emulation(
+    architecture: str = ARCHITECTURE, devices: int = 1, *, estimated: bool = False
+) -> Generator[Emulation]:
     """Prepares a folder for programs to run with; it is removed at the end.
 
     Args:
         architecture: of the emulated GPUs.
         devices: how many there are.
+        estimated: whether events hold estimated times of the GPU, not those of the emulator.
 
     Raises:
         EmulatorError: the architecture is unknown, or the emulator is not there.
@@ -80,6 +86,8 @@ def emulation(architecture: str = ARCHITECTURE, devices: int = 1) -> Generator[E
         folder = Path(name)
         for link in _NAMES:
             (folder / link).symlink_to(library)
+        if estimated:
+            settings["model"] = str(_write_model(folder / "model", architecture))
         settings["cache"] = str(_cache(folder))
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         (folder / "settings").write_text("".join(lines))
@@ -92,6 +100,38 @@ def emulation(architecture: str = ARCHITECTURE, devices: int = 1) -> Generator[E
                 "LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder),
             },
         )
+
+
+class _Variation(ctypes.Structure):
+    """See `hip/timing.h`."""
+
+    _fields_ = (
+        ("unit", ComputeUnit),
+        ("far_bytes", ctypes.c_double),
+        ("l2_bytes", ctypes.c_double),
+        ("clock", ctypes.c_double),
+        ("far_bandwidth", ctypes.c_double),
+        ("memory_bandwidth", ctypes.c_double),
+    )
+
+
+def _write_model(path: Path, architecture: str) -> Path:
+    if architecture not in CHIPS:
+        known = ", ".join(CHIPS)
+        raise EmulatorError(f"times are estimated for {known}, not for {architecture}")
+    found = [
+        _Variation(
+            unit=compute_unit(chip, chip.units, 1.0),
+            far_bytes=chip.far_bandwidth / chip.clock,
+            l2_bytes=chip.l2_bytes,
+            clock=chip.clock,
+            far_bandwidth=chip.far_bandwidth,
+            memory_bandwidth=chip.memory_bandwidth,
+        )
+        for chip in variations(CHIPS[architecture])
+    ]
+    path.write_bytes(b"".join(map(bytes, found)))
+    return path
 
 
 def _cache(otherwise: Path) -> Path:
@@ -116,6 +156,10 @@ def _settings(architecture: str, devices: int) -> dict[str, object]:
         "devices": devices,
         "name": chip.name if architecture in CHIPS else architecture,
         "units": chip.units,
+        "dies": chip.dies,
+        "far_size": chip.far_size,
+        "kernel_seconds": chip.kernel_seconds,
+        "gap_seconds": chip.gap_seconds,
         "clock_khz": int(chip.clock / 1000),
         "simds": chip.simds,
         "waves": chip.most_waves,

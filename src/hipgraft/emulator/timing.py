@@ -181,11 +181,11 @@ class _Timing:
         recorded, neighbours, round_size = self._choose()
         with self._trace([*recorded, *neighbours], len(recorded)) as (trace, statistics):
             scale, unique = _sharing(statistics, len(neighbours), round_size)
-            results = [self._replay(trace, varied, scale) for varied in _variations(chip)]
+            results = [self._replay(trace, varied, scale) for varied in variations(chip)]
         traced = len(recorded) + len(neighbours)
         # Each round of workgroups on a die reads its lines once.
         far = unique * _LINE * occupancy.groups / max(round_size, 1)
-        memory = [self._memory_seconds(varied) for varied in _variations(chip)]
+        memory = [self._memory_seconds(varied) for varied in variations(chip)]
         times = [
             max(seconds, of_memory) + chip.kernel_seconds
             for (seconds, _), of_memory in zip(results, memory, strict=True)
@@ -234,7 +234,7 @@ class _Timing:
         prepared, statistics = self._prepared, TraceStatistics()
         error = ctypes.create_string_buffer(ERROR_BYTES)
         numbers = np.array(workgroups, np.uint64)
-        unit = _unit(self._chip, self._occupancy.active, 1.0)
+        unit = compute_unit(self._chip, self._occupancy.active, 1.0)
         trace = core().library.emulator_trace(
             prepared.kernel.machine,
             ctypes.byref(prepared.structure),
@@ -259,7 +259,7 @@ class _Timing:
     def _replay(self, trace: int, chip: Chip, scale: float) -> tuple[float, dict[str, float]]:
         """Returns the seconds of the busiest unit, and those that each of its parts works."""
         occupancy = self._occupancy
-        unit = _unit(chip, occupancy.active, scale)
+        unit = compute_unit(chip, occupancy.active, scale)
 
         def run(workgroups: int) -> Replayed:
             replayed = Replayed()
@@ -294,7 +294,8 @@ class _Timing:
         return self._footprint / (chip.far_bandwidth if fits else chip.memory_bandwidth)
 
 
-def _variations(chip: Chip) -> list[Chip]:
+def variations(chip: Chip) -> list[Chip]:
+    """Returns the chips whose mean an estimate is."""
     names = {field.name for field in fields(Chip)}
     assert all(factors.keys() <= names for factors in VARIATIONS)
     return [
@@ -316,7 +317,7 @@ def _sharing(statistics: TraceStatistics, neighbours: int, round_size: int) -> t
     return max((unique / neighbours) / (of_round / round_size), 1.0), of_round
 
 
-def _unit(chip: Chip, active: float, scale: float) -> ComputeUnit:
+def compute_unit(chip: Chip, active: float, scale: float) -> ComputeUnit:
     """Returns a compute unit with its share of the bandwidth that `active` units share."""
     share = min(chip.far_bandwidth / chip.clock / active, chip.l2_bytes)
     return ComputeUnit(

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "copies.h"
+#include "timing.h"
 
 namespace {
 
@@ -22,6 +23,7 @@ size_t extent(const Place& place, const Copy& copy) {
 }
 
 void run_copy(const Copy& copy) {
+  add_memory_time(copy.width * copy.height * copy.depth);
   for (size_t z = 0; z < copy.depth; z++)
     for (size_t y = 0; y < copy.height; y++)
       memmove(copy.target.start + z * copy.target.slice + y * copy.target.pitch,
@@ -127,6 +129,7 @@ hipError_t copy_with(const HIP_MEMCPY3D* given, hipStream_t stream, bool waits) 
 }
 
 void run_fill(const hipMemsetParams& fill) {
+  add_memory_time(fill.width * fill.elementSize * (fill.height ? fill.height : 1));
   for (size_t y = 0; y < (fill.height ? fill.height : 1); y++) {
     char* row = (char*)fill.dst + y * fill.pitch;
     for (size_t x = 0; x < fill.width; x++)

@@ -3,7 +3,7 @@
 
 #include "../core/emulator.h"
 
-constexpr char kDecodedMagic[8] = {'H', 'G', 'D', 'E', 'C', 'O', 'D', '1'};
+constexpr char kDecodedMagic[8] = {'H', 'G', 'D', 'E', 'C', 'O', 'D', '2'};
 
 struct DecodedHeader {
   char magic[8];
@@ -28,12 +28,13 @@ enum HiddenArgument {
 };
 
 struct DecodedArgument {
-  uint32_t offset, size, hidden, unused;
+  uint32_t offset, size, hidden, is_pointer;
 };
 
 // Texts end in a null. Where `error` is not empty, the kernel cannot run, and that is why.
 struct DecodedKernel {
-  uint64_t name, error, instructions, arguments;
+  // `costs` are for estimates of time: one for each instruction, or none where the offset is 0.
+  uint64_t name, error, instructions, arguments, costs;
   uint32_t instruction_count, argument_count;
   uint32_t kernarg_size, most_items;
   uint32_t vector_registers, scalar_registers;

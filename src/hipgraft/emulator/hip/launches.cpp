@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "modules.h"
+#include "timing.h"
 
 namespace {
 
@@ -114,6 +114,7 @@ void run_kernel(const KernelCall& call) {
   if (!function.machine)
     function.machine = core()->create(module.at<Instruction>(kernel.instructions),
                                       kernel.instruction_count, module.header().architecture);
+  add_kernel_time(call, launch, segment);
   if (!core()->launch(function.machine, &launch, regions.data(), regions.size(), &statistics, error,
                       sizeof error))
     return;

@@ -154,7 +154,10 @@ const Core* core() {
     }
     return new Core{(decltype(&emulator_new))dlsym(library, "emulator_new"),
                     (decltype(&emulator_free))dlsym(library, "emulator_free"),
-                    (decltype(&emulator_launch))dlsym(library, "emulator_launch")};
+                    (decltype(&emulator_launch))dlsym(library, "emulator_launch"),
+                    (decltype(&emulator_trace))dlsym(library, "emulator_trace"),
+                    (decltype(&emulator_trace_free))dlsym(library, "emulator_trace_free"),
+                    (decltype(&emulator_replay))dlsym(library, "emulator_replay")};
   }();
   return loaded;
 }

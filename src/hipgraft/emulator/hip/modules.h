@@ -9,6 +9,9 @@ struct Core {
   decltype(&emulator_new) create;
   decltype(&emulator_free) free;
   decltype(&emulator_launch) launch;
+  decltype(&emulator_trace) trace;
+  decltype(&emulator_trace_free) free_trace;
+  decltype(&emulator_replay) replay;
 };
 // Returns null where it is missing; that has been told.
 const Core* core();

@@ -47,7 +47,8 @@ struct Operation {
   std::vector<std::shared_ptr<Operation>> after;  // besides the one before it
   bool always = false;                            // runs after a fault, too
   bool done = false;
-  int64_t ended = 0;  // nanoseconds
+  int64_t ended = 0;    // nanoseconds of the host's clock
+  double modelled = 0;  // seconds since the first work, as estimated
 };
 typedef std::shared_ptr<Operation> OperationPtr;
 
@@ -90,6 +91,7 @@ struct Stream {
   std::deque<OperationPtr> queue = {};
   OperationPtr last = nullptr;
   bool has_worker = false, closing = false;
+  double modelled = 0;  // when its work so far ends, as estimated
   Capture* capture = nullptr;   // that this stream takes part in
   std::vector<Node*> captured = {};  // on which its next node depends
 };
@@ -126,6 +128,7 @@ struct Thread {
   std::vector<hipCtx_t> contexts;
   Stream* stream = nullptr;  // per-thread default stream
   int capture_mode = hipStreamCaptureModeGlobal;
+  double seconds = 0;  // estimated time of the work that it runs
 };
 Thread& thread();
 Device& current_device();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "runtime.h"
+#include "timing.h"
 
 namespace {
 
@@ -17,13 +17,18 @@ void work(Stream* stream) {
     all.changed.wait(lock, [&] { return !stream->queue.empty() || stream->closing; });
     if (stream->queue.empty()) break;
     OperationPtr next = stream->queue.front();
-    for (const OperationPtr& before : next->after) wait_for(all, lock, before);
+    for (const OperationPtr& before : next->after) {
+      wait_for(all, lock, before);
+      stream->modelled = std::max(stream->modelled, before->modelled);
+    }
+    thread().seconds = 0;
     if (next->run && (next->always || all.fault == hipSuccess)) {
       lock.unlock();
       next->run();
       lock.lock();
     }
     next->ended = now();
+    next->modelled = stream->modelled += thread().seconds;
     next->done = true;
     next->run = nullptr;
     next->after.clear();
@@ -324,7 +329,10 @@ HIP_API hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t en
     if (!start->recorded || !end->recorded) return hipErrorInvalidHandle;
     if (start->device != end->device) return hipErrorInvalidHandle;
     if (!start->recorded->done || !end->recorded->done) return hipErrorNotReady;
-    *milliseconds = (end->recorded->ended - start->recorded->ended) / 1e6f;
+    const Operation &first = *start->recorded, &last = *end->recorded;
+    double seconds = is_modelled() ? last.modelled - first.modelled
+                                   : (last.ended - first.ended) / 1e9;
+    *milliseconds = 1e3 * seconds;
     return all.fault;
   }));
 }
