@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from rich.console import Console
 from rich.text import Text
 
+from hipgraft.compiler.coverage import LEFT, CoverageRow
 from hipgraft.compiler.report import GraphRow, KernelRow, LaunchRow, Report
 from hipgraft.ir.diagnostics import Remark
 from hipgraft.tools.memory_chart import print_plans
@@ -49,6 +50,8 @@ def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
     ids = _ids(report)
     if report.graphs or report.executables:
         _print_graphs(console, report, ids)
+    if report.coverage:
+        _print_coverage(console, report.coverage)
     if report.kernels:
         _print_kernels(console, report.kernels, ids)
     print_plans(console, report.remarks)
@@ -131,6 +134,30 @@ def _node_name(location: str) -> str:
     """A node without its model's name; a place in a file without the file's folder."""
     name, found = _ONNX_FILE.subn("", location)
     return name if found else PurePath(location).name
+
+
+def _print_coverage(console: Console, rows: Sequence[CoverageRow]) -> None:
+    """A row for each kind of op in graphs of an engine, or in fallbacks."""
+    inside = [row for row in rows if row.place != LEFT]
+    shares = [
+        f"{_share([row.ops for row in inside], [row.ops for row in rows])} of ops",
+        f"{_share([row.flops for row in inside], [row.flops for row in rows])} of flops",
+        f"{_share([row.bytes for row in inside], [row.bytes for row in rows])} of bytes",
+    ]
+    cells = [
+        [row.op, row.place, str(row.graphs), str(row.ops), f"{row.flops:,}", f"{row.bytes:,}",
+         "; ".join(row.reasons), _node_list(row.nodes)]
+        for row in rows
+    ]  # fmt: skip
+    print_title(console, f"coverage: hipDNN graphs have {', '.join(shares)}")
+    numbers = map(Column, ("graphs", "ops", "flops", "bytes"))
+    texts = (Column(name, True) for name in ("left because", "nodes of the model"))
+    keys = (Column("op", True), Column("in", True, is_key=True))
+    print_table(console, [*keys, *numbers, *texts], cells)
+
+
+def _share(part: Sequence[int], whole: Sequence[int]) -> str:
+    return f"{100 * sum(part) / sum(whole):.1f} %" if sum(whole) else "all"
 
 
 def _print_kernels(console: Console, rows: Sequence[KernelRow], ids: dict[str, str]) -> None:

@@ -52,7 +52,8 @@ def graph(
     made = ", ".join(f"tensor<{type_}>" for type_ in results.values())
     returned = ", ".join(f"%g#{at}" for at in range(len(results)))
     return (
-        f'func.func @f({outer}) -> ({made}) {{\n  %g:{len(results)} = "hipdnn.graph"({passed}) ({{\n'
+        f"func.func @f({outer}) -> ({made}) {{\n"
+        f'  %g:{len(results)} = "hipdnn.graph"({passed}) ({{\n'
         f"  ^bb0({inner}):\n{body}\n"
         f'    "hipdnn.yield"({yielded}) : ({made}) -> ()\n'
         f"  }}) {{{attributes}}} : ({types}) -> ({made})\n"

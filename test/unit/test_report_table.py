@@ -11,6 +11,7 @@ import pytest
 from onnx import helper
 
 from hipgraft.codegen.objects.resource_stats import KernelResources
+from hipgraft.compiler.coverage import CoverageRow
 from hipgraft.compiler.report import GraphRow, KernelRow, LaunchRow, Report
 from hipgraft.ir.diagnostics import Remark, RemarkKind
 from hipgraft.tools import hipgraft_compile
@@ -55,6 +56,12 @@ def report() -> Report:
             GraphRow(NAMES[1], "fallback", ("aten.nonzero",), NODES[1:]),
             GraphRow(NAMES[0], "graph", ("conv_fprop", "pointwise", "pointwise"), ()),
         ],
+        coverage=[
+            CoverageRow("conv_fprop", "iree", 2, 2, 7777777777, 5555555, (), NODES),
+            CoverageRow(
+                "aten.nonzero", "fallback", 1, 2, 0, 5555555, ("no op finds it",), NODES[1:]
+            ),
+        ],
         executables=[
             LaunchRow(NAMES[0], dict.fromkeys(TARGETS, 2), 2),
             LaunchRow(NAMES[1], {"gfx942": 1, "gfx950": 3, "gfx1100": 3}, 1),
@@ -94,6 +101,9 @@ def test_nothing_is_cut(
     flat = re.sub(r"\s+", " ", said)
     assert "3 graphs, 2 distinct" in flat
     assert "compiled 2 graphs, 1 fallback" in flat
+    share = "coverage: hipDNN graphs have 50.0 % of ops, 100.0 % of flops, 50.0 % of bytes"
+    assert share in flat
+    assert {"7,777,777,777", "5,555,555", "finds"} <= words
     assert "5 launches on gfx942, 7 launches on gfx950, 7 launches on gfx1100; 12.3 s" in flat
     assert flat.count("(1,234,567 bytes)") == 2
     assert "which is needed beside it" in flat

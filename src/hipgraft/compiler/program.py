@@ -15,6 +15,7 @@ from typing import Any
 from hipgraft import frontends
 from hipgraft.codegen.progress import PROGRESS, Progress, Started
 from hipgraft.compiler import report
+from hipgraft.compiler.coverage import coverage_rows
 from hipgraft.compiler.program_cache import CachedProgram, find_program, keep_program, program_key
 from hipgraft.compiler.report import Report
 from hipgraft.frontends.models import Model, as_source
@@ -355,6 +356,7 @@ class _Compilation:
         if stage == "hipdnn-graphs":
             self.outlined = ir_io.clone_module(self.module)
             self.report.graphs = report.graph_rows(self.module)
+            self.report.coverage = coverage_rows(self.module, self.report.remarks)
         if stage == "hipdnn-executables":
             self.report.executables = report.launch_rows(self.module)
             self.report.kernels = report.kernel_rows(self.module)

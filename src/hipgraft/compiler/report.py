@@ -12,6 +12,7 @@ from hipgraft.codegen.objects.resource_stats import (
     kernel_resources,
     required_resources,
 )
+from hipgraft.compiler.coverage import CoverageRow
 from hipgraft.ir import io as ir_io
 from hipgraft.ir.bindings import gpu_d, ir
 from hipgraft.ir.diagnostics import Remark, RemarkKind, location_texts
@@ -81,6 +82,7 @@ class Report:
 
     Attributes:
         graphs: the outlined graphs, in program order.
+        coverage: the ops in graphs and those that are left, by kind.
         executables: what they were compiled to.
         kernels: the launches of each executable on each AMDGPU target.
         remarks: all remarks of the passes.
@@ -91,6 +93,7 @@ class Report:
     """
 
     graphs: list[GraphRow] = field(default_factory=list[GraphRow])
+    coverage: list[CoverageRow] = field(default_factory=list[CoverageRow])
     executables: list[LaunchRow] = field(default_factory=list[LaunchRow])
     kernels: list[KernelRow] = field(default_factory=list[KernelRow])
     remarks: list[Remark] = field(default_factory=list[Remark])

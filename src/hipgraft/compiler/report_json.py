@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import asdict, dataclass
 
+from hipgraft.compiler.coverage import CoverageRow
 from hipgraft.compiler.report import GraphRow, KernelRow, LaunchRow, Report
 from hipgraft.ir.diagnostics import Remark
 from hipgraft.ir.foreign_data import decode_json
@@ -15,6 +16,7 @@ def report_to_json(report: Report) -> bytes:
     """Returns all of a report."""
     rows = {
         "graphs": [asdict(row) for row in report.graphs],
+        "coverage": [asdict(row) for row in report.coverage],
         "executables": [asdict(row) for row in report.executables],
         "kernels": [asdict(row) for row in report.kernels],
         "remarks": [{**asdict(row), "kind": row.kind.value} for row in report.remarks],
@@ -28,6 +30,7 @@ class _Fields:
     """The JSON object that `report_to_json` writes."""
 
     graphs: list[GraphRow]
+    coverage: list[CoverageRow]
     executables: list[LaunchRow]
     kernels: list[KernelRow]
     remarks: list[Remark]
@@ -46,6 +49,7 @@ def report_from_json(data: bytes) -> Report:
     fields = decode_json(data, _Fields, "report", "")
     return Report(
         graphs=fields.graphs,
+        coverage=fields.coverage,
         executables=fields.executables,
         kernels=fields.kernels,
         remarks=fields.remarks,

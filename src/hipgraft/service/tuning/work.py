@@ -91,6 +91,11 @@ def graph_work(op: ir.Operation) -> GraphWork:
     )
 
 
+def op_flops(op: ir.Operation) -> int:
+    """Returns the operations of an op's contractions; a multiply-add counts as two."""
+    return sum(each.flops for each in _products(op))
+
+
 def _packed(layouts: Sequence[Layout]) -> tuple[Tensor, ...]:
     return tuple(Tensor("", each.physical_shape, each.element_type) for each in layouts)
 
