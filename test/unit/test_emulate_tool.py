@@ -18,13 +18,18 @@ pytestmark = requires_emulator
 
 BIN = Path(sys.executable).parent
 PRODUCT = """
-func.func @product(%a: tensor<9x16xf32>, %b: tensor<16x24xf32>) -> tensor<9x24xf32> {
+func.func @product(%a: tensor<9x16xf32>, %b: tensor<16x24xf32>)
+    -> (tensor<9x24xf32>, tensor<9xf32>) {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<9x24xf32>
   %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<9x24xf32>) -> tensor<9x24xf32>
-  %sum = linalg.matmul ins(%a, %b : tensor<9x16xf32>, tensor<16x24xf32>)
+  %product = linalg.matmul ins(%a, %b : tensor<9x16xf32>, tensor<16x24xf32>)
       outs(%start : tensor<9x24xf32>) -> tensor<9x24xf32>
-  return %sum : tensor<9x24xf32>
+  %row = tensor.empty() : tensor<9xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%row : tensor<9xf32>) -> tensor<9xf32>
+  %sums = linalg.reduce { arith.addf } ins(%product : tensor<9x24xf32>)
+      outs(%zeros : tensor<9xf32>) dimensions = [1]
+  return %product, %sums : tensor<9x24xf32>, tensor<9xf32>
 }
 """
 
@@ -93,21 +98,36 @@ def test_libhipgraft(relu_of_product: Path):
     emulate(sys.executable, "-c", PLAY, cwd=relu_of_product)
 
 
-def test_irees_own_driver(tmp_path: Path):
-    draw = np.random.default_rng(0)
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a program that IREE compiled, inputs, and what NumPy makes of them."""
+    folder, draw = tmp_path_factory.mktemp("product"), np.random.default_rng(0)
     a, b = (draw.standard_normal(shape, np.float32) for shape in ((9, 16), (16, 24)))
-    for name, array in (("a", a), ("b", b), ("c", a @ b), ("wrong", a @ b + 1)):
-        np.save(tmp_path / f"{name}.npy", array)
-    (tmp_path / "product.mlir").write_text(PRODUCT)
+    c = a @ b
+    for name, array in (("a", a), ("b", b), ("c", c), ("sums", c.sum(1)), ("wrong", c + 1)):
+        np.save(folder / f"{name}.npy", array)
+    (folder / "product.mlir").write_text(PRODUCT)
     target = ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942")
-    run(BIN / "iree-compile", "product.mlir", *target, "-o", "product.vmfb", cwd=tmp_path)
-    command = [str(BIN / "iree-run-module"), "--device=hip", "--module=product.vmfb"]
+    run(BIN / "iree-compile", "product.mlir", *target, "-o", "product.vmfb", cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--device=hip",
+        "--device=hip --hip_use_streams=false",  # by graphs
+        "--device=hip --hip_async_allocations=false",
+        "--device=hip://0 --hip_async_caching=false",
+    ],
+)
+def test_irees_own_driver(flags: str, product: Path):
+    command = [str(BIN / "iree-run-module"), *flags.split(), "--module=product.vmfb"]
     command += ["--function=product", "--input=@a.npy", "--input=@b.npy"]
-    done = emulate(*command, "--expected_output=@c.npy", cwd=tmp_path)
-    assert "[SUCCESS]" in done.stdout
-    assert "[FAILED]" in emulate(
-        *command, "--expected_output=@wrong.npy", cwd=tmp_path, status=1
-    ).stdout  # fmt: skip
+    right = ("--expected_output=@c.npy", "--expected_output=@sums.npy")
+    assert "[SUCCESS]" in emulate(*command, *right, cwd=product).stdout
+    wrong = ("--expected_output=@wrong.npy", right[1])
+    assert "[FAILED]" in emulate(*command, *wrong, cwd=product, status=1).stdout
 
 
 def test_what_is_missing_fails_with_its_name(tmp_path: Path):

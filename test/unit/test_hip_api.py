@@ -166,6 +166,37 @@ def test_pitched_copies(hip: Hip):
     np.testing.assert_array_equal(back[:, :6], rows[:, 2:8])
 
 
+def test_copies_of_boxes(hip: Hip):
+    box = np.arange(4 * 5 * 6, dtype=np.uint8).reshape(4, 5, 6)
+    device, back = hip.make("hipMalloc", box.size), np.zeros((2, 3, 4), np.uint8)
+    hip.call("hipMemset", device, 0, box.size)
+
+    def words(*values: int) -> ctypes.Array[c_size_t]:
+        return (c_size_t * len(values))(*values)
+
+    # hipMemcpy3DParms: array, position, pointer with pitch, row and rows, of the source and then of
+    # the target; extent and direction. Two slices of three rows of four bytes, at (1, 1, 1).
+    source = (0, 1, 1, 1, box.ctypes.data, 6, 6, 5)
+    given = words(*source, 0, 1, 1, 1, device, 6, 6, 5, 4, 3, 2, lib.HOST_TO_DEVICE)
+    hip.call("hipMemcpy3D", given)
+    expected = np.zeros_like(box)
+    part = (slice(1, 3), slice(1, 4), slice(1, 5))
+    expected[part] = box[part]
+    np.testing.assert_array_equal(hip.download(device, box.size, np.uint8), expected.ravel())
+    # HIP_MEMCPY3D: x, y, z, level, kind of memory, host, device, array, pitch, height; twice.
+    source = (1, 1, 1, 0, 2, 0, device, 0, 6, 5)
+    given = words(*source, 0, 0, 0, 0, 1, back.ctypes.data, 0, 0, 4, 3, 4, 3, 2)
+    hip.call("hipDrvMemcpy3D", given)
+    np.testing.assert_array_equal(back, box[part])
+    # hip_Memcpy2D: x, y, kind of memory, host, device, array, pitch; twice.
+    plane = np.zeros((3, 4), np.uint8)
+    given = words(1, 6, 2, 0, device, 0, 6, 0, 0, 1, plane.ctypes.data, 0, 0, 4, 4, 3)
+    hip.call("hipMemcpyParam2D", given)
+    np.testing.assert_array_equal(plane, box[1, 1:4, 1:5])
+    given[5] = 1
+    assert hip.status("hipMemcpyParam2D", given) == lib.NOT_SUPPORTED
+
+
 @pytest.mark.parametrize(("bits", "dtype"), [(8, np.uint8), (16, np.uint16), (32, np.uint32)])
 def test_fills(hip: Hip, bits: int, dtype: type):
     device = hip.make("hipMalloc", 32)

@@ -1,7 +1,8 @@
 // Copies and fills, in all directions.
+#include "copies.h"
+
 #include <string.h>
 
-#include "copies.h"
 #include "timing.h"
 
 namespace {
@@ -30,6 +31,13 @@ void run_copy(const Copy& copy) {
               copy.source.start + z * copy.source.slice + y * copy.source.pitch, copy.width);
 }
 
+hipError_t sides_of(hipMemcpyKind kind, bool* to_device, bool* from_device) {
+  if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault) return hipErrorInvalidMemcpyDirection;
+  *to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
+  *from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
+  return hipSuccess;
+}
+
 // A device's side must be in one allocation; the host's may be any memory of the process.
 hipError_t check_side(State& all, const Place& place, const Copy& copy, bool is_device,
                       bool* is_pageable) {
@@ -41,7 +49,8 @@ hipError_t check_side(State& all, const Place& place, const Copy& copy, bool is_
 }
 
 hipError_t submit_copy(Copy copy, hipMemcpyKind kind, hipStream_t handle, bool waits) {
-  if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault) return hipErrorInvalidMemcpyDirection;
+  bool to_device, from_device;
+  if (hipError_t error = sides_of(kind, &to_device, &from_device)) return error;
   size_t size = extent(copy.source, copy);
   State& all = state();
   Lock lock(all.mutex);
@@ -53,8 +62,6 @@ hipError_t submit_copy(Copy copy, hipMemcpyKind kind, hipStream_t handle, bool w
   if (!copy.target.start || !copy.source.start) return hipErrorInvalidValue;
   if (copy.height > 1 && (copy.target.pitch < copy.width || copy.source.pitch < copy.width))
     return hipErrorInvalidPitchValue;
-  bool to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
-  bool from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
   bool pageable_target, pageable_source;
   if ((error = check_side(all, copy.target, copy, to_device, &pageable_target))) return error;
   if ((error = check_side(all, copy.source, copy, from_device, &pageable_source))) return error;
@@ -86,17 +93,9 @@ Copy rows(void* target, size_t target_pitch, const void* source, size_t source_p
   return {{(char*)target, target_pitch, 0}, {(char*)source, source_pitch, 0}, width, height, 1};
 }
 
-hipError_t copy_with(const hip_Memcpy2D* given, hipStream_t stream, bool waits) {
-  if (!given) return hipErrorInvalidValue;
-  const hip_Memcpy2D& one = *given;
-  if (one.srcArray || one.dstArray) return unsupported("hipMemcpyParam2D", " of arrays");
-  const char* source = (const char*)(one.srcMemoryType == hipMemoryTypeHost ? one.srcHost
-                                                                            : one.srcDevice);
-  char* target = (char*)(one.dstMemoryType == hipMemoryTypeHost ? one.dstHost : one.dstDevice);
-  return submit_copy(rows(target + one.dstY * one.dstPitch + one.dstXInBytes, one.dstPitch,
-                          source + one.srcY * one.srcPitch + one.srcXInBytes, one.srcPitch,
-                          one.WidthInBytes, one.Height),
-                     hipMemcpyDefault, stream, waits);
+// A device's or a host's address, by the memory type.
+char* address_of(hipMemoryType type, const void* host, const void* device) {
+  return (char*)(type == hipMemoryTypeHost ? host : device);
 }
 
 Place place_of(const hipPitchedPtr& pointer, const hipPos& at) {
@@ -104,28 +103,68 @@ Place place_of(const hipPitchedPtr& pointer, const hipPos& at) {
   return {(char*)pointer.ptr + at.z * slice + at.y * pointer.pitch + at.x, pointer.pitch, slice};
 }
 
-hipError_t copy_with(const hipMemcpy3DParms* given, hipStream_t stream, bool waits) {
-  if (!given) return hipErrorInvalidValue;
-  if (given->srcArray || given->dstArray) return unsupported("hipMemcpy3D", " of arrays");
-  const hipExtent& extent = given->extent;
-  return submit_copy({place_of(given->dstPtr, given->dstPos), place_of(given->srcPtr, given->srcPos),
-                      extent.width, extent.height, extent.depth},
-                     given->kind, stream, waits);
+// The copy that a structure describes, and its direction. Arrays are for textures, which are
+// missing.
+hipError_t describe(const hip_Memcpy2D& one, Copy* copy, hipMemcpyKind* kind) {
+  if (one.srcArray || one.dstArray) return unsupported("hipMemcpyParam2D", " of arrays");
+  hipPitchedPtr source = {address_of(one.srcMemoryType, one.srcHost, one.srcDevice), one.srcPitch,
+                          0, 0};
+  hipPitchedPtr target = {address_of(one.dstMemoryType, one.dstHost, one.dstDevice), one.dstPitch,
+                          0, 0};
+  *kind = hipMemcpyDefault;
+  *copy = {place_of(target, {one.dstXInBytes, one.dstY, 0}),
+           place_of(source, {one.srcXInBytes, one.srcY, 0}), one.WidthInBytes, one.Height, 1};
+  return hipSuccess;
 }
 
-hipError_t copy_with(const HIP_MEMCPY3D* given, hipStream_t stream, bool waits) {
-  if (!given) return hipErrorInvalidValue;
-  const HIP_MEMCPY3D& one = *given;
+hipError_t describe(const hipMemcpy3DParms& one, Copy* copy, hipMemcpyKind* kind) {
+  if (one.srcArray || one.dstArray) return unsupported("hipMemcpy3D", " of arrays");
+  *kind = one.kind;
+  *copy = {place_of(one.dstPtr, one.dstPos), place_of(one.srcPtr, one.srcPos), one.extent.width,
+           one.extent.height, one.extent.depth};
+  return hipSuccess;
+}
+
+hipError_t describe(const HIP_MEMCPY3D& one, Copy* copy, hipMemcpyKind* kind) {
   if (one.srcArray || one.dstArray) return unsupported("hipDrvMemcpy3D", " of arrays");
-  bool from_host = one.srcMemoryType == hipMemoryTypeHost;
-  bool to_host = one.dstMemoryType == hipMemoryTypeHost;
-  hipPitchedPtr source = {from_host ? (void*)one.srcHost : one.srcDevice, one.srcPitch, 0,
-                          one.srcHeight};
-  hipPitchedPtr target = {to_host ? one.dstHost : one.dstDevice, one.dstPitch, 0, one.dstHeight};
-  return submit_copy({place_of(target, {one.dstXInBytes, one.dstY, one.dstZ}),
-                      place_of(source, {one.srcXInBytes, one.srcY, one.srcZ}), one.WidthInBytes,
-                      one.Height, one.Depth},
-                     hipMemcpyDefault, stream, waits);
+  hipPitchedPtr source = {address_of(one.srcMemoryType, one.srcHost, one.srcDevice), one.srcPitch,
+                          0, one.srcHeight};
+  hipPitchedPtr target = {address_of(one.dstMemoryType, one.dstHost, one.dstDevice), one.dstPitch,
+                          0, one.dstHeight};
+  *kind = hipMemcpyDefault;
+  *copy = {place_of(target, {one.dstXInBytes, one.dstY, one.dstZ}),
+           place_of(source, {one.srcXInBytes, one.srcY, one.srcZ}), one.WidthInBytes, one.Height,
+           one.Depth};
+  return hipSuccess;
+}
+
+template <class Given>
+hipError_t submit_described(const Given* given, hipStream_t stream, bool waits) {
+  Copy copy;
+  hipMemcpyKind kind;
+  if (!given) return hipErrorInvalidValue;
+  if (hipError_t error = describe(*given, &copy, &kind)) return error;
+  return submit_copy(copy, kind, stream, waits);
+}
+
+hipError_t make_task(State& all, const Copy& copy, hipMemcpyKind kind, Task* task) {
+  bool is_pageable, to_device, from_device;
+  if (hipError_t error = sides_of(kind, &to_device, &from_device)) return error;
+  if (!copy.target.start || !copy.source.start) return hipErrorInvalidValue;
+  if (hipError_t error = check_side(all, copy.target, copy, to_device, &is_pageable)) return error;
+  if (hipError_t error = check_side(all, copy.source, copy, from_device, &is_pageable))
+    return error;
+  task->type = hipGraphNodeTypeMemcpy;
+  task->run = [copy] { run_copy(copy); };
+  return hipSuccess;
+}
+
+template <class Given>
+hipError_t make_described(State& all, const Given& given, Task* task) {
+  Copy copy;
+  hipMemcpyKind kind;
+  if (hipError_t error = describe(given, &copy, &kind)) return error;
+  return make_task(all, copy, kind, task);
 }
 
 void run_fill(const hipMemsetParams& fill) {
@@ -146,42 +185,13 @@ hipError_t fill(void* target, unsigned value, unsigned width, size_t count, hipS
 
 hipError_t make_copy_task(State& all, void* target, const void* source, size_t size,
                           hipMemcpyKind kind, Task* task) {
-  Copy copy = plain(target, source, size);
-  bool pageable, to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
-  bool from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
-  if (!target || !source || !size) return hipErrorInvalidValue;
-  if (hipError_t error = check_side(all, copy.target, copy, to_device, &pageable)) return error;
-  if (hipError_t error = check_side(all, copy.source, copy, from_device, &pageable)) return error;
-  task->type = hipGraphNodeTypeMemcpy;
-  task->run = [copy] { run_copy(copy); };
-  return hipSuccess;
+  return size ? make_task(all, plain(target, source, size), kind, task) : hipErrorInvalidValue;
 }
-
 hipError_t make_copy_task(State& all, const hipMemcpy3DParms& given, Task* task) {
-  if (given.srcArray || given.dstArray) return unsupported("hipGraphAddMemcpyNode", " of arrays");
-  const hipExtent& size = given.extent;
-  Copy copy = {place_of(given.dstPtr, given.dstPos), place_of(given.srcPtr, given.srcPos),
-               size.width, size.height, size.depth};
-  bool pageable;
-  if (!copy.target.start || !copy.source.start) return hipErrorInvalidValue;
-  if (hipError_t error = check_side(all, copy.target, copy, false, &pageable)) return error;
-  if (hipError_t error = check_side(all, copy.source, copy, false, &pageable)) return error;
-  task->type = hipGraphNodeTypeMemcpy;
-  task->run = [copy] { run_copy(copy); };
-  return hipSuccess;
+  return make_described(all, given, task);
 }
-
-hipError_t make_copy_task(State& all, const HIP_MEMCPY3D& one, Task* task) {
-  bool from_host = one.srcMemoryType == hipMemoryTypeHost;
-  bool to_host = one.dstMemoryType == hipMemoryTypeHost;
-  hipMemcpy3DParms parms = {};
-  parms.srcArray = one.srcArray, parms.dstArray = one.dstArray;
-  parms.srcPtr = {from_host ? (void*)one.srcHost : one.srcDevice, one.srcPitch, 0, one.srcHeight};
-  parms.dstPtr = {to_host ? one.dstHost : one.dstDevice, one.dstPitch, 0, one.dstHeight};
-  parms.srcPos = {one.srcXInBytes, one.srcY, one.srcZ};
-  parms.dstPos = {one.dstXInBytes, one.dstY, one.dstZ};
-  parms.extent = {one.WidthInBytes, one.Height, one.Depth};
-  return make_copy_task(all, parms, task);
+hipError_t make_copy_task(State& all, const HIP_MEMCPY3D& given, Task* task) {
+  return make_described(all, given, task);
 }
 
 hipError_t make_fill_task(State& all, const hipMemsetParams& fill, Task* task) {
@@ -256,23 +266,28 @@ HIP_API hipMemcpy2D(void* target, size_t target_pitch, const void* source, size_
   return finish(submit_copy(rows(target, target_pitch, source, source_pitch, width, height), kind,
                             nullptr, true));
 }
-HIP_API hipMemcpy2DAsync(void* target, size_t target_pitch, const void* source,
-                         size_t source_pitch, size_t width, size_t height, hipMemcpyKind kind,
-                         hipStream_t stream) {
+HIP_API hipMemcpy2DAsync(void* target, size_t target_pitch, const void* source, size_t source_pitch,
+                         size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream) {
   return finish(submit_copy(rows(target, target_pitch, source, source_pitch, width, height), kind,
                             stream, false));
 }
-HIP_API hipMemcpyParam2D(const hip_Memcpy2D* copy) { return finish(copy_with(copy, nullptr, true)); }
+HIP_API hipMemcpyParam2D(const hip_Memcpy2D* copy) {
+  return finish(submit_described(copy, nullptr, true));
+}
 HIP_API hipMemcpyParam2DAsync(const hip_Memcpy2D* copy, hipStream_t stream) {
-  return finish(copy_with(copy, stream, false));
+  return finish(submit_described(copy, stream, false));
 }
-HIP_API hipMemcpy3D(const hipMemcpy3DParms* copy) { return finish(copy_with(copy, nullptr, true)); }
+HIP_API hipMemcpy3D(const hipMemcpy3DParms* copy) {
+  return finish(submit_described(copy, nullptr, true));
+}
 HIP_API hipMemcpy3DAsync(const hipMemcpy3DParms* copy, hipStream_t stream) {
-  return finish(copy_with(copy, stream, false));
+  return finish(submit_described(copy, stream, false));
 }
-HIP_API hipDrvMemcpy3D(const HIP_MEMCPY3D* copy) { return finish(copy_with(copy, nullptr, true)); }
+HIP_API hipDrvMemcpy3D(const HIP_MEMCPY3D* copy) {
+  return finish(submit_described(copy, nullptr, true));
+}
 HIP_API hipDrvMemcpy3DAsync(const HIP_MEMCPY3D* copy, hipStream_t stream) {
-  return finish(copy_with(copy, stream, false));
+  return finish(submit_described(copy, stream, false));
 }
 
 HIP_API hipMemset(void* target, int value, size_t size) {

@@ -12,15 +12,6 @@ namespace {
 constexpr int kVersion = 70051831;  // of HIP 7.0
 constexpr int kMostItems = 1024, kMostBlocks = 2147483647;
 
-template <class Body>
-hipError_t with_device(int number, Body body) {
-  State& all = state();
-  Lock lock(all.mutex);
-  if (all.start) return all.start;
-  if (number < 0 || number >= (int)all.devices.size()) return hipErrorInvalidDevice;
-  return body(all, lock, *all.devices[number]);
-}
-
 size_t memory_bytes() { return (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); }
 
 hipUUID uuid_of(const Device& device) {
@@ -81,21 +72,84 @@ hipError_t get_attribute(const Device& device, int attribute, int* value) {
   const int memory = (int)std::min<size_t>(found.totalGlobalMem, kMostBlocks);
   // By the numbers of `hipDeviceAttribute_t`.
   const std::map<int, int> values = {
-      {0, 0}, {2, 1}, {3, 1}, {4, 1}, {5, found.clockRate}, {6, 0}, {7, 0}, {8, 1}, {9, 1}, {10, 0},
-      {11, 0}, {12, 1}, {13, 1}, {14, 1}, {15, 0}, {16, 0}, {17, 0}, {18, 0},
-      {19, found.l2CacheSize}, {20, 0}, {23, found.major}, {24, 1},
-      {25, found.maxBlocksPerMultiProcessor}, {26, kMostItems}, {27, kMostItems}, {28, kMostItems},
-      {29, found.maxGridSize[0]}, {30, found.maxGridSize[1]}, {31, found.maxGridSize[2]},
-      {56, kMostItems}, {57, found.maxThreadsPerMultiProcessor}, {58, kMostBlocks}, {59, 0},
-      {60, 0}, {61, found.minor}, {62, 0}, {63, found.multiProcessorCount}, {65, 0}, {66, 0},
-      {67, found.pciBusID}, {68, 0}, {69, 0}, {70, 0}, {71, found.regsPerBlock},
-      {72, found.regsPerMultiprocessor}, {73, 0}, {74, (int)found.sharedMemPerBlock},
-      {75, (int)found.sharedMemPerBlockOptin}, {76, (int)found.sharedMemPerMultiprocessor},
-      {78, 1}, {79, 256}, {80, 0}, {81, 256}, {82, 256}, {83, kMostBlocks}, {84, memory}, {85, 1},
-      {87, found.warpSize}, {88, 1}, {89, 0}, {90, 1}, {91, 0}, {92, 0}, {93, 0},
-      {10000, found.clockInstructionRate}, {10002, (int)found.maxSharedMemoryPerMultiProcessor},
-      {10007, 0}, {10008, 0}, {10009, 0}, {10010, 0}, {10011, 1}, {10012, 0}, {10013, 0},
-      {10014, 0}, {10015, found.multiProcessorCount}, {10016, 1}, {10017, 100000}, {10018, 1},
+      {0, 0},
+      {2, 1},
+      {3, 1},
+      {4, 1},
+      {5, found.clockRate},
+      {6, 0},
+      {7, 0},
+      {8, 1},
+      {9, 1},
+      {10, 0},
+      {11, 0},
+      {12, 1},
+      {13, 1},
+      {14, 1},
+      {15, 0},
+      {16, 0},
+      {17, 0},
+      {18, 0},
+      {19, found.l2CacheSize},
+      {20, 0},
+      {23, found.major},
+      {24, 1},
+      {25, found.maxBlocksPerMultiProcessor},
+      {26, kMostItems},
+      {27, kMostItems},
+      {28, kMostItems},
+      {29, found.maxGridSize[0]},
+      {30, found.maxGridSize[1]},
+      {31, found.maxGridSize[2]},
+      {56, kMostItems},
+      {57, found.maxThreadsPerMultiProcessor},
+      {58, kMostBlocks},
+      {59, 0},
+      {60, 0},
+      {61, found.minor},
+      {62, 0},
+      {63, found.multiProcessorCount},
+      {65, 0},
+      {66, 0},
+      {67, found.pciBusID},
+      {68, 0},
+      {69, 0},
+      {70, 0},
+      {71, found.regsPerBlock},
+      {72, found.regsPerMultiprocessor},
+      {73, 0},
+      {74, (int)found.sharedMemPerBlock},
+      {75, (int)found.sharedMemPerBlockOptin},
+      {76, (int)found.sharedMemPerMultiprocessor},
+      {78, 1},
+      {79, 256},
+      {80, 0},
+      {81, 256},
+      {82, 256},
+      {83, kMostBlocks},
+      {84, memory},
+      {85, 1},
+      {87, found.warpSize},
+      {88, 1},
+      {89, 0},
+      {90, 1},
+      {91, 0},
+      {92, 0},
+      {93, 0},
+      {10000, found.clockInstructionRate},
+      {10002, (int)found.maxSharedMemoryPerMultiProcessor},
+      {10007, 0},
+      {10008, 0},
+      {10009, 0},
+      {10010, 0},
+      {10011, 1},
+      {10012, 0},
+      {10013, 0},
+      {10014, 0},
+      {10015, found.multiProcessorCount},
+      {10016, 1},
+      {10017, 100000},
+      {10018, 1},
   };
   auto one = values.find(attribute);
   if (one == values.end()) return hipErrorInvalidValue;
@@ -116,9 +170,7 @@ bool is_context(State& all, hipCtx_t context) {
 
 }  // namespace
 
-HIP_API hipInit(unsigned flags) {
-  return finish(flags ? hipErrorInvalidValue : state().start);
-}
+HIP_API hipInit(unsigned flags) { return finish(flags ? hipErrorInvalidValue : state().start); }
 HIP_API hipDriverGetVersion(int* version) {
   if (!version) return finish(hipErrorInvalidValue);
   *version = kVersion;

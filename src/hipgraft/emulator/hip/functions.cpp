@@ -92,9 +92,8 @@ hipError_t get_attribute(const Function& function, int attribute, int* value) {
 
 HIP_API hipFuncGetAttribute(int* value, int attribute, const void* handle) {
   if (!value) return finish(hipErrorInvalidValue);
-  return finish(with_function(handle, [&](Function& function) {
-    return get_attribute(function, attribute, value);
-  }));
+  return finish(with_function(
+      handle, [&](Function& function) { return get_attribute(function, attribute, value); }));
 }
 
 HIP_API hipFuncSetAttribute(const void* handle, int attribute, int value) {

@@ -131,8 +131,8 @@ HIP_API hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGr
 
 HIP_API hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
                               size_t count, const hipKernelNodeParams* given) {
-  return finish(with_kernel(
-      given, [&](auto make) { return add(node, graph, after, count, make); }));
+  return finish(
+      with_kernel(given, [&](auto make) { return add(node, graph, after, count, make); }));
 }
 
 HIP_API hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
@@ -167,8 +167,8 @@ HIP_API hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph, const hi
 
 HIP_API hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
                             size_t count, const hipHostNodeParams* given) {
-  return finish(add(node, graph, after, count,
-                    [&](State&, Task* task) { return make_host(given, task); }));
+  return finish(
+      add(node, graph, after, count, [&](State&, Task* task) { return make_host(given, task); }));
 }
 
 HIP_API hipGraphAddEventRecordNode(hipGraphNode_t* node, hipGraph_t graph,
@@ -210,7 +210,8 @@ HIP_API hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t* from,
     for (size_t i = 0; i < count; i++) {
       if (!is_node(from[i]) || !is_node(to[i]) || from[i] == to[i]) return hipErrorInvalidValue;
       if (from[i]->graph != graph || to[i]->graph != graph) return hipErrorInvalidValue;
-      if (std::count(to[i]->after.begin(), to[i]->after.end(), from[i])) return hipErrorInvalidValue;
+      if (std::count(to[i]->after.begin(), to[i]->after.end(), from[i]))
+        return hipErrorInvalidValue;
       to[i]->after.push_back(from[i]);
     }
     return hipSuccess;
@@ -288,7 +289,8 @@ HIP_API hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t* nodes, 
 }
 
 HIP_API hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode_t* nodes, size_t* count) {
-  return finish(with_node(node, [&](State&) { return list_nodes(dependents(node), nodes, count); }));
+  return finish(
+      with_node(node, [&](State&) { return list_nodes(dependents(node), nodes, count); }));
 }
 
 HIP_API hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams* given) {
@@ -296,7 +298,7 @@ HIP_API hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams* gi
   return finish(with_node(node, [&](State&) {
     if (node->task.type != hipGraphNodeTypeKernel) return hipErrorInvalidValue;
     KernelCall& call = *node->task.kernel;
-    *given = {call.block, nullptr, call.function, call.grid, call.parameters.data(),
+    *given = {call.block,      nullptr, call.function, call.grid, call.parameters.data(),
               call.dynamic_lds};
     return hipSuccess;
   }));
@@ -304,9 +306,8 @@ HIP_API hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams* gi
 
 HIP_API hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams* given) {
   return finish(with_kernel(given, [&](auto make) {
-    return with_node(node, [&](State& all) {
-      return replace(all, node->task, hipGraphNodeTypeKernel, make);
-    });
+    return with_node(
+        node, [&](State& all) { return replace(all, node->task, hipGraphNodeTypeKernel, make); });
   }));
 }
 

@@ -51,7 +51,8 @@ hipError_t instantiate(ExecutableGraph** executable, Graph* graph) {
 // Everything that the capture's streams did has to come before the end of the first stream.
 bool is_joined(const Capture& capture) {
   std::set<const Node*> needed;
-  for (const auto& node : capture.graph->nodes) needed.insert(node->after.begin(), node->after.end());
+  for (const auto& node : capture.graph->nodes)
+    needed.insert(node->after.begin(), node->after.end());
   for (const auto& node : capture.graph->nodes)
     if (!needed.count(node.get()) && !contains(capture.origin->captured, node.get())) return false;
   return true;
@@ -77,15 +78,6 @@ hipError_t join(Stream& stream, const Event& event) {
   return hipSuccess;
 }
 
-template <class Body>
-hipError_t with_stream(hipStream_t handle, Body body) {
-  State& all = state();
-  Lock lock(all.mutex);
-  hipError_t error = hipSuccess;
-  Stream* stream = find_stream(all, handle, &error);
-  return stream ? body(all, *stream) : error;
-}
-
 hipStreamCaptureStatus status_of(const Stream& stream) {
   if (!stream.capture) return hipStreamCaptureStatusNone;
   return stream.capture->is_invalid ? hipStreamCaptureStatusInvalidated
@@ -93,7 +85,7 @@ hipStreamCaptureStatus status_of(const Stream& stream) {
 }
 
 hipError_t begin(hipStream_t handle, Graph* graph, const std::vector<Node*>& after, int mode) {
-  return with_stream(handle, [&](State& all, Stream& stream) {
+  return with_stream(handle, [&](State& all, Lock&, Stream& stream) {
     if (mode < 0 || mode > hipStreamCaptureModeRelaxed) return hipErrorInvalidValue;
     if (&stream == stream.device->null_stream) return hipErrorStreamCaptureUnsupported;
     if (stream.capture) return hipErrorIllegalState;
@@ -186,7 +178,7 @@ HIP_API hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 }
 
 HIP_API hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
-  return finish(with_stream(handle, [&](State& all, Stream& stream) {
+  return finish(with_stream(handle, [&](State& all, Lock&, Stream& stream) {
     if (!graph) return hipErrorInvalidValue;
     Capture* capture = stream.capture;
     if (!capture) return hipErrorIllegalState;
@@ -205,7 +197,7 @@ HIP_API hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
 
 HIP_API hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
   if (!status) return finish(hipErrorInvalidValue);
-  return finish(with_stream(handle, [&](State&, Stream& stream) {
+  return finish(with_stream(handle, [&](State&, Lock&, Stream& stream) {
     *status = status_of(stream);
     return hipSuccess;
   }));
@@ -215,7 +207,7 @@ HIP_API hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCaptureStatus* s
                                    unsigned long long* id, hipGraph_t* graph,
                                    const hipGraphNode_t** after, size_t* count) {
   if (!status) return finish(hipErrorInvalidValue);
-  return finish(with_stream(handle, [&](State&, Stream& stream) {
+  return finish(with_stream(handle, [&](State&, Lock&, Stream& stream) {
     *status = status_of(stream);
     if (*status != hipStreamCaptureStatusActive) return hipSuccess;
     if (id) *id = (unsigned long long)stream.capture;
@@ -233,7 +225,7 @@ HIP_API hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus* stat
 HIP_API hipStreamUpdateCaptureDependencies(hipStream_t handle, hipGraphNode_t* nodes, size_t count,
                                            unsigned flags) {
   if ((!nodes && count) || flags > 1) return finish(hipErrorInvalidValue);
-  return finish(with_stream(handle, [&](State&, Stream& stream) {
+  return finish(with_stream(handle, [&](State&, Lock&, Stream& stream) {
     if (!stream.capture) return hipErrorIllegalState;
     if (flags == 1) stream.captured.clear();
     for (size_t i = 0; i < count; i++)
@@ -262,7 +254,7 @@ HIP_API hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t grap
 }
 
 HIP_API hipGraphLaunch(hipGraphExec_t executable, hipStream_t handle) {
-  return finish(with_stream(handle, [&](State& all, Stream& stream) {
+  return finish(with_stream(handle, [&](State& all, Lock&, Stream& stream) {
     if (!graphs().executables.count(executable)) return hipErrorInvalidValue;
     for (const ExecutableGraph::Step& step : executable->steps)
       if (hipError_t error = submit(all, stream, step.task)) return error;
@@ -271,7 +263,7 @@ HIP_API hipGraphLaunch(hipGraphExec_t executable, hipStream_t handle) {
 }
 
 HIP_API hipGraphUpload(hipGraphExec_t executable, hipStream_t handle) {
-  return finish(with_stream(handle, [&](State&, Stream&) {
+  return finish(with_stream(handle, [&](State&, Lock&, Stream&) {
     return graphs().executables.count(executable) ? hipSuccess : hipErrorInvalidValue;
   }));
 }

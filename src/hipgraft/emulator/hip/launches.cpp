@@ -25,14 +25,22 @@ uint64_t volume(const dim3& size) { return (uint64_t)size.x * size.y * size.z; }
 uint32_t hidden_value(uint32_t kind, const KernelCall& call) {
   const dim3 &grid = call.grid, &block = call.block;
   switch (kind) {
-    case HIDDEN_BLOCK_COUNT_X: return grid.x;
-    case HIDDEN_BLOCK_COUNT_Y: return grid.y;
-    case HIDDEN_BLOCK_COUNT_Z: return grid.z;
-    case HIDDEN_GROUP_SIZE_X: return block.x;
-    case HIDDEN_GROUP_SIZE_Y: return block.y;
-    case HIDDEN_GROUP_SIZE_Z: return block.z;
-    case HIDDEN_GRID_DIMS: return grid.z * block.z > 1 ? 3 : grid.y * block.y > 1 ? 2 : 1;
-    case HIDDEN_DYNAMIC_LDS_SIZE: return call.dynamic_lds;
+    case HIDDEN_BLOCK_COUNT_X:
+      return grid.x;
+    case HIDDEN_BLOCK_COUNT_Y:
+      return grid.y;
+    case HIDDEN_BLOCK_COUNT_Z:
+      return grid.z;
+    case HIDDEN_GROUP_SIZE_X:
+      return block.x;
+    case HIDDEN_GROUP_SIZE_Y:
+      return block.y;
+    case HIDDEN_GROUP_SIZE_Z:
+      return block.z;
+    case HIDDEN_GRID_DIMS:
+      return grid.z * block.z > 1 ? 3 : grid.y * block.y > 1 ? 2 : 1;
+    case HIDDEN_DYNAMIC_LDS_SIZE:
+      return call.dynamic_lds;
   }
   return 0;
 }
@@ -146,8 +154,8 @@ hipError_t check_shape(const DecodedKernel& kernel, const KernelCall& call, uint
   if (items > kMostItems) return hipErrorInvalidConfiguration;
   if (kernel.most_items && items > kernel.most_items) return hipErrorLaunchFailure;
   const uint32_t* required = kernel.block;
-  bool fits = required[0] == call.block.x && required[1] == call.block.y &&
-              required[2] == call.block.z;
+  bool fits =
+      required[0] == call.block.x && required[1] == call.block.y && required[2] == call.block.z;
   if (required[0] && !fits) return hipErrorInvalidConfiguration;
   double most = state().settings.number("lds_of_block", 65536);
   return kernel.launch.lds_bytes + lds > most ? hipErrorInvalidValue : hipSuccess;
@@ -215,8 +223,7 @@ hipError_t make_kernel_task(State&, const KernelCallPtr& call, Task* task) {
 HIP_API hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz,
                               unsigned bx, unsigned by, unsigned bz, unsigned lds,
                               hipStream_t stream, void** parameters, void** extra) {
-  return finish(
-      launch(function, {gx, gy, gz}, {bx, by, bz}, lds, stream, parameters, extra));
+  return finish(launch(function, {gx, gy, gz}, {bx, by, bz}, lds, stream, parameters, extra));
 }
 
 // The grid is in work items. A last workgroup that is smaller would need another descriptor.

@@ -70,16 +70,16 @@ hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Po
   if (size > total_memory() || used_memory(all) + size > total_memory()) return hipErrorOutOfMemory;
   // Small memory ends near the end of its page, so that the host cannot run far over it.
   size_t inner = round_up(size, page), mapped = inner + 2 * page;
-  char* mapping = (char*)mmap(nullptr, mapped, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* mapping =
+      (char*)mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) return hipErrorOutOfMemory;
   mprotect(mapping + page, inner, PROT_READ | PROT_WRITE);
   char* start = mapping + page + (inner - size) / kAlignment * kAlignment;
   if (size >= page) start = mapping + page;
   if (size <= kMostGarbage) memset(start, kGarbage, size);
   int device = pool ? pool->device : thread().device;
-  all.memory[(uintptr_t)start] = {(uintptr_t)start, size, kind, device, flags,
-                                  pool, mapping, mapped, nullptr};
+  all.memory[(uintptr_t)start] = {(uintptr_t)start, size,   kind,   device, flags, pool,
+                                  mapping,          mapped, nullptr};
   if (pool) {
     pool->used += size;
     if (pool->used > pool->most_used) pool->most_used = pool->used;
@@ -148,8 +148,15 @@ HIP_API hipHostRegister(void* address, size_t size, unsigned flags) {
   auto after = all.memory.lower_bound((uintptr_t)address);
   bool overlaps = after != all.memory.end() && after->first < (uintptr_t)address + size;
   if (overlaps || find_memory(all, address)) return finish(hipErrorHostMemoryAlreadyRegistered);
-  all.memory[(uintptr_t)address] = {(uintptr_t)address, size, MEMORY_REGISTERED, thread().device,
-                                    flags, nullptr, nullptr, 0, nullptr};
+  all.memory[(uintptr_t)address] = {(uintptr_t)address,
+                                    size,
+                                    MEMORY_REGISTERED,
+                                    thread().device,
+                                    flags,
+                                    nullptr,
+                                    nullptr,
+                                    0,
+                                    nullptr};
   return finish(hipSuccess);
 }
 
@@ -224,8 +231,11 @@ HIP_API hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* a
   const hipMemoryType types[] = {hipMemoryTypeDevice, hipMemoryTypeHost, hipMemoryTypeManaged,
                                  hipMemoryTypeHost, hipMemoryTypeDevice};
   void* pointer = const_cast<void*>(address);
-  *attributes = {types[found->kind], found->device, pointer,
-                 types[found->kind] == hipMemoryTypeDevice ? nullptr : pointer, found->kind == MEMORY_MANAGED,
+  *attributes = {types[found->kind],
+                 found->device,
+                 pointer,
+                 types[found->kind] == hipMemoryTypeDevice ? nullptr : pointer,
+                 found->kind == MEMORY_MANAGED,
                  found->flags};
   return finish(hipSuccess);
 }

@@ -88,8 +88,14 @@ bool map_decoded(const std::string& path, const char* data, size_t size, Module&
 int decode(const std::string& source, const std::string& target) {
   const Settings& settings = state().settings;
   std::string python = settings.text("python"), architecture = settings.text("architecture");
-  const char* arguments[] = {python.c_str(), "-P", "-m", "hipgraft.emulator.hip_module",
-                             source.c_str(), target.c_str(), architecture.c_str(), nullptr};
+  const char* arguments[] = {python.c_str(),
+                             "-P",
+                             "-m",
+                             "hipgraft.emulator.hip_module",
+                             source.c_str(),
+                             target.c_str(),
+                             architecture.c_str(),
+                             nullptr};
   pid_t child;
   if (posix_spawn(&child, python.c_str(), nullptr, nullptr, (char**)arguments, environ)) return 1;
   int status = 0;
@@ -114,8 +120,8 @@ hipError_t open_decoded(const char* data, size_t size, Module& module) {
 
 hipError_t load_image(Module& module) {
   const DecodedHeader& header = module.header();
-  void* image = mmap(nullptr, header.image_size, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* image =
+      mmap(nullptr, header.image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (image == MAP_FAILED) return hipErrorOutOfMemory;
   module.image = (char*)image;
   memcpy(image, module.file + header.image, header.image_size);
@@ -177,7 +183,7 @@ hipError_t load_module(const void* image, Module** result) {
   Lock lock(all.mutex);
   uintptr_t start = (uintptr_t)module->image;
   size_t bytes = module->header().image_size;
-  all.memory[start] = {start, bytes, MEMORY_IMAGE, module->device->number, 0, nullptr,
+  all.memory[start] = {start,         bytes, MEMORY_IMAGE, module->device->number, 0, nullptr,
                        module->image, bytes, module.get()};
   modules().insert(module.get());
   *result = module.release();

@@ -13,22 +13,13 @@ hipError_t with_pool(hipMemPool_t pool, Body body) {
   return pool && all.pools.count(pool) ? body(all, *pool) : hipErrorInvalidValue;
 }
 
-template <class Body>
-hipError_t with_device(int number, Body body) {
-  State& all = state();
-  Lock lock(all.mutex);
-  if (all.start) return all.start;
-  if (number < 0 || number >= (int)all.devices.size()) return hipErrorInvalidDevice;
-  return body(all, *all.devices[number]);
-}
-
 }  // namespace
 
 HIP_API hipMemPoolCreate(hipMemPool_t* pool, const hipMemPoolProps* properties) {
   if (!pool || !properties || properties->allocType != 1) return finish(hipErrorInvalidValue);
   if (properties->location.type != 1) return finish(hipErrorInvalidValue);
   if (properties->handleTypes) return unsupported("hipMemPoolCreate", " for other processes");
-  return finish(with_device(properties->location.id, [&](State& all, Device& device) {
+  return finish(with_device(properties->location.id, [&](State& all, Lock&, Device& device) {
     *pool = new Pool{device.number, 0, 0, {0, 1, 1, 1}};
     all.pools.insert(*pool);
     return hipSuccess;
@@ -112,7 +103,7 @@ HIP_API hipMemPoolGetAccess(int* flags, hipMemPool_t pool, hipMemLocation* locat
 
 HIP_API hipDeviceGetDefaultMemPool(hipMemPool_t* pool, int number) {
   if (!pool) return finish(hipErrorInvalidValue);
-  return finish(with_device(number, [&](State&, Device& device) {
+  return finish(with_device(number, [&](State&, Lock&, Device& device) {
     *pool = device.default_pool;
     return hipSuccess;
   }));
@@ -120,14 +111,14 @@ HIP_API hipDeviceGetDefaultMemPool(hipMemPool_t* pool, int number) {
 
 HIP_API hipDeviceGetMemPool(hipMemPool_t* pool, int number) {
   if (!pool) return finish(hipErrorInvalidValue);
-  return finish(with_device(number, [&](State&, Device& device) {
+  return finish(with_device(number, [&](State&, Lock&, Device& device) {
     *pool = device.pool;
     return hipSuccess;
   }));
 }
 
 HIP_API hipDeviceSetMemPool(int number, hipMemPool_t pool) {
-  return finish(with_device(number, [&](State& all, Device& device) {
+  return finish(with_device(number, [&](State& all, Lock&, Device& device) {
     if (!all.pools.count(pool) || pool->device != number) return hipErrorInvalidValue;
     device.pool = pool;
     return hipSuccess;

@@ -91,8 +91,8 @@ struct Stream {
   std::deque<OperationPtr> queue = {};
   OperationPtr last = nullptr;
   bool has_worker = false, closing = false;
-  double modelled = 0;  // when its work so far ends, as estimated
-  Capture* capture = nullptr;   // that this stream takes part in
+  double modelled = 0;               // when its work so far ends, as estimated
+  Capture* capture = nullptr;        // that this stream takes part in
   std::vector<Node*> captured = {};  // on which its next node depends
 };
 
@@ -158,6 +158,26 @@ Stream* find_stream(State& all, hipStream_t handle, hipError_t* error);
 // into the stream.
 hipError_t submit(State& all, Stream& stream, Task task, OperationPtr* queued = nullptr);
 hipError_t submit(hipStream_t handle, Task task, OperationPtr* queued = nullptr);
+// Calls `body(all, lock, stream)` with the lock held, if the handle is good.
+template <class Body>
+hipError_t with_stream(hipStream_t handle, Body body) {
+  State& all = state();
+  Lock lock(all.mutex);
+  hipError_t error = hipSuccess;
+  Stream* stream = find_stream(all, handle, &error);
+  return stream ? body(all, lock, *stream) : error;
+}
+
+// Likewise `body(all, lock, device)`.
+template <class Body>
+hipError_t with_device(int number, Body body) {
+  State& all = state();
+  Lock lock(all.mutex);
+  if (all.start) return all.start;
+  if (number < 0 || number >= (int)all.devices.size()) return hipErrorInvalidDevice;
+  return body(all, lock, *all.devices[number]);
+}
+
 void wait_for(State& all, Lock& lock, const OperationPtr& operation);
 void wait_for_device(State& all, Lock& lock, const Device& device);
 // The error of a call that a capture's mode forbids. It invalidates the capture.

@@ -81,16 +81,6 @@ hipError_t create(hipStream_t* stream, unsigned flags, int priority) {
   return hipSuccess;
 }
 
-// Runs `body(stream)` with the lock held, if the handle is good.
-template <class Body>
-hipError_t with_stream(hipStream_t handle, Body body) {
-  State& all = state();
-  Lock lock(all.mutex);
-  hipError_t error = hipSuccess;
-  Stream* stream = find_stream(all, handle, &error);
-  return stream ? body(all, lock, *stream) : error;
-}
-
 // A stream that captures has no work that could be waited for.
 hipError_t refuse_capturing(Stream& stream) {
   if (!stream.capture) return hipSuccess;
@@ -330,8 +320,8 @@ HIP_API hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t en
     if (start->device != end->device) return hipErrorInvalidHandle;
     if (!start->recorded->done || !end->recorded->done) return hipErrorNotReady;
     const Operation &first = *start->recorded, &last = *end->recorded;
-    double seconds = is_modelled() ? last.modelled - first.modelled
-                                   : (last.ended - first.ended) / 1e9;
+    double seconds =
+        is_modelled() ? last.modelled - first.modelled : (last.ended - first.ended) / 1e9;
     *milliseconds = 1e3 * seconds;
     return all.fault;
   }));

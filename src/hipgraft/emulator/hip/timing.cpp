@@ -45,7 +45,8 @@ Occupancy occupancy_of(const DecodedKernel& kernel, const Launch& launch) {
   uint64_t items = (uint64_t)launch.block[0] * launch.block[1] * launch.block[2];
   uint64_t waves = divide_up(items, launch.wave_size);
   uint64_t taken = round_up(kernel.vector_registers, chip.number("granule"));
-  uint64_t of_simd = std::min<uint64_t>(chip.number("waves"), std::max<uint64_t>(registers / taken, 1));
+  uint64_t of_simd =
+      std::min<uint64_t>(chip.number("waves"), std::max<uint64_t>(registers / taken, 1));
   uint64_t slots = of_simd * simds / waves;
   if (launch.lds_bytes)
     slots = std::min<uint64_t>(
