@@ -17,6 +17,7 @@ from hipgraft.codegen.provider import SaveTemps
 from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.engines.registry import IREE
+from hipgraft.hipdnn_io import export_graph
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError, PassFailure
 from hipgraft.ir.symbols import symbol_name, symbol_of
@@ -29,7 +30,7 @@ from hipgraft.service.service import current_service
 from hipgraft.service.tuning.decision import Candidate, Decision
 from hipgraft.service.tuning.plans import Choices
 from hipgraft.service.tuning.traffic import excess
-from hipgraft.transforms.engine_graphs import graph_json, graph_kernel, other_engine, write_graph
+from hipgraft.transforms.engine_graphs import graph_kernel, other_engine, write_graph
 from hipgraft.transforms.splitting import can_split, compute_ops, split
 
 
@@ -126,13 +127,14 @@ class _Compiler:
             _replace_by_execute(op, self._symbols[key])
 
     def _export(self, op: ir.Operation, engine: str) -> str:
-        container, text = hipdnn.GraphOp(op), graph_json(op)
+        container = hipdnn.GraphOp(op)
+        document = export_graph(container)
         symbol = symbol_name(container.name or "graph", self._taken)
         self._taken.add(symbol)
-        kernels = [graph_kernel(text, target.name) for target in self._targets]
+        kernels = [graph_kernel(document, target.name) for target in self._targets]
         _write_executable(self._module, symbol, container, kernels, engine)
         if self._options.engine_graphs:
-            write_graph(self._options.engine_graphs, symbol, text)
+            write_graph(self._options.engine_graphs, symbol, document)
         message = f"'{symbol}' is left to {engine} on a host with hipDNN"
         self._state.analysis(op, "left-to-engine", message, executable=symbol, engine=engine)
         return symbol
@@ -381,7 +383,7 @@ class HipdnnCompilePass(Pass):
     fallback: str = option(
         "", "`iree` compiles graphs for other engines, too; else they are left to hipDNN"
     )
-    engine_graphs: str = option("", "directory for the JSON of graphs that are left to hipDNN")
+    engine_graphs: str = option("", "directory for files of the graphs that are left to hipDNN")
 
     def __post_init__(self) -> None:
         if self.fallback not in ("", IREE):

@@ -115,6 +115,23 @@ DECLINED = [
      "absent/attn_mask", "expected no 'attn_mask'"),
     ("ASM_SDPA_ENGINE", op("sdpa", HEADS, "2x8x64x128xbf16"), "gfx90a", "architectures",
      "expected architecture gfx942 or gfx950, but found gfx90a"),
+    # Stand-alone elementwise ops are not hipBLASLt's, and Swish has unit beta only.
+    ("HIPBLASLT_ENGINE", op("pointwise", {"x": "8x6xf32", "y": "1x6xf32"}, "8x6xf32",
+                            'mode = "add"'), "", "product/nodes",
+     "(matmul [bias] [activation]) needs 'matmul', which the graph does not have"),
+    ("HIPBLASLT_ENGINE", graph(
+        f"%c = {node('matmul', {'a': '8x4xf32', 'b': '4x6xf32'}, '8x6xf32')}\n" + "%r = "
+        + node("pointwise", {"c": "8x6xf32"}, "8x6xf32",
+               'mode = "swish_fwd", swish_beta = 0.1 : f32'),
+        {"a": "8x4xf32", "b": "4x6xf32"}, {"r": "8x6xf32"}), "",
+     "product/activation/attributes/swish_beta",
+     "expected 'swish_beta' none or 1, but found 0.1"),
+    # The product's own input is not an epilogue.
+    ("HIPBLASLT_ENGINE", graph(
+        "%s = " + node("pointwise", {"a": "8x4xf32"}, "8x4xf32", 'mode = "relu_fwd"')
+        + "\n%r = " + node("matmul", {"s": "8x4xf32", "b": "4x6xf32"}, "8x6xf32"),
+        {"a": "8x4xf32", "b": "4x6xf32"}, {"r": "8x6xf32"}), "", "product/nodes",
+     "has no place for"),
     # HIP_MLOPS has norms, no products.
     ("HIP_MLOPS_ENGINE", op("matmul", {"a": "8x4xf16", "b": "4x6xf16"}, "8x6xf16"), "", "nodes",
      "but found 'matmul'"),

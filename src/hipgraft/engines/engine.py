@@ -88,7 +88,7 @@ class Engine:
                 return self._unknown_node(node)
         matches = [(one, self._match(one, graph)) for one in self.patterns]
         if all(found.places is None for _, found in matches):
-            return _no_pattern(matches)
+            return _no_pattern(graph, matches)
         failures: list[Failure] = []
         for pattern, found in matches:
             if found.places is None:
@@ -218,12 +218,13 @@ def _passed(checks: Sequence[tuple[str, Node, str | None]]) -> int:
     return next((at for at, (_, _, why) in enumerate(checks) if why is not None), len(checks))
 
 
-def _no_pattern(matches: Sequence[tuple[Pattern, Match]]) -> Failure:
+def _no_pattern(graph: Graph, matches: Sequence[tuple[Pattern, Match]]) -> Failure:
     """The failure of the pattern that has places for most nodes."""
     pattern, found = max(matches, key=lambda one: one[1].placed)
     rule = f"{pattern.name}/nodes"
     form = f"pattern '{pattern.name}' ({pattern})"
-    if found.stuck is None:
+    empty = next((slot for slot in pattern.slots if slot.name == found.empty), None)
+    if found.stuck is None or (empty and not any(map(empty.fits, graph.nodes))):
         return Failure(rule, f"{form} needs '{found.empty}', which the graph does not have")
     return Failure(rule, f"{form} has no place for {_shown(found.stuck)} here", found.stuck)
 

@@ -8,7 +8,7 @@ back and the block is grouped again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from hipgraft.engines import Engine, graph_of_ops
@@ -61,7 +61,7 @@ class EngineChoice:
 
     def group(self, ops: Sequence[ir.Operation], state: PassState) -> Grouping:
         """Returns the groups of the ops of a block, and reports what stays outside of them."""
-        held: set[ir.Operation] = set()
+        held: dict[ir.Operation, str] = {}
         while True:
             scratch = PassState(state.pass_name)
             policy = _Policy(self, held, scratch)
@@ -79,7 +79,7 @@ class EngineChoice:
         return self.engines[_choice_of(group).rank].name
 
     def choose(
-        self, ops: Sequence[ir.Operation], held: set[ir.Operation], most: int | None = None
+        self, ops: Sequence[ir.Operation], held: Container[ir.Operation], most: int | None = None
     ) -> _Choice | None:
         """Returns the first engine that takes ops as a graph, or with more ops.
 
@@ -89,7 +89,7 @@ class EngineChoice:
             most: the last rank to try, None for all.
         """
         graph = graph_of_ops(ops, self.type_of)
-        waits = held.isdisjoint(ops)
+        waits = not any(op in held for op in ops)
         for rank, engine in enumerate(self.engines[: None if most is None else most + 1]):
             if engine.check(graph, self.architecture) is None:
                 return _Choice(rank, is_whole=True)
@@ -110,7 +110,7 @@ class EngineChoice:
 class _Policy:
     """Decides, op by op, which group each compute op joins."""
 
-    def __init__(self, options: EngineChoice, held: set[ir.Operation], state: PassState):
+    def __init__(self, options: EngineChoice, held: dict[ir.Operation, str], state: PassState):
         self.grouping = Grouping()
         self._options = options
         self._fusion = FusionPolicy(self.grouping)
@@ -137,15 +137,17 @@ class _Policy:
             return
         self._note(group, alone)
         if reasons and op.name in ELEMENTWISE:
-            self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reasons[0]}")
+            reason = self._held.get(op, reasons[0])
+            self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reason}")
 
-    def late(self) -> set[ir.Operation]:
-        """Returns the ops that joined a group in vain: no engine takes it with them."""
-        waiting = (one for one in self.grouping.groups if one.outlined)
+    def late(self) -> dict[ir.Operation, str]:
+        """Returns the ops that joined a group in vain, and why no engine takes it with them."""
+        waiting = [
+            one for one in self.grouping.groups if one.outlined and not _choice_of(one).is_whole
+        ]
         return {
-            op
+            op: self._decline(group.ops, group)
             for group in waiting
-            if not _choice_of(group).is_whole
             for op in set(group.ops) - group.attributes[_TAKEN]
         }
 
@@ -179,8 +181,14 @@ class _Policy:
                     self.grouping.merge(one, group)
                 self._note(group, choice)
                 return None
-        reason = self._options.reason(self._sorted([*group.ops, op]), engine)
-        return f"{engine.name} does not take it with '{group.ops[-1].name}': {reason}"
+        return self._decline([*group.ops, op], group)
+
+    def _decline(self, ops: Sequence[ir.Operation], group: Group) -> str:
+        """Why the engine of a group does not take ops as a graph."""
+        engine = self._options.engines[_choice_of(group).rank]
+        ordered = self._sorted(ops)
+        names = ", ".join(f"'{op.name}'" for op in ordered)
+        return f"{engine.name} does not take {names}: {self._options.reason(ordered, engine)}"
 
     def _fuse(self, op: ir.Operation, group: Group, alone: _Choice | None) -> str | None:
         """Adds an op to a group of an engine that takes any graph, if a kernel can do both."""

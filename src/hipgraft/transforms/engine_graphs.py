@@ -7,7 +7,7 @@ from pathlib import Path
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.engines.registry import IREE
-from hipgraft.hipdnn_io import export_graph, write_json
+from hipgraft.hipdnn_io import GraphDocument, write_flatbuffer, write_json
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.outputs import output_errors, replacing
 
@@ -23,28 +23,25 @@ def other_engine(container: ir.Operation) -> str:
     return "" if engine == IREE else engine
 
 
-def graph_json(container: ir.Operation) -> str:
-    """Returns a graph as hipDNN's JSON.
-
-    Raises:
-        OpError: hipDNN cannot express something in it; located.
-    """
-    return write_json(export_graph(GraphOp(container)))
-
-
-def graph_kernel(text: str, target: str) -> Kernel:
+def graph_kernel(document: GraphDocument, target: str) -> Kernel:
     """Returns the binary that stands for a graph of another engine."""
-    return Kernel(target, FORMAT, (text.encode(),))
+    return Kernel(target, FORMAT, (write_json(document).encode(),))
 
 
-def write_graph(directory: str, name: str, text: str) -> None:
-    """Writes a graph's JSON to `NAME.json` in a directory, which is made.
+def write_graph(directory: str, name: str, document: GraphDocument) -> None:
+    """Writes a graph to `NAME.json` and, as engines get it, to `NAME.fb` in a directory.
+
+    The directory is made if there is none.
 
     Raises:
-        HipgraftError: it cannot be written.
+        HipgraftError: they cannot be written.
     """
-    path = Path(directory) / f"{name}.json"
-    with output_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(str(path)) as temporary:
-            temporary.write_text(text)
+    for suffix, data in (
+        ("json", write_json(document).encode()),
+        ("fb", write_flatbuffer(document)),
+    ):
+        path = Path(directory) / f"{name}.{suffix}"
+        with output_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(str(path)) as temporary:
+                temporary.write_bytes(data)

@@ -3,6 +3,7 @@
 // RUN: FileCheck %s < %t.mlir
 // RUN: FileCheck %s --check-prefix=JSON < %t.graphs/product.json
 // RUN: hipgraft-translate --import-hipdnn-json %t.graphs/product.json | FileCheck %s --check-prefix=BACK
+// RUN: hipgraft-translate --import-hipdnn-fb %t.graphs/product.fb | FileCheck %s --check-prefix=BACK
 // RUN: not hipgraft-opt %t.mlir --hipdnn-bufferize --hipdnn-merge=target=gfx942 2>&1 | FileCheck %s --check-prefix=MERGE
 // RUN: hipgraft-opt %s --hipdnn-compile="target=gfx942 fallback=iree" | FileCheck %s --check-prefix=IREE
 // RUN: not hipgraft-opt %s --hipdnn-compile="target=gfx942 fallback=miopen" 2>&1 | FileCheck %s --check-prefix=UNKNOWN

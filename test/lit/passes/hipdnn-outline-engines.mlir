@@ -34,7 +34,7 @@ func.func @conv_bias_relu(%x: tensor<1x8x8x8xf16>, %w: tensor<4x8x1x1xf16>, %b: 
 // CHECK:         engine = "MIOPEN_ENGINE", name = "conv_fprop_0"
 // CHECK:         engine = "MIOPEN_ENGINE", name = "add_1"
 // CHECK:         engine = "iree", name = "neg_2"
-// REMARK:        'hipdnn.pointwise' starts a graph: MIOPEN_ENGINE does not take it with 'hipdnn.conv_fprop': pattern 'convolution-activation' (convolution [bias] activation) needs 'activation', which the graph does not have
+// REMARK:        'hipdnn.pointwise' starts a graph: MIOPEN_ENGINE does not take 'hipdnn.conv_fprop', 'hipdnn.pointwise': pattern 'convolution-activation' (convolution [bias] activation) needs 'activation', which the graph does not have [missed=hipdnn-outline:not-fused]
 func.func @conv_bias(%x: tensor<1x8x8x8xf32>, %w: tensor<4x8x1x1xf32>, %b: tensor<1x4x1x1xf32>) -> tensor<1x4x8x8xf32> {
   %c = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x8x8x8xf32>, tensor<4x8x1x1xf32>) -> tensor<1x4x8x8xf32>
   %s = "hipdnn.pointwise"(%c, %b) {mode = "add"} : (tensor<1x4x8x8xf32>, tensor<1x4x1x1xf32>) -> tensor<1x4x8x8xf32>
@@ -55,6 +55,22 @@ func.func @scaled_product(%x: tensor<128x16xf8E4M3FN>, %s: tensor<16x4xf8E8M0FNU
   %b = "hipdnn.block_scale_dequantize"(%y, %t) {block_size = array<i64: 32, 1>} : (tensor<128x32xf8E4M3FN>, tensor<4x32xf8E8M0FNU>) -> tensor<128x32xf32>
   %c = "hipdnn.matmul"(%a, %b) : (tensor<16x128xf32>, tensor<128x32xf32>) -> tensor<16x32xbf16>
   return %c : tensor<16x32xbf16>
+}
+
+// -----
+
+// The sum has a reader besides the activation, so that MIOpen cannot keep it inside.
+
+// CHECK-LABEL: func.func @tapped
+// CHECK:         name = "conv_fprop_0"
+// CHECK:         name = "add_1"
+// CHECK:         name = "relu_fwd_2"
+// REMARK:        MIOPEN_ENGINE does not take 'hipdnn.conv_fprop', 'hipdnn.pointwise', 'hipdnn.pointwise': expected its result to stay in the graph [missed=hipdnn-outline:not-fused]
+func.func @tapped(%x: tensor<1x8x8x8xf32>, %w: tensor<4x8x1x1xf32>, %b: tensor<1x4x1x1xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %c = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x8x8x8xf32>, tensor<4x8x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %s = "hipdnn.pointwise"(%c, %b) {mode = "add"} : (tensor<1x4x8x8xf32>, tensor<1x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %r = "hipdnn.pointwise"(%s) {mode = "relu_fwd"} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %s, %r : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
 }
 
 // -----
