@@ -20,7 +20,13 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.signals import ENDING, deferred
 
 _MOST_SECONDS = 60.0
-_MOST_CHARACTERS = 1000
+_MOST_CHARACTERS = 1000  # of a reason
+_MOST_BYTES = 1 << 16  # read at once
+_RETURNED, _RAISED = b"=", b"!"
+
+
+class LostError(Exception):
+    """The process that tried something did not end well, and why."""
 
 
 def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
@@ -33,6 +39,28 @@ def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
     Returns:
         why the process did not end well, empty if it did.
     """
+
+    def run() -> str:
+        body()
+        return ""
+
+    try:
+        made_by(run, seconds)
+    except LostError as error:
+        return str(error)
+    return ""
+
+
+def made_by(body: Callable[[], str], seconds: float = _MOST_SECONDS) -> str:
+    """Runs `body` in a forked process and returns the text that it makes there.
+
+    Args:
+        body: what may crash.
+        seconds: that it may take.
+
+    Raises:
+        LostError: it crashed, raised an exception, or took longer.
+    """
     reader, writer = os.pipe()
     with warnings.catch_warnings(), deferred():
         # The child calls MLIR alone, and leaves without ending what other threads began.
@@ -41,7 +69,7 @@ def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
         if child == 0:
             _run(body, writer)
     os.close(writer)
-    said: str | None = None
+    said: bytes | None = None
     try:
         said = _read(reader, time.monotonic() + seconds)
     finally:
@@ -50,12 +78,17 @@ def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if said is None:
-        return f"reading takes more than {seconds:g} seconds"
+        raise LostError(f"reading takes more than {seconds:g} seconds")
     ended = os.waitstatus_to_exitcode(status)
-    return f"the reader was ended by {signal.Signals(-ended).name}" if ended < 0 else said
+    if ended < 0:
+        raise LostError(f"the reader was ended by {signal.Signals(-ended).name}")
+    text = said[1:].decode(errors="replace")
+    if not said.startswith(_RETURNED):
+        raise LostError(text)
+    return text
 
 
-def _run(body: Callable[[], object], writer: int) -> NoReturn:
+def _run(body: Callable[[], str], writer: int) -> NoReturn:
     """Runs `body` and ends the process."""
     try:
         faulthandler.disable()
@@ -66,21 +99,26 @@ def _run(body: Callable[[], object], writer: int) -> NoReturn:
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        body()
+        _write(writer, _RETURNED, body())
     except HipgraftError as error:
-        os.write(writer, error.message[:_MOST_CHARACTERS].encode(errors="replace"))
+        _write(writer, _RAISED, error.message[:_MOST_CHARACTERS])
     except BaseException as error:
-        os.write(writer, (str(error) or type(error).__name__)[:_MOST_CHARACTERS].encode())
+        _write(writer, _RAISED, (str(error) or type(error).__name__)[:_MOST_CHARACTERS])
     finally:
         os._exit(0)
 
 
-def _read(reader: int, until: float) -> str | None:
+def _write(writer: int, kind: bytes, text: str) -> None:
+    with open(writer, "wb", closefd=False) as file:
+        file.write(kind + text.encode(errors="replace"))
+
+
+def _read(reader: int, until: float) -> bytes | None:
     """Reads to the end; None if that does not come in time."""
     said = b""
     while select.select([reader], [], [], max(until - time.monotonic(), 0.0))[0]:
-        more = os.read(reader, _MOST_CHARACTERS)
+        more = os.read(reader, _MOST_BYTES)
         if not more:
-            return said.decode(errors="replace")
+            return said
         said += more
     return None

@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from hipgraft.ir.bindings import asm, ir
-from hipgraft.ir.contained import why_lost
+from hipgraft.ir.contained import LostError, made_by
 from hipgraft.ir.diagnostics import HipgraftError, diagnostics_to
 from hipgraft.ir.io import walk
 from hipgraft.reduction import shapes
 from hipgraft.reduction.edits import EDITS, Edit, inner_ops, is_terminator
 from hipgraft.reduction.validity import Validity
 
+_Change: TypeAlias = Callable[[ir.Module], None]
+
+_VALID, _INVALID = "+", "-"
 _CONSTANTS = ("arith.constant", "torch.constant.", "torch.vtensor.literal")
 
 
@@ -154,29 +158,45 @@ class Reducer:
                 return found
         return None
 
-    def candidate(self, module: ir.Module | None, place: int) -> _Candidate | None:
-        """Returns an edited module as a candidate; None if it is invalid, no smaller, or known."""
-        if module is None:
+    def candidate(self, text: str, change: _Change, place: int) -> _Candidate | None:
+        """Returns a changed module as a candidate.
+
+        A copy of this process changes it, verifies it and prints it first: an edited op may lack
+        what native code relies on. What the copy does not survive is no candidate.
+
+        Args:
+            text: of the module.
+            change: edits it.
+            place: site at which the search goes on if the candidate is taken.
+
+        Returns:
+            The candidate; None if it is invalid, no smaller, or known.
+        """
+        try:
+            made = made_by(lambda: self._changed(text, change))
+        except LostError:
             return None
-        generic = _generic(module)
-        if generic in self._seen:
+        is_valid, generic = made.startswith(_VALID), made[len(_VALID) :]
+        if not made or generic in self._seen:
             return None
         self._seen.add(generic)
-        # An edited op may lack what its own verifier or printer relies on: a copy of this process
-        # is the first to meet it, and may crash.
-        if why_lost(lambda: self._print_if_valid(generic)):
-            return None
-        module = self._parsed(generic)
-        if module is None or not self._is_valid(module):
+        module = self._parsed(generic) if is_valid else None
+        if module is None:
             return None
         size = Size.of(module, generic)
         return _Candidate(asm(module), size, place) if size < self.size else None
 
-    def _print_if_valid(self, text: str) -> None:
-        module = self._parsed(text)
-        if module is None or not self._is_valid(module):
-            raise HipgraftError("not valid")
-        asm(module)
+    def _changed(self, text: str, change: _Change) -> str:
+        """The generic text of a changed module behind its validity; empty if it is known."""
+        module = self.edited(text, change)
+        generic = "" if module is None else _generic(module)
+        if not generic or generic in self._seen:
+            return ""
+        printed = self._parsed(generic)
+        if printed is None or not self._is_valid(printed):
+            return f"{_INVALID}{generic}"
+        asm(printed)
+        return f"{_VALID}{generic}"
 
     def _is_valid(self, module: ir.Module) -> bool:
         with diagnostics_to(self._context, _ignore):
@@ -189,9 +209,7 @@ class Reducer:
         except ir.MLIRError:
             return None
 
-    def edited(
-        self, text: str, change: Callable[[ir.Module], None] = _unchanged
-    ) -> ir.Module | None:
+    def edited(self, text: str, change: _Change = _unchanged) -> ir.Module | None:
         """Returns a changed module; None if the text does not parse or the change is refused."""
         module = self._parsed(text)
         if module is None:
@@ -219,13 +237,13 @@ class _EditSearch:
         text, count = reducer.text, self.count(reducer)
         for start in range(place, count, size):
             for form in range(self._edit.forms):
-                module = reducer.edited(
+                candidate = reducer.candidate(
                     text,
                     lambda it, at=start, form=form: self._edit.apply(
                         self._edit.sites(it)[at : at + size], form
                     ),
+                    start,
                 )
-                candidate = reducer.candidate(module, start)
                 if candidate is not None:
                     yield candidate
 
@@ -244,7 +262,7 @@ class _ShapeSearch:
                 if other == text:
                     continue
                 for change in (shapes.infer, _unchanged):
-                    candidate = reducer.candidate(reducer.edited(other, change), number)
+                    candidate = reducer.candidate(other, change, number)
                     if candidate is not None:
                         yield candidate
 
