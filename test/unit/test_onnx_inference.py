@@ -15,7 +15,6 @@ OF_NO_ROW = helper.make_node(
 )
 CASES = {
     "Split": (helper.make_node("Split", ["x"], ["y", "z"], num_outputs=1), []),
-    "GatherND": (helper.make_node("GatherND", ["x", "i"], ["y"]), [("i", INT64, [2, 2, -1])]),
     "LayerNormalization": (OF_NO_ROW, [("w", FLOAT, [4])]),
 }
 
@@ -40,8 +39,16 @@ def test_a_lost_inference_is_an_error(operator: str, tmp_path: Path) -> None:
     assert said.startswith("m.onnx: error: invalid ONNX model: its types cannot be inferred: the")
 
 
+def test_extents_of_minus_one_are_unknown(tmp_path: Path) -> None:
+    """As numbers, they end the inference of these operators."""
+    gather = helper.make_node("GatherND", ["x", "i"], ["y"])
+    assert "ended by" not in compiled(tmp_path, gather, ("i", INT64, [2, 2, -1]))
+    pad = helper.make_node("Pad", ["x", "p"], ["y"], mode="reflect")
+    assert "ended by" not in compiled(tmp_path, pad, ("p", INT64, [-1]))
+    add = helper.make_node("Add", ["x", "z"], ["y"])
+    assert compiled(tmp_path, add, ("z", FLOAT, [-1, 4])) == ""
+
+
 def test_well_formed_nodes_are_read(tmp_path: Path) -> None:
     split = helper.make_node("Split", ["x"], ["y", "z"], num_outputs=2)
     assert compiled(tmp_path, split) == ""
-    gather = helper.make_node("GatherND", ["x", "i"], ["y"])
-    assert compiled(tmp_path, gather, ("i", INT64, [3, 1])) == ""

@@ -103,6 +103,20 @@ def check_opset(model: onnx.ModelProto, path: Path) -> None:
             raise HipgraftError(message, location=str(path))
 
 
+def forget_negative_extents(graph: onnx.GraphProto) -> None:
+    """Makes extents unknown that are negative, in place.
+
+    Some exporters write -1 for an unknown one. Inference takes it for a number, and may crash.
+    """
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if dim.dim_value < 0:
+                dim.ClearField("dim_value")
+    for node in graph.node:
+        for body in _bodies(node):
+            forget_negative_extents(body)
+
+
 def check_inference(model: onnx.ModelProto) -> None:
     """Checks that ONNX can infer the types of a model.
 
@@ -131,8 +145,7 @@ def _is_fragile(node: onnx.NodeProto) -> bool:
     if node.op_type == "Split":
         counts = [one.i for one in node.attribute if one.name == "num_outputs"]
         return any(count != len(node.output) for count in counts)
-    has_statistics = node.op_type == "LayerNormalization" and len(node.output) > 1
-    return has_statistics or node.op_type == "GatherND"
+    return node.op_type == "LayerNormalization" and len(node.output) > 1
 
 
 def _nested(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

@@ -30,6 +30,7 @@ from hipgraft.frontends.onnx.limits import (
     check_functions,
     check_inference,
     check_opset,
+    forget_negative_extents,
     memory_limit,
 )
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
@@ -82,6 +83,7 @@ def read_model(
     """
     model = _parse(path)
     check_opset(model, path)
+    forget_negative_extents(model.graph)
     _place_contributed(model)
     _check_operators(model, path)
     weights = _set_aside_weights(model)
