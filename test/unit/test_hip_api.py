@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
+from pathlib import Path
 
 import hip_library as lib
 import numpy as np
@@ -267,8 +268,7 @@ def test_code_objects_for_other_gpus(hip: Hip, capfd: pytest.CaptureFixture[str]
     assert "is not for the emulated gfx942" in capfd.readouterr().err
 
 
-def test_variables_of_modules(hip: Hip):
-    body = """
+COUNTING = """
   s_getpc_b64 s[4:5]
   s_add_u32 s4, s4, counter@rel32@lo+4
   s_addc_u32 s5, s5, counter@rel32@hi+12
@@ -276,11 +276,25 @@ def test_variables_of_modules(hip: Hip):
   v_mov_b32 v2, 1
   global_atomic_add v1, v2, s[4:5]
 """
-    data = (
-        ".data\n.protected counter\n.globl counter\n.type counter,@object\n.p2align 2\n"
-        "counter:\n  .long 40\n.size counter, 4"
-    )
-    module = hip.make("hipModuleLoadData", assemble(body, "gfx942", pointers=0, data=data).data)
+COUNTER = """
+.data
+.protected counter
+.globl counter
+.type counter,@object
+.p2align 2
+counter:
+  .long 40
+.size counter, 4
+"""
+
+
+def counting_code(architecture: str = "gfx942") -> bytes:
+    """Each work item of the kernel `f` adds 1 to the variable `counter`, which starts at 40."""
+    return assemble(COUNTING, architecture, pointers=0, data=COUNTER).data
+
+
+def test_variables_of_modules(hip: Hip):
+    module = hip.make("hipModuleLoadData", counting_code())
     size = c_size_t()
     address = hip.make("hipModuleGetGlobal", ctypes.byref(size), module, b"counter")
     assert size.value == 4
@@ -293,31 +307,84 @@ def test_variables_of_modules(hip: Hip):
     assert hip.status("hipModuleGetGlobal", None, ctypes.byref(size), module, b"f.kd") == 500
 
 
-def test_programs_compiled_as_hip(hip: Hip, numbers: np.ndarray):
+@contextmanager
+def registered(hip: Hip, code: Callable[[str], bytes]) -> Generator[c_void_p]:
+    """Registers a bundle of code objects, as a program compiled as HIP does when it starts."""
     objects = [(b"host-x86_64-unknown-linux--", b"")]
     for architecture in ("gfx90a", "gfx942"):
-        target = f"hipv4-amdgcn-amd-amdhsa--{architecture}".encode()
-        objects.append((target, lib.double_code(architecture)))
+        objects.append((f"hipv4-amdgcn-amd-amdhsa--{architecture}".encode(), code(architecture)))
     place = 32 + sum(24 + len(name) for name, _ in objects)
     table, content = b"", b""
-    for name, code in objects:
-        entry = (place + len(content), len(code), len(name))
+    for name, data in objects:
+        entry = (place + len(content), len(data), len(name))
         table += b"".join(one.to_bytes(8, "little") for one in entry) + name
-        content += code
+        content += data
     bundle = b"__CLANG_OFFLOAD_BUNDLE__" + len(objects).to_bytes(8, "little") + table + content
     kept = ctypes.create_string_buffer(bundle, len(bundle))
     wrapper = (c_void_p * 3)(0x148495046, ctypes.addressof(kept), None)
     hip.library.__hipRegisterFatBinary.restype = c_void_p
     binary = c_void_p(hip.library.__hipRegisterFatBinary(wrapper))
-    host = ctypes.addressof(kept)  # any address of the host names a kernel
-    rest = (c_int(-1), *[None] * 5)
-    hip.library.__hipRegisterFunction(binary, c_void_p(host), b"f", b"f", *rest)
-    x, y = hip.upload(numbers), hip.make("hipMalloc", NBYTES)
-    shape = (lib.Dim3(4, 1, 1), lib.Dim3(64, 1, 1))
-    hip.call("hipLaunchKernel", host, *shape, lib.parameters_of(x, y), 0, None)
-    np.testing.assert_array_equal(hip.download(y), 2 * numbers)
-    assert hip.number("hipFuncGetAttribute", 0, host) == 1024
+    yield binary
     hip.library.__hipUnregisterFatBinary(binary)
+
+
+def test_kernels_of_programs_compiled_as_hip(hip: Hip, numbers: np.ndarray):
+    with registered(hip, lib.double_code) as binary:
+        host = numbers.ctypes.data  # any address of the host names a kernel
+        rest = (c_int(-1), *[None] * 5)
+        hip.library.__hipRegisterFunction(binary, c_void_p(host), b"f", b"f", *rest)
+        x, y = hip.upload(numbers), hip.make("hipMalloc", NBYTES)
+        shape = (lib.Dim3(4, 1, 1), lib.Dim3(64, 1, 1))
+        hip.call("hipLaunchKernel", host, *shape, lib.parameters_of(x, y), 0, None)
+        np.testing.assert_array_equal(hip.download(y), 2 * numbers)
+        assert hip.number("hipFuncGetAttribute", 0, host) == 1024
+
+
+def test_variables_of_programs_compiled_as_hip(hip: Hip):
+    value = np.zeros(1, np.int32)
+    host, address = value.ctypes.data, value.ctypes.data
+    with registered(hip, counting_code) as binary:
+        rest = (c_int(0), c_size_t(4), c_int(0), c_int(0))
+        hip.library.__hipRegisterVar(binary, c_void_p(host), b"counter", b"counter", *rest)
+        hip.call("hipMemcpyFromSymbol", address, host, 4, 0, lib.DEVICE_TO_HOST)
+        assert value[0] == 40
+        value[0] = 0x01020304
+        hip.call("hipMemcpyToSymbol", host, address + 2, 2, 1, lib.HOST_TO_DEVICE)
+        hip.call("hipMemcpyFromSymbolAsync", address, host, 4, 0, lib.DEVICE_TO_HOST, None)
+        assert value.tobytes() == bytes([40, 2, 1, 0])
+        size = c_size_t()
+        hip.call("hipGetSymbolSize", ctypes.byref(size), host)
+        assert size.value == 4
+        outside = ("hipMemcpyToSymbol", host, address, 4, 1, lib.HOST_TO_DEVICE)
+        assert hip.status(*outside) == lib.INVALID_VALUE
+    assert hip.status("hipGetSymbolSize", ctypes.byref(size), host + 1) == 13
+
+
+def test_files_that_are_no_code_objects(
+    hip: Hip, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    code, found = lib.double_code(), ctypes.byref(c_void_p())
+    bundle = b"__CLANG_OFFLOAD_BUNDLE__" + (1).to_bytes(8, "little")
+    entry = b"".join(one.to_bytes(8, "little") for one in (40, 1 << 40, 3))
+    contents = (b"", b"\x7fEL", code[:40], code[:100], code[:-1], bundle, bundle + entry)
+    path = tmp_path / "broken.hsaco"
+    for content in contents:
+        path.write_bytes(content)
+        assert hip.status("hipModuleLoad", found, bytes(path)) == 200
+    assert "error" not in capfd.readouterr().err
+    size = b".kernarg_segment_size\x10"
+    assert size in code
+    path.write_bytes(code.replace(size, size[:-1] + b"\x0f"))
+    assert hip.status("hipModuleLoad", found, bytes(path)) == 200
+    assert "kernel 'f' has arguments outside of their segment" in capfd.readouterr().err
+    draw = np.random.default_rng(0)
+    for _ in range(3):
+        data = bytearray(code)
+        for place in draw.integers(64, len(data), 40):
+            data[place] = int(draw.integers(256))
+        path.write_bytes(data)
+        hip.status("hipModuleLoad", found, bytes(path))
+        assert "Traceback" not in capfd.readouterr().err
 
 
 def test_streams_run_in_order_and_apart(hip: Hip):

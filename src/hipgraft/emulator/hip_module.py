@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from elftools.common.exceptions import ELFError  # pyright: ignore[reportMissingTypeStubs]
+
 from hipgraft.emulator.chips import CHIPS
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.costs import cost_table
@@ -36,6 +38,18 @@ _HIDDEN = (
     "hidden_dynamic_lds_size",
 )
 _RDNA = 1000
+# What reading a damaged ELF file raises.
+_MALFORMED = (
+    ELFError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 _ALIGNMENT = 16
 
 _uint, _uint64 = ctypes.c_uint32, ctypes.c_uint64
@@ -90,6 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = decode(data, chosen)
     except HipgraftError as error:
         sys.stderr.write(f"{error}\n")
+        return 1
+    except _MALFORMED as error:
+        sys.stderr.write(f"error: malformed code object: {error}\n")
         return 1
     with tempfile.NamedTemporaryFile(dir=Path(target).parent, delete=False) as file:
         file.write(content)
@@ -153,6 +170,10 @@ class _Writer:
 
 def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
     metadata, error = kernel.metadata, ""
+    if metadata.wave_size not in (32, 64):
+        raise EmulatorError(f"kernel '{kernel.name}' has waves of {metadata.wave_size} lanes")
+    if any(one.offset + one.size > metadata.kernarg_size for one in metadata.arguments):
+        raise EmulatorError(f"kernel '{kernel.name}' has arguments outside of their segment")
     try:
         launch, instructions = launch_structure(code, kernel), kernel.instructions
     except EmulatorError as found:

@@ -34,25 +34,27 @@ uint64_t word(const char* at) {
   return value;
 }
 
-// Returns the bytes of a code object or a bundle, of which programs give the address alone.
-size_t size_of(const char* data) {
+// Returns the bytes of a code object or a bundle, of which programs give the address alone; 0 where
+// it is neither, or ends after `limit`.
+size_t size_of(const char* data, size_t limit) {
   size_t end = 0;
-  if (!memcmp(data, ELFMAG, SELFMAG)) {
+  auto holds = [&](size_t size) { return size <= limit; };
+  if (holds(sizeof(Elf64_Ehdr)) && !memcmp(data, ELFMAG, SELFMAG)) {
     const Elf64_Ehdr& header = *(const Elf64_Ehdr*)data;
     end = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
+    if (!holds(header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr))) return 0;
     const Elf64_Phdr* segments = (const Elf64_Phdr*)(data + header.e_phoff);
     for (int i = 0; i < header.e_phnum; i++)
       end = std::max<size_t>(end, segments[i].p_offset + segments[i].p_filesz);
-  } else if (!memcmp(data, kBundle, sizeof kBundle - 1)) {
-    const char* entry = data + sizeof kBundle - 1;
-    uint64_t entries = word(entry);
-    entry += 8;
-    for (uint64_t i = 0; i < entries; i++) {
-      end = std::max<size_t>(end, word(entry) + word(entry + 8));
-      entry += 24 + word(entry + 16);
+  } else if (holds(sizeof kBundle + 7) && !memcmp(data, kBundle, sizeof kBundle - 1)) {
+    size_t entry = sizeof kBundle - 1 + 8;
+    for (uint64_t left = word(data + entry - 8); left; left--) {
+      if (!holds(entry + 24)) return 0;
+      end = std::max<size_t>(end, word(data + entry) + word(data + entry + 8));
+      entry += 24 + word(data + entry + 16);
     }
   }
-  return end;
+  return holds(end) ? end : 0;
 }
 
 // FNV-1a; the cache compares what was decoded, too.
@@ -137,8 +139,7 @@ hipError_t load_file(const char* path, Module** module) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return hipErrorFileNotFound;
   std::string data((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  data.resize(data.size() + 64);  // headers of what is no code object may be read past its end
-  return load_module(data.data(), module);
+  return load_module(data.data(), module, data.size());
 }
 
 }  // namespace
@@ -168,13 +169,14 @@ const Core* core() {
   return loaded;
 }
 
-hipError_t load_module(const void* image, Module** result) {
+hipError_t load_module(const void* image, Module** result, size_t limit) {
   State& all = state();
   if (all.start) return all.start;
   if (!image || !result) return hipErrorInvalidValue;
   const char* data = (const char*)image;
+  if (limit < 4) return hipErrorInvalidImage;
   if (!memcmp(data, kCompressedBundle, 4)) return unsupported("hipModuleLoad", " for CCOB bundles");
-  size_t size = size_of(data);
+  size_t size = size_of(data, limit);
   if (!size) return hipErrorInvalidImage;
   if (!core()) return hipErrorSharedObjectInitFailed;
   std::unique_ptr<Module> module(new Module{&current_device(), nullptr, 0, nullptr, {}});

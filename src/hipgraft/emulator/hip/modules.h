@@ -48,8 +48,9 @@ struct KernelCall {
 };
 typedef std::shared_ptr<KernelCall> KernelCallPtr;
 
-// Takes no lock. Loads a code object, or a bundle with one for the current device.
-hipError_t load_module(const void* image, Module** module);
+// Takes no lock. Loads a code object, or a bundle with one for the current device, from at most
+// `limit` bytes.
+hipError_t load_module(const void* image, Module** module, size_t limit = SIZE_MAX);
 
 // With the lock held.
 bool is_function(State& all, const void* function);

@@ -4,6 +4,12 @@
 
 #include "modules.h"
 
+HIP_API hipModuleGetGlobal(hipDeviceptr_t* address, size_t* size, hipModule_t module,
+                           const char* name);
+HIP_API hipMemcpy(void* target, const void* source, size_t size, hipMemcpyKind kind);
+HIP_API hipMemcpyAsync(void* target, const void* source, size_t size, hipMemcpyKind kind,
+                       hipStream_t stream);
+
 namespace {
 
 constexpr uint32_t kWrapperMagic = 0x48495046;  // "HIPF"
@@ -19,7 +25,8 @@ struct Binary {
   std::map<int, Module*> modules;  // by device
 };
 
-struct HostFunction {
+// A function or a variable of the host, and what it stands for.
+struct HostName {
   Binary* binary;
   std::string name;
 };
@@ -27,7 +34,7 @@ struct HostFunction {
 struct Registered {
   std::mutex mutex;
   std::set<Binary*> binaries;
-  std::map<const void*, HostFunction> functions;
+  std::map<const void*, HostName> functions, variables;
 };
 
 Registered& registered() {
@@ -42,6 +49,27 @@ hipError_t module_of(Binary& binary, Module** module) {
     if (hipError_t error = load_module(binary.image, &found)) return error;
   *module = found;
   return hipSuccess;
+}
+
+// The address and the size of a variable on the current device, by that of the host.
+hipError_t find_variable(const void* host, char** address, size_t* size) {
+  Registered& all = registered();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  auto found = all.variables.find(host);
+  if (found == all.variables.end()) return hipErrorInvalidSymbol;
+  Module* module = nullptr;
+  if (hipError_t error = module_of(*found->second.binary, &module)) return error;
+  return hipModuleGetGlobal((void**)address, size, module, found->second.name.c_str());
+}
+
+// Calls `copy(address)` for a part of a variable.
+template <class Copy>
+hipError_t copy_part(const void* host, size_t size, size_t offset, Copy copy) {
+  char* address = nullptr;
+  size_t all = 0;
+  if (hipError_t error = find_variable(host, &address, &all)) return finish(error);
+  if (offset > all || size > all - offset) return finish(hipErrorInvalidValue);
+  return copy(address + offset);
 }
 
 // What `<<<...>>>` pushes before it calls the host function.
@@ -91,8 +119,12 @@ COMPILER_API void __hipRegisterFunction(void** binary, const void* host, char*, 
   if (all.binaries.count((Binary*)binary)) all.functions[host] = {(Binary*)binary, name};
 }
 
-// Copies to and from symbols are not there, so that nobody asks for them by these names.
-COMPILER_API void __hipRegisterVar(void**, void*, char*, char*, int, size_t, int, int) {}
+COMPILER_API void __hipRegisterVar(void** binary, void* host, char*, char* name, int, size_t, int,
+                                   int) {
+  Registered& all = registered();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  if (all.binaries.count((Binary*)binary)) all.variables[host] = {(Binary*)binary, name};
+}
 
 COMPILER_API void __hipUnregisterFatBinary(void** handle) {
   Registered& all = registered();
@@ -113,4 +145,36 @@ HIP_API __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* lds, hipStrea
   *grid = last.grid, *block = last.block, *lds = last.lds, *stream = last.stream;
   configurations->pop_back();
   return hipSuccess;
+}
+
+HIP_API hipGetSymbolAddress(void** address, const void* symbol) {
+  if (!address) return finish(hipErrorInvalidValue);
+  return finish(find_variable(symbol, (char**)address, nullptr));
+}
+HIP_API hipGetSymbolSize(size_t* size, const void* symbol) {
+  char* address = nullptr;
+  if (!size) return finish(hipErrorInvalidValue);
+  return finish(find_variable(symbol, &address, size));
+}
+HIP_API hipMemcpyToSymbol(const void* symbol, const void* source, size_t size, size_t offset,
+                          hipMemcpyKind kind) {
+  return copy_part(symbol, size, offset,
+                   [&](char* target) { return hipMemcpy(target, source, size, kind); });
+}
+HIP_API hipMemcpyFromSymbol(void* target, const void* symbol, size_t size, size_t offset,
+                            hipMemcpyKind kind) {
+  return copy_part(symbol, size, offset,
+                   [&](char* source) { return hipMemcpy(target, source, size, kind); });
+}
+HIP_API hipMemcpyToSymbolAsync(const void* symbol, const void* source, size_t size, size_t offset,
+                               hipMemcpyKind kind, hipStream_t stream) {
+  return copy_part(symbol, size, offset, [&](char* target) {
+    return hipMemcpyAsync(target, source, size, kind, stream);
+  });
+}
+HIP_API hipMemcpyFromSymbolAsync(void* target, const void* symbol, size_t size, size_t offset,
+                                 hipMemcpyKind kind, hipStream_t stream) {
+  return copy_part(symbol, size, offset, [&](char* source) {
+    return hipMemcpyAsync(target, source, size, kind, stream);
+  });
 }
