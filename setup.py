@@ -4,6 +4,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from setuptools.command.build_ext import build_ext
 # Some distributions pack the static form of C++'s library separately.
 STATIC = ("-static-libstdc++", "-static-libgcc")
 NATIVE = "src/hipgraft/native"
+_PROJECT = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+RELEASE = f'-DHIPGRAFT_RELEASE="{_PROJECT["version"]}"'
 FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
 
 
@@ -70,6 +73,13 @@ LIBRARIES = (
         folders=("src/hipgraft/emulator/hip",),
         # Nothing of C++'s library is exported: the program may have another release of it.
         links=("-lpthread", "-ldl", "-Wl,--version-script=src/hipgraft/emulator/hip/exports.map"),
+        has_cpp_library=True,
+    ),
+    Library(
+        "hipgraft.native.libhipgraft_plugin",
+        folders=(f"{NATIVE}/core", f"{NATIVE}/include", f"{NATIVE}/plugin"),
+        flags=("-fexceptions", f"-I{NATIVE}/include", f"-I{NATIVE}/core", RELEASE),
+        links=(f"-Wl,--version-script={NATIVE}/plugin/exports.map", "-s", "-ldl", "-lpthread"),
         has_cpp_library=True,
     ),
 )

@@ -62,6 +62,13 @@ def run() -> int:
     return watched("hipgraft_run")
 
 
+def serve() -> int:
+    """Runs hipgraft-serve, which is not watched: it outlives who started it."""
+    from hipgraft.tools import hipgraft_serve
+
+    return hipgraft_serve.main()
+
+
 def translate() -> int:
     """Runs hipgraft-translate."""
     return watched("hipgraft_translate")

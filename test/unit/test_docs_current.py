@@ -41,4 +41,6 @@ def test_every_environment_variable_is_documented():
         for path in sources
         for name in re.findall(r"[\"'`$](HIPGRAFT_[A-Z0-9_]+)[\"'`]", path.read_text())
     }
+    for path in ROOT.glob("src/hipgraft/**/*.cpp"):
+        named |= set(re.findall(r'(?:getenv|variable)\("(HIPGRAFT_\w+)"', path.read_text()))
     assert named - {ENGINE_NAME} == set(VARIABLES)

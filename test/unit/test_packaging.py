@@ -76,7 +76,12 @@ def test_wheel_holds_every_file_of_the_package(source: Path, wheel: Path):
         for name in files_of_folder(source / "src/hipgraft")
         if not name.startswith(tuple(f"{folder}/" for folder in FOLDERS))
     }
-    names |= {"emulator/_core.so", "emulator/libamdhip64.so", "native/libhipgraft.so"}
+    names |= {
+        "emulator/_core.so",
+        "emulator/libamdhip64.so",
+        "native/libhipgraft.so",
+        "native/libhipgraft_plugin.so",
+    }
     for folder in FOLDERS:
         linked = files_of_folder(source / folder)
         assert linked, folder

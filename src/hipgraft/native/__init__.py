@@ -28,9 +28,22 @@ def library_path() -> Path:
     Raises:
         HipgraftError: it was not built with this package.
     """
-    path = _FOLDER / "libhipgraft.so"
+    return _built("libhipgraft")
+
+
+def plugin_path() -> Path:
+    """Returns the file of hipDNN's plugin, which is also what HIPDNN_PLUGIN_DIR is to lead to.
+
+    Raises:
+        HipgraftError: it was not built with this package.
+    """
+    return _built("libhipgraft_plugin")
+
+
+def _built(name: str) -> Path:
+    path = _FOLDER / f"{name}.so"
     if not path.exists():
-        raise HipgraftError("libhipgraft is not built: install hipgraft again")
+        raise HipgraftError(f"{name} is not built: install hipgraft again")
     return path
 
 

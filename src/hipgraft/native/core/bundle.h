@@ -88,6 +88,8 @@ class hipgraft_bundle_data {
   static std::shared_ptr<hipgraft_bundle_data> open(const void *data, size_t size, uint32_t flags);
   ~hipgraft_bundle_data();
 
+  // The whole file.
+  std::string_view data() const { return data_; }
   const std::string &metadata() const { return metadata_; }
   const std::vector<hipgraft_program> &programs() const { return programs_; }
   // The best program for a device; fails with HIPGRAFT_NOT_APPLICABLE.

@@ -52,6 +52,9 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void fill(uint64_t target, uint32_t word, unsigned width, uint64_t nbytes,
                     void *stream) = 0;
 
+  // Whether a stream is of this device, as far as the driver tells.
+  virtual bool owns(void *) { return true; }
+
   virtual bool has_graphs() const { return false; }
   virtual void *begin_capture() { return nullptr; }  // the stream to make calls on
   virtual void *end_capture(void *) { return nullptr; }
@@ -71,6 +74,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::map<const hipgraft_program *, std::weak_ptr<Loaded>> loaded_;
 };
 
+// Opens a GPU by its name in `hipgraft.h`; one that is open already is shared.
 std::shared_ptr<Device> open_gpu(const std::string &name, const char *library);
 std::shared_ptr<Device> open_host(const char *architecture, const hipgraft_host_kernels *kernels);
 

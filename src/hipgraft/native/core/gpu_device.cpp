@@ -165,10 +165,24 @@ void find(void *library, const char *name, T &function) {
   if (!function) fail(HIPGRAFT_IO_ERROR, "the driver has no function '%s'; it is too old", name);
 }
 
+// Returns the open device with an index, or makes it: devices of a process are shared, and with
+// them the constants there.
+template <typename Make>
+std::shared_ptr<Device> shared_device(void *library, int index, Make make) {
+  static std::mutex mutex;
+  static std::map<std::pair<void *, int>, std::weak_ptr<Device>> devices;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto &known = devices[{library, index}];
+  std::shared_ptr<Device> device = known.lock();
+  if (!device) known = device = make();
+  return device;
+}
+
 struct Hip {
   const char *(*error_string)(int);
   int (*get_device)(int *);
   int (*set_device)(int);
+  int (*stream_device)(void *, int *);  // null before ROCm 5.2
 };
 
 class HipDevice final : public GpuDevice {
@@ -177,6 +191,12 @@ class HipDevice final : public GpuDevice {
       : GpuDevice(library, api, std::move(architecture), reinterpret_cast<void *>(3)),
         hip_(hip),
         index_(index) {}
+
+  bool owns(void *stream) override {
+    int device = index_;
+    bool is_told = stream && hip_.stream_device && !hip_.stream_device(stream, &device);
+    return !is_told || device == index_;
+  }
 
  private:
   std::string words(int status) const override {
@@ -195,6 +215,7 @@ class HipDevice final : public GpuDevice {
   const int index_;
 };
 
+// Opens a GPU of AMD; -1 is the thread's current one.
 std::shared_ptr<Device> open_hip(int index, const char *given) {
   const char *variable = getenv("HIPGRAFT_LIBAMDHIP64");
   void *library = open_library(given && *given ? given : variable,
@@ -229,7 +250,10 @@ std::shared_ptr<Device> open_hip(int index, const char *given) {
   find(library, "hipGetDeviceCount", get_count);
   bool is_new = dlsym(library, "hipGetDevicePropertiesR0600");  // else before ROCm 6
   find(library, is_new ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties", get_properties);
+  hip.stream_device =
+      reinterpret_cast<int (*)(void *, int *)>(dlsym(library, "hipStreamGetDevice"));
   int count = 0;
+  if (index < 0 && hip.get_device(&index)) index = 0;
   if (get_count(&count) || index >= count)
     fail(HIPGRAFT_INVALID_ARGUMENT, "no HIP device %d; there are %d", index, count);
   std::string properties(kPropertiesSize, '\0');
@@ -240,7 +264,10 @@ std::shared_ptr<Device> open_hip(int index, const char *given) {
   for (size_t at = 0; (at = properties.find("gfx", at)) != std::string::npos; ++at) {
     size_t end = properties.find_first_not_of(kDigits, at + 3);
     if (end - at >= 6)
-      return std::make_shared<HipDevice>(library, api, hip, index, properties.substr(at, end - at));
+      return shared_device(library, index, [&] {
+        std::string architecture = properties.substr(at, end - at);
+        return std::make_shared<HipDevice>(library, api, hip, index, architecture);
+      });
   }
   fail(HIPGRAFT_DRIVER_ERROR, "HIP device %d does not tell its architecture", index);
 }
@@ -325,12 +352,14 @@ std::shared_ptr<Device> open_cuda(int index, const char *given) {
   int count = 0, device = 0, major = 0, minor = 0;
   if (initialize(0) || get_count(&count) || index >= count || get_device(&device, index))
     fail(HIPGRAFT_INVALID_ARGUMENT, "no CUDA device %d; there are %d", index, count);
-  void *context = nullptr;
-  if (get_attribute(&major, kComputeMajor, device) || get_attribute(&minor, kComputeMinor, device) ||
-      retain(&context, device))
-    fail(HIPGRAFT_DRIVER_ERROR, "CUDA device %d cannot be opened", index);
-  std::string architecture = "sm_" + std::to_string(major) + std::to_string(minor);
-  return std::make_shared<CudaDevice>(library, api, cuda, device, context, architecture);
+  return shared_device(library, index, [&] {
+    void *context = nullptr;
+    if (get_attribute(&major, kComputeMajor, device) ||
+        get_attribute(&minor, kComputeMinor, device) || retain(&context, device))
+      fail(HIPGRAFT_DRIVER_ERROR, "CUDA device %d cannot be opened", index);
+    std::string architecture = "sm_" + std::to_string(major) + std::to_string(minor);
+    return std::make_shared<CudaDevice>(library, api, cuda, device, context, architecture);
+  });
 }
 
 }  // namespace
@@ -338,9 +367,10 @@ std::shared_ptr<Device> open_cuda(int index, const char *given) {
 std::shared_ptr<Device> open_gpu(const std::string &name, const char *library) {
   size_t colon = name.find(':');
   std::string kind = name.substr(0, colon);
-  std::string number = colon == std::string::npos ? "0" : name.substr(colon + 1);
-  bool is_number = !number.empty() && number.size() < 10 &&
-                   number.find_first_not_of("0123456789") == std::string::npos;
+  bool is_current = colon == std::string::npos && kind == "hip";
+  std::string number = is_current ? "-1" : colon == std::string::npos ? "0" : name.substr(colon + 1);
+  bool is_number = is_current || (!number.empty() && number.size() < 10 &&
+                                  number.find_first_not_of("0123456789") == std::string::npos);
   if (is_number && kind == "hip") return open_hip(std::stoi(number), library);
   if (is_number && kind == "cuda") return open_cuda(std::stoi(number), library);
   fail(HIPGRAFT_INVALID_ARGUMENT, "expected a device as 'hip:0' or 'cuda:0', found '%s'",

@@ -19,7 +19,8 @@ std::string variable(const char *name) {
   return value ? value : "";
 }
 
-// The folder of `hipgraft.ir.directories.default_cache_directory`.
+}  // namespace
+
 std::string cache_directory() {
   std::string given = variable("HIPGRAFT_CACHE_DIR");
   if (!given.empty()) return given;
@@ -31,8 +32,6 @@ std::string cache_directory() {
   }
   return caches + "/hipgraft";
 }
-
-}  // namespace
 
 bool is_known_code(const std::vector<std::string_view> &pieces) {
   Sha256 whole;

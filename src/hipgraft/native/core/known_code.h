@@ -1,10 +1,14 @@
 // What this user has written, as `hipgraft/runtime/known_code.py` remembers it.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace hipgraft {
+
+// The folder of hipgraft's caches, as `hipgraft.ir.directories` finds it.
+std::string cache_directory();
 
 // Whether hipgraft wrote code, in these pieces, for this user on this machine.
 bool is_known_code(const std::vector<std::string_view> &pieces);

@@ -1,0 +1,104 @@
+"""What hipDNN's plugin costs beside the kernels: time of a call, of the first use, and memory.
+
+    python benchmarks/hipdnn_plugin.py [GRAPH.json]...
+
+A program in C has the plugin run each graph, compiled before, with a HIP that does nothing. As many
+bare launches in the same process are the peer. `applicable` is the answer for a known
+graph. First use is from loading the plugin to a context of the graph, in a new process. Memory is
+what the process has more, without files mapped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from hipgraft.helper.plans import Plan
+from hipgraft.hipdnn_io import write_flatbuffer
+from hipgraft.hipdnn_io.engine_tables import EngineConfig
+from hipgraft.hipdnn_io.files import read_file
+from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, engine_id
+from hipgraft.native import plugin_path
+from hipgraft.runtime.bundle import load
+from hipgraft.runtime.recording import Launch
+
+ROOT = Path(__file__).resolve().parents[1]
+_GRAPHS = [str(ROOT / "test" / "lit" / "tools" / "Inputs" / "conv_bias_relu.json")]
+_ROUNDS = 20000
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graphs", nargs="*", default=_GRAPHS)
+    flags = parser.parse_args(arguments)
+    columns = (
+        "graph",
+        "launches",
+        "call",
+        "bare",
+        "over bare",
+        "applicable",
+        "first use",
+        "memory",
+    )
+    table = Table(*columns, box=None)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program, hip = folder / "program", folder / "libnull_hip.so"
+        source = ROOT / "test" / "unit" / "null_hip.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", source, "-o", hip], check=True)
+        source = ROOT / "benchmarks" / "hipdnn_plugin.c"
+        subprocess.run(["cc", "-O2", source, "-ldl", "-o", program], check=True)
+        for graph in flags.graphs:
+            table.add_row(*measured(graph, program, hip, folder))
+    Console(width=100).print(table)
+
+
+def measured(graph: str, program: Path, hip: Path, folder: Path) -> list[str]:
+    document = read_file(graph)
+    plan = Plan(write_flatbuffer(document), "gfx942")
+    environment = {
+        "HIPGRAFT_CACHE_DIR": str(folder / "cache"),
+        "HIPGRAFT_LIBAMDHIP64": str(hip),
+        "HIPGRAFT_SERVE": "off",
+    }
+    os.environ.update(environment)
+    plan.compile()
+    (folder / "graph").write_bytes(plan.graph)
+    (folder / "config").write_bytes(EngineConfig(engine_id(ENGINE_NAME)).to_bytes())
+    with load(plan.bundle) as bundle:
+        commands = bundle.recording("gfx942").commands
+        metadata = bundle.metadata
+    launches = sum(isinstance(one, Launch) for one in commands)
+    uids = [*metadata["inputs"], *metadata["results"]]
+    done = subprocess.run(
+        [program, plugin_path(), hip, folder / "graph", folder / "config"]
+        + [str(number) for number in (launches, _ROUNDS, *uids)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    return [
+        Path(graph).stem,
+        str(launches),
+        f"{found['execute_us']:.3f} us",
+        f"{found['bare_us']:.3f} us",
+        f"{found['execute_us'] - found['bare_us']:.3f} us",
+        f"{found['known_us']:.1f} us",
+        f"{found['first_ms']:.2f} ms",
+        f"{found['memory_kib'] / 1024:.2f} MiB",
+    ]
+
+
+if __name__ == "__main__":
+    main()

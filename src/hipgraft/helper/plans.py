@@ -1,0 +1,124 @@
+"""Compiled graphs of hipDNN in the user's cache, and how they are made.
+
+A graph is known by the digest of its FlatBuffer, the architecture and hipgraft's release. `KEY.hgb`
+is its bundle, whose metadata has the tensors' uids; `KEY.no` says why it cannot be compiled.
+`hipgraft/native/plugin/plans.cpp` reads both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hipgraft import __version__
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.directories import default_cache_directory
+from hipgraft.ir.outputs import replacing
+
+if TYPE_CHECKING:
+    from hipgraft.hipdnn_io import GraphDocument
+    from hipgraft.ir.bindings import ir
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A graph for an architecture.
+
+    Attributes:
+        graph: hipDNN's FlatBuffer.
+        architecture: as `gfx942`.
+    """
+
+    graph: bytes
+    architecture: str
+
+    @property
+    def key(self) -> str:
+        """The name in the cache, as the plugin computes it."""
+        prefix = f"hipgraft {__version__} {self.architecture}\n".encode()
+        return hashlib.sha256(prefix + self.graph).hexdigest()
+
+    @property
+    def bundle(self) -> Path:
+        """The file of the compiled graph."""
+        return self._file(".hgb")
+
+    def refusal(self) -> str | None:
+        """Returns why the graph is known not to compile."""
+        with suppress(OSError):
+            return self._file(".no").read_text().strip()
+        return None
+
+    def refuse(self, reason: str) -> str:
+        """Remembers why the graph does not compile; returns the reason in one line."""
+        line = " ".join(reason.split())
+        with replacing(str(self._made(".no"))) as temporary:
+            temporary.write_text(line + "\n")
+        return line
+
+    def check(self) -> str | None:
+        """Returns why the graph would not compile, or None. Compiles nothing."""
+        # Only now: the server starts without MLIR.
+        from hipgraft.codegen.target import Target
+        from hipgraft.engines import find_engine, graph_of
+
+        try:
+            Target.parse(self.architecture)
+            document, module = self._read()
+            reason = _unsupported(document)
+            if reason is not None:
+                return reason
+            (graph,) = (
+                op.operation
+                for function in module.body.operations
+                for op in function.regions[0].blocks[0].operations
+                if op.operation.name == "hipdnn.graph"
+            )
+            failure = find_engine("iree").check(graph_of(graph), self.architecture)
+        except HipgraftError as error:
+            return str(error)
+        return None if failure is None else failure.message
+
+    def compile(self) -> None:
+        """Compiles the graph in this process, and puts its bundle into the cache.
+
+        Raises:
+            HipgraftError: it does not compile.
+        """
+        from hipgraft.compiler.plan import compile_plan
+        from hipgraft.hipdnn_io.plan_payload import decode_payload
+
+        _, module = self._read()
+        plan = compile_plan(module, self.architecture)
+        with replacing(str(self._made(".hgb"))) as temporary:
+            temporary.write_bytes(decode_payload(bytes(plan.plugin_payload)))
+
+    def _read(self) -> tuple[GraphDocument, ir.Module]:
+        from hipgraft.hipdnn_io import import_document, read_flatbuffer
+
+        document = read_flatbuffer(self.graph, "graph")
+        return document, import_document(document)
+
+    def _file(self, suffix: str) -> Path:
+        key = self.key
+        return default_cache_directory() / "hipdnn" / key[:2] / f"{key}{suffix}"
+
+    def _made(self, suffix: str) -> Path:
+        path = self._file(suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def _unsupported(document: GraphDocument) -> str | None:
+    """Returns what a graph needs that compiled graphs cannot do."""
+    for tensor in document.tensors:
+        if tensor.uid < 0:
+            return f"tensor '{tensor.name}' has the negative uid {tensor.uid}"
+        if tensor.is_runtime_pass_by_value:
+            return f"tensor '{tensor.name}' is a scalar in host memory, given at run time"
+    if document.extra.get("is_override_shape_enabled"):
+        return "shapes that change at run time need kernels of their own"
+    return None

@@ -1,0 +1,434 @@
+"""hipgraft as hipDNN's engine: a host drives the plugin, kernels run on the emulated HIP."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import requires_emulator
+from hipdnn_graphs import graph, node, pointwise, scalar, tensor, uids
+from hipdnn_host import engine_config, fnv1a
+from recordings import copying_program
+from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
+from test_hostile_bundle import header_of, with_header
+
+from fuzz.mutations import changed_document
+from hipgraft import hipdnn_io, native
+from hipgraft.hipdnn_io.engine_tables import EngineConfig, EngineDetails
+from hipgraft.hipdnn_io.wiring import wire
+from hipgraft.native import plugin_path
+from hipgraft.runtime.bundle import write_bundle
+
+requires_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+
+BIN = Path(sys.executable).parent
+HOST = Path(__file__).with_name("hipdnn_host.py")
+DTYPES = {"float": np.float32, "half": np.float16}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """A user's folders, with a helper of their own, which is gone afterwards."""
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "run").mkdir(mode=0o700)
+    yield folder
+    for process in helpers(folder):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def environment(home: Path, **others: str) -> dict[str, str]:
+    given = {
+        "XDG_RUNTIME_DIR": str(home / "run"),
+        "HIPGRAFT_CACHE_DIR": str(home / "cache"),
+        "HIPGRAFT_SERVE": str(BIN / "hipgraft-serve"),
+    }
+    return {**os.environ, **given, **others}
+
+
+def helpers(home: Path) -> list[int]:
+    """Process ids of the user's helpers."""
+    found: list[int] = []
+    wanted = f"XDG_RUNTIME_DIR={home / 'run'}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (folder / "cmdline").read_bytes()
+            if b"hipgraft-serve" in command and wanted in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def play(home: Path, *requests: Mapping[str, Any], threads: bool = False, **others: str) -> Any:
+    """Has the host do requests; returns its answers."""
+    job = {"plugin": str(plugin_path()), "requests": requests, "threads": threads}
+    done = subprocess.run(
+        [BIN / "hipgraft-emulate", "--", sys.executable, HOST],
+        input=json.dumps(job),
+        env=environment(home, **others),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert not said["errors"], said["errors"]
+    return said["answers"]
+
+
+def matmul_gelu() -> Run:
+    source = graph(
+        [
+            node("MatmulAttributes", inputs=uids(a=1, b=2), outputs=uids(c=3)),
+            pointwise("gelu_fwd", 3, out=4),
+        ],
+        [
+            tensor(1, [1, 9, 16]),
+            tensor(2, [1, 16, 24]),
+            tensor(3, [1, 9, 24], virtual=True),
+            tensor(4, [1, 9, 24]),
+        ],
+    )
+    from math import erf
+
+    a, b = uniform(1, 9, 16), uniform(1, 16, 24)
+    c = a.astype(np.float64) @ b
+    return Run("matmul_gelu", source, [a, b], 0.5 * c * (1 + np.vectorize(erf)(c / np.sqrt(2))))
+
+
+RUNS = [conv_bias_relu, matmul_gelu, relu_gradient, transposed_product]
+
+
+class Prepared:
+    """The files of a run: the graph, its inputs in memory, and where its result goes."""
+
+    def __init__(self, run: Run, folder: Path):
+        self.run = run
+        document = hipdnn_io.read_json(json.dumps(run.source))
+        self.graph = folder / f"{run.name}.fb"
+        self.graph.write_bytes(hipdnn_io.write_flatbuffer(document))
+        wiring = wire(document)
+        inputs = {
+            str(one.uid): in_memory(np.asarray(values), one.strides)
+            for one, values in zip(wiring.arguments, run.inputs, strict=True)
+        }
+        self.inputs = folder / f"{run.name}.in.npz"
+        np.savez(self.inputs, allow_pickle=False, **inputs)
+        (self.result,) = wiring.results
+        default = run.source["io_data_type"]
+        kind = self.result.data_type
+        self.dtype = np.dtype(DTYPES[default if kind == "unset" else kind])
+        self.elements = span(self.result.dims, self.result.strides)
+        self.outputs = folder / f"{run.name}.out.npz"
+        self.request = {
+            "graph": str(self.graph),
+            "inputs": str(self.inputs),
+            "outputs": str(self.outputs),
+            "sizes": {str(self.result.uid): self.elements * self.dtype.itemsize},
+        }
+
+    def check(self) -> None:
+        with np.load(self.outputs) as found:
+            memory = found[str(self.result.uid)].view(self.dtype)
+        steps = [step * self.dtype.itemsize for step in self.result.strides]
+        self.run.check([np.ndarray(self.result.dims, self.dtype, memory, 0, steps)])
+        self.outputs.unlink()
+
+
+def span(dims: list[int], strides: list[int]) -> int:
+    return 1 + sum((size - 1) * step for size, step in zip(dims, strides, strict=True))
+
+
+def in_memory(values: np.ndarray[Any, Any], strides: list[int]) -> np.ndarray[Any, Any]:
+    """The bytes of an array that lies with certain strides, in elements."""
+    memory = np.zeros(span(list(values.shape), strides), values.dtype)
+    steps = [step * values.dtype.itemsize for step in strides]
+    np.ndarray(values.shape, values.dtype, memory, 0, steps)[...] = values
+    return memory.view(np.uint8)
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_graphs_run_and_plans_are_restored(home: Path, tmp_path: Path) -> None:
+    prepared = [Prepared(make(), tmp_path) for make in RUNS]
+    saving = [one.request | {"save": str(tmp_path / f"{i}.plan")} for i, one in enumerate(prepared)]
+    for answer in play(home, *saving):
+        assert answer["applicable"], answer
+        assert answer["known_us"] < 5000  # a guard: benchmarks measure it
+    for one in prepared:
+        one.check()
+    # A new process, without the helper, and without anything in a cache.
+    restoring = [
+        {key: value for key, value in one.items() if key not in ("graph", "save")}
+        | {"restore": one["save"]}
+        for one in saving
+    ]
+    play(tmp_path, *restoring, HIPGRAFT_SERVE="off", XDG_RUNTIME_DIR=str(tmp_path))
+    for one in prepared:
+        one.check()
+    # A filled cache needs no helper either.
+    play(home, *(one.request for one in prepared), HIPGRAFT_SERVE="off")
+    for one in prepared:
+        one.check()
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
+    by_value = graph(
+        [pointwise("mul", 1, 2, out=3)],
+        [tensor(1, [64]), tensor(2, [1], is_runtime_pass_by_value=True), tensor(3, [64])],
+    )
+    files: list[Path] = []
+    for name, data in {
+        "by_value": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(by_value))),
+        "text": b"no FlatBuffer at all",
+        "cut": Prepared(matmul_gelu(), tmp_path).graph.read_bytes()[:-64],
+    }.items():
+        files.append(tmp_path / name)
+        files[-1].write_bytes(data)
+    answers = play(home, *({"graph": str(path)} for path in files))
+    for answer, reason in zip(answers, ["host memory", "FlatBuffer", "FlatBuffer"], strict=True):
+        assert answer["applicable"] is False
+        assert any("not applicable" in line and reason in line for line in answer["logged"])
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_damaged_plans_are_told(home: Path, tmp_path: Path) -> None:
+    prepared = Prepared(matmul_gelu(), tmp_path)
+    plan = tmp_path / "whole.plan"
+    play(home, prepared.request | {"save": str(plan)})
+    whole = plan.read_bytes()
+    cases = {
+        "magic": (b"X" + whole[1:], "INVALID_VALUE", "none of this engine"),
+        "format": (whole[:8] + b"\2" + whole[9:], "NOT_APPLICABLE", "format 2.0"),
+        "kind": (whole[:12] + b"\7" + whole[13:], "NOT_APPLICABLE", "kind 7"),
+        "header": (whole[:16] + b"\1" + whole[17:], "INVALID_VALUE", "header is damaged"),
+        "body": (whole[:-1] + bytes([whole[-1] ^ 1]), "INVALID_VALUE", "payload is damaged"),
+        "cut": (whole[:40], "INVALID_VALUE", "none of this engine"),
+    }
+    paths = {name: tmp_path / name for name in cases}
+    for name, path in paths.items():
+        path.write_bytes(cases[name][0])
+    answers = play(home, *({"restore": str(path)} for path in paths.values()))
+    for answer, (_, status, text) in zip(answers, cases.values(), strict=True):
+        assert answer["error"] == status
+        assert text in answer["text"]
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_killed_helpers_lose_nothing(home: Path, tmp_path: Path) -> None:
+    """Four threads build plans while the helper is killed again and again."""
+    draw = random.Random(0)
+    runs: list[Prepared] = []
+    for number in range(4):
+        rows = 5 + number
+        source = graph(
+            [pointwise("add", 1, 2, out=3)],
+            [tensor(1, [rows, 8]), tensor(2, [rows, 8]), tensor(3, [rows, 8])],
+        )
+        x, y = uniform(rows, 8), uniform(rows, 8) * 2
+        runs.append(Prepared(Run(f"add_{number}", source, [x, y], x.astype(float) + y), tmp_path))
+    job = {"plugin": str(plugin_path()), "requests": [one.request for one in runs], "threads": True}
+    host = subprocess.Popen(
+        [BIN / "hipgraft-emulate", "--", sys.executable, HOST],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(home),
+        text=True,
+    )
+    assert host.stdin is not None
+    host.stdin.write(json.dumps(job))
+    host.stdin.close()
+    host.stdin = None
+    killed = 0
+    while host.poll() is None and killed < 8:
+        time.sleep(draw.uniform(0.05, 0.8))
+        for process in helpers(home):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+                killed += 1
+    said = json.loads(host.communicate(timeout=300)[0])
+    assert host.returncode == 0
+    assert not said["errors"]
+    assert all(answer.get("applicable") for answer in said["answers"]), said
+    assert killed
+    for one in runs:
+        one.check()
+
+
+CALLS = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from hipdnn_host import *
+from ctypes import byref, c_void_p, c_size_t, c_uint32, c_int64
+plugin = Plugin(sys.argv[1])
+library = plugin.library
+null, size, count = c_void_p(), c_size_t(), c_uint32()
+for name in BASE + ["GetApiVersion"]:
+    getattr(library, "hipdnnPlugin" + name)(None)
+for name in ENGINE + OPTIONAL:
+    if name not in ("GetAllEngineIds", "GetEngineName"):
+        assert getattr(library, "hipdnnEnginePlugin" + name)(*[None] * 10) in (1, 2), name
+assert library.hipdnnEnginePluginGetAllEngineIds(None, 0, None) == 1
+assert library.hipdnnEnginePluginGetEngineName(c_int64(5), byref(null)) == 5
+handle = Handle(plugin)
+data = Data.of(b"x" * 8)
+for config in (b"", b"x", b"x" * 40, engine_config(5), bytes(64), b"\\xff" * 64):
+    given = Data.of(config)
+    for name in ("CreateExecutionContext", "GetWorkspaceSize"):
+        status = getattr(library, "hipdnnEnginePlugin" + name)(
+            handle.pointer, byref(given), byref(data), byref(size))
+        assert status in (1, 2), (name, config, status)
+assert library.hipdnnEnginePluginGetEngineDetails(
+    handle.pointer, c_int64(5), byref(data), byref(given)) == 1
+handle.destroy()
+print(plugin.name, plugin.api, len(plugin.engines))
+"""
+
+
+@requires_emulator
+def test_wrong_calls_are_told(home: Path) -> None:
+    done = subprocess.run(
+        [BIN / "hipgraft-emulate", "--", sys.executable, "-c", CALLS, plugin_path(), HOST.parent],
+        env=environment(home, HIPGRAFT_SERVE="off"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "hipgraft 1.4.0 1\n"), done.stderr
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_overrides_never_run_the_wrong_kernel(home: Path, tmp_path: Path) -> None:
+    prepared = Prepared(matmul_gelu(), tmp_path)
+    script = """
+import sys, json
+sys.path.insert(0, sys.argv[2])
+from hipdnn_host import *
+plugin, hip = Plugin(sys.argv[1]), Hip()
+handle = Handle(plugin)
+graph = open(sys.argv[3], "rb").read()
+context = handle.build(engine_config(plugin.engines[0]), graph)
+inputs = np.load(sys.argv[4])
+pointers = {int(uid): hip.upload(inputs[uid]) for uid in inputs} | {4: hip.allocate(9 * 24 * 4)}
+workspace = hip.allocate(context.workspace_size)
+handle.set_stream(hip.stream())
+def status(call, *arguments):
+    try:
+        call(*arguments)
+    except PluginError as error:
+        return error.status
+    return "SUCCESS"
+same, other = ([1, 9, 16], [144, 16, 1]), ([1, 8, 16], [128, 16, 1])
+print(status(context.execute_with, workspace, pointers, {1: same}))
+print(status(context.execute_with, workspace, pointers, {1: other}))
+print(status(context.execute_with, workspace, pointers, {7: same}))
+print(status(context.execute, workspace, {1: pointers[1]}))
+print(status(context.execute, workspace, pointers | {2: pointers[2] + 4}))
+print(status(context.execute, workspace, pointers | {4: 0}))
+context.destroy()
+handle.destroy()
+"""
+    command = [BIN / "hipgraft-emulate", "--", sys.executable, "-c", script, plugin_path()]
+    done = subprocess.run(
+        [*command, HOST.parent, prepared.graph, prepared.inputs],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = "SUCCESS NOT_APPLICABLE BAD_PARAM BAD_PARAM BAD_PARAM BAD_PARAM"
+    assert done.stdout.split() == expected.split()
+
+
+def test_what_is_told_of_the_engine() -> None:
+    """The generated FlatBuffer, and the host's, as hipDNN's schema reads them."""
+    from hipgraft.tools.dev import gen_engine_details
+
+    assert gen_engine_details.TARGET.read_text() == gen_engine_details.text()
+    text = gen_engine_details.TARGET.read_text()
+    numbers = text[text.index("{") + 1 : text.index("}")].split(",")
+    details = EngineDetails.from_bytes(bytes(int(number, 16) for number in numbers))
+    assert details.engine_id == fnv1a("HIPGRAFT_ENGINE")
+    assert EngineConfig.from_bytes(engine_config(7)).engine_id == 7
+
+
+def test_a_scalar_of_the_graph_is_no_buffer() -> None:
+    """Compile-time scalars are in the kernel, so that hosts do not pass them."""
+    source = graph(
+        [pointwise("mul", 1, 2, out=3)], [tensor(1, [8]), scalar(2, 3.0), tensor(3, [8])]
+    )
+    wiring = wire(hipdnn_io.read_json(json.dumps(source)))
+    assert [one.uid for one in wiring.arguments] == [1]
+
+
+@requires_compiler
+@pytest.mark.slow
+def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
+    """Damaged payloads, with digests made right again too, reach no undefined behaviour."""
+    from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, encode_payload
+
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
+    source = native.include_directory().parent
+    folders = [source / "include", source / "core", source / "plugin"]
+    files = [path for folder in folders for path in sorted(folder.glob("*.cpp"))]
+    command = ["c++", "-std=c++17", *flags, *(f"-I{folder}" for folder in folders)]
+    command += ['-DHIPGRAFT_RELEASE="0"', str(HOST.with_name("plugin_fuzz.cpp")), *map(str, files)]
+    built = subprocess.run(
+        [*command, "-ldl", "-o", tmp_path / "fuzz"], capture_output=True, check=False
+    )
+    if built.returncode:
+        pytest.skip("the compiler has no sanitizers")
+    library = build_null_hip(tmp_path)
+    write_bundle(
+        tmp_path / "x.hgb",
+        [copying_program()],
+        {
+            "engine": ENGINE_NAME,
+            "inputs": [1],
+            "results": [2, 3, 4],
+            "by_value": [],
+            "targets": ["gfx942"],
+        },
+    )
+    whole, draw = (tmp_path / "x.hgb").read_bytes(), random.Random(1)
+    payloads = [encode_payload(whole)]
+    payloads += [
+        encode_payload(with_header(whole, changed_document(header_of(whole), draw)))
+        for _ in range(60)
+    ]
+    for number, payload in enumerate(payloads):
+        (tmp_path / f"{number}.plan").write_bytes(payload)
+    done = subprocess.run(
+        [tmp_path / "fuzz", "1", "3000", *tmp_path.glob("*.plan")],
+        env=environment(tmp_path, HIPGRAFT_SERVE="off", HIPGRAFT_LIBAMDHIP64=str(library)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10
+
+
+def build_null_hip(folder: Path) -> Path:
+    library = folder / "libnull_hip.so"
+    source = HOST.with_name("null_hip.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", source, "-o", library], check=True)
+    return library

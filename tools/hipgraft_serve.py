@@ -1,0 +1,75 @@
+"""hipgraft-serve: compiles for applications of hipDNN, outside of their process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from hipgraft.tools import cli
+
+_IDLE = 900.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool and returns its exit status.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's own.
+    """
+    flags = _parser().parse_args(arguments)
+    return cli.run_tool(lambda: _run(flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hipgraft-serve",
+        description="Compiles graphs for the plugin of hipDNN, which starts it when it needs it. "
+        "There is one for each user; a second one ends at once.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--background", action="store_true", help="return when requests can be made")
+    add(
+        "--idle",
+        type=float,
+        default=_IDLE,
+        metavar="SECONDS",
+        help="end after so long without a request (default: 900)",
+    )
+    add("--version", action=cli.VersionAction)
+    return parser
+
+
+def _run(flags: argparse.Namespace) -> int:
+    from hipgraft.helper.server import Server
+
+    server = Server(flags.idle, _ignore if flags.background else _tell)
+    if not server.bind():
+        _tell("hipgraft-serve is running already")
+        return 0
+    if flags.background and not _detach():
+        return 0
+    server.run()
+    return 0
+
+
+def _detach() -> bool:
+    """Goes on in a process of its own; returns whether this is that one."""
+    if os.fork():
+        return False
+    os.setsid()
+    os.chdir("/")
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(null, number)
+    return True
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _ignore(line: str) -> None:
+    pass
