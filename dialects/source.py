@@ -31,22 +31,22 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
     # Only MLIR's own reading of a file puts the file's name into locations, and a pipe can be
     # read only once.
     if Path(path).is_file() and (_is_mapped(path) or not ir_io.is_bytecode_file(path)):
-        is_text = not ir_io.is_bytecode_file(path)
-        text = (data or ir_io.read_bytes(path)) if is_text else None
-        return _checked(text, path, lambda: ir.Module.parseFile(path, context))
+        size = Path(path).stat().st_size
+        source = size if ir_io.is_bytecode_file(path) else data or ir_io.read_bytes(path)
+        return _checked(source, path, lambda: ir.Module.parseFile(path, context))
     data = data or ir_io.read_bytes(path)
     if ir_io.is_bytecode(data):
-        return _checked(None, path, lambda: parse_bytecode(data, context))
+        return _checked(len(data), path, lambda: parse_bytecode(data, context))
     return _checked(data, path, lambda: ir.Module.parse(ir_io.decode(data, path), context))
 
 
-def _checked(text: bytes | None, path: str, parse: Callable[[], T]) -> T:
-    """Parses text, or bytecode where there is none, once it is known that this goes well."""
+def _checked(source: bytes | int, path: str, parse: Callable[[], T]) -> T:
+    """Parses text, or bytecode of so many bytes, once it is known that this goes well."""
     doing(f"parsing {ir_io.shown_path(path)}")
-    if text is None:
-        check_reader(path, parse)
+    if isinstance(source, int):
+        check_reader(source, path, parse)
     else:
-        check_text(text, path, parse)
+        check_text(source, path, parse)
     return parse()
 
 

@@ -190,6 +190,12 @@ def test_a_lost_process_says_why():
     assert contained.why_lost(lambda: None) == ""
     assert contained.why_lost(lambda: 1 // 0) == "integer division or modulo by zero"
     assert "0.1 seconds" in contained.why_lost(lambda: time.sleep(60), 0.1)
+    assert contained.why_lost(_spin, busy_seconds=1) == "reading takes more than 1 seconds"
+
+
+def _spin() -> None:
+    while True:
+        pass
 
 
 SITE = """

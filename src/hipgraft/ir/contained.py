@@ -29,12 +29,15 @@ class LostError(Exception):
     """The process that tried something did not end well, and why."""
 
 
-def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
+def why_lost(
+    body: Callable[[], object], seconds: float = _MOST_SECONDS, busy_seconds: int | None = None
+) -> str:
     """Runs `body` in a forked process; nothing of it is seen here.
 
     Args:
         body: what may crash; a `HipgraftError` of it is a reason, any other exception as well.
         seconds: that it may take.
+        busy_seconds: of the processor that it may take, which do not depend on what else runs.
 
     Returns:
         why the process did not end well, empty if it did.
@@ -45,18 +48,21 @@ def why_lost(body: Callable[[], object], seconds: float = _MOST_SECONDS) -> str:
         return ""
 
     try:
-        made_by(run, seconds)
+        made_by(run, seconds, busy_seconds)
     except LostError as error:
         return str(error)
     return ""
 
 
-def made_by(body: Callable[[], str], seconds: float = _MOST_SECONDS) -> str:
+def made_by(
+    body: Callable[[], str], seconds: float = _MOST_SECONDS, busy_seconds: int | None = None
+) -> str:
     """Runs `body` in a forked process and returns the text that it makes there.
 
     Args:
         body: what may crash.
         seconds: that it may take.
+        busy_seconds: of the processor that it may take.
 
     Raises:
         LostError: it crashed, raised an exception, or took longer.
@@ -67,7 +73,7 @@ def made_by(body: Callable[[], str], seconds: float = _MOST_SECONDS) -> str:
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
         if child == 0:
-            _run(body, writer)
+            _run(body, writer, busy_seconds)
     os.close(writer)
     said: bytes | None = None
     try:
@@ -80,6 +86,8 @@ def made_by(body: Callable[[], str], seconds: float = _MOST_SECONDS) -> str:
     if said is None:
         raise LostError(f"reading takes more than {seconds:g} seconds")
     ended = os.waitstatus_to_exitcode(status)
+    if ended == -signal.SIGXCPU:
+        raise LostError(f"reading takes more than {busy_seconds} seconds")
     if ended < 0:
         raise LostError(f"the reader was ended by {signal.Signals(-ended).name}")
     text = said[1:].decode(errors="replace")
@@ -88,7 +96,7 @@ def made_by(body: Callable[[], str], seconds: float = _MOST_SECONDS) -> str:
     return text
 
 
-def _run(body: Callable[[], str], writer: int) -> NoReturn:
+def _run(body: Callable[[], str], writer: int, busy_seconds: int | None) -> NoReturn:
     """Runs `body` and ends the process."""
     try:
         faulthandler.disable()
@@ -96,6 +104,9 @@ def _run(body: Callable[[], str], writer: int) -> NoReturn:
         for stream in (0, 1, 2):  # what MLIR prints as it crashes
             os.dup2(nothing, stream)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if busy_seconds is not None:
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CPU, (busy_seconds, busy_seconds + 1))
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

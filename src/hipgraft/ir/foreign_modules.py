@@ -18,6 +18,8 @@ DEEPEST = 256
 """Levels of brackets, regions and aliases that a module may have; models have about 30. Stacks hold
 some ten thousand levels of MLIR's, and Python's passes 1000 calls."""
 
+_LEAST_SECONDS = 4  # of the processor, for the smallest file; they are read in milliseconds
+_BYTES_A_SECOND = 1 << 20
 _LARGEST_ALIAS = 1 << 20  # attributes; the text of a module is far longer
 _FEW_ELEMENTS = 16
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
@@ -46,7 +48,7 @@ def check_text(data: bytes, location: str, parse: Callable[[], ir.Module | ir.Op
     """
     check_nesting(data, location)
     if _is_odd(data):
-        check_reader(location, parse)
+        check_reader(len(data), location, parse)
 
 
 def _is_odd(data: bytes) -> bool:
@@ -59,13 +61,20 @@ def _is_odd(data: bytes) -> bool:
     )
 
 
-def check_reader(location: str, parse: Callable[[], ir.Module | ir.OpView]) -> None:
+def check_reader(nbytes: int, location: str, parse: Callable[[], ir.Module | ir.OpView]) -> None:
     """Checks what a reader makes of a file that it may not withstand.
 
+    Args:
+        nbytes: size of the file, which bounds the time.
+        location: of the file, for errors.
+        parse: parses it.
+
     Raises:
-        HipgraftError: the reader crashes; or it makes a module that others do not withstand.
+        HipgraftError: the reader crashes or does not end; or it makes a module that others do not
+            withstand.
     """
-    reason = why_lost(lambda: _try(parse))
+    busy_seconds = _LEAST_SECONDS + nbytes // _BYTES_A_SECOND
+    reason = why_lost(lambda: _try(parse), busy_seconds=busy_seconds)
     if reason:
         raise HipgraftError(f"malformed module: {reason}", location=location)
 

@@ -11,7 +11,7 @@
 
 // STDIN: <stdin>:{{[0-9]+}}:8: error
 // NO-FILE: error: cannot open input file '{{.*}}.none': No such file or directory
-// FOLDER: error: cannot open input file '{{.*}}': Is a directory
+// FOLDER: error: the folder has no 'graph.template.json'
 // BINARY: .bin:2:1: error: invalid UTF-8 in MLIR text
 // BYTECODE: error:
 // BYTECODE-NOT: Traceback

@@ -31,5 +31,5 @@ def parse_host(data: bytes | memoryview) -> ir.Module:
         ir.MLIRError: it does not verify.
     """
     context = make_context()
-    check_reader("", lambda: parse_bytecode(data, context))
+    check_reader(len(data), "", lambda: parse_bytecode(data, context))
     return parse_bytecode(data, context)
