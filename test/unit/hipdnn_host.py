@@ -292,8 +292,9 @@ def run(hip: Hip, plugin: Plugin, request: Mapping[str, Any]) -> dict[str, Any]:
         hip: the runtime.
         plugin: the plugin.
         request: `graph`: file with the FlatBuffer, `restore`: file with a payload instead,
-            `inputs`: npz file of raw bytes by uid, `outputs`: npz file to write,
-            `sizes`: bytes of each result by uid, `save`: file to write the payload to.
+            `inputs`: npz file of raw bytes by uid, `by_value`: uids of those that stay on the
+            host, `outputs`: npz file to write, `sizes`: bytes of each result by uid, `save`: file
+            to write the payload to.
     """
     answer: dict[str, Any] = {}
     start = time.perf_counter()
@@ -320,14 +321,19 @@ def run(hip: Hip, plugin: Plugin, request: Mapping[str, Any]) -> dict[str, Any]:
     answer["ready_ms"] = 1e3 * (time.perf_counter() - start)
     if "inputs" in request:
         pointers: dict[int, int] = {}
+        kept: list[np.ndarray[Any, Any]] = []
         with np.load(request["inputs"]) as inputs:
             for uid in inputs:
-                pointers[int(uid)] = hip.upload(inputs[uid])
+                kept.append(inputs[uid])
+                by_value = int(uid) in request.get("by_value", ())
+                pointers[int(uid)] = kept[-1].ctypes.data if by_value else hip.upload(kept[-1])
         sizes = {int(uid): size for uid, size in request["sizes"].items()}
         for uid, size in sizes.items():
             pointers[uid] = hip.allocate(size)
         workspace = hip.allocate(context.workspace_size)
         context.execute(workspace, pointers)
+        for uid in request.get("by_value", ()):  # the plugin must have read them
+            ctypes.memset(pointers[uid], 255, 4)
         hip.call("hipStreamSynchronize", stream)
         found = {str(uid): hip.download(pointers[uid], size) for uid, size in sizes.items()}
         np.savez(request["outputs"], allow_pickle=False, **found)

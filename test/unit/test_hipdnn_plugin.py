@@ -108,7 +108,17 @@ def matmul_gelu() -> Run:
     return Run("matmul_gelu", source, [a, b], 0.5 * c * (1 + np.vectorize(erf)(c / np.sqrt(2))))
 
 
-RUNS = [conv_bias_relu, matmul_gelu, relu_gradient, transposed_product]
+def scaled() -> Run:
+    """By a scalar in host memory, which the caller gives at run time."""
+    source = graph(
+        [pointwise("mul", 1, 2, out=3)],
+        [tensor(1, [6, 8]), tensor(2, [1, 1], is_runtime_pass_by_value=True), tensor(3, [6, 8])],
+    )
+    x, factor = uniform(6, 8), np.full((1, 1), 2.5, np.float32)
+    return Run("scaled", source, [x, factor], 2.5 * x.astype(np.float64))
+
+
+RUNS = [conv_bias_relu, matmul_gelu, relu_gradient, transposed_product, scaled]
 
 
 class Prepared:
@@ -136,6 +146,7 @@ class Prepared:
             "graph": str(self.graph),
             "inputs": str(self.inputs),
             "outputs": str(self.outputs),
+            "by_value": [one.uid for one in wiring.arguments if one.is_runtime_pass_by_value],
             "sizes": {str(self.result.uid): self.elements * self.dtype.itemsize},
         }
 
@@ -187,20 +198,21 @@ def test_graphs_run_and_plans_are_restored(home: Path, tmp_path: Path) -> None:
 @requires_emulator
 @pytest.mark.slow
 def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
-    by_value = graph(
+    overriding = graph(
         [pointwise("mul", 1, 2, out=3)],
-        [tensor(1, [64]), tensor(2, [1], is_runtime_pass_by_value=True), tensor(3, [64])],
+        [tensor(uid, [64]) for uid in (1, 2, 3)],
+        is_override_shape_enabled=True,
     )
     files: list[Path] = []
     for name, data in {
-        "by_value": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(by_value))),
+        "overriding": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(overriding))),
         "text": b"no FlatBuffer at all",
         "cut": Prepared(matmul_gelu(), tmp_path).graph.read_bytes()[:-64],
     }.items():
         files.append(tmp_path / name)
         files[-1].write_bytes(data)
     answers = play(home, *({"graph": str(path)} for path in files))
-    for answer, reason in zip(answers, ["host memory", "FlatBuffer", "FlatBuffer"], strict=True):
+    for answer, reason in zip(answers, ["at run time", "FlatBuffer", "FlatBuffer"], strict=True):
         assert answer["applicable"] is False
         assert any("not applicable" in line and reason in line for line in answer["logged"])
 

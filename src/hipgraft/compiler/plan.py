@@ -93,7 +93,7 @@ def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecu
         assert (len(one.inputs), len(one.results)) == (len(inputs), len(results))
     return SerializedExecutionPlan(
         engine_id=engine_id(ENGINE_NAME),
-        workspace_size=workspace_size(recordings),
+        workspace_size=workspace_size(recordings, len(by_value)),
         tensor_uids=[*inputs, *results],
         plugin_payload=encode_payload(bundle_bytes(recordings, metadata.to_json())),
     )

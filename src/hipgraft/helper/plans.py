@@ -117,8 +117,6 @@ def _unsupported(document: GraphDocument) -> str | None:
     for tensor in document.tensors:
         if tensor.uid < 0:
             return f"tensor '{tensor.name}' has the negative uid {tensor.uid}"
-        if tensor.is_runtime_pass_by_value:
-            return f"tensor '{tensor.name}' is a scalar in host memory, given at run time"
     if document.extra.get("is_override_shape_enabled"):
         return "shapes that change at run time need kernels of their own"
     return None

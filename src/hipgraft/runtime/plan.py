@@ -53,17 +53,22 @@ class PlanMetadata:
         }
 
 
-def workspace_size(recordings: Sequence[Recording]) -> int:
+def workspace_size(recordings: Sequence[Recording], scalars: int = 0) -> int:
     """Returns the bytes of scratch memory that a program needs, on whichever architecture.
 
-    Constants are not in it: they are loaded with the code.
+    Constants are not in it: they are loaded with the code. Scalars in host memory are put at its
+    end, each at a multiple of `SCRATCH_ALIGNMENT`.
+
+    Args:
+        recordings: of the program.
+        scalars: how many inputs the caller passes by host pointers.
     """
 
     def scratch(recording: Recording) -> int:
         sizes = [buffer.nbytes for buffer in recording.buffers if buffer.read is None]
         return sum(-(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT for size in sizes)
 
-    return max(map(scratch, recordings), default=0)
+    return max(map(scratch, recordings), default=0) + SCRATCH_ALIGNMENT * scalars
 
 
 def open_payload(

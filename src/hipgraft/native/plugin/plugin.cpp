@@ -32,12 +32,15 @@ struct HipdnnEnginePluginExecutionContext {
   std::shared_ptr<hipgraft_bundle_data> bundle;
   const hipgraft_program *program;
   std::unique_ptr<Executable> executable;
-  std::vector<int64_t> uids;  // of the inputs, then of the results
+  std::vector<int64_t> uids;       // of the inputs, then of the results
+  std::vector<size_t> by_value;    // of the inputs that are scalars in host memory
+  size_t workspace_size;           // with the places of these scalars at its end
 };
 
 namespace {
 
 constexpr char kName[] = "HIPGRAFT_ENGINE";
+constexpr size_t kScalar = 256;  // bytes of the workspace for each scalar: `hipgraft.runtime.plan`
 constexpr size_t kMostText = 2048;  // of an error, with its end
 
 thread_local char last_error[kMostText];
@@ -131,6 +134,12 @@ void release(hipdnnPluginConstData_t *data) {
   *data = {nullptr, 0};
 }
 
+// Bytes of workspace of a graph's program on an architecture.
+size_t workspace_of(const hipgraft_bundle_data &bundle, const std::string &architecture) {
+  size_t scalars = Json::parse(bundle.metadata())["by_value"].array().size();
+  return bundle.find(architecture).workspace_size + kScalar * scalars;
+}
+
 std::unique_ptr<HipdnnEnginePluginExecutionContext> make_context(
     const HipdnnEnginePluginHandle &handle, std::shared_ptr<hipgraft_bundle_data> bundle) {
   auto context = std::make_unique<HipdnnEnginePluginExecutionContext>();
@@ -139,15 +148,45 @@ std::unique_ptr<HipdnnEnginePluginExecutionContext> make_context(
   const Json *engine = metadata.find("engine");
   if (!engine || engine->string() != kName)
     fail(HIPGRAFT_DAMAGED, "the bundle was not compiled from a graph of hipDNN");
-  if (!metadata["by_value"].array().empty())
-    fail(HIPGRAFT_NOT_APPLICABLE, "the graph takes scalars in host memory at run time");
   context->uids = metadata["inputs"].numbers();
   for (int64_t uid : metadata["results"].numbers()) context->uids.push_back(uid);
   if (context->uids.size() != context->program->input_count + context->program->result_count)
     fail(HIPGRAFT_DAMAGED, "the bundle has other tensors than its graph");
+  for (int64_t uid : metadata["by_value"].numbers()) {
+    auto end = context->uids.begin() + static_cast<ptrdiff_t>(context->program->input_count);
+    auto found = std::find(context->uids.begin(), end, uid);
+    if (found == end)
+      fail(HIPGRAFT_DAMAGED, "tensor %lld is no input", static_cast<long long>(uid));
+    context->by_value.push_back(static_cast<size_t>(found - context->uids.begin()));
+  }
+  context->workspace_size = workspace_of(*bundle, handle.device->architecture());
   context->executable = std::make_unique<Executable>(handle.device, *context->program, 0);
   context->bundle = std::move(bundle);
   return context;
+}
+
+// Puts scalars of host memory into the workspace, on the stream, and points to them there. Fills
+// carry their values, so that the host may change its own at once.
+void place_scalars(const HipdnnEnginePluginHandle &handle,
+                   const HipdnnEnginePluginExecutionContext &context, void *workspace,
+                   std::vector<void *> &pointers) {
+  auto place = reinterpret_cast<uint64_t>(workspace) + context.program->workspace_size;
+  Device::Current current(*handle.device);
+  for (size_t index : context.by_value) {
+    auto nbytes = static_cast<size_t>(context.program->variants[0].tensors[index].nbytes);
+    if (!pointers[index])
+      fail(HIPGRAFT_INVALID_ARGUMENT, "the pointer of a scalar is null");
+    if (nbytes > kScalar) fail(HIPGRAFT_DAMAGED, "a scalar has %zu bytes", nbytes);
+    for (size_t at = 0; at < nbytes;) {
+      unsigned width = nbytes - at >= 4 ? 4 : nbytes - at >= 2 ? 2 : 1;
+      uint32_t word = 0;
+      memcpy(&word, static_cast<const char *>(pointers[index]) + at, width);
+      handle.device->fill(place + at, word, width, width, handle.stream);
+      at += width;
+    }
+    pointers[index] = reinterpret_cast<void *>(place);
+    place += kScalar;
+  }
 }
 
 void execute(const HipdnnEnginePluginHandle &handle, HipdnnEnginePluginExecutionContext &context,
@@ -162,6 +201,10 @@ void execute(const HipdnnEnginePluginHandle &handle, HipdnnEnginePluginExecution
            static_cast<long long>(uid));
     pointers.push_back(found->ptr);
   }
+  if (context.workspace_size && !workspace)
+    fail(HIPGRAFT_INVALID_ARGUMENT, "the graph needs a workspace of %zu bytes",
+         context.workspace_size);
+  if (!context.by_value.empty()) place_scalars(handle, context, workspace, pointers);
   context.executable->enqueue(0, handle.stream, pointers.data(), pointers.size(), workspace);
 }
 
@@ -361,7 +404,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetWorkspaceSize(
     if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
     *workspace_size = 0;
     if (!answer.text.empty())
-      *workspace_size = hipgraft_bundle_data::open(answer.text.c_str(), 0)->find(architecture).workspace_size;
+      *workspace_size = workspace_of(*hipgraft_bundle_data::open(answer.text.c_str(), 0), architecture);
   });
 }
 
@@ -370,7 +413,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetWorkspaceSizeFrom
     size_t *workspace_size) {
   return guarded([&] {
     expect("handle, execution_context, workspace_size", handle, context, workspace_size);
-    *workspace_size = context->program->workspace_size;
+    *workspace_size = context->workspace_size;
   });
 }
 
