@@ -454,31 +454,6 @@ def aligned(size: int) -> Any:
     return raw[start : start + size]
 
 
-PROGRAM = """
-#include <hipgraft.h>
-#include <stdio.h>
-int main(int argc, char **argv) {
-  for (int i = 1; i < argc; ++i) {
-    hipgraft_bundle *bundle;
-    hipgraft_device *device;
-    hipgraft_executable *executable;
-    const hipgraft_program *program;
-    if (hipgraft_device_open_host("gfx942", 0, &device)) return 1;
-    if (hipgraft_bundle_open(argv[i], HIPGRAFT_TRUST, &bundle)) {
-      printf("%s\\n", hipgraft_error());
-    } else {
-      if (!hipgraft_bundle_find(bundle, "gfx942", &program) &&
-          !hipgraft_executable_create(program, device, 0, &executable))
-        hipgraft_executable_destroy(executable);
-      hipgraft_bundle_close(bundle);
-    }
-    hipgraft_device_close(device);
-  }
-  return 0;
-}
-"""
-
-
 @needs_compiler
 def test_the_page_s_program(driver: FakeDriver, tmp_path: Path) -> None:
     """C99 without warnings, built by what hipgraft-config says, run on a driver of host memory."""
@@ -502,29 +477,3 @@ def test_the_page_s_program(driver: FakeDriver, tmp_path: Path) -> None:
     for given, status, said in [(path, 0, ""), (tmp_path / "absent", 1, "cannot open bundle")]:
         done = subprocess.run([binary, given], capture_output=True, text=True, env=environment)
         assert (done.returncode, said in done.stderr) == (status, True), done.stderr
-
-
-@needs_compiler
-@pytest.mark.slow
-def test_hostile_bundles_under_sanitizers(copies: Path, tmp_path: Path) -> None:
-    """Changed headers and cut files reach no undefined behaviour and lose no memory."""
-    folder = native.include_directory().parent
-    source, binary = tmp_path / "main.cpp", tmp_path / "main"
-    source.write_text(PROGRAM)
-    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
-    files = sorted((folder / "core").glob("*.cpp"))
-    build = ["c++", "-std=c++17", *sanitizers, f"-I{folder / 'include'}", source, *files]
-    built = subprocess.run([*build, "-ldl", "-o", binary], capture_output=True, check=False)
-    if built.returncode:
-        pytest.skip("the compiler has no sanitizers")
-    data, draw = copies.read_bytes(), random.Random(5)
-    paths: list[Path] = []
-    for number in range(400):
-        path = tmp_path / f"{number}.hgb"
-        changed = with_header(data, changed_document(header_of(data), draw))
-        if number % 4 == 0:
-            changed = changed[: draw.randrange(len(changed))]
-        path.write_bytes(changed)
-        paths.append(path)
-    done = subprocess.run([binary, *paths], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
