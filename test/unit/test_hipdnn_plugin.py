@@ -203,8 +203,10 @@ def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
         [tensor(uid, [64]) for uid in (1, 2, 3)],
         is_override_shape_enabled=True,
     )
+    packed = graph([pointwise("identity", 1, out=2)], [tensor(uid, [64], "int4") for uid in (1, 2)])
     files: list[Path] = []
     for name, data in {
+        "packed": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(packed))),
         "overriding": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(overriding))),
         "text": b"no FlatBuffer at all",
         "cut": Prepared(matmul_gelu(), tmp_path).graph.read_bytes()[:-64],
@@ -212,7 +214,9 @@ def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
         files.append(tmp_path / name)
         files[-1].write_bytes(data)
     answers = play(home, *({"graph": str(path)} for path in files))
-    for answer, reason in zip(answers, ["at run time", "FlatBuffer", "FlatBuffer"], strict=True):
+    for answer, reason in zip(
+        answers, ["in a byte", "at run time", "FlatBuffer", "FlatBuffer"], strict=True
+    ):
         assert answer["applicable"] is False
         assert any("not applicable" in line and reason in line for line in answer["logged"])
 

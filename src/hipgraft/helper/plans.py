@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from hipgraft.ir.bindings import ir
 
 
+_PACKED = ("fp4_e2m1", "int4")
+
+
 @dataclass(frozen=True)
 class Plan:
     """A graph for an architecture.
@@ -117,6 +120,9 @@ def _unsupported(document: GraphDocument) -> str | None:
     for tensor in document.tensors:
         if tensor.uid < 0:
             return f"tensor '{tensor.name}' has the negative uid {tensor.uid}"
+        if tensor.data_type in _PACKED and not tensor.virtual:
+            # Where programs are called, they take a byte each.
+            return f"tensor '{tensor.name}' has two elements of type {tensor.data_type} in a byte"
     if document.extra.get("is_override_shape_enabled"):
         return "shapes that change at run time need kernels of their own"
     return None
