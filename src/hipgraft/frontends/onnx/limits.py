@@ -121,19 +121,47 @@ def check_inference(model: onnx.ModelProto) -> None:
     """Checks that ONNX can infer the types of a model.
 
     Raises:
-        InferenceError: the process that tries it is lost.
+        InferenceError: the process that tries it is lost, or its memory would be.
     """
     nodes = [*model.graph.node, *(node for one in model.functions for node in one.node)]
     if not any(map(_is_fragile, _nested(nodes))):
         return
 
     def infer() -> None:
+        _check_norm_axes(model)
         with suppress(Exception):  # which the caller sees for itself
             shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
 
     lost = why_lost(infer)
     if lost:
         raise shape_inference.InferenceError(f"its types cannot be inferred: {lost}")
+
+
+def _check_norm_axes(model: onnx.ModelProto) -> None:
+    """Checks axes from which ONNX's inference of statistics writes outside of a shape.
+
+    Raises:
+        InferenceError: an axis is none of its operand.
+    """
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    norms = [node for node in _nested(copied.graph.node) if node.op_type == "LayerNormalization"]
+    for node in norms:
+        del node.output[1:]  # the statistics
+    inferred = shape_inference.infer_shapes(copied).graph
+    values = [*inferred.input, *inferred.value_info, *inferred.output]
+    ranks = {
+        one.name: len(one.type.tensor_type.shape.dim)
+        for one in values
+        if one.type.tensor_type.HasField("shape")
+    } | {one.name: len(one.dims) for one in inferred.initializer}
+    for node in norms:
+        rank = ranks.get(node.input[0]) if node.input else None
+        for axis in (one.i for one in node.attribute if one.name == "axis"):
+            if rank is not None and not -rank <= axis < rank:
+                raise shape_inference.InferenceError(
+                    f"LayerNormalization '{node.name}': axis {axis} is none of {rank}"
+                )
 
 
 def _is_fragile(node: onnx.NodeProto) -> bool:
