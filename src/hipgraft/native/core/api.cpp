@@ -43,12 +43,6 @@ hipgraft_status guarded(Function function) {
   }
 }
 
-template <typename... Pointers>
-void expect(const char *names, Pointers... pointers) {
-  if (((pointers == nullptr) || ...))
-    fail(HIPGRAFT_INVALID_ARGUMENT, "null among the arguments %s", names);
-}
-
 const Variant &variant_at(const hipgraft_program *program, size_t variant) {
   if (variant >= program->variants.size())
     fail(HIPGRAFT_INVALID_ARGUMENT, "there is no variant %zu of %zu", variant,

@@ -46,6 +46,11 @@ int compute_capability(std::string_view architecture) {
 
 }  // namespace
 
+bool hipgraft::runs_on(std::string_view code, std::string_view device) {
+  int number = compute_capability(code);
+  return code == device || (number > 0 && number <= compute_capability(device));
+}
+
 std::shared_ptr<hipgraft_bundle_data> hipgraft_bundle_data::open(const char *path, uint32_t flags) {
   std::shared_ptr<hipgraft_bundle_data> bundle(new hipgraft_bundle_data);
   bundle->where_ = path;
@@ -161,14 +166,12 @@ void hipgraft_bundle_data::check_trust() const {
 
 const hipgraft_program &hipgraft_bundle_data::find(std::string_view architecture) const {
   const hipgraft_program *best = nullptr;
-  int limit = compute_capability(architecture);
   std::string names;
   for (const auto &program : programs_) {
     if (program.architecture == architecture) return program;
-    // PTX also runs on later GPUs of NVIDIA; code objects of AMD run on their own kind only.
-    int number = compute_capability(program.architecture);
-    bool is_better = !best || number > compute_capability(best->architecture);
-    if (number > 0 && number <= limit && is_better) best = &program;
+    int newest = best ? compute_capability(best->architecture) : 0;
+    bool is_better = compute_capability(program.architecture) > newest;
+    if (runs_on(program.architecture, architecture) && is_better) best = &program;
     names += (names.empty() ? "" : ", ") + program.architecture;
   }
   if (!best)

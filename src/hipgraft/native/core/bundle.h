@@ -65,6 +65,10 @@ struct Buffer {
   size_t section;
 };
 
+// Whether a device runs code of an architecture. Code objects of AMD run on their own kind only; PTX
+// also runs on later GPUs of NVIDIA.
+bool runs_on(std::string_view code, std::string_view device);
+
 }  // namespace hipgraft
 
 // A program for one architecture. Without variants it has dynamic shapes or runs on the CPU only.

@@ -26,4 +26,11 @@ inline void fail(hipgraft_status status, const char *format, ...) {
   throw Error{status, text};
 }
 
+// Fails if a pointer is null; `names` are those of the arguments.
+template <typename... Pointers>
+void expect(const char *names, Pointers... pointers) {
+  if (((pointers == nullptr) || ...))
+    fail(HIPGRAFT_INVALID_ARGUMENT, "null among the arguments %s", names);
+}
+
 }  // namespace hipgraft

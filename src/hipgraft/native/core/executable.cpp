@@ -26,9 +26,7 @@ const hipgraft_program &runnable(const hipgraft_program &program, const Device &
   if (program.variants.empty())
     fail(HIPGRAFT_NOT_APPLICABLE, "%s", program.why_not.c_str());
   const std::string &wanted = program.architecture, &found = device.architecture();
-  // `hipgraft_bundle_data::find` knows which older code a device of NVIDIA runs.
-  if (wanted != found && (wanted[0] != 's' || found[0] != 's' || wanted.size() > found.size() ||
-                          (wanted.size() == found.size() && wanted > found)))
+  if (!runs_on(wanted, found))
     fail(HIPGRAFT_NOT_APPLICABLE, "the program is for '%s', but the device is '%s'", wanted.c_str(),
          found.c_str());
   return program;

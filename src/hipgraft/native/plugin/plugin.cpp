@@ -97,12 +97,6 @@ hipdnnPluginStatus_t guarded(Function function) {
   }
 }
 
-template <typename... Pointers>
-void expect(const char *names, Pointers... pointers) {
-  if (((pointers == nullptr) || ...))
-    fail(HIPGRAFT_INVALID_ARGUMENT, "null among the arguments %s", names);
-}
-
 void expect_engine(int64_t id) {
   if (id != engine_id())
     fail(HIPGRAFT_INVALID_ARGUMENT, "engine %lld is none of this plugin",
