@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
@@ -196,6 +196,15 @@ def graph_of_ops(
             kind = None if type_of is None else type_of(value, is_read and stays)
             tensors[value] = _tensor(value, None, is_read and stays, kind)
     return _graph(ops, tensors)
+
+
+def alikeness(op: ir.Operation, type_of: TypeOf) -> Hashable:
+    """Returns what is equal for ops of which engines say the same, each as a graph of its own."""
+    operands = tuple(
+        (one.type, tuple(_strides_of_view(one) or ()), _is_constant(one)) for one in op.operands
+    )
+    results = tuple((one.type, type_of(one, False)) for one in op.results)
+    return op.name, tuple(op.attributes.items()), operands, results
 
 
 def _graph(ops: Sequence[ir.Operation], tensors: dict[ir.Value, Tensor]) -> Graph:

@@ -8,10 +8,11 @@ back and the block is grouped again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 
 from hipgraft.engines import Engine, graph_of_ops
+from hipgraft.engines.graph import alikeness
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import node_name
 from hipgraft.passmanager.base import PassState
@@ -62,9 +63,10 @@ class EngineChoice:
     def group(self, ops: Sequence[ir.Operation], state: PassState) -> Grouping:
         """Returns the groups of the ops of a block, and reports what stays outside of them."""
         held: dict[ir.Operation, str] = {}
+        known: dict[Hashable, _Choice | None] = {}
         while True:
             scratch = PassState(state.pass_name)
-            policy = _Policy(self, held, scratch)
+            policy = _Policy(self, held, known, scratch)
             for op in ops:
                 policy.place(op)
             late = policy.late()
@@ -110,11 +112,18 @@ class EngineChoice:
 class _Policy:
     """Decides, op by op, which group each compute op joins."""
 
-    def __init__(self, options: EngineChoice, held: dict[ir.Operation, str], state: PassState):
+    def __init__(
+        self,
+        options: EngineChoice,
+        held: dict[ir.Operation, str],
+        known: dict[Hashable, _Choice | None],
+        state: PassState,
+    ):
         self.grouping = Grouping()
         self._options = options
         self._fusion = FusionPolicy(self.grouping)
         self._held = held
+        self._known = known
         self._state = state
         self._position: dict[ir.Operation, int] = {}
 
@@ -124,7 +133,7 @@ class _Policy:
             self.grouping.start(op, outlined=False)
             return
         self._position[op] = len(self._position)
-        alone = self._options.choose([op], self._held)
+        alone = self._alone(op)
         reasons: list[str] = []
         for group in self._fusion.candidates(op):
             reason = self._join(op, group, alone)
@@ -139,6 +148,15 @@ class _Policy:
         if reasons and op.name in ELEMENTWISE:
             reason = self._held.get(op, reasons[0])
             self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reason}")
+
+    def _alone(self, op: ir.Operation) -> _Choice | None:
+        """The engine for an op as a graph of its own; models repeat few kinds of ops."""
+        if op in self._held:
+            return self._options.choose([op], self._held)
+        key = alikeness(op, self._options.type_of)
+        if key not in self._known:
+            self._known[key] = self._options.choose([op], self._held)
+        return self._known[key]
 
     def late(self) -> dict[ir.Operation, str]:
         """Returns the ops that joined a group in vain, and why no engine takes it with them."""
