@@ -69,9 +69,10 @@ format: venv ## format the code and sort imports
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
 
-docs: venv ## regenerate what comes from docstrings and definitions: pages, op builders
+docs: venv ## regenerate what comes from docstrings and definitions: pages, op builders, engines
 	$(BIN)/python tools/dev/gen_dialect_builders.py
 	$(BIN)/python tools/dev/gen_dialect_docs.py
+	$(BIN)/python tools/dev/gen_engines.py
 	$(BIN)/python tools/dev/gen_docs.py
 
 stubs: venv ## regenerate the type stubs of the bindings, after a change of the compiler pin

@@ -1,6 +1,7 @@
-"""What is generated from the op classes is current."""
+"""What is generated from the op classes and engine files is current."""
 
-from hipgraft.tools.dev import gen_dialect_builders, gen_dialect_docs
+from hipgraft.engines.registry import COMPILED
+from hipgraft.tools.dev import gen_dialect_builders, gen_dialect_docs, gen_engines
 
 
 def test_reference_page_is_current():
@@ -10,3 +11,7 @@ def test_reference_page_is_current():
 def test_builders_are_current():
     text = gen_dialect_builders.builders_text()
     assert gen_dialect_builders.TARGET.read_text() == text, "run `make docs`"
+
+
+def test_engines_are_current():
+    assert COMPILED.read_text() == gen_engines.text(), "run `make docs`"

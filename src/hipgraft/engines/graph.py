@@ -198,13 +198,22 @@ def graph_of_ops(
     return _graph(ops, tensors)
 
 
-def alikeness(op: ir.Operation, type_of: TypeOf) -> Hashable:
+def alikeness(op: ir.Operation) -> Hashable:
     """Returns what is equal for ops of which engines say the same, each as a graph of its own."""
-    operands = tuple(
-        (one.type, tuple(_strides_of_view(one) or ()), _is_constant(one)) for one in op.operands
-    )
-    results = tuple((one.type, type_of(one, False)) for one in op.results)
-    return op.name, tuple(op.attributes.items()), operands, results
+    operands = [(one.type, _origin(one)) for one in op.operands]
+    results = [one.type for one in op.results]
+    return op.name, *op.attributes.items(), *operands, *results
+
+
+def _origin(value: ir.Value) -> Hashable:
+    """What engines see of the op that makes an operand."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    name = owner.name
+    if name == "hipdnn.view":
+        return owner.attributes["strides"]
+    return name == "arith.constant" and _is_constant(value)
 
 
 def _graph(ops: Sequence[ir.Operation], tensors: dict[ir.Value, Tensor]) -> Graph:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from hipgraft.engines.fields import EngineFields
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_data import malformed, read_file
-from hipgraft.ir.plain_yaml import load_plain, position
 
 _WHAT = "engine file"
 _MOST_BYTES = 1 << 20
@@ -35,6 +34,8 @@ class Source:
 
     def error(self, path: Path, message: str) -> HipgraftError:
         """Returns an error at the value that `path` leads to."""
+        from hipgraft.ir.plain_yaml import position
+
         line, column = position(self.text, path)
         return HipgraftError(message, location=f"{self.path}:{line}:{column}")
 
@@ -76,6 +77,8 @@ def read_engine(path: str) -> tuple[Source, EngineFields]:
 
 def _load(path: str, text: str) -> object:
     import yaml
+
+    from hipgraft.ir.plain_yaml import load_plain
 
     with malformed(_WHAT, path):
         try:

@@ -153,7 +153,7 @@ class _Policy:
         """The engine for an op as a graph of its own; models repeat few kinds of ops."""
         if op in self._held:
             return self._options.choose([op], self._held)
-        key = alikeness(op, self._options.type_of)
+        key = alikeness(op)
         if key not in self._known:
             self._known[key] = self._options.choose([op], self._held)
         return self._known[key]
