@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
@@ -171,6 +172,28 @@ def _extent(text: str, flag: str) -> int:
     if not is_number(text) or int(text) == 0:
         raise HipgraftError(f"expected a positive number in '{flag}', found '{text[:40]}'")
     return int(text)
+
+
+def natural(text: str) -> int:
+    """Reads a flag that is a number from 0 on, for `argparse`."""
+    if not is_number(text):
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found '{text[:40]}'")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Reads a flag that is a number from 1 on, for `argparse`."""
+    if not is_number(text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a positive number, found '{text[:40]}'")
+    return int(text)
+
+
+def magnitude(text: str) -> float:
+    """Reads a flag that is a finite number and not negative, as a duration, for `argparse`."""
+    with suppress(ValueError):
+        if 0 <= float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"expected a number from 0 on, found '{text[:40]}'")
 
 
 def is_number(text: str) -> bool:

@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--arch", default="gfx942", metavar="ARCH", help="of the GPUs; by default gfx942")
-    add("--devices", type=int, default=1, metavar="N", help="number of GPUs; by default 1")
+    add("--devices", type=cli.positive, default=1, metavar="N", help="number of GPUs; by default 1")
     add("--time", choices=("host", "model"), default="host", help="what events hold: the time that "
         "emulation takes, by default, or the estimated time of the GPU")  # fmt: skip
     add("command", nargs="+", metavar="COMMAND", help="program, and its arguments")

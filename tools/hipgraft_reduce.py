@@ -53,18 +53,18 @@ def _parser() -> argparse.ArgumentParser:
         "that file is interesting if the exit status is 0",
     )
     add("-o", "--output", default="-", metavar="OUT", help="a file holds the smallest so far")
-    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="for a trial; 60 if absent")
-    add("-j", "--jobs", type=_jobs, default=1, metavar="N", help="trials at the same time")
+    add(
+        "--timeout",
+        type=cli.magnitude,
+        default=60.0,
+        metavar="SECONDS",
+        help="for a trial; 60 if absent",
+    )
+    add("-j", "--jobs", type=cli.positive, default=1, metavar="N", help="trials at the same time")
     add("--any-stage", action="store_true", help="accept modules that break the stage's contract")
     add("-q", "--quiet", action="store_true", help="show no progress")
     add("--version", action=cli.VersionAction)
     return parser
-
-
-def _jobs(text: str) -> int:
-    if not cli.is_number(text) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a positive number, found '{text[:40]}'")
-    return int(text)
 
 
 def _run(flags: argparse.Namespace) -> int:

@@ -59,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         "alignment, barriers; what is found is an error",
     )
     add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
-    add("--benchmark", type=int, default=0, metavar="N", help="time N runs on the device")
-    add("--profile", type=int, default=0, metavar="N", help="time each kernel in N runs")
+    add("--benchmark", type=cli.natural, default=0, metavar="N", help="time N runs on the device")
+    add("--profile", type=cli.natural, default=0, metavar="N", help="time each kernel in N runs")
     add("--target", default="", metavar="ARCH", help="by default the device's architecture")
     add(
         "--input",
@@ -69,12 +69,16 @@ def _parser() -> argparse.ArgumentParser:
         help="inputs: in_0, ... or by argument name; or the "
         "shapes of each, as 2x128,2x128, to be made like those without --input",
     )
-    add("--seed", type=int, default=0, help="of the inputs that are made without --input")
+    add("--seed", type=cli.natural, default=0, help="of the inputs that are made without --input")
     add(
         "--expected", default="", metavar="@OUT.npz", help="expected results: out_0, ... or by name"
     )
-    add("--rtol", type=float, help="of the largest expected magnitude; default by element type")
-    add("--atol", type=float, default=0.0, help="added to that")
+    add(
+        "--rtol",
+        type=cli.magnitude,
+        help="of the largest expected magnitude; default by element type",
+    )
+    add("--atol", type=cli.magnitude, default=0.0, help="added to that")
     add("--output", default="", metavar="@OUT.npz", help="write the results, by their names")
     add("--version", action=cli.VersionAction)
     return parser

@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--background", action="store_true", help="return when requests can be made")
     add(
         "--idle",
-        type=float,
+        type=cli.magnitude,
         default=_IDLE,
         metavar="SECONDS",
         help="end after so long without a request (default: 900)",

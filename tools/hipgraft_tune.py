@@ -45,7 +45,13 @@ def _parser() -> argparse.ArgumentParser:
     service_flags.add_cost_model_arguments(parser)
     parser.set_defaults(cost_models="")
     add("--database", default="", metavar="OUT.json", help="tuning database to write or add to")
-    add("--budget", type=float, default=600.0, metavar="SECONDS", help="with --database, to begin")
+    add(
+        "--budget",
+        type=cli.magnitude,
+        default=600.0,
+        metavar="SECONDS",
+        help="with --database, to begin",
+    )
     add("-o", "--output", default="-", metavar="OUT.yaml", help="overrides; - is standard output")
     add("--version", action=cli.VersionAction)
     return parser

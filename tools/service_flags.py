@@ -41,7 +41,7 @@ def add_service_arguments(parser: argparse.ArgumentParser) -> None:
     add("--search", choices=_SEARCHES, default=_SEARCHES[1], help="which lowerings are tried")
     add(
         "--search-budget",
-        type=float,
+        type=cli.magnitude,
         default=600.0,
         metavar="SECONDS",
         help="after which no search starts",
@@ -69,8 +69,14 @@ def add_cost_model_arguments(parser: argparse.ArgumentParser) -> None:
 def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that `open_workers` reads."""
     add = parser.add_argument_group("workers").add_argument
-    add("-j", "--jobs", type=int, metavar="N", help="worker processes; by default one per core")
-    add("--timeout", type=float, default=600.0, metavar="SECONDS", help="for one graph")
+    add(
+        "-j",
+        "--jobs",
+        type=cli.positive,
+        metavar="N",
+        help="worker processes; by default one per core",
+    )
+    add("--timeout", type=cli.magnitude, default=600.0, metavar="SECONDS", help="for one graph")
     add("--memory-limit", default="0", metavar="SIZE", help="of a worker: 2G; by default none")
     add("--executor", default="", metavar="dask://HOST:PORT", help="compile on a Dask cluster")
 
@@ -155,8 +161,6 @@ def open_workers(flags: argparse.Namespace) -> Workers:
 
     if flags.executor:
         return connect_executor(flags.executor)
-    if flags.jobs is not None and flags.jobs < 1:
-        raise HipgraftError(f"expected a positive number in '--jobs', found '{flags.jobs}'")
     limit = parse_size(flags.memory_limit, "--memory-limit")
     return ProcessWorkers(flags.jobs, timeout=flags.timeout, memory_limit=limit)
 

@@ -3,6 +3,7 @@
 import argparse
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import ml_dtypes
@@ -46,6 +47,39 @@ def test_malformed_extent(flag):
 def test_extent_without_name(flag):
     with pytest.raises(HipgraftError, match=f"expected NAME=... in '--{flag}=3'"):
         extents(f"--{flag}=3")
+
+
+TOOLS = ("cache", "compile", "emulate", "reduce", "run", "serve", "tune")
+
+
+def number_flags() -> dict[str, tuple[argparse.ArgumentParser, str]]:
+    """The flags of all tools that are numbers, with their parsers."""
+    parsers = {one: import_module(f"hipgraft.tools.hipgraft_{one}")._parser() for one in TOOLS}
+    return {
+        f"{tool}{action.option_strings[-1]}": (parser, action.option_strings[-1])
+        for tool, parser in parsers.items()
+        for action in parser._actions
+        if action.type is not None and action.type is not str
+    }
+
+
+NUMBER_FLAGS = number_flags()
+
+
+@pytest.mark.parametrize("name", NUMBER_FLAGS)
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "1e400", "x", "", "\u00b2", "9" * 5000])
+def test_flag_that_is_no_number(name: str, text: str, capsys: pytest.CaptureFixture[str]):
+    parser, flag = NUMBER_FLAGS[name]
+    with pytest.raises(SystemExit):
+        parser.parse_args([f"{flag}={text}"])
+    assert re.search(rf"argument .*{flag}: expected a (positive )?number", capsys.readouterr().err)
+
+
+def test_flags_that_are_numbers():
+    assert len(NUMBER_FLAGS) >= 12
+    assert cli.natural("0") == 0
+    assert cli.positive("7") == 7
+    assert cli.magnitude("2.5") == 2.5
 
 
 def test_user_error_is_status_1_without_traceback(capsys):

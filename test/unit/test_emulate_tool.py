@@ -224,7 +224,7 @@ def test_events_hold_the_time_of_the_model(groups: int, tmp_path: Path):
             "--arch=gfx90a --time=model",
             "error: times are estimated for gfx942, gfx950, gfx1100, not for gfx90a",
         ),
-        ("--devices=0", "error: expected 1 to 16 devices, found 0"),
+        ("--devices=17", "error: expected 1 to 16 devices, found 17"),
     ],
 )
 def test_wrong_flags(flag: str, message: str, tmp_path: Path):

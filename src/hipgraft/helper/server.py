@@ -89,7 +89,10 @@ class Server:
         path = place / f"serve-{__version__}.sock"
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(path))
+        try:
+            self._socket.bind(str(path))
+        except OSError as error:
+            raise HipgraftError(str(error), location=str(path)) from None
         path.chmod(0o600)
         self._socket.listen(128)
         return True
