@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hipgraft.codegen.chips import GPUS, find_gpu
 from hipgraft.dialects import hipdnn
 from hipgraft.engines import find_engine
 from hipgraft.engines.registry import IREE, check_names
@@ -13,8 +14,12 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import node_name
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.engine_choice import EngineChoice
+from hipgraft.transforms.block_costs import Block, GraphCosts, GraphTime
+from hipgraft.transforms.engine_choice import POLICIES, EngineChoice
 from hipgraft.transforms.outlining import BodyBuilder, Group, operand_layouts, outline
+from hipgraft.transforms.partition.calibration import Calibration, read_calibration
+from hipgraft.transforms.partition.cost import Roofline
+from hipgraft.transforms.partition.reader import ProgramReader
 
 
 def _type_inside(value: ir.Value) -> ir.Type:
@@ -42,6 +47,9 @@ class HipdnnOutlinePass(Pass):
     dimensions) and the elementwise ops that can share its kernel. Elementwise ops without an anchor
     form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
     bf16, so that a chain is rounded once, at its end.
+
+    Of all such graphs the pass forms those of least estimated time, unless `policy` says otherwise;
+    see [its page](cost.md). Analysis remarks have the estimates.
 
     With other `engines`, a graph is what its engine takes: an op joins a graph as long as the
     graph's engine, or one before it, takes the bigger graph; see
@@ -75,7 +83,7 @@ class HipdnnOutlinePass(Pass):
         several results. Its `engine` takes it.
 
     Errors:
-        An unknown engine, or a malformed file of one.
+        An unknown engine, policy or GPU, or a malformed file of an engine or a calibration.
 
     Source:
         own; the epilogue rules are those of cuDNN's generic runtime fusion engines.
@@ -92,18 +100,37 @@ class HipdnnOutlinePass(Pass):
         "", "architecture to check for; rules about architectures are left out if empty"
     )
 
+    policy: str = option("cost", "how ops are grouped: 'cost', 'greedy', 'single-op' or 'migraphx'")
+    gpu: str = option(
+        "", "GPU that times are estimated for, e.g. 'mi325x'; that of 'arch', or MI300X, if empty"
+    )
+    calibration: str = option("", "JSON file of measured factors for these estimates")
+
     def __post_init__(self) -> None:
         check_names(self.engines)
         if not self.engines:
             raise ValueError("option 'engines' names no engine")
+        if self.policy not in POLICIES:
+            known = ", ".join(f"'{name}'" for name in POLICIES)
+            raise ValueError(f"unknown policy '{self.policy}'; expected one of {known}")
+        if self.gpu and self.gpu not in GPUS:
+            raise ValueError(f"unknown GPU '{self.gpu}'; expected one of {', '.join(GPUS)}")
 
     def run(self, module: ir.Module, state: PassState) -> None:
         """Outlines the graphs of every function."""
         engines = [find_engine(name) for name in self.engines]
-        choice = EngineChoice(engines, self.arch, self._element_of)
+        choice = EngineChoice(engines, self.arch, self._element_of, self.policy, self._costs())
         made = 0
         for block in function_blocks(module):
             made = self._outline_block(block, made, choice, state)
+
+    def _costs(self) -> GraphCosts:
+        gpu = find_gpu(self.gpu or self.arch)
+        factors = read_calibration(self.calibration, gpu) if self.calibration else Calibration()
+        launch = None if factors.launch_us is None else 1e-6 * factors.launch_us
+        return GraphCosts(
+            ProgramReader(gpu, factors.compute), Roofline(gpu, factors.memory, launch)
+        )
 
     def _element_of(self, value: ir.Value, is_inside: bool) -> str:
         kind = _type_inside(value) if is_inside and self.wide_virtuals else value.type
@@ -112,7 +139,8 @@ class HipdnnOutlinePass(Pass):
     def _outline_block(
         self, block: ir.Block, first: int, choice: EngineChoice, state: PassState
     ) -> int:
-        grouping = choice.group([op.operation for op in block.operations][:-1], state)
+        *ops, terminator = [op.operation for op in block.operations]
+        grouping, times = choice.group(Block(ops, list(terminator.operands)), state)
 
         def make(
             group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
@@ -124,9 +152,21 @@ class HipdnnOutlinePass(Pass):
             message += "" if engine == IREE else f" for {engine}"
             node = node_name(group.ops[0].location)
             state.passed(group.ops[0], "outlined", message, engine=engine, node=node)
+            if group in times:
+                self._report_time(times[group], name, group, state)
             return self._make_graph(name, engine, group, inputs, outputs)
 
         return outline(block, grouping, make, first)
+
+    def _report_time(self, time: GraphTime, name: str, group: Group, state: PassState) -> None:
+        state.analysis(
+            group.ops[0],
+            "estimated",
+            f"graph '{name}' takes {time}",
+            fused_us=f"{1e6 * time.fused.seconds:.2f}",
+            apart_us=f"{1e6 * time.apart:.2f}",
+            bound=time.fused.bound,
+        )
 
     def _make_graph(
         self,

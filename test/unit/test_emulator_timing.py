@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from assembled import assemble, requires_assembler
 
+from hipgraft.codegen.chips import CHIPS
 from hipgraft.emulator import EmulatorError, Estimate, estimate
 from hipgraft.emulator import timing as model
-from hipgraft.emulator.chips import CHIPS
 
 pytestmark = requires_assembler
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hipgraft.codegen.products import op_flops
 from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Remark, RemarkKind, location_text, location_texts
 from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.tensors import tensor_type
-from hipgraft.service.tuning.work import op_flops
 
 LEFT = "fallback"
 """The place of ops that are in no hipDNN graph."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 
-from hipgraft.emulator.chips import Chip
+from hipgraft.codegen.chips import Chip
 from hipgraft.emulator.code_object import Kernel
 from hipgraft.emulator.native import Cost, Registers
 from hipgraft.emulator.syntax import parse_statement

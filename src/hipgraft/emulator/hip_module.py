@@ -15,7 +15,7 @@ from pathlib import Path
 
 from elftools.common.exceptions import ELFError  # pyright: ignore[reportMissingTypeStubs]
 
-from hipgraft.emulator.chips import CHIPS
+from hipgraft.codegen.chips import CHIPS
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.costs import cost_table
 from hipgraft.emulator.errors import EmulatorError

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipgraft.emulator.chips import CHIPS, Chip
+from hipgraft.codegen.chips import CHIPS, Chip
 from hipgraft.emulator.code_object import architecture_number
 from hipgraft.emulator.decoded_cache import decoded_folder, decoder_version
 from hipgraft.emulator.device import ARCHITECTURE, check_available

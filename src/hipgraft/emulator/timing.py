@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hipgraft.emulator.chips import CHIPS, Chip
+from hipgraft.codegen.chips import CHIPS, Chip
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.costs import cost_table
 from hipgraft.emulator.errors import EmulatorError, ExecutionError

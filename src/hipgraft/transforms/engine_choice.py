@@ -16,14 +16,18 @@ from hipgraft.engines.graph import alikeness
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import node_name
 from hipgraft.passmanager.base import PassState
+from hipgraft.transforms.block_costs import Block, GraphCosts, GraphTime
 from hipgraft.transforms.fusion import (
-    CYCLE,
     ELEMENTWISE,
     FusionPolicy,
     is_compute,
     leave_to_fallbacks,
 )
 from hipgraft.transforms.outlining import Group, Grouping
+from hipgraft.transforms.partition.rules import CYCLE
+
+COST, GREEDY, SINGLE_OP, MIGRAPHX = "cost", "greedy", "single-op", "migraphx"
+POLICIES = (COST, GREEDY, SINGLE_OP, MIGRAPHX)
 
 _CHOICE = "engine"
 _TAKEN = "taken"
@@ -54,27 +58,52 @@ class EngineChoice:
         engines: the preferred one first.
         architecture: to check for; empty to leave this out.
         type_of: the element type of a value, given whether it stays inside a graph.
+        policy: how ops are grouped, one of `POLICIES`.
+        costs: how the time of graphs is estimated.
     """
 
     engines: Sequence[Engine]
     architecture: str
     type_of: Callable[[ir.Value, bool], str]
+    policy: str
+    costs: GraphCosts
 
-    def group(self, ops: Sequence[ir.Operation], state: PassState) -> Grouping:
-        """Returns the groups of the ops of a block, and reports what stays outside of them."""
+    def group(self, block: Block, state: PassState) -> tuple[Grouping, dict[Group, GraphTime]]:
+        """Returns the groups of a block with their times; reports what stays outside of them."""
         held: dict[ir.Operation, str] = {}
         known: dict[Hashable, _Choice | None] = {}
         while True:
             scratch = PassState(state.pass_name)
             policy = _Policy(self, held, known, scratch)
-            for op in ops:
+            for op in block.ops:
                 policy.place(op)
             late = policy.late()
             if not late:
                 state.remarks.extend(scratch.remarks)
-                leave_to_fallbacks(policy.compiled())
-                return policy.grouping
+                return self._completed(policy, block, state)
             held |= late
+
+    def _completed(
+        self, policy: _Policy, block: Block, state: PassState
+    ) -> tuple[Grouping, dict[Group, GraphTime]]:
+        grouping = policy.grouping
+        if self.policy == COST:
+            grouping, costs = self.costs.regrouped(grouping, self._compiled(grouping), block)
+            for op, reason in costs.apart(grouping):
+                state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reason}")
+        else:
+            costs = self.costs.of_block(block)
+        times = costs.times(self._compiled(grouping))
+        leave_to_fallbacks(self._compiled(grouping))
+        return grouping, times
+
+    def _compiled(self, grouping: Grouping) -> list[Group]:
+        """Returns the groups of engines that take any graph."""
+        return [
+            one
+            for one in grouping.groups
+            if one.outlined and self.engines[_choice_of(one).rank].takes_any_graph
+        ]
 
     def engine_of(self, group: Group) -> str:
         """Returns the name of the engine that takes a group."""
@@ -121,7 +150,9 @@ class _Policy:
     ):
         self.grouping = Grouping()
         self._options = options
-        self._fusion = FusionPolicy(self.grouping)
+        self._fusion = FusionPolicy(self.grouping, shares=options.policy != MIGRAPHX)
+        compiles = all(one.takes_any_graph for one in options.engines)
+        self._stays_apart = options.policy == SINGLE_OP or (options.policy == COST and compiles)
         self._held = held
         self._known = known
         self._state = state
@@ -130,17 +161,19 @@ class _Policy:
     def place(self, op: ir.Operation) -> None:
         """Puts one op of the block into a group."""
         if not is_compute(op) or not op.results:
-            self.grouping.start(op, outlined=False)
+            start = self.grouping.set_apart if self._stays_apart else self.grouping.start
+            start(op, outlined=False)
             return
         self._position[op] = len(self._position)
         alone = self._alone(op)
         reasons: list[str] = []
-        for group in self._fusion.candidates(op):
+        for group in self._candidates(op):
             reason = self._join(op, group, alone)
             if reason is None:
                 return
             reasons.append(reason)
-        group = self._fusion.start(op, outlined=alone is not None)
+        start = self.grouping.set_apart if self._stays_apart else self._fusion.start
+        group = start(op, outlined=alone is not None)
         if alone is None:
             self._report_left(op)
             return
@@ -148,6 +181,15 @@ class _Policy:
         if reasons and op.name in ELEMENTWISE:
             reason = self._held.get(op, reasons[0])
             self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reason}")
+
+    def _candidates(self, op: ir.Operation) -> list[Group]:
+        """The groups that an op may join here; those of least cost are formed afterwards."""
+        if self._stays_apart:
+            return []
+        found = self._fusion.candidates(op)
+        if self._options.policy != COST:
+            return found
+        return [group for group in found if self._engine(group) is None]
 
     def _alone(self, op: ir.Operation) -> _Choice | None:
         """The engine for an op as a graph of its own; models repeat few kinds of ops."""
@@ -168,10 +210,6 @@ class _Policy:
             for group in waiting
             for op in set(group.ops) - group.attributes[_TAKEN]
         }
-
-    def compiled(self) -> list[Group]:
-        """Returns the groups of engines that take any graph."""
-        return [one for one in self.grouping.groups if one.outlined and self._engine(one)]
 
     def _engine(self, group: Group) -> Engine | None:
         """The engine of a group if it takes any graph."""

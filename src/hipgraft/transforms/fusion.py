@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.outlining import COPIED_OPS, Group, Grouping, is_splat
+from hipgraft.transforms.partition.rules import CYCLE, MAX_OPERANDS
 
 _CONTRACTIONS = frozenset(
     {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
 )
-_NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
+NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
 ELEMENTWISE = frozenset(
     {
         "hipdnn.pointwise",
@@ -21,11 +22,8 @@ ELEMENTWISE = frozenset(
 )
 _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
 
-CYCLE = "an operand depends on the graph through another one"
-"""Why an op cannot join a group that something between the two reads."""
-
-MAX_OPERANDS = 24
-"""Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
+SHARED = "another op reads its operand, too"
+"""Why an op cannot join a group whose values must not leave it."""
 
 
 def is_compute(op: ir.Operation) -> bool:
@@ -64,7 +62,7 @@ def _leads_to_reduction(op: ir.Operation) -> bool:
 
 
 def _reduces(op: ir.Operation) -> bool:
-    return op.name == "hipdnn.reduction" or op.name in _NORMS
+    return op.name == "hipdnn.reduction" or op.name in NORMS
 
 
 def _is_widening(op: ir.Operation) -> bool:
@@ -81,10 +79,15 @@ class FusionPolicy:
     same dimensions of the same shape. Elementwise ops join the group that makes one of their
     operands if their shape is one the group's kernel walks anyway. Norms and reductions also
     join a group that is elementwise so far: its ops are their prologue.
+
+    Args:
+        grouping: that ops join.
+        shares: whether ops may join one that other ops read, too.
     """
 
-    def __init__(self, grouping: Grouping):
+    def __init__(self, grouping: Grouping, *, shares: bool = True):
         self._grouping = grouping
+        self._shares = shares
 
     def start(self, op: ir.Operation, *, outlined: bool) -> Group:
         """Puts an op into a group of its own."""
@@ -119,6 +122,9 @@ class FusionPolicy:
     def declines(self, op: ir.Operation, group: Group) -> str | None:
         """Returns why `op` cannot join `group`, None if it can."""
         reason = self._shape_declines(op, group) or self._prologue_declines(op, group)
+        if reason is None and not self._shares:
+            own = (value for value in op.operands if self._grouping.producer(value) is group)
+            reason = SHARED if any(map(_is_shared, own)) else None
         if reason is not None:
             return reason
         if len(group.attributes["operands"] | self._reads(op, group)) > MAX_OPERANDS:
@@ -143,7 +149,7 @@ class FusionPolicy:
             )
         if op.name in _CONTRACTIONS:
             return "a contraction starts a graph"
-        if op.name in _NORMS:
+        if op.name in NORMS:
             fits = group.attributes["anchor"] is None and shape_of(op.operands[0]) in shapes
             return None if fits else "the producer has an anchor of its own"
         if op.name != "hipdnn.reduction":
@@ -186,7 +192,7 @@ class FusionPolicy:
 def leave_to_fallbacks(groups: Iterable[Group]) -> None:
     """Leaves elementwise groups that only torch ops read: they are part of those kernels."""
     for group in groups:
-        if not group.outlined or group.attributes["anchor"] is not None:
+        if not group.outlined or any(op.name not in ELEMENTWISE for op in group.ops):
             continue
         members = set(group.ops)
         outside = {user for op in group.ops for user in _users(op)} - members

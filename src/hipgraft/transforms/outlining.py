@@ -62,11 +62,28 @@ class Grouping:
         """The group whose op defines `value`; None for block arguments."""
         return self._group_of.get(value)
 
+    @classmethod
+    def of(cls, groups: Sequence[Group], reads: Reads = plain_reads) -> Grouping:
+        """Returns a grouping of finished groups, which no further op can join."""
+        made = cls(reads)
+        made.groups.extend(groups)
+        for group in groups:
+            made._group_of.update((result, group) for op in group.ops for result in op.results)
+        return made
+
     def start(self, op: ir.Operation, *, outlined: bool) -> Group:
         """Puts `op` into a group of its own."""
         group = Group(outlined=outlined)
         self.groups.append(group)
         self._add(op, group)
+        return group
+
+    def set_apart(self, op: ir.Operation, *, outlined: bool) -> Group:
+        """Puts `op` into a group of its own, while none is joined or merged."""
+        group = Group([op], outlined=outlined)
+        self.groups.append(group)
+        for result in op.results:
+            self._group_of[result] = group
         return group
 
     def can_join(self, op: ir.Operation, group: Group) -> bool:
@@ -132,7 +149,7 @@ def outline(block: ir.Block, grouping: Grouping, make: MakeContainer, first: int
     terminator = list(block.operations)[-1].operation
     replaced: set[ir.Operation] = set()
     number = first
-    for group in _topological(grouping):
+    for group in topological(grouping):
         if not group.outlined:
             for op in group.ops:
                 op.move_before(terminator)
@@ -156,8 +173,8 @@ def _erase(block: ir.Block, replaced: set[ir.Operation]) -> None:
             op.erase()
 
 
-def _topological(grouping: Grouping) -> list[Group]:
-    """Orders groups by their reads, earliest first op first."""
+def topological(grouping: Grouping) -> list[Group]:
+    """Returns groups in the order of their reads, those with the earliest first op first."""
     position = {group: index for index, group in enumerate(grouping.groups)}
     readers: dict[Group, set[Group]] = {group: set() for group in grouping.groups}
     waiting: dict[Group, int] = dict.fromkeys(grouping.groups, 0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hipgraft import emulator
+from hipgraft.codegen.chips import CHIPS
 from hipgraft.codegen.kernel import Kernel
-from hipgraft.emulator.chips import CHIPS
 from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.counted import CountedCostModel, launches
 from hipgraft.service.tuning.decision import LAUNCH_INSTRUCTIONS

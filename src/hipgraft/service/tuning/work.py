@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias, cast
+from typing import cast
 
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.all_ops import operand_layouts, result_layouts
-from hipgraft.codegen.lowering.emit.small_floats import BYTES
+from hipgraft.codegen.products import products_of
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_size
@@ -78,7 +78,9 @@ def _instructions(architecture: str) -> dict[str, int]:
 def graph_work(op: ir.Operation) -> GraphWork:
     """Returns the work of a `hipdnn.graph` or `hipdnn.fallback`, whose torch ops count no flops."""
     container = cast(ContainerOp, wrap(op))
-    products = [found for each in container.body.operations for found in _products(each.operation)]
+    products = [
+        found for each in container.body.operations for found in products_of(each.operation)
+    ]
     large = [each for each in products if min(each.extents) >= _SMALLEST_TILE]
     return GraphWork(
         flops=sum(each.flops for each in products),
@@ -91,108 +93,8 @@ def graph_work(op: ir.Operation) -> GraphWork:
     )
 
 
-def op_flops(op: ir.Operation) -> int:
-    """Returns the operations of an op's contractions; a multiply-add counts as two."""
-    return sum(each.flops for each in _products(op))
-
-
 def _packed(layouts: Sequence[Layout]) -> tuple[Tensor, ...]:
     return tuple(Tensor("", each.physical_shape, each.element_type) for each in layouts)
-
-
-_Extents: TypeAlias = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class _Product:
-    """A number of matrix products with equal extents (M, N, K)."""
-
-    extents: _Extents
-    count: int
-    element: str
-
-    @property
-    def flops(self) -> int:
-        return 2 * self.count * prod(self.extents)
-
-
-_Products: TypeAlias = Callable[[ir.Operation], list[_Product]]
-
-
-def _products(op: ir.Operation) -> list[_Product]:
-    """Returns the matrix products of an op."""
-    products = _PRODUCTS.get(op.name)
-    return [] if products is None else products(op)
-
-
-def _of_matmul(op: ir.Operation) -> list[_Product]:
-    a, b, c = shape_of(op.operands[0]), shape_of(op.operands[1]), shape_of(op.results[0])
-    # Left matrices that share a right matrix count as rows of one product.
-    rows = a[-2] if prod(b[:-2]) > 1 else prod(a[:-1])
-    return [_Product((rows, c[-1], a[-1]), max(prod(c[:-1]) // rows, 1), _factor(op))]
-
-
-def _of_convolution(x: int, w: int, y: int) -> _Products:
-    """Returns a function for convolutions whose `x`, `w` and `y` are these values of the op."""
-
-    def products(op: ir.Operation) -> list[_Product]:
-        values = (*op.operands, *op.results)
-        channels, filters, result = shape_of(values[x])[1], shape_of(values[w]), shape_of(values[y])
-        groups = channels // filters[1]
-        positions = result[0] * prod(result[2:])
-        extents = (positions, filters[0] // groups, prod(filters[1:]))
-        return [_Product(extents, groups, _factor(op))]
-
-    return products
-
-
-def _of_attention(op: ir.Operation) -> list[_Product]:
-    scores, results = _attention_extents(op)
-    return [_Product(extents, _heads(op), _factor(op)) for extents in (scores, results)]
-
-
-def _of_attention_gradient(op: ir.Operation) -> list[_Product]:
-    """Returns the product for the scores again, and two gradients for each of the two products."""
-    scores, results = _attention_extents(op)
-    wanted = (scores, scores, scores, results, results)
-    return [_Product(extents, _heads(op), _factor(op)) for extents in wanted]
-
-
-def _attention_extents(op: ir.Operation) -> tuple[_Extents, _Extents]:
-    q, k, v = (shape_of(op.operands[index]) for index in range(3))
-    return (q[2], k[2], q[3]), (q[2], v[3], k[2])
-
-
-def _heads(op: ir.Operation) -> int:
-    return prod(shape_of(op.operands[0])[:2])
-
-
-def _of_experts(op: ir.Operation) -> list[_Product]:
-    weight, output = shape_of(op.operands[1]), shape_of(op.results[0])
-    return [_Product((output[1], weight[2], weight[1]), 1, _factor(op))]
-
-
-def _of_experts_gradient(op: ir.Operation) -> list[_Product]:
-    gradient, token = shape_of(op.operands[0]), shape_of(op.operands[1])
-    return [_Product((token[2], gradient[2], token[1]), 1, _factor(op))]
-
-
-_PRODUCTS: dict[str, _Products] = {
-    "hipdnn.matmul": _of_matmul,
-    "hipdnn.conv_fprop": _of_convolution(x=0, w=1, y=2),
-    "hipdnn.conv_dgrad": _of_convolution(x=2, w=1, y=0),
-    "hipdnn.conv_wgrad": _of_convolution(x=0, w=2, y=1),
-    "hipdnn.sdpa": _of_attention,
-    "hipdnn.sdpa_backward": _of_attention_gradient,
-    "hipdnn.moe_grouped_matmul": _of_experts,
-    "hipdnn.moe_grouped_matmul_bwd": _of_experts_gradient,
-}
-
-
-def _factor(op: ir.Operation) -> str:
-    """Returns the element type of the factors; 8-bit floats are multiplied as f16."""
-    element = str(tensor_type(op.operands[0]).element_type)
-    return "f16" if element in BYTES else element
 
 
 def _bytes(value: ir.Value) -> int:

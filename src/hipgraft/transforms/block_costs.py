@@ -1,0 +1,225 @@
+"""Groups of a block by the estimated time of their graphs, and what the estimates are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hipgraft.ir.bindings import ir
+from hipgraft.transforms.fusion import ELEMENTWISE, is_compute
+from hipgraft.transforms.outlining import Group, Grouping, topological
+from hipgraft.transforms.partition.cost import CostModel, Time
+from hipgraft.transforms.partition.program import Program
+from hipgraft.transforms.partition.reader import ProgramReader
+from hipgraft.transforms.partition.regions import Partitioner
+from hipgraft.transforms.partition.rules import CYCLE, group_declined, join_declined
+
+_MOST_VISITS = 256
+"""Ops after which the search for a path that explains why two groups are apart ends."""
+
+
+@dataclass(frozen=True)
+class GraphTime:
+    """The estimated time of a graph.
+
+    Attributes:
+        fused: its time as one kernel.
+        apart: seconds of a kernel for each of its ops.
+        kernels: number of its ops.
+    """
+
+    fused: Time
+    apart: float
+    kernels: int
+
+    def __str__(self) -> str:
+        text = f"{1e6 * self.fused.seconds:.2f} us"
+        if self.kernels > 1:
+            text += f", as {self.kernels} kernels {1e6 * self.apart:.2f} us"
+        return f"{text}, bound by {self.fused.bound}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The ops of a block.
+
+    Attributes:
+        ops: all but the terminator.
+        returned: values that the terminator reads.
+    """
+
+    ops: Sequence[ir.Operation]
+    returned: Sequence[ir.Value]
+
+
+@dataclass(frozen=True)
+class GraphCosts:
+    """How the time of graphs is estimated.
+
+    Attributes:
+        reader: makes programs of blocks.
+        model: the time of their groups.
+    """
+
+    reader: ProgramReader
+    model: CostModel
+
+    def regrouped(
+        self, grouping: Grouping, free: Collection[Group], block: Block
+    ) -> tuple[Grouping, BlockCosts]:
+        """Returns the groups of least cost, and the costs of these groups.
+
+        Args:
+            grouping: groups of all ops of a block; `outlined` and `attributes` of the new groups
+                are those of the first op's old one.
+            free: groups whose ops may be grouped otherwise.
+            block: what is grouped.
+        """
+        free = set(free)
+        units = _units(grouping, free, block.ops)
+        program, kept = self.reader.read(
+            [(group.ops, old in free) for group, old in units], block.returned
+        )
+        number = {unit: op for op, unit in enumerate(kept)}
+        partition = Partitioner(self.model).partition(program)
+        members_of = {op: members for members in partition for op in members}
+        made: dict[object, Group] = {}
+        for unit, (group, old) in enumerate(units):
+            key = members_of[number[unit]] if old in free else group
+            if key not in made:
+                made[key] = Group(outlined=old.outlined, attributes=dict(old.attributes))
+            made[key].ops.extend(group.ops)
+        numbers = {op: at for at, unit in enumerate(kept) for op in units[unit][0].ops}
+        groups = Grouping.of(list(made.values()), grouping.reads)
+        return groups, BlockCosts(self.model, program, numbers)
+
+    def of_block(self, block: Block) -> BlockCosts:
+        """Returns the costs of a block of which each op may share a graph."""
+        units = [((op,), is_compute(op) and len(op.results) > 0) for op in block.ops]
+        program, kept = self.reader.read(units, block.returned)
+        numbers = {block.ops[unit]: at for at, unit in enumerate(kept)}
+        return BlockCosts(self.model, program, numbers)
+
+
+class BlockCosts:
+    """The estimated time of the groups of one block.
+
+    Args:
+        model: the time of groups.
+        program: of the block.
+        numbers: of its ops in the program.
+    """
+
+    def __init__(self, model: CostModel, program: Program, numbers: Mapping[ir.Operation, int]):
+        self._model, self._program, self._numbers = model, program, numbers
+        self._alone: dict[object, float] = {}
+
+    def times(self, groups: Iterable[Group]) -> dict[Group, GraphTime]:
+        """Returns the estimated times of graphs; MLIR's ops are no keys once they change."""
+        return {group: self._time(group) for group in groups}
+
+    def _time(self, group: Group) -> GraphTime:
+        members = self._members(group)
+        return GraphTime(
+            self._model.time(self._program, members),
+            sum(self._time_alone(op) for op in members),
+            len(members),
+        )
+
+    def apart(self, grouping: Grouping) -> list[tuple[ir.Operation, str]]:
+        """Returns the elementwise ops that start a graph although a graph makes an operand.
+
+        Each has the reason why it is not in that graph.
+        """
+        found: list[tuple[ir.Operation, str]] = []
+        for group in grouping.groups:
+            own = set(group.ops)
+            for op in group.ops if group.outlined else ():
+                if op.name not in ELEMENTWISE:
+                    continue
+                sources = [grouping.producer(value) for value in op.operands]
+                if group in sources or any(user in own for user in _readers(op)):
+                    continue
+                others = (one for one in sources if one and one.outlined)
+                source = next(others, None)
+                if source is not None and self._is_known(source):
+                    found.append((op, self._reason(op, group, source)))
+        return found
+
+    def _is_known(self, group: Group) -> bool:
+        return all(op in self._numbers for op in group.ops)
+
+    def _reason(self, op: ir.Operation, own: Group, source: Group) -> str:
+        """Returns why an op is not in the graph that makes an operand of it."""
+        program, number = self._program, self._numbers[op]
+        members = self._members(source)
+        union = {*members, number}
+        reason = join_declined(program, number, members) or group_declined(program, union)
+        if reason is not None:
+            return reason
+        if self._leaves_and_returns(members, number):
+            return CYCLE
+        own_members = self._members(own)
+        both = members | own_members
+        apart = self._model.time(program, members).seconds
+        apart += self._model.time(program, own_members).seconds
+        together = self._model.time(program, both).seconds
+        if together <= apart:
+            return "its operand's graph is faster with other ops"
+        return f"one graph takes {1e6 * together:.2f} us, and two {1e6 * apart:.2f} us"
+
+    def _leaves_and_returns(self, members: Collection[int], last: int) -> bool:
+        """Whether an op depends on a group through an op that is not in it."""
+        program = self._program
+        waiting = list(members)
+        seen = set(members)
+        while waiting and len(seen) < len(members) + _MOST_VISITS:
+            op = waiting.pop()
+            for value in program.made[op]:
+                for reader in program.readers[value]:
+                    if reader == last and op not in members:
+                        return True
+                    if reader not in seen and reader < last:
+                        seen.add(reader)
+                        waiting.append(reader)
+        return False
+
+    def _time_alone(self, op: int) -> float:
+        program = self._program
+        key = program.ops[op], tuple(program.bytes_of[one] for one in program.reads[op])
+        seconds = self._alone.get(key)
+        if seconds is None:
+            seconds = self._alone[key] = self._model.time(program, {op}).seconds
+        return seconds
+
+    def _members(self, group: Group) -> set[int]:
+        return {self._numbers[op] for op in group.ops}
+
+
+def _readers(op: ir.Operation) -> list[ir.Operation]:
+    return [use.owner.operation for result in op.results for use in result.uses]
+
+
+def _units(
+    grouping: Grouping, free: Collection[Group], ops: Sequence[ir.Operation]
+) -> list[tuple[Group, Group]]:
+    """Returns single ops that may be grouped otherwise, and the other groups.
+
+    They are in a topological order, each with the group that it is from.
+    """
+    if all(len(group.ops) == 1 for group in grouping.groups):
+        return [(group, group) for group in grouping.groups]
+    old_of = {op: group for group in grouping.groups for op in group.ops}
+    alone: dict[Group, Group] = {}
+    kept: dict[Group, Group] = {}
+    for op in ops:
+        old = old_of[op]
+        if old in kept:
+            kept[old].ops.append(op)
+            continue
+        unit = Group([op])
+        alone[unit] = old
+        if old not in free:
+            kept[old] = unit
+    ordered = topological(Grouping.of(list(alone), grouping.reads))
+    return [(unit, alone[unit]) for unit in ordered]

@@ -1,0 +1,174 @@
+"""Estimated time of graphs: a roofline of compute, memory and launch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from hipgraft.codegen.chips import Gpu
+from hipgraft.transforms.partition.program import Program, Role
+from hipgraft.transforms.partition.rules import is_read_outside, is_stored
+
+
+@dataclass(frozen=True)
+class Time:
+    """The parts of a kernel's estimated time, in seconds.
+
+    Attributes:
+        compute: of its arithmetic.
+        memory: of its operands and results.
+        launch: until it starts, and at least takes.
+    """
+
+    compute: float
+    memory: float
+    launch: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole time."""
+        return self.launch + max(self.compute, self.memory)
+
+    @property
+    def bound(self) -> str:
+        """What takes longest: `compute`, `memory` or `launch`."""
+        longest = max(self.compute, self.memory, self.launch)
+        if longest == self.launch:
+            return "launch"
+        return "compute" if longest == self.compute else "memory"
+
+
+class CostModel(Protocol):
+    """Says how long groups of ops take as kernels."""
+
+    def time(self, program: Program, members: Collection[int]) -> Time:
+        """Returns the time of one kernel for some ops of a program."""
+        ...
+
+    def least_seconds(self, program: Program, kernels: int) -> float:
+        """Returns a lower bound of the time that a program takes as so many kernels."""
+        ...
+
+
+Weight: TypeAlias = tuple[int, int, int, int, int]
+"""What partitions are ordered by, the sum over their groups.
+
+Time in quanta, kernels, tensors moved, and elementwise ops that do not depend on an anchor of their
+group: they rather end the kernel that makes their operand than start the one that reads them. Last,
+the depths that a group spans: of two products, the sum joins the one that is computed later.
+"""
+
+_QUANTUM = 20e-9
+"""Seconds of no weight: a hundredth of what is between two launches, which is an assumption."""
+
+NO_WEIGHT: Weight = (0, 0, 0, 0, 0)
+
+
+def weight(model: CostModel, program: Program, members: Collection[int]) -> Weight:
+    """Returns the weight of one kernel for some ops of a program."""
+    read = set[int]()
+    after = set[int]()
+    stored = starts = 0
+    for op in sorted(members):
+        stored += sum(is_read_outside(program, value, members) for value in program.made[op])
+        sources = [program.producer[one] for one in program.reads[op]]
+        read.update(one for one in program.reads[op] if program.producer[one] not in members)
+        is_after = any(source in after for source in sources)
+        if is_after or program.ops[op].role is not Role.ELEMENTWISE:
+            after.add(op)
+        else:
+            starts += 1
+    quanta = round(model.time(program, members).seconds / _QUANTUM)
+    tensors = stored + sum(program.bytes_of[one] > 0 for one in read)
+    depths = [program.depth[op] for op in members]
+    return quanta, 1, tensors, starts, max(depths) - min(depths)
+
+
+def added(first: Weight, second: Weight) -> Weight:
+    """Returns the weight of two partitions together."""
+    return (
+        first[0] + second[0],
+        first[1] + second[1],
+        first[2] + second[2],
+        first[3] + second[3],
+        first[4] + second[4],
+    )
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The time of a kernel by a GPU's peaks.
+
+    Attributes:
+        gpu: that kernels run on.
+        memory_scale: how many times as long as by the GPU's bandwidth accesses take.
+        launch_seconds: of each launch; the GPU's own if None.
+    """
+
+    gpu: Gpu
+    memory_scale: float = 1.0
+    launch_seconds: float | None = None
+
+    def time(self, program: Program, members: Collection[int]) -> Time:
+        """Returns the time of one kernel for some ops of a program.
+
+        Each tensor moves once, between the compute units and the last cache if all of them fit
+        there, else memory. Few workgroups have the peaks of as many compute units only. Matrix
+        units work beside the vector unit.
+        """
+        moved = 0
+        matrix = vector = 0.0
+        walkers = 0
+        anchored = 0
+        read = set[int]()
+        for op in members:
+            facts = program.ops[op]
+            if facts.role is Role.ANCHOR:
+                matrix += facts.seconds
+            else:
+                vector += facts.seconds
+            if facts.role is Role.ELEMENTWISE:
+                walkers = max(walkers, facts.workgroups)
+            else:
+                anchored = max(anchored, facts.workgroups)
+            read.update(program.reads[op])
+            if is_stored(program, op, members):
+                moved += sum(program.bytes_of[value] for value in program.made[op])
+        for op in members:
+            read.difference_update(program.made[op])
+        moved += sum(program.bytes_of[value] for value in read)
+        # The anchor's loops decide, whatever the elementwise ops would have alone.
+        return self._of_totals(max(matrix, vector), moved, anchored or walkers)
+
+    def least_seconds(self, program: Program, kernels: int) -> float:
+        """Returns a lower bound of the time that a program takes as so many kernels."""
+        moved = sum(
+            nbytes
+            for value, nbytes in enumerate(program.bytes_of)
+            if program.exported[value] or program.producer[value] < 0
+        )
+        bandwidth = max(self.gpu.far_bandwidth, self.gpu.memory_bandwidth)
+        memory = self.memory_scale * moved / bandwidth
+        by_unit = (
+            sum(facts.seconds for facts in program.ops if (facts.role is Role.ANCHOR) == is_matrix)
+            for is_matrix in (False, True)
+        )
+        return kernels * self._launch_seconds + max(memory, *by_unit)
+
+    @property
+    def _launch_seconds(self) -> float:
+        launch = self.gpu.kernel_seconds + self.gpu.gap_seconds
+        return launch if self.launch_seconds is None else self.launch_seconds
+
+    def _of_totals(self, seconds: float, moved: int, workgroups: int) -> Time:
+        """Returns the time of a kernel with so many seconds of arithmetic on the whole GPU."""
+        gpu = self.gpu
+        busy = min(workgroups, gpu.units)
+        bandwidth = gpu.far_bandwidth if moved <= gpu.far_size else gpu.memory_bandwidth
+        bandwidth = min(bandwidth, busy * gpu.l2_bytes * gpu.clock)
+        return Time(
+            seconds * gpu.units / busy,
+            self.memory_scale * moved / bandwidth,
+            self._launch_seconds,
+        )

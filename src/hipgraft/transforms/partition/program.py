@@ -1,0 +1,110 @@
+"""The ops of a block as a graph of numbers, which partitions are computed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from hipgraft.ir.tensors import Shape
+
+
+class Role(Enum):
+    """What an op may share a kernel with."""
+
+    FIXED = auto()  # is in no group
+    ELEMENTWISE = auto()
+    REDUCTION = auto()
+    NORM = auto()
+    ANCHOR = auto()  # a contraction, or any other op that starts a kernel
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rules and costs know of an op. Equal ops share an instance.
+
+    Attributes:
+        name: kind of op, for messages and to tell ops apart.
+        role: what it may share a kernel with.
+        shape: extents of its first result.
+        walked: extents that its kernel iterates over: of the operand, for norms and reductions.
+        seconds: of its arithmetic on the whole GPU.
+        workgroups: that its kernel would have.
+    """
+
+    name: str
+    role: Role
+    shape: Shape = ()
+    walked: Shape = ()
+    seconds: float = 0.0
+    workgroups: int = 1
+
+
+FIXED = Facts("fixed", Role.FIXED)
+
+
+@dataclass
+class Program:
+    """Ops in a topological order, and the values that they read and make.
+
+    Attributes:
+        ops: facts about each op.
+        reads: of each op, the values that it reads in the order of its operands, each once.
+        made: of each op, the values that it makes.
+        bytes_of: of each value in memory; 0 for those that are copied into each graph.
+        producer: of each value, the op that makes it; -1 if none does.
+        readers: of each value, the ops that read it.
+        depth: of each op, the number of ops on the longest path to it.
+        exported: of each value, whether it is read where no op is, for example returned.
+    """
+
+    ops: list[Facts] = field(default_factory=list[Facts])
+    reads: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    made: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    bytes_of: list[int] = field(default_factory=list[int])
+    producer: list[int] = field(default_factory=list[int])
+    readers: list[list[int]] = field(default_factory=list[list[int]])
+    exported: list[bool] = field(default_factory=list[bool])
+    depth: list[int] = field(default_factory=list[int])
+
+    def value(self, nbytes: int, producer: int = -1, *, exported: bool = False) -> int:
+        """Adds a value and returns its number."""
+        self.bytes_of.append(nbytes)
+        self.producer.append(producer)
+        self.readers.append([])
+        self.exported.append(exported)
+        return len(self.bytes_of) - 1
+
+    def op(self, facts: Facts, reads: Sequence[int], results: Iterable[int]) -> int:
+        """Adds an op that reads values and makes one of each of these sizes in bytes."""
+        number = len(self.ops)
+        self.ops.append(facts)
+        self.reads.append(reads)
+        depth = 0
+        for value in reads:
+            self.readers[value].append(number)
+            source = self.producer[value]
+            if source >= 0 and self.depth[source] >= depth:
+                depth = self.depth[source] + 1
+        self.depth.append(depth)
+        self.made.append([self.value(nbytes, number) for nbytes in results])
+        return number
+
+    def joins(self, op: int, value: int) -> bool:
+        """Returns whether an op and the one that makes a value it reads may share a kernel.
+
+        The other ops of the kernel may still forbid it.
+        """
+        facts, source = self.ops[op], self.ops[self.producer[value]]
+        if source.role is Role.FIXED:
+            return False
+        if facts.role is Role.ELEMENTWISE:
+            return source.role is Role.ELEMENTWISE or facts.shape in (source.shape, source.walked)
+        if facts.role is Role.NORM:
+            first = self.reads[op][0] == value
+            return first and source.role is Role.ELEMENTWISE and source.shape == facts.walked
+        if facts.role is not Role.REDUCTION:
+            return False
+        if source.role is Role.REDUCTION:
+            return (source.walked, source.shape) == (facts.walked, facts.shape)
+        return source.role is Role.ELEMENTWISE and source.shape in (facts.walked, facts.shape)

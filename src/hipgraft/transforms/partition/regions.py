@@ -1,0 +1,279 @@
+"""Partitions blocks: into regions that no group can cross, and each of these into groups.
+
+An edge that no kernel can contain, for example into a contraction, is a barrier. The level of an op
+is the number of barriers before it, or more if everything that reads it comes later. Ops of one
+level that edges connect form a region. No path leaves a region and comes back, because each edge
+between regions leads to a higher level. So a partition of each region is one of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from hipgraft.transforms.partition.cost import CostModel
+from hipgraft.transforms.partition.exact import Partition, best_partition
+from hipgraft.transforms.partition.merging import merged_partition
+from hipgraft.transforms.partition.program import Facts, Program, Role
+from hipgraft.transforms.partition.rules import MAX_OPERANDS
+
+MOST_EXACT = 14
+"""Ops of a block or a region that is partitioned exactly."""
+
+
+class Partitioner:
+    """Partitions programs by a cost model, equal regions once."""
+
+    def __init__(self, cost: CostModel, most_exact: int = MOST_EXACT):
+        self._cost = cost
+        self._most_exact = most_exact
+        self._known: dict[Hashable, Partition] = {}
+
+    def partition(self, program: Program) -> Partition:
+        """Returns groups of all ops that are not fixed; their graph is acyclic.
+
+        Blocks and regions of at most `most_exact` ops have the least cost. The numbers of equal ops
+        have no influence.
+        """
+        if not program.ops:
+            return []
+        if len(program.ops) <= self._most_exact:
+            found = self._solve(program, range(len(program.ops)), is_whole=True)
+            if found is not None:
+                return found
+        groups: Partition = []
+        for region in _regions(program):
+            groups.extend(self._solve(program, region) or ())
+        return groups
+
+    def _solve(
+        self, program: Program, ops: Sequence[int], *, is_whole: bool = False
+    ) -> Partition | None:
+        """Returns the groups of ops of a program; None if a whole one has to be cut in regions."""
+        if len(ops) == 1:
+            return [] if program.ops[ops[0]].role is Role.FIXED else [(ops[0],)]
+        part = _extracted(program, ops)
+        key = _signature(part)
+        found = self._known.get(key)
+        if found is None:
+            order = _canonical_order(part)
+            ordered = _extracted(part, order)
+            local = self._solve_part(ordered, is_whole=is_whole)
+            if local is None:
+                return None
+            found = [tuple(sorted(order[op] for op in group)) for group in local]
+            self._known[key] = found
+        return [tuple(ops[op] for op in group) for group in found]
+
+    def _solve_part(self, part: Program, *, is_whole: bool) -> Partition | None:
+        if len(part.ops) <= self._most_exact:
+            found = best_partition(part, self._cost)
+            if found is not None or is_whole:
+                return found
+        coarse, runs = _coarsened(part)
+        found = None
+        if len(coarse.ops) <= self._most_exact:
+            found = best_partition(coarse, self._cost)
+        if found is None:
+            found = merged_partition(coarse, self._cost)
+        return [tuple(sorted(op for run in group for op in runs[run])) for group in found]
+
+
+def _regions(program: Program) -> list[list[int]]:
+    """Returns the ops that are not fixed, in regions."""
+    levels = _levels(program)
+    root = list(range(len(program.ops)))
+
+    def find(op: int) -> int:
+        while root[op] != op:
+            root[op] = root[root[op]]
+            op = root[op]
+        return op
+
+    for op, reads in enumerate(program.reads):
+        for value in reads:
+            source = program.producer[value]
+            if source >= 0 and levels[source] == levels[op] and program.joins(op, value):
+                first, second = sorted((find(op), find(source)))
+                root[second] = first
+    regions: dict[int, list[int]] = {}
+    for op, facts in enumerate(program.ops):
+        if facts.role is not Role.FIXED:
+            regions.setdefault(find(op), []).append(op)
+    return list(regions.values())
+
+
+def _levels(program: Program) -> list[int]:
+    """Returns the levels of ops: as late as what reads them allows."""
+    levels = [0] * len(program.ops)
+    latest: list[int | None] = [None] * len(program.ops)
+    edges = [
+        (program.producer[value], op, 0 if program.joins(op, value) else 1)
+        for op, reads in enumerate(program.reads)
+        for value in reads
+        if program.producer[value] >= 0
+    ]
+    for source, op, barrier in edges:
+        levels[op] = max(levels[op], levels[source] + barrier)
+    for source, op, barrier in reversed(edges):
+        known = latest[op]
+        bound = (levels[op] if known is None else known) - barrier
+        before = latest[source]
+        latest[source] = bound if before is None else min(before, bound)
+    return [level if late is None else late for level, late in zip(levels, latest, strict=True)]
+
+
+def _extracted(program: Program, ops: Sequence[int]) -> Program:
+    """Returns a program of some ops, in their order; what others read is exported."""
+    part = Program()
+    members = set(ops)
+    first = min(program.depth[op] for op in ops)
+    local: dict[int, int] = {}
+    for op in ops:
+        reads: list[int] = []
+        for value in program.reads[op]:
+            if value not in local:
+                local[value] = part.value(program.bytes_of[value])
+            reads.append(local[value])
+        made = program.made[op]
+        number = part.op(program.ops[op], reads, [program.bytes_of[value] for value in made])
+        part.depth[number] = program.depth[op] - first
+        for value, new in zip(made, part.made[number], strict=True):
+            local[value] = new
+            part.exported[new] = program.exported[value] or any(
+                reader not in members for reader in program.readers[value]
+            )
+    return part
+
+
+def _signature(part: Program) -> Hashable:
+    return (
+        tuple(part.ops),
+        tuple(map(tuple, part.reads)),
+        tuple(part.bytes_of),
+        tuple(part.exported),
+        tuple(part.depth),
+    )
+
+
+def _canonical_order(part: Program) -> list[int]:
+    """Returns a topological order that does not depend on the numbers of ops.
+
+    Ops are told apart by what they are and by their neighbours, as far as a few steps show.
+    """
+    labels = _ranks([_own_label(part, op) for op in range(len(part.ops))])
+    for _ in range(4):
+        described = [_label_with_neighbours(part, op, labels) for op in range(len(part.ops))]
+        refined = _ranks(described)
+        if refined == labels:
+            break
+        labels = refined
+    waiting = [
+        sum(part.producer[value] >= 0 for value in part.reads[op]) for op in range(len(part.ops))
+    ]
+    ready = [op for op, count in enumerate(waiting) if count == 0]
+    order: list[int] = []
+    while ready:
+        op = min(ready, key=lambda one: (labels[one], one))
+        ready.remove(op)
+        order.append(op)
+        for value in part.made[op]:
+            for reader in part.readers[value]:
+                waiting[reader] -= 1
+                if waiting[reader] == 0:
+                    ready.append(reader)
+    return order
+
+
+def _own_label(part: Program, op: int) -> tuple[object, ...]:
+    facts = part.ops[op]
+    made = tuple((part.bytes_of[value], part.exported[value]) for value in part.made[op])
+    return (part.depth[op], facts.role.value, facts.name, facts.shape, facts.walked, facts.seconds,
+            facts.workgroups, made)  # fmt: skip
+
+
+def _label_with_neighbours(part: Program, op: int, labels: Sequence[int]) -> tuple[object, ...]:
+    reads = tuple(
+        (labels[part.producer[value]], 0)
+        if part.producer[value] >= 0
+        else (-1, part.bytes_of[value])
+        for value in part.reads[op]
+    )
+    readers = tuple(
+        sorted(labels[reader] for value in part.made[op] for reader in part.readers[value])
+    )
+    return labels[op], reads, readers
+
+
+def _ranks(labels: Sequence[tuple[object, ...]]) -> list[int]:
+    order = {label: rank for rank, label in enumerate(sorted(set(labels)))}  # pyright: ignore
+    return [order[label] for label in labels]
+
+
+def _coarsened(part: Program) -> tuple[Program, list[list[int]]]:
+    """Returns a program whose ops are runs of elementwise ops of which only the next reads each.
+
+    Returns:
+        The program, and of each of its ops the ops of `part`.
+    """
+    run_of: dict[int, int] = {}
+    runs: list[list[int]] = []
+    inputs: list[list[int]] = []
+    for op in range(len(part.ops)):
+        reads = list(part.reads[op])
+        joined = [run_of[source] for source in _run_before(part, op) if source in run_of]
+        merged: list[int] = []
+        for run in dict.fromkeys(joined):
+            union = dict.fromkeys([*reads, *inputs[run]])
+            made = {value for one in (*runs[run], *merged) for value in part.made[one]}
+            outside = [value for value in union if value not in made]
+            if len(outside) > MAX_OPERANDS:
+                continue
+            reads = outside
+            merged.extend(runs[run])
+            runs[run], inputs[run] = [], []
+        run_of[op] = len(runs)
+        runs.append([*merged, op])
+        inputs.append(reads)
+        for one in merged:
+            run_of[one] = len(runs) - 1
+    kept = [number for number, run in enumerate(runs) if run]
+    return _of_runs(part, [runs[one] for one in kept], [inputs[one] for one in kept])
+
+
+def _run_before(part: Program, op: int) -> list[int]:
+    """Returns the elementwise ops that only `op` reads and whose loops are its own."""
+    facts = part.ops[op]
+    if facts.role is not Role.ELEMENTWISE:
+        return []
+    found: list[int] = []
+    for value in part.reads[op]:
+        source = part.producer[value]
+        if source < 0 or part.exported[value] or len(part.readers[value]) > 1:
+            continue
+        other = part.ops[source]
+        if other.role is Role.ELEMENTWISE and other.shape == facts.shape:
+            found.append(source)
+    return found
+
+
+def _of_runs(
+    part: Program, runs: list[list[int]], inputs: list[list[int]]
+) -> tuple[Program, list[list[int]]]:
+    coarse = Program()
+    local: dict[int, int] = {}
+    for run, reads in zip(runs, inputs, strict=True):
+        for value in reads:
+            if value not in local:
+                local[value] = coarse.value(part.bytes_of[value])
+        last = part.ops[run[-1]]
+        seconds = sum(part.ops[op].seconds for op in run)
+        facts = Facts(last.name, last.role, last.shape, last.walked, seconds, last.workgroups)
+        made = part.made[run[-1]]
+        number = coarse.op(
+            facts, [local[value] for value in reads], [part.bytes_of[value] for value in made]
+        )
+        coarse.depth[number] = part.depth[run[-1]]
+        for value, new in zip(made, coarse.made[number], strict=True):
+            local[value] = new
+            coarse.exported[new] = part.exported[value]
+    return coarse, runs

@@ -1,0 +1,98 @@
+"""Which ops one kernel can compute."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from hipgraft.transforms.partition.program import Program, Role
+
+MAX_OPERANDS = 24
+"""Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
+
+CYCLE = "an operand depends on the graph through another one"
+"""Why an op cannot join a group that something between the two reads."""
+
+
+def walks_declined(program: Program, members: Iterable[int]) -> str | None:
+    """Returns why ops do not share one loop nest, None if they do.
+
+    A kernel has one anchor: a contraction, an attention or a norm, or reductions of the same
+    dimensions of the same shape. Its elementwise ops have a shape that the anchor's kernel walks,
+    or all the same one. Removing an op that is not the anchor never breaks this.
+    """
+    shapes = set[tuple[int, ...]]()
+    anchors = set[object]()
+    walked: tuple[tuple[int, ...], ...] = ()
+    for op in members:
+        facts = program.ops[op]
+        if facts.role is Role.ELEMENTWISE:
+            shapes.add(facts.shape)
+            continue
+        if facts.role is Role.FIXED:
+            return "it has a kernel of its own"
+        reduces = facts.role is Role.REDUCTION
+        anchors.add((facts.walked, facts.shape) if reduces else op)
+        walked = (facts.walked, facts.shape)
+        if len(anchors) > 1:
+            return "the producer has an anchor of its own"
+    if not anchors:
+        return None if len(shapes) <= 1 else _shape_message(shapes)
+    return None if shapes.issubset(walked) else _shape_message(shapes.difference(walked))
+
+
+def join_declined(program: Program, op: int, members: Iterable[int]) -> str | None:
+    """Returns why an op does not share the loop nest of others, None if it does."""
+    reason = walks_declined(program, [*members, op])
+    if reason is not None and program.ops[op].role is Role.ELEMENTWISE:
+        return _shape_message([program.ops[op].shape])
+    return reason
+
+
+def group_declined(program: Program, members: Collection[int]) -> str | None:
+    """Returns why connected ops that share a loop nest are no kernel all the same.
+
+    Args:
+        program: the ops of a block.
+        members: a convex set of them.
+    """
+    operands = {
+        value
+        for op in members
+        for value in program.reads[op]
+        if program.bytes_of[value] and program.producer[value] not in members
+    }
+    if len(operands) > MAX_OPERANDS:
+        return f"the graph would read more than {MAX_OPERANDS} tensors"
+    anchor = next((one for one in members if program.ops[one].role is Role.ANCHOR), None)
+    if anchor is None:
+        return None
+    if any(program.producer[value] in members for value in program.reads[anchor]):
+        return "a contraction starts a graph"
+    return _stores_beside(program, members, anchor)
+
+
+def _stores_beside(program: Program, members: Collection[int], anchor: int) -> str | None:
+    """Returns why a contraction's kernel cannot store what does not depend on the contraction."""
+    below = {anchor}
+    for op in sorted(members):
+        if any(program.producer[value] in below for value in program.reads[op]):
+            below.add(op)
+    for op in members:
+        if op not in below and is_stored(program, op, members):
+            return "a contraction's kernel would store a tensor that does not depend on it"
+    return None
+
+
+def is_stored(program: Program, op: int, members: Collection[int]) -> bool:
+    """Returns whether ops outside of a group read what one of it makes."""
+    return any(is_read_outside(program, value, members) for value in program.made[op])
+
+
+def is_read_outside(program: Program, value: int, members: Collection[int]) -> bool:
+    """Returns whether ops outside of a group read a value, or none does because it is a result."""
+    readers = program.readers[value]
+    return program.exported[value] or any(reader not in members for reader in readers)
+
+
+def _shape_message(shapes: Iterable[tuple[int, ...]]) -> str:
+    return f"shape {list(min(shapes))} is not one that its producer's kernel walks"

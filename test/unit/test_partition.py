@@ -1,0 +1,253 @@
+"""Partitions by cost: against all partitions of small programs, and on the CPU against NumPy."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import run_passes
+from random_partitions import (
+    cheapest_by_trying,
+    is_acyclic,
+    is_kernel,
+    permuted,
+    random_program,
+)
+
+import hipgraft
+from hipgraft.codegen.chips import GPUS, find_gpu
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.passmanager.base import PassState
+from hipgraft.passmanager.registry import pass_class
+from hipgraft.transforms.partition.calibration import read_calibration
+from hipgraft.transforms.partition.cost import Roofline
+from hipgraft.transforms.partition.program import Facts, Program, Role
+from hipgraft.transforms.partition.regions import Partitioner
+
+COST = Roofline(GPUS["mi300x"])
+
+
+def twins(program: Program) -> list[int]:
+    """Of each op the first that is equal to it, up to the names of what they read."""
+    kinds: dict[object, int] = {}
+    found: list[int] = []
+    for op, facts in enumerate(program.ops):
+        reads = [
+            (found[program.producer[one]], 0)
+            if program.producer[one] >= 0
+            else (-1, program.bytes_of[one])
+            for one in program.reads[op]
+        ]
+        made = [(program.bytes_of[one], program.exported[one]) for one in program.made[op]]
+        found.append(kinds.setdefault((facts, tuple(reads), tuple(made)), op))
+    return found
+
+
+def seconds(program: Program, groups: list[tuple[int, ...]]) -> float:
+    return sum(COST.time(program, set(group)).seconds for group in groups)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_small_programs_have_the_least_cost(seed: int) -> None:
+    program = random_program(seed)
+    groups = Partitioner(COST).partition(program)
+    assert is_acyclic(program, [list(group) for group in groups])
+    assert all(is_kernel(program, frozenset(group)) for group in groups)
+    free = [op for op, facts in enumerate(program.ops) if facts.role is not Role.FIXED]
+    assert sorted(op for group in groups for op in group) == free
+    # Times are compared in quanta, half of which each group may lose.
+    assert seconds(program, groups) <= 1.005 * cheapest_by_trying(program, COST)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("most_exact", [0, 14])
+def test_the_order_of_ops_has_no_influence(seed: int, most_exact: int) -> None:
+    program = random_program(seed, least=6, most=20)
+    other, order = permuted(program, seed)
+    groups = Partitioner(COST, most_exact).partition(program)
+    again = Partitioner(COST, most_exact).partition(other)
+    kinds = twins(program)
+    assert sorted(sorted(kinds[op] for op in group) for group in groups) == sorted(
+        sorted(kinds[order[op]] for op in group) for group in again
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_large_programs_have_legal_groups(seed: int) -> None:
+    program = random_program(seed, least=100, most=200)
+    groups = Partitioner(COST).partition(program)
+    assert is_acyclic(program, [list(group) for group in groups])
+    assert all(is_kernel(program, frozenset(group)) for group in groups)
+    alone = [(op,) for op, facts in enumerate(program.ops) if facts.role is not Role.FIXED]
+    assert seconds(program, groups) < seconds(program, alone)
+
+
+def test_two_sums_around_a_product_make_no_cycle() -> None:
+    # q reads p, so a graph of p, x and y would read what reads it.
+    program = Program()
+    a, b = program.value(1 << 20), program.value(1 << 20)
+    product = Facts("matmul", Role.ANCHOR, (512, 512), (512, 512), 1e-6, 64)
+    total = Facts("add", Role.ELEMENTWISE, (512, 512), (512, 512), 1e-9, 256)
+    p = program.op(product, [a, b], [1 << 20])
+    q = program.op(product, [program.made[p][0], b], [1 << 20])
+    r = program.op(product, [b], [1 << 20])
+    x = program.op(total, [program.made[p][0], program.made[r][0]], [1 << 20])
+    y = program.op(total, [program.made[x][0], program.made[q][0]], [1 << 20])
+    program.exported[program.made[y][0]] = True
+    groups = Partitioner(COST).partition(program)
+    assert is_acyclic(program, [list(group) for group in groups])
+    assert len(groups) == 3
+    assert not any({p, y} <= set(group) for group in groups)
+
+
+def test_a_slower_graph_stays_apart() -> None:
+    # One workgroup would evaluate the function; apart, all compute units do.
+    def program(cost: float) -> Program:
+        made = Program()
+        x = made.value(1 << 12)
+        heavy = Facts("erf", Role.ELEMENTWISE, (8, 1024), (8, 1024), cost, 512)
+        total = Facts("sum", Role.REDUCTION, (8, 1), (8, 1024), 1e-9, 8)
+        first = made.op(heavy, [x], [1 << 14])
+        last = made.op(total, made.made[first], [32])
+        made.exported[made.made[last][0]] = True
+        return made
+
+    assert len(Partitioner(COST).partition(program(1e-9))) == 1
+    assert len(Partitioner(COST).partition(program(1e-6))) == 2
+
+
+Array = Any
+OPS: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "tanh_fwd": np.tanh,
+    "matmul": np.matmul,
+    "reduction": partial(np.sum, axis=-1, keepdims=True),
+}
+
+
+def random_module(seed: int) -> tuple[str, list[tuple[str, list[int]]]]:
+    """A module of a few ops on 16x16 and 16x1 tensors, and of each op the values that it reads."""
+    draw = random.Random(seed)
+    shapes, lines = ["16x16", "16x16"], list[str]()
+    steps: list[tuple[str, list[int]]] = []
+    for number in range(2, 11):
+        name = draw.choice([*OPS, "add", "mul"])
+        full = [index for index, shape in enumerate(shapes) if shape == "16x16"]
+        first = draw.choice(full[-3:])
+        shape = "16x1" if name == "reduction" else "16x16"
+        reads = [first]
+        if name in ("add", "mul"):
+            reads.append(draw.randrange(len(shapes)))
+        elif name == "matmul":
+            reads.append(draw.choice(full))
+        kinds = ", ".join(f"tensor<{shapes[index]}xf32>" for index in reads)
+        values = ", ".join(f"%v{index}" for index in reads)
+        op = name if name in ("matmul", "reduction") else "pointwise"
+        mode = "" if name == "matmul" else f' {{mode = "{"ADD" if op == "reduction" else name}"}}'
+        lines.append(
+            f'%v{number} = "hipdnn.{op}"({values}){mode} : ({kinds}) -> tensor<{shape}xf32>'
+        )
+        shapes.append(shape)
+        steps.append((name, reads))
+    read = {index for _, reads in steps for index in reads}
+    results = [index for index in range(2, 11) if index not in read or draw.random() < 0.2]
+    kinds = ", ".join(f"tensor<{shapes[index]}xf32>" for index in results)
+    text = (
+        f"func.func @main(%v0: tensor<16x16xf32>, %v1: tensor<16x16xf32>) -> ({kinds}) {{\n  "
+        + "\n  ".join(lines)
+        + f"\n  return {', '.join(f'%v{index}' for index in results)} : {kinds}\n}}\n"
+    )
+    return text, [*steps, ("results", results)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_compute_what_the_ops_do(seed: int, tmp_path: Path) -> None:
+    text, steps = random_module(seed)
+    path = tmp_path / "model.mlir"
+    path.write_text(text)
+    generator = np.random.default_rng(seed)
+    values = [0.25 * generator.standard_normal((16, 16)).astype(np.float32) for _ in range(2)]
+    with hipgraft.compile(path, target="cpu") as program:
+        found = program.run(values, device="cpu")
+    exact: list[Array] = [value.astype(np.float64) for value in values]
+    for name, reads in steps[:-1]:
+        exact.append(OPS[name](*(exact[index] for index in reads)))
+    for index, result in zip(steps[-1][1], found, strict=True):
+        limit = 2e-5 * max(1.0, np.abs(exact[index]).max())
+        np.testing.assert_allclose(result, exact[index], rtol=0, atol=limit)
+
+
+def outlined(text: str, **options: object) -> PassState:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (state,) = run_passes(module, pass_class("hipdnn-outline")(**options))
+    return state
+
+
+PRODUCT = """func.func @f(%a: tensor<64x4096xf16>, %b: tensor<4096x64xf16>) -> tensor<64x64xf16> {
+  %p = "hipdnn.matmul"(%a, %b) : (tensor<64x4096xf16>, tensor<4096x64xf16>) -> tensor<64x64xf16>
+  %r = "hipdnn.pointwise"(%p) {mode = "relu_fwd"} : (tensor<64x64xf16>) -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}"""
+
+
+def estimate(**options: object) -> tuple[float, float, str]:
+    (remark,) = [one for one in outlined(PRODUCT, **options).remarks if one.name == "estimated"]
+    return float(remark.args["fused_us"]), float(remark.args["apart_us"]), remark.args["bound"]
+
+
+def test_remarks_have_estimates() -> None:
+    fused, apart, bound = estimate()
+    # One workgroup reads and writes 2 bytes of each element, 54 bytes in a cycle of 2.1 GHz.
+    moved = 2 * (2 * 64 * 4096 + 64 * 64)
+    assert fused == pytest.approx(3.5 + moved / (54 * 2.1e3), abs=0.01)
+    assert apart == pytest.approx(fused + 3.5 + 2 * 2 * 64 * 64 / (54 * 2.1e3 * 4), abs=0.05)
+    assert bound == "memory"
+    assert estimate(gpu="strix-halo")[0] != fused
+    assert estimate(arch="gfx950") == estimate(gpu="mi355x")
+
+
+def test_a_calibration_scales_estimates(tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    own = {"launch_us": 6.0, "memory": 2.0}
+    path.write_text(json.dumps({"hipgraft_calibration": 1, "architectures": {"gfx942": own}}))
+    plain, scaled = estimate()[0], estimate(calibration=str(path))[0]
+    assert scaled == pytest.approx(6.0 + 2 * (plain - 3.5), abs=0.02)
+    assert estimate(calibration=str(path), arch="gfx950") == estimate(arch="gfx950")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "expected JSON"),
+        ("[]", "expected the file to be an object"),
+        ("{}", "expected 'hipgraft_calibration': 1"),
+        ('{"hipgraft_calibration": 1, "gpus": {}}', "unknown field 'gpus'"),
+        (
+            '{"hipgraft_calibration": 1, "architectures": {"gfx942": {"memory": 0}}}',
+            "expected 'memory' to be a positive number, but found 0",
+        ),
+    ],
+)
+def test_wrong_calibrations_are_errors(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    path.write_text(text)
+    with pytest.raises(HipgraftError, match=message):
+        read_calibration(str(path), GPUS["mi300x"])
+
+
+def test_gpus_of_products_and_architectures() -> None:
+    assert find_gpu("gfx90a").name == "MI250X"
+    assert find_gpu("gfx942").name == find_gpu("").name == find_gpu("cpu").name == "MI300X"
+    assert find_gpu("gfx1200").name == "RX 9070 XT"
+    assert find_gpu("mi325x").memory_bandwidth > find_gpu("mi300x").memory_bandwidth
+    with pytest.raises(HipgraftError, match="unknown GPU 'mi1000x'; expected one of mi250x"):
+        find_gpu("mi1000x")
