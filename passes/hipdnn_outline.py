@@ -14,11 +14,11 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import node_name
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.block_costs import Block, GraphCosts, GraphTime
+from hipgraft.transforms.block_costs import Block, GraphCosts
 from hipgraft.transforms.engine_choice import POLICIES, EngineChoice
 from hipgraft.transforms.outlining import BodyBuilder, Group, operand_layouts, outline
 from hipgraft.transforms.partition.calibration import Calibration, read_calibration
-from hipgraft.transforms.partition.cost import Roofline
+from hipgraft.transforms.partition.cost import GraphTime, Roofline
 from hipgraft.transforms.partition.reader import ProgramReader
 
 

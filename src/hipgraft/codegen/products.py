@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from hipgraft.codegen.lowering.emit.small_floats import BYTES
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.element_types import bit_width, is_float
 from hipgraft.ir.tensors import shape_of, tensor_type
 
 _Extents: TypeAlias = tuple[int, int, int]
@@ -104,7 +104,7 @@ _PRODUCTS: dict[str, _Products] = {
 def _factor(op: ir.Operation) -> str:
     """Returns the element type of the factors; 8-bit floats are multiplied as f16."""
     element = str(tensor_type(op.operands[0]).element_type)
-    return "f16" if element in BYTES else element
+    return "f16" if is_float(element) and bit_width(element) == 8 else element
 
 
 def op_flops(op: ir.Operation) -> int:

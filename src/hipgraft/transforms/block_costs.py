@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hipgraft.ir.bindings import ir
 from hipgraft.transforms.fusion import ELEMENTWISE, is_compute
 from hipgraft.transforms.outlining import Group, Grouping, topological
-from hipgraft.transforms.partition.cost import CostModel, Time
+from hipgraft.transforms.partition.cost import CostModel, GraphTime, graph_time
 from hipgraft.transforms.partition.program import Program
 from hipgraft.transforms.partition.reader import ProgramReader
 from hipgraft.transforms.partition.regions import Partitioner
@@ -16,27 +16,6 @@ from hipgraft.transforms.partition.rules import CYCLE, group_declined, join_decl
 
 _MOST_VISITS = 256
 """Ops after which the search for a path that explains why two groups are apart ends."""
-
-
-@dataclass(frozen=True)
-class GraphTime:
-    """The estimated time of a graph.
-
-    Attributes:
-        fused: its time as one kernel.
-        apart: seconds of a kernel for each of its ops.
-        kernels: number of its ops.
-    """
-
-    fused: Time
-    apart: float
-    kernels: int
-
-    def __str__(self) -> str:
-        text = f"{1e6 * self.fused.seconds:.2f} us"
-        if self.kernels > 1:
-            text += f", as {self.kernels} kernels {1e6 * self.apart:.2f} us"
-        return f"{text}, bound by {self.fused.bound}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +60,8 @@ class GraphCosts:
             [(group.ops, old in free) for group, old in units], block.returned
         )
         number = {unit: op for op, unit in enumerate(kept)}
-        partition = Partitioner(self.model).partition(program)
+        partitioner = Partitioner(self.model)
+        partition = partitioner.partition(program)
         members_of = {op: members for members in partition for op in members}
         made: dict[object, Group] = {}
         for unit, (group, old) in enumerate(units):
@@ -91,7 +71,7 @@ class GraphCosts:
             made[key].ops.extend(group.ops)
         numbers = {op: at for at, unit in enumerate(kept) for op in units[unit][0].ops}
         groups = Grouping.of(list(made.values()), grouping.reads)
-        return groups, BlockCosts(self.model, program, numbers)
+        return groups, BlockCosts(self.model, program, numbers, partitioner.times)
 
     def of_block(self, block: Block) -> BlockCosts:
         """Returns the costs of a block of which each op may share a graph."""
@@ -108,11 +88,18 @@ class BlockCosts:
         model: the time of groups.
         program: of the block.
         numbers: of its ops in the program.
+        times: those that are known, by the group's ops in the program.
     """
 
-    def __init__(self, model: CostModel, program: Program, numbers: Mapping[ir.Operation, int]):
+    def __init__(
+        self,
+        model: CostModel,
+        program: Program,
+        numbers: Mapping[ir.Operation, int],
+        times: Mapping[tuple[int, ...], GraphTime] | None = None,
+    ):
         self._model, self._program, self._numbers = model, program, numbers
-        self._alone: dict[object, float] = {}
+        self._times = times or {}
 
     def times(self, groups: Iterable[Group]) -> dict[Group, GraphTime]:
         """Returns the estimated times of graphs; MLIR's ops are no keys once they change."""
@@ -120,11 +107,8 @@ class BlockCosts:
 
     def _time(self, group: Group) -> GraphTime:
         members = self._members(group)
-        return GraphTime(
-            self._model.time(self._program, members),
-            sum(self._time_alone(op) for op in members),
-            len(members),
-        )
+        found = self._times.get(tuple(sorted(members)))
+        return graph_time(self._model, self._program, members) if found is None else found
 
     def apart(self, grouping: Grouping) -> list[tuple[ir.Operation, str]]:
         """Returns the elementwise ops that start a graph although a graph makes an operand.
@@ -183,14 +167,6 @@ class BlockCosts:
                         seen.add(reader)
                         waiting.append(reader)
         return False
-
-    def _time_alone(self, op: int) -> float:
-        program = self._program
-        key = program.ops[op], tuple(program.bytes_of[one] for one in program.reads[op])
-        seconds = self._alone.get(key)
-        if seconds is None:
-            seconds = self._alone[key] = self._model.time(program, {op}).seconds
-        return seconds
 
     def _members(self, group: Group) -> set[int]:
         return {self._numbers[op] for op in group.ops}

@@ -16,7 +16,7 @@ from hipgraft.engines.graph import alikeness
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import node_name
 from hipgraft.passmanager.base import PassState
-from hipgraft.transforms.block_costs import Block, GraphCosts, GraphTime
+from hipgraft.transforms.block_costs import Block, GraphCosts
 from hipgraft.transforms.fusion import (
     ELEMENTWISE,
     FusionPolicy,
@@ -24,6 +24,7 @@ from hipgraft.transforms.fusion import (
     leave_to_fallbacks,
 )
 from hipgraft.transforms.outlining import Group, Grouping
+from hipgraft.transforms.partition.cost import GraphTime
 from hipgraft.transforms.partition.rules import CYCLE
 
 COST, GREEDY, SINGLE_OP, MIGRAPHX = "cost", "greedy", "single-op", "migraphx"

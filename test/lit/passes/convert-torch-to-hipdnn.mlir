@@ -207,3 +207,19 @@ func.func @rank_of_padding(%x: !torch.vtensor<[1,2,8],f32>) -> !torch.vtensor<[1
   %0 = torch.aten.avg_pool1d %x, %k, %s, %p, %false, %true : !torch.vtensor<[1,2,8],f32>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.bool -> !torch.vtensor<[1,2,7],f32>
   return %0 : !torch.vtensor<[1,2,7],f32>
 }
+
+// -----
+
+// Padding by nothing is no op, whoever reads it.
+
+// CHECK-LABEL: func.func @padded_by_nothing
+// CHECK-NOT:     torch.aten.constant_pad_nd
+// CHECK:         "hipdnn.pointwise"(%{{.*}}) {mode = "tanh_fwd"}
+func.func @padded_by_nothing(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4,8],f32> {
+  %int0 = torch.constant.int 0
+  %float0 = torch.constant.float 0.0
+  %pads = torch.prim.ListConstruct %int0, %int0, %int0, %int0 : (!torch.int, !torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %p = torch.aten.constant_pad_nd %x, %pads, %float0 : !torch.vtensor<[4,8],f32>, !torch.list<int>, !torch.float -> !torch.vtensor<[4,8],f32>
+  %t = torch.aten.tanh %p : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
+  return %t : !torch.vtensor<[4,8],f32>
+}

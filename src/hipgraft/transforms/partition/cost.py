@@ -39,6 +39,27 @@ class Time:
         return "compute" if longest == self.compute else "memory"
 
 
+@dataclass(frozen=True)
+class GraphTime:
+    """The estimated time of a graph.
+
+    Attributes:
+        fused: its time as one kernel.
+        apart: seconds of a kernel for each of its ops.
+        kernels: number of its ops.
+    """
+
+    fused: Time
+    apart: float
+    kernels: int
+
+    def __str__(self) -> str:
+        text = f"{1e6 * self.fused.seconds:.2f} us"
+        if self.kernels > 1:
+            text += f", as {self.kernels} kernels {1e6 * self.apart:.2f} us"
+        return f"{text}, bound by {self.fused.bound}"
+
+
 class CostModel(Protocol):
     """Says how long groups of ops take as kernels."""
 
@@ -49,6 +70,15 @@ class CostModel(Protocol):
     def least_seconds(self, program: Program, kernels: int) -> float:
         """Returns a lower bound of the time that a program takes as so many kernels."""
         ...
+
+
+def graph_time(model: CostModel, program: Program, members: Collection[int]) -> GraphTime:
+    """Returns the estimated time of a group's graph, and of its ops apart."""
+    fused = model.time(program, members)
+    if len(members) == 1:
+        return GraphTime(fused, fused.seconds, 1)
+    apart = sum(model.time(program, {op}).seconds for op in members)
+    return GraphTime(fused, apart, len(members))
 
 
 Weight: TypeAlias = tuple[int, int, int, int, int]

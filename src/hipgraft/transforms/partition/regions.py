@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from hipgraft.transforms.partition.cost import CostModel
+from hipgraft.transforms.partition.cost import CostModel, GraphTime, graph_time
 from hipgraft.transforms.partition.exact import Partition, best_partition
 from hipgraft.transforms.partition.merging import merged_partition
 from hipgraft.transforms.partition.program import Facts, Program, Role
@@ -21,12 +21,17 @@ MOST_EXACT = 14
 
 
 class Partitioner:
-    """Partitions programs by a cost model, equal regions once."""
+    """Partitions programs by a cost model, equal regions once.
+
+    Attributes:
+        times: of the groups of the last program.
+    """
 
     def __init__(self, cost: CostModel, most_exact: int = MOST_EXACT):
         self._cost = cost
         self._most_exact = most_exact
-        self._known: dict[Hashable, Partition] = {}
+        self._known: dict[Hashable, list[tuple[tuple[int, ...], GraphTime]]] = {}
+        self.times: dict[tuple[int, ...], GraphTime] = {}
 
     def partition(self, program: Program) -> Partition:
         """Returns groups of all ops that are not fixed; their graph is acyclic.
@@ -34,6 +39,7 @@ class Partitioner:
         Blocks and regions of at most `most_exact` ops have the least cost. The numbers of equal ops
         have no influence.
         """
+        self.times = {}
         if not program.ops:
             return []
         if len(program.ops) <= self._most_exact:
@@ -60,9 +66,12 @@ class Partitioner:
             local = self._solve_part(ordered, is_whole=is_whole)
             if local is None:
                 return None
-            found = [tuple(sorted(order[op] for op in group)) for group in local]
+            groups = [tuple(sorted(order[op] for op in group)) for group in local]
+            found = [(group, graph_time(self._cost, part, set(group))) for group in groups]
             self._known[key] = found
-        return [tuple(ops[op] for op in group) for group in found]
+        timed = {tuple(ops[op] for op in group): time for group, time in found}
+        self.times |= timed
+        return list(timed)
 
     def _solve_part(self, part: Program, *, is_whole: bool) -> Partition | None:
         if len(part.ops) <= self._most_exact:

@@ -36,6 +36,8 @@ def padded_operand(op: TorchOp) -> tuple[Tensor, list[int], list[int]]:
 
 
 def _constant_pad(_: Converter, op: TorchOp) -> Sequence[Tensor | None]:
+    if is_constant(op.operation.operands[1]) and not any(op.constant(1)):
+        return [op.tensor(0)]
     if not _is_part_of_convolutions(op):
         raise Declined("no-hipdnn-op", "hipDNN pads only what a convolution reads, and with zeros")
     return [None]
