@@ -36,6 +36,9 @@ from hipgraft.runtime.comparison import compare, tolerance
 
 ROOT = Path(__file__).resolve().parents[1]
 HOST = ROOT / "test" / "unit" / "hipdnn_host.py"
+sys.path.insert(0, str(HOST.parent))
+from hipdnn_host import in_memory, span  # noqa: E402
+
 BIN = Path(sys.executable).parent
 
 
@@ -137,18 +140,6 @@ def drawn(draw: np.random.Generator, shape: tuple[int, ...], element_type: str) 
     is_integer = dtype.kind in "iub"
     values = draw.integers(0, 2, shape) if is_integer else draw.uniform(0.1, 1, shape)
     return np.asarray(values).astype(dtype)
-
-
-def span(dims: Sequence[int], strides: Sequence[int]) -> int:
-    return 1 + sum((size - 1) * step for size, step in zip(dims, strides, strict=True))
-
-
-def in_memory(values: Any, strides: Sequence[int]) -> Any:
-    """The bytes of an array that lies with certain strides, in elements."""
-    memory = np.zeros(span(values.shape, strides), values.dtype)
-    steps = [step * values.dtype.itemsize for step in strides]
-    np.ndarray(values.shape, values.dtype, memory, 0, steps)[...] = values
-    return memory.view(np.uint8)
 
 
 if __name__ == "__main__":

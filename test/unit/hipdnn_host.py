@@ -12,7 +12,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 from typing import Any
 
@@ -249,6 +249,19 @@ def fnv1a(name: str) -> int:
 def engine_config(engine: int) -> bytes:
     """A FlatBuffer `EngineConfig` without knobs: root, vtable of one field, table."""
     return struct.pack("<IHHHHiq", 12, 6, 12, 4, 0, 8, engine)
+
+
+def span(dims: Sequence[int], strides: Sequence[int]) -> int:
+    """Number of elements between the first and the last of a tensor, with both."""
+    return 1 + sum((size - 1) * step for size, step in zip(dims, strides, strict=True))
+
+
+def in_memory(values: Any, strides: Sequence[int]) -> Any:
+    """The bytes of an array that lies with certain strides, in elements."""
+    memory = np.zeros(span(values.shape, strides), values.dtype)
+    steps = [step * values.dtype.itemsize for step in strides]
+    np.ndarray(values.shape, values.dtype, memory, 0, steps)[...] = values
+    return memory.view(np.uint8)
 
 
 class Hip:

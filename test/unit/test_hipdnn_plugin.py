@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from emulator import requires_emulator
 from hipdnn_graphs import graph, node, pointwise, scalar, tensor, uids
-from hipdnn_host import engine_config, fnv1a
+from hipdnn_host import engine_config, fnv1a, in_memory, span
 from recordings import copying_program
 from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
 from test_hostile_bundle import header_of, with_header
@@ -156,18 +156,6 @@ class Prepared:
         steps = [step * self.dtype.itemsize for step in self.result.strides]
         self.run.check([np.ndarray(self.result.dims, self.dtype, memory, 0, steps)])
         self.outputs.unlink()
-
-
-def span(dims: list[int], strides: list[int]) -> int:
-    return 1 + sum((size - 1) * step for size, step in zip(dims, strides, strict=True))
-
-
-def in_memory(values: np.ndarray[Any, Any], strides: list[int]) -> np.ndarray[Any, Any]:
-    """The bytes of an array that lies with certain strides, in elements."""
-    memory = np.zeros(span(list(values.shape), strides), values.dtype)
-    steps = [step * values.dtype.itemsize for step in strides]
-    np.ndarray(values.shape, values.dtype, memory, 0, steps)[...] = values
-    return memory.view(np.uint8)
 
 
 @requires_emulator
