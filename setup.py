@@ -1,6 +1,9 @@
 """Builds the native libraries; everything else about the package is in pyproject.toml."""
 
+import hashlib
+import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -52,6 +55,22 @@ class Library:
         )
 
 
+def _files(folder: str, pattern: str) -> list[str]:
+    return sorted(str(path) for path in Path(folder).glob(pattern))
+
+
+def _shared(folder: str) -> tuple[str, ...]:
+    """Returns the folders of a library that is built on libhipgraft's sources."""
+    return tuple(f"{NATIVE}/{one}" for one in ("core", "include", "client", folder))
+
+
+# What the libraries of `native` share is compiled once, with the same flags for all of them.
+NATIVE_FLAGS = (
+    "-fexceptions",
+    *(f"-I{NATIVE}/{folder}" for folder in ("include", "core", "client")),
+    RELEASE,
+)
+
 LIBRARIES = (
     Library(
         "hipgraft.emulator._core",
@@ -64,7 +83,7 @@ LIBRARIES = (
     Library(
         "hipgraft.native.libhipgraft",
         folders=(f"{NATIVE}/core", f"{NATIVE}/include"),
-        flags=("-fexceptions", f"-I{NATIVE}/include"),
+        flags=NATIVE_FLAGS,
         links=(f"-Wl,--version-script={NATIVE}/exports.map", "-s", "-ldl", "-lpthread"),
         has_cpp_library=True,
     ),
@@ -77,16 +96,19 @@ LIBRARIES = (
     ),
     Library(
         "hipgraft.native.libhipgraft_plugin",
-        folders=(f"{NATIVE}/core", f"{NATIVE}/include", f"{NATIVE}/plugin"),
-        flags=("-fexceptions", f"-I{NATIVE}/include", f"-I{NATIVE}/core", RELEASE),
+        folders=_shared("plugin"),
+        flags=NATIVE_FLAGS,
         links=(f"-Wl,--version-script={NATIVE}/plugin/exports.map", "-s", "-ldl", "-lpthread"),
         has_cpp_library=True,
     ),
+    Library(
+        "hipgraft.native.libhipgraft_onnxruntime",
+        folders=_shared("onnxruntime"),
+        flags=NATIVE_FLAGS,
+        links=(f"-Wl,--version-script={NATIVE}/onnxruntime/exports.map", "-s", "-ldl", "-lpthread"),
+        has_cpp_library=True,
+    ),
 )
-
-
-def _files(folder: str, pattern: str) -> list[str]:
-    return sorted(str(path) for path in Path(folder).glob(pattern))
 
 
 def compiler() -> list[str]:
@@ -100,18 +122,31 @@ def compiler() -> list[str]:
 
 
 class BuildLibraries(build_ext):
-    """Compiles the files of each library side by side, and links them."""
+    """Compiles the files of each library side by side, and links them.
+
+    The variable CXXFLAGS has more flags for the compiler.
+    """
+
+    def initialize_options(self) -> None:
+        """Starts without any object file."""
+        super().initialize_options()
+        self._built: set[str] = set()  # that libraries of the same flags share
 
     def build_extension(self, ext: Extension) -> None:
         """Builds a library where the package's other files are."""
-        command, objects = compiler(), Path(self.build_temp, ext.name)
-        objects.mkdir(parents=True, exist_ok=True)
-        files = {source: str(objects / f"{Path(source).stem}.o") for source in ext.sources}
-        compiles = [
-            [*command, *ext.extra_compile_args, "-c", "-o", out, one] for one, out in files.items()
-        ]
+        command = compiler()
+        compiles = [*command, *ext.extra_compile_args, *shlex.split(os.environ.get("CXXFLAGS", ""))]
+        objects = Path(self.build_temp, hashlib.sha256(repr(compiles).encode()).hexdigest()[:16])
+        files = {one: str(objects / Path(one).with_suffix(".o")) for one in ext.sources}
+
+        def build(source: str) -> None:
+            if files[source] not in self._built:
+                Path(files[source]).parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run([*compiles, "-c", "-o", files[source], source], check=True)
+
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda each: subprocess.run(each, check=True), compiles))
+            list(pool.map(build, ext.sources))
+        self._built.update(files.values())
         library = Path(self.get_ext_fullpath(ext.name))
         library.parent.mkdir(parents=True, exist_ok=True)
         link = [*command, "-shared", "-o", str(library), *files.values(), *ext.extra_link_args]

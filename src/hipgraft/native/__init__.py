@@ -40,6 +40,15 @@ def plugin_path() -> Path:
     return _built("libhipgraft_plugin")
 
 
+def onnxruntime_path() -> Path:
+    """Returns the file of ONNX Runtime's execution provider.
+
+    Raises:
+        HipgraftError: it was not built with this package.
+    """
+    return _built("libhipgraft_onnxruntime")
+
+
 def _built(name: str) -> Path:
     path = _FOLDER / f"{name}.so"
     if not path.exists():

@@ -1,0 +1,17 @@
+// Asks `hipgraft-serve`, the process of this user that compiles, and starts it if it does not run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hipgraft {
+
+// The folder of the helper's socket. The helper makes it.
+std::string helper_folder();
+
+// Sends a request, `hipgraft 1 WHAT ARCHITECTURE SIZE` and the data, and returns the line of the
+// answer. Fails with HIPGRAFT_IO_ERROR if there is no helper, and with HIPGRAFT_NOT_APPLICABLE if
+// HIPGRAFT_SERVE is `off`.
+std::string ask_helper(const char *what, const std::string &architecture, std::string_view data);
+
+}  // namespace hipgraft

@@ -1,0 +1,191 @@
+#include "answers.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "digests.h"
+#include "helper.h"
+#include "json.h"
+#include "known_code.h"
+
+namespace hipgraft::ort {
+
+namespace {
+
+constexpr size_t kMostAnswer = size_t{64} << 20;
+// What the result of a compilation depends on.
+constexpr const char *kKeyOptions[] = {"dims", "fallback", "search", "target"};
+
+using File = std::unique_ptr<FILE, int (*)(FILE *)>;
+
+File opened(const std::string &path, const char *mode) {
+  File file(fopen(path.c_str(), mode), fclose);
+  if (!file) fail(HIPGRAFT_IO_ERROR, "cannot open '%s': %s", path.c_str(), strerror(errno));
+  return file;
+}
+
+std::string contents(const std::string &path) {
+  File file = opened(path, "re");
+  std::string text;
+  char buffer[65536];
+  for (size_t count; (count = fread(buffer, 1, sizeof buffer, file.get())) > 0;) {
+    text.append(buffer, count);
+    if (text.size() > kMostAnswer) fail(HIPGRAFT_DAMAGED, "'%s' is too long", path.c_str());
+  }
+  return text;
+}
+
+void make_folders(const std::string &path) {
+  for (size_t at = 1; at != std::string::npos;) {
+    at = path.find('/', at + 1);
+    mkdir(path.substr(0, at).c_str(), 0777);
+  }
+}
+
+// A folder for a request, which is gone afterwards.
+class Request {
+ public:
+  Request() {
+    path_ = cache_directory() + "/requests";
+    make_folders(path_);
+    path_ += "/XXXXXX";
+    if (!mkdtemp(path_.data()))
+      fail(HIPGRAFT_IO_ERROR, "cannot make the folder '%s': %s", path_.c_str(), strerror(errno));
+  }
+  ~Request() {
+    for (const std::string &name : files_) unlink(name.c_str());
+    rmdir(path_.c_str());
+  }
+  Request(const Request &) = delete;
+
+  std::string write(const char *name, const std::vector<std::string_view> &pieces) {
+    files_.push_back(path_ + "/" + name);
+    File file = opened(files_.back(), "we");
+    bool is_written = true;
+    for (std::string_view piece : pieces)
+      is_written &= fwrite(piece.data(), 1, piece.size(), file.get()) == piece.size();
+    if (!is_written || fflush(file.get()))
+      fail(HIPGRAFT_IO_ERROR, "cannot write '%s': %s", files_.back().c_str(), strerror(errno));
+    return files_.back();
+  }
+
+ private:
+  std::string path_;
+  std::vector<std::string> files_;
+};
+
+std::string quoted(std::string_view text) {
+  std::string found = "\"";
+  for (char one : text) {
+    char escaped[8];
+    if (one == '"' || one == '\\') {
+      found += '\\';
+      found += one;
+    } else if (static_cast<unsigned char>(one) < 0x20) {
+      snprintf(escaped, sizeof escaped, "\\u%04x", one);
+      found += escaped;
+    } else {
+      found += one;
+    }
+  }
+  return found + "\"";
+}
+
+std::string option(const Options &options, const char *key) {
+  auto found = options.find(key);
+  return found == options.end() ? "" : found->second;
+}
+
+std::string key_of(const Model &model, const std::string &architecture, const Options &options) {
+  std::string text = "hipgraft " HIPGRAFT_RELEASE " " + architecture + "\n";
+  for (const char *key : kKeyOptions)
+    if (options.count(key)) text += std::string(key) + "=" + option(options, key) + "\n";
+  text += "\n";
+  Sha256 digest;
+  digest.update(text.data(), text.size());
+  digest.update(model.data.data(), model.data.size());
+  for (std::string_view piece : model.weights) digest.update(piece.data(), piece.size());
+  return digest.text();
+}
+
+std::string request_text(const std::string &key, const Model &model,
+                         const std::string &architecture, const Options &options) {
+  std::string text = "{\"version\": 1, \"model\": \"model.onnx\", \"weights\": ";
+  text += model.weights.empty() ? "\"\"" : "\"weights.bin\"";
+  text += ", \"key\": " + quoted(key) + ", \"architectures\": [" + quoted(architecture) +
+          "], \"options\": {";
+  const char *separator = "";
+  for (auto &[name, value] : options) {
+    text += separator + quoted(name) + ": " + quoted(value);
+    separator = ", ";
+  }
+  return text + "}}\n";
+}
+
+std::vector<std::string> names(const Json &field) {
+  std::vector<std::string> found;
+  for (const Json &one : field.array()) found.push_back(one.string());
+  return found;
+}
+
+// Whether an answer is in the cache with all its bundles.
+bool look_up(const std::string &path, size_t node_count, Answer &answer) {
+  if (access(path.c_str(), R_OK)) return false;
+  answer = read_answer(contents(path), node_count);
+  for (const Group &group : answer.groups)
+    if (access(group.bundle.c_str(), R_OK)) return false;
+  return true;
+}
+
+}  // namespace
+
+Answer read_answer(std::string_view text, size_t node_count) {
+  Json whole = Json::parse(text);
+  if (whole["version"].number() != 1) fail(HIPGRAFT_DAMAGED, "the answer is of another version");
+  Answer answer;
+  std::vector<bool> is_taken(node_count);
+  for (const Json &fields : whole["groups"].array()) {
+    Group group{{}, names(fields["inputs"]), names(fields["outputs"]), fields["bundle"].string()};
+    for (int64_t node : fields["nodes"].numbers()) {
+      auto index = static_cast<size_t>(node);
+      if (index >= node_count || is_taken[index])
+        fail(HIPGRAFT_DAMAGED, "the answer takes node %zu of %zu, or takes it twice", index,
+             node_count);
+      is_taken[index] = true;
+      group.nodes.push_back(index);
+    }
+    if (group.nodes.empty() || group.outputs.empty())
+      fail(HIPGRAFT_DAMAGED, "the answer has an empty group");
+    answer.groups.push_back(std::move(group));
+  }
+  for (bool one : is_taken) answer.is_whole &= one;
+  answer.summary = whole["summary"].string();
+  answer.report = whole["report"].string();
+  return answer;
+}
+
+Answer ask(const Model &model, size_t node_count, const std::string &architecture,
+           const Options &options) {
+  std::string key = key_of(model, architecture, options);
+  std::string path = cache_directory() + "/onnxruntime/" + key.substr(0, 2) + "/" + key + ".json";
+  Answer answer;
+  if (look_up(path, node_count, answer)) return answer;
+  if (option(options, "serve") == "off")
+    fail(HIPGRAFT_NOT_APPLICABLE, "the graph is not in the cache, and the option serve is off");
+  Request request;
+  request.write("model.onnx", {model.data});
+  if (!model.weights.empty()) request.write("weights.bin", model.weights);
+  std::string text = request_text(key, model, architecture, options);
+  std::string line = ask_helper("session", architecture, request.write("request.json", {text}));
+  if (line.substr(0, 4) != "yes ")
+    fail(HIPGRAFT_NOT_APPLICABLE, "%s", line.substr(0, 6) == "error " ? line.c_str() + 6 : line.c_str());
+  return read_answer(contents(line.substr(4)), node_count);
+}
+
+}  // namespace hipgraft::ort

@@ -1,0 +1,33 @@
+// What hipgraft takes of a graph: from the cache, or from the helper `hipgraft-serve`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model.h"
+#include "ort.h"
+
+namespace hipgraft::ort {
+
+// Nodes that one bundle computes.
+struct Group {
+  std::vector<size_t> nodes;
+  std::vector<std::string> inputs, outputs;  // names, in the order of the program
+  std::string bundle;                        // its path
+};
+
+struct Answer {
+  std::vector<Group> groups;
+  std::string summary, report;  // a line, and the path of all details or empty
+  bool is_whole = true;         // no node is left
+};
+
+// Reads an answer about a graph of a number of nodes. Fails with HIPGRAFT_DAMAGED.
+Answer read_answer(std::string_view text, size_t node_count);
+
+// Asks which nodes of a model are taken for an architecture; they are compiled then.
+Answer ask(const Model &model, size_t node_count, const std::string &architecture,
+           const Options &options);
+
+}  // namespace hipgraft::ort

@@ -1,0 +1,59 @@
+// CPU programs, which Python runs: they are modules of IREE's runtime.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hipgraft.h"
+
+extern "C" {
+
+typedef struct hipgraft_ort_tensor {
+  const void *data;
+  const int64_t *shape;  // `rank` extents
+  size_t rank;
+  int32_t element_type;  // ONNX's number
+  size_t nbytes;
+} hipgraft_ort_tensor;
+
+// Functions that return an int return 0 for success; all are called from any thread.
+typedef struct hipgraft_ort_cpu {
+  void *user;
+  // Opens a bundle: a file, or if `path` is null a copy of bytes in memory.
+  int (*load)(void *user, const char *path, const void *data, size_t size, uint32_t flags,
+              void **program);
+  void (*unload)(void *user, void *program);
+  // Runs. `output` gives the address of a result's bytes, or null.
+  int (*run)(void *user, void *program, const hipgraft_ort_tensor *inputs, size_t input_count,
+             void *(*output)(void *call, size_t index, const int64_t *shape, size_t rank),
+             void *call);
+  const char *(*error)(void *user);
+} hipgraft_ort_cpu;
+
+// Sets who runs CPU programs; null: nobody. Waits for calls in flight.
+HIPGRAFT_API void hipgraft_ort_set_cpu(const hipgraft_ort_cpu *table);
+}
+
+namespace hipgraft::ort {
+
+// A program that Python has loaded.
+class CpuProgram {
+ public:
+  // Of a file, or if the path is empty of bytes.
+  CpuProgram(const std::string &path, std::string_view data, uint32_t flags);
+  ~CpuProgram();
+  CpuProgram(const CpuProgram &) = delete;
+
+  void run(const std::vector<hipgraft_ort_tensor> &inputs,
+           void *(*output)(void *, size_t, const int64_t *, size_t), void *call) const;
+
+ private:
+  void *program_ = nullptr;
+  uint64_t generation_ = 0;  // of the table that loaded it
+};
+
+}  // namespace hipgraft::ort

@@ -1,0 +1,47 @@
+// The factory of providers, and the devices that it offers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memory.h"
+#include "ort.h"
+
+namespace hipgraft::ort {
+
+// A device that the factory offers.
+struct OfferedDevice {
+  std::string architecture;            // `cpu`, or as `gfx942`
+  std::shared_ptr<Pool> pool;          // of a GPU that is there
+  uint32_t vendor = 0;
+  int ordinal = 0;
+  const HardwareDevice *hardware = nullptr;
+  MemoryInfo *memory = nullptr, *pinned = nullptr;  // of a GPU that is there
+};
+
+struct Factory : FactoryTable {
+  explicit Factory(const Logger *logger);
+  ~Factory();
+  Factory(const Factory &) = delete;
+
+  // The devices, made at the first question.
+  size_t offer(const HardwareDevice *const *hardware, size_t count, EpDevice **devices, size_t most);
+  // The offered device for a hardware device, or null.
+  const OfferedDevice *find(const HardwareDevice *hardware) const;
+
+  const HardwareDevice *make_hardware(const OfferedDevice &device);
+
+  const Logger *const logger;
+  std::vector<OfferedDevice> devices;
+  KernelRegistry *copies = nullptr;  // the kernels that copy to GPUs and from them
+  std::vector<HardwareDevice *> own_hardware;
+};
+
+// Sets the factory's functions for allocators, transfers and streams.
+void add_memory_functions(Factory &factory);
+
+// Tells ONNX Runtime of a GPU's memory.
+void announce_memory(OfferedDevice &device, EpDevice *target);
+
+}  // namespace hipgraft::ort

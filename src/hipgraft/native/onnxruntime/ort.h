@@ -1,0 +1,91 @@
+// What all parts of the provider use: ONNX Runtime's functions, statuses and logs.
+#pragma once
+
+#include <exception>
+#include <map>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+#include "errors.h"
+#include "tables.h"
+
+namespace hipgraft::ort {
+
+constexpr char kProvider[] = "HipgraftExecutionProvider";
+
+using Options = std::map<std::string, std::string>;
+
+// ONNX Runtime's functions; set by `CreateEpFactories`.
+extern Api api;
+
+// Fills `api`. Returns a status if ONNX Runtime is too old.
+Status *load_api(const ApiBase &base);
+
+// A status of ONNX Runtime's, which goes back to it.
+struct Passed {
+  Status *status;
+};
+
+inline void check(Status *status) {
+  if (status) throw Passed{status};
+}
+
+Status *status_of(hipgraft_status status, const std::string &text);
+
+// Calls a function; what it throws becomes a status.
+template <typename Function>
+Status *guarded(Function function) {
+  try {
+    function();
+    return nullptr;
+  } catch (const Passed &passed) {
+    return passed.status;
+  } catch (const Error &error) {
+    return status_of(error.status, error.text);
+  } catch (const std::bad_alloc &) {
+    return status_of(HIPGRAFT_OUT_OF_MEMORY, "the host has no memory left");
+  } catch (const std::exception &error) {
+    return status_of(HIPGRAFT_INTERNAL_ERROR, error.what());
+  }
+}
+
+// Calls a function of ONNX Runtime whose last argument is where its result goes.
+template <typename Result, typename... Parameters, typename... Arguments>
+Result get(Status *(*function)(Parameters...), Arguments... arguments) {
+  Result result{};
+  check(function(arguments..., &result));
+  return result;
+}
+
+// Calls a pair of functions that tell the number of things, and fill an array of them.
+template <typename Thing, typename Owner>
+std::vector<Thing> list(Status *(*count)(const Owner *, size_t *),
+                        Status *(*fill)(const Owner *, Thing *, size_t), const Owner *owner) {
+  std::vector<Thing> things(get<size_t>(count, owner));
+  if (!things.empty()) check(fill(owner, things.data(), things.size()));
+  return things;
+}
+
+inline std::string text_of(const char *text) { return text ? text : ""; }
+
+void log(const Logger *logger, Severity severity, const std::string &text);
+
+// Key-value pairs of ONNX Runtime, released at the end.
+class Pairs {
+ public:
+  Pairs() { api.create_pairs(&pairs_); }
+  explicit Pairs(KeyValuePairs *pairs) : pairs_(pairs) {}
+  ~Pairs() { api.release_pairs(pairs_); }
+  Pairs(const Pairs &) = delete;
+
+  void add(const char *key, const std::string &value) { api.add_pair(pairs_, key, value.c_str()); }
+  std::map<std::string, std::string> all() const;
+  KeyValuePairs *get() const { return pairs_; }
+
+ private:
+  KeyValuePairs *pairs_ = nullptr;
+};
+
+}  // namespace hipgraft::ort

@@ -1,0 +1,240 @@
+#include "provider.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "contexts.h"
+
+namespace hipgraft::ort {
+
+namespace {
+
+constexpr char kPrefix[] = "ep.hipgraftexecutionprovider.";
+// What each option may be; empty: anything.
+const std::map<std::string, std::set<std::string>> kOptions = {
+    {"dims", {}},
+    {"dynamic", {"error"}},
+    {"fallback", {"node", "error"}},
+    {"report", {}},
+    {"search", {}},
+    {"serve", {"auto", "off"}},
+    {"target", {}},
+    {"trust_context", {"0", "1", "false", "true"}},
+};
+
+Provider &self(ProviderTable *table) { return *static_cast<Provider *>(table); }
+
+std::vector<std::string> names_of(const std::vector<const ValueInfo *> &values) {
+  std::vector<std::string> names;
+  for (const ValueInfo *value : values)
+    names.push_back(value ? text_of(get<const char *>(api.value_name, value)) : "");
+  return names;
+}
+
+// Where a name is among others; fails if it is not.
+size_t index_of(const std::string &name, const std::vector<std::string> &names) {
+  auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    fail(HIPGRAFT_DAMAGED, "the fused node has no input '%s'", name.c_str());
+  return static_cast<size_t>(found - names.begin());
+}
+
+void copy_file(const std::string &from, const std::string &to) {
+  FILE *source = fopen(from.c_str(), "re"), *target = source ? fopen(to.c_str(), "we") : nullptr;
+  char buffer[65536];
+  bool is_written = target;
+  for (size_t count; is_written && (count = fread(buffer, 1, sizeof buffer, source)) > 0;)
+    is_written = fwrite(buffer, 1, count, target) == count;
+  int reason = errno;
+  if (source) fclose(source);
+  if (target) is_written &= !fclose(target);
+  if (!is_written)
+    fail(HIPGRAFT_IO_ERROR, "cannot write the report '%s': %s", to.c_str(), strerror(reason));
+}
+
+const char *name(const ProviderTable *) { return kProvider; }
+
+Status *get_capability(ProviderTable *table, const Graph *graph, GraphSupport *support) {
+  return guarded([&] { self(table).get_capability(graph, support); });
+}
+
+Status *compile(ProviderTable *table, const Graph **graphs, const Node **fused, size_t count,
+                NodeCompute **computes, Node **contexts) {
+  return guarded([&] { self(table).compile(graphs, fused, count, computes, contexts); });
+}
+
+void release_computes(ProviderTable *, NodeCompute **computes, size_t count) {
+  for (size_t i = 0; i < count; ++i) delete static_cast<Compute *>(computes[i]);
+}
+
+const char *compatibility(ProviderTable *table, const Graph *) {
+  return self(table).compatibility_text.c_str();
+}
+
+Status *kernel_registry(ProviderTable *table, const KernelRegistry **registry) {
+  *registry = self(table).device.pool ? self(table).factory.copies : nullptr;
+  return nullptr;
+}
+
+Status *runs_concurrently(ProviderTable *, bool *answer) {
+  *answer = true;
+  return nullptr;
+}
+
+}  // namespace
+
+Options provider_options(const Options &session) {
+  Options options;
+  for (auto &[key, value] : session) {
+    if (key.compare(0, sizeof kPrefix - 1, kPrefix)) continue;
+    std::string name = key.substr(sizeof kPrefix - 1);
+    auto known = kOptions.find(name);
+    if (known == kOptions.end())
+      fail(HIPGRAFT_INVALID_ARGUMENT, "there is no option '%s'", name.c_str());
+    if (!known->second.empty() && !known->second.count(value)) {
+      std::string values;
+      for (const std::string &one : known->second) values += (values.empty() ? "" : ", ") + one;
+      fail(HIPGRAFT_INVALID_ARGUMENT, "the option '%s' is one of %s, not '%s'", name.c_str(),
+           values.c_str(), value.c_str());
+    }
+    options[name] = value;
+  }
+  return options;
+}
+
+Provider::Provider(Factory &factory, const OfferedDevice &device, std::string architecture,
+                   Options options, Options session, const Logger *logger)
+    : ProviderTable{},
+      factory(factory),
+      device(device),
+      architecture(std::move(architecture)),
+      options(std::move(options)),
+      session(std::move(session)),
+      logger(logger),
+      compatibility_text(ort::compatibility_text(this->architecture)) {
+  version = api.version;
+  name = ort::name;
+  ProviderTable::get_capability = ort::get_capability;
+  ProviderTable::compile = ort::compile;
+  release_computes = ort::release_computes;
+  compatibility = ort::compatibility;
+  kernel_registry = ort::kernel_registry;
+  runs_concurrently = ort::runs_concurrently;
+}
+
+void Provider::get_capability(const Graph *graph, GraphSupport *support) {
+  auto nodes = list(api.node_count, api.nodes, graph);
+  try {
+    if (refusal) throw *refusal;
+    claim(graph, nodes, support);
+  } catch (const Error &error) {
+    // ONNX Runtime only logs what fails here; what fails in `compile` fails the session.
+    if (nodes.empty()) throw;
+    refusal = std::make_unique<Error>(error);
+    Fusion fusion{api.version, true};
+    check(api.add_nodes(support, nodes.data(), 1, &fusion));
+  }
+}
+
+void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
+                     GraphSupport *support) {
+  Fusion fusion{api.version, true};
+  bool is_compiled = false;
+  for (const Node *const &node : nodes)
+    if (is_context(node)) {
+      check(api.add_nodes(support, &node, 1, &fusion));
+      is_compiled = true;
+    }
+  // A compiled model needs no compiler: what is left in it was left when it was compiled.
+  if (nodes.empty() || is_compiled) return;
+  auto fallback = options.find("fallback");
+  bool may_leave = fallback == options.end() || fallback->second == "node";
+  Answer answer;
+  try {
+    answer = ask(write_model(graph), nodes.size(), architecture, options);
+  } catch (const Error &error) {
+    if (!may_leave) throw;
+    return log(logger, kWarning, "takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
+  }
+  if (!may_leave && !answer.is_whole)
+    fail(HIPGRAFT_NOT_APPLICABLE, "%s, and the option 'fallback' is 'error'",
+         answer.summary.c_str());
+  tell(answer, !get<const Node *>(api.parent_node, graph));
+  for (Group &group : answer.groups) {
+    std::vector<const Node *> members;
+    for (size_t index : group.nodes) members.push_back(nodes[index]);
+    check(api.add_nodes(support, members.data(), members.size(), &fusion));
+    groups_.push_front(std::move(group));
+  }
+}
+
+void Provider::tell(const Answer &answer, bool is_main) {
+  if (!is_main) {
+    nested_ += "; in a subgraph: " + answer.summary;
+    return;
+  }
+  log(logger, answer.is_whole ? kInfo : kWarning, answer.summary + nested_);
+  auto report = options.find("report");
+  if (report != options.end() && !answer.report.empty()) copy_file(answer.report, report->second);
+}
+
+// Finds the group of a fused node.
+Bound Provider::bind(const Node *fused) {
+  auto inputs = names_of(list(api.node_input_count, api.node_inputs, fused));
+  auto outputs = names_of(list(api.node_output_count, api.node_outputs, fused));
+  for (const Group &group : groups_) {
+    auto &have = group.outputs;
+    bool is_it = std::all_of(outputs.begin(), outputs.end(), [&](const std::string &name) {
+      return name.empty() || std::count(have.begin(), have.end(), name);
+    });
+    if (!is_it) continue;
+    Bound bound;
+    bound.path = group.bundle;
+    bound.bundle = hipgraft_bundle_data::open(group.bundle.c_str(), 0);
+    for (const std::string &name : group.inputs) bound.inputs.push_back(index_of(name, inputs));
+    for (const std::string &name : have) {
+      auto found = std::find(outputs.begin(), outputs.end(), name);
+      bool is_read = found != outputs.end();
+      bound.outputs.push_back(is_read ? static_cast<size_t>(found - outputs.begin()) : kUnused);
+    }
+    return bound;
+  }
+  fail(HIPGRAFT_DAMAGED, "no group gives the outputs of the fused node '%s'",
+       text_of(get<const char *>(api.node_name, fused)).c_str());
+}
+
+std::unique_ptr<Compute> Provider::make_compute(Bound bound) {
+  const hipgraft_program &program = bound.bundle->find(architecture);
+  bool is_counted = program.variants.empty() ||
+                    (program.input_count == bound.inputs.size() &&
+                     program.result_count == bound.outputs.size());
+  if (!is_counted) fail(HIPGRAFT_DAMAGED, "the program has other inputs or results than its group");
+  if (architecture == "cpu") return make_cpu_compute(std::move(bound));
+  if (!device.pool) return make_absent_compute(architecture);
+  return make_gpu_compute(std::move(bound), device.pool);
+}
+
+void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
+                       NodeCompute **computes, Node **contexts) {
+  if (refusal) throw *refusal;
+  auto wanted = session.find("ep.context_enable");
+  bool writes = wanted != session.end() && wanted->second == "1";
+  for (size_t i = 0; i < count; ++i) {
+    auto inner = list(api.node_count, api.nodes, graphs[i]);
+    bool is_read = inner.size() == 1 && is_context(inner[0]);
+    Bound bound = is_read ? read_context(graphs[i], inner[0], options, architecture) : bind(fused[i]);
+    if (writes) contexts[i] = write_context(fused[i], bound, session, architecture);
+    try {
+      computes[i] = make_compute(std::move(bound)).release();
+    } catch (Error &error) {
+      if (error.status == HIPGRAFT_UNTRUSTED)
+        error.text += "; the option 'trust_context' of the provider does so";
+      throw;
+    }
+  }
+}
+
+}  // namespace hipgraft::ort

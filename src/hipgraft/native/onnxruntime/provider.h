@@ -1,0 +1,45 @@
+// A session's provider: claims, compilation, compiled models.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "answers.h"
+#include "computes.h"
+#include "factory.h"
+#include "ort.h"
+
+namespace hipgraft::ort {
+
+struct Provider : ProviderTable {
+  Provider(Factory &factory, const OfferedDevice &device, std::string architecture,
+           Options options, Options session, const Logger *logger);
+
+  void get_capability(const Graph *graph, GraphSupport *support);
+  void compile(const Graph **graphs, const Node **fused, size_t count, NodeCompute **computes,
+               Node **contexts);
+
+  Factory &factory;
+  const OfferedDevice &device;
+  const std::string architecture;
+  const Options options, session;  // the provider's, and all of the session's entries
+  const Logger *const logger;
+  std::string compatibility_text;
+  std::unique_ptr<Error> refusal;  // why the session cannot be made, or null
+
+ private:
+  void claim(const Graph *graph, const std::vector<const Node *> &nodes, GraphSupport *support);
+  Bound bind(const Node *fused);
+  std::unique_ptr<Compute> make_compute(Bound bound);
+  void tell(const Answer &answer, bool is_main);
+
+  std::deque<Group> groups_;  // the latest graph's first
+  std::string nested_;        // the summaries of subgraphs
+};
+
+// The options of the provider among a session's entries. Fails for one that is not known.
+Options provider_options(const Options &session);
+
+}  // namespace hipgraft::ort

@@ -1,0 +1,126 @@
+"""Models for sessions of onnxruntime, and what onnxruntime itself computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def _model(nodes: Any, inputs: Any, outputs: Any, initializers: Any) -> bytes:
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
+    opsets = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+
+
+def small_model(rows: int = 8) -> tuple[bytes, Arrays]:
+    """Conv and Relu, a Sigmoid, Mul and Add."""
+    draw = np.random.default_rng(0)
+    weight = draw.standard_normal((16, 3, 3, 3)).astype(np.float32)
+    model = _model(
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+            helper.make_node("Relu", ["c"], ["r"]),
+            helper.make_node("Sigmoid", ["r"], ["s"]),
+            helper.make_node("Mul", ["s", "r"], ["m"]),
+            helper.make_node("Add", ["m", "r"], ["y"]),
+        ],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, rows, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 16, rows, 8])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    return model, reference_inputs(model)
+
+
+def model_of_all_kinds() -> tuple[bytes, Arrays]:
+    """Attributes of all types but graphs of graphs, strings, an If with values from outside."""
+    draw = np.random.default_rng(1)
+    weight = draw.standard_normal((8, 40)).astype(np.float32)
+    branches = {
+        name: helper.make_graph(
+            [helper.make_node(op, ["h", "small"], [f"{name}_out"])],
+            name,
+            [],
+            [helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, None)],
+        )
+        for name, op in (("then_branch", "Add"), ("else_branch", "Sub"))
+    }
+    labels = ["a", "bc", ""]
+    model = _model(
+        [
+            helper.make_node("Gemm", ["x", "w"], ["g"], name="gemm", alpha=0.5),
+            helper.make_node("LeakyRelu", ["g"], ["h"], alpha=0.25),
+            helper.make_node("If", ["flag"], ["i"], **branches),
+            helper.make_node("ReduceMax", ["i"], ["top"], axes=[1], keepdims=0),
+            helper.make_node(
+                "LabelEncoder",
+                ["n"],
+                ["e"],
+                domain="ai.onnx.ml",
+                keys_int64s=[0, 1, 2],
+                values_strings=labels,
+                default_string="none",
+            ),
+            helper.make_node(
+                "LabelEncoder",
+                ["e"],
+                ["f"],
+                domain="ai.onnx.ml",
+                keys_strings=labels,
+                values_floats=[0.5, 1.5, -2.5],
+                default_float=7.0,
+            ),
+            helper.make_node("Add", ["top", "f"], ["y"]),
+        ],
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 8]),
+            helper.make_tensor_value_info("flag", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("n", TensorProto.INT64, ["rows"]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows"])],
+        [
+            numpy_helper.from_array(weight, "w"),
+            numpy_helper.from_array(np.array([3.0], np.float32), "small"),
+        ],
+    )
+    whole = onnx.load_from_string(model)
+    whole.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    inputs = {
+        "x": draw.standard_normal((4, 8)).astype(np.float32),
+        "flag": np.array(True),
+        "n": np.array([0, 2, 1, 9]),
+    }
+    return whole.SerializeToString(), inputs
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """A node's attributes by name; graphs by their ops."""
+    return {
+        one.name: [inner.op_type for inner in one.g.node]
+        if one.type == onnx.AttributeProto.GRAPH
+        else helper.get_attribute_value(one)
+        for one in node.attribute
+    }
+
+
+def reference_inputs(model: bytes) -> Arrays:
+    draw = np.random.default_rng(2)
+    return {
+        one.name: draw.standard_normal(
+            [dim.dim_value for dim in one.type.tensor_type.shape.dim]
+        ).astype(np.float32)
+        for one in onnx.load_from_string(model).graph.input
+    }
+
+
+def reference(model: bytes, inputs: Arrays) -> np.ndarray[Any, Any]:
+    """What onnxruntime's own provider computes."""
+    settings = ort.SessionOptions()
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    made = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    return made.run(None, inputs)[0]
