@@ -32,6 +32,7 @@ LAYERS = (
     "frontends",  # models in
     "reduction",  # modules made smaller
     "compiler",  # a model in, a program out
+    "onnxruntime",  # ONNX Runtime's execution provider
     "helper",  # the process that compiles for hosts
     "torch",  # PyTorch's compiler
     "onnx_backend",  # ONNX's backend interface

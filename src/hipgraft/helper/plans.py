@@ -49,18 +49,25 @@ class Plan:
         """The file of the compiled graph."""
         return self._file(".hgb")
 
-    def refusal(self) -> str | None:
-        """Returns why the graph is known not to compile."""
+    @property
+    def data(self) -> bytes:
+        """What the child that compiles reads."""
+        return self.graph
+
+    def known(self) -> str | None:
+        """Returns the answer that the cache has."""
+        if self.bundle.exists():
+            return f"yes {self.bundle}"
         with suppress(OSError):
-            return self._file(".no").read_text().strip()
+            return f"no {self._file('.no').read_text().strip()}"
         return None
 
     def refuse(self, reason: str) -> str:
-        """Remembers why the graph does not compile; returns the reason in one line."""
+        """Remembers why the graph does not compile; returns the answer."""
         line = " ".join(reason.split())
         with replacing(str(self._made(".no"))) as temporary:
             temporary.write_text(line + "\n")
-        return line
+        return f"no {line}"
 
     def check(self) -> str | None:
         """Returns why the graph would not compile, or None. Compiles nothing."""

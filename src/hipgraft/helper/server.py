@@ -1,8 +1,11 @@
 """The server behind `hipgraft-serve`: a socket, a thread per request, a child per compilation.
 
-A request is a line `hipgraft 1 WHAT ARCHITECTURE SIZE` and SIZE bytes, a graph of hipDNN as a
-FlatBuffer. WHAT is `check` or `compile`. The answer is a line: `yes PATH`, where the path of the
-bundle is empty as long as nothing is compiled, `no REASON`, or `error TEXT`.
+A request is a line `hipgraft 1 WHAT ARCHITECTURE SIZE` and SIZE bytes. WHAT is `check` or `compile`
+of a graph of hipDNN, whose FlatBuffer the bytes are, or `session`, a graph of ONNX Runtime: the
+bytes are the absolute path of a request (`hipgraft.onnxruntime.request`). The answer is a line:
+`yes PATH`, where the path of the bundle, or of a session's answer, is empty as long as nothing is
+compiled, `no REASON`, or `error TEXT`. When nobody waits for an answer any more, because all who
+asked have closed their connections, the child is ended.
 """
 
 from __future__ import annotations
@@ -10,34 +13,79 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import select
 import selectors
+import signal
 import socket
 import stat
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from hipgraft import __version__
 from hipgraft.helper.plans import Plan
+from hipgraft.helper.sessions import Session
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.directories import default_cache_directory
 from hipgraft.service.child_python import child_environment, python_command
 
 MOST_GRAPH = 64 << 20
-"""Bytes of a graph."""
+"""Bytes after the line of a request."""
 SECONDS = 1800.0
 """How long a compilation may take."""
 
-_REQUEST = re.compile(rb"hipgraft 1 (check|compile) ([a-z0-9_]{3,32}) ([0-9]{1,9})\n")
+_REQUEST = re.compile(rb"hipgraft 1 (check|compile|session) ([a-z0-9_]{3,32}) ([0-9]{1,9})\n")
 _MOST_LINE = 256
 _CREDENTIALS = struct.Struct("3i")  # `ucred`: process, user, group
-_TRIES = 2  # to compile a graph on which the compiler crashes
+_TRIES = 2  # to compile what crashes the compiler
+_PATIENCE = 0.1  # seconds between looks whether somebody still waits
+
+
+class Job(Protocol):
+    """What one request is about."""
+
+    @property
+    def architecture(self) -> str:
+        """What to compile for."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """Its name in the cache."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """What the child that compiles reads."""
+        ...
+
+    def known(self) -> str | None:
+        """Returns the answer that the cache has."""
+        ...
+
+    def check(self) -> str | None:
+        """Returns why it would not compile, or None. Compiles nothing."""
+        ...
+
+    def refuse(self, reason: str) -> str:
+        """Returns the answer for what does not compile; it may remember the reason."""
+        ...
+
+
+class _Flight:
+    """A request in progress, for all who ask for the same."""
+
+    def __init__(self) -> None:
+        self.future: Future[str] = Future()
+        self.waiting = 0
+        self.abandoned = threading.Event()
 
 
 def folder() -> Path:
@@ -71,7 +119,7 @@ class Server:
         self._lock = threading.Lock()
         self._checking = threading.Lock()
         self._compiling = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1)))
-        self._flights: dict[tuple[str, str], Future[str]] = {}
+        self._flights: dict[tuple[str, str], _Flight] = {}
         self._active = 0
         self._last = time.monotonic()
         self._held: BinaryIO | None = None
@@ -137,77 +185,123 @@ class Server:
             request = _REQUEST.fullmatch(stream.readline(_MOST_LINE))
             if request is None or int(request[3]) > MOST_GRAPH:
                 return "error the request is malformed"
-            graph = stream.read(int(request[3]))
-        if len(graph) != int(request[3]):
+            data = stream.read(int(request[3]))
+        if len(data) != int(request[3]):
             return "error the request is truncated"
-        plan = Plan(graph, request[2].decode())
-        answer = self._merged(request[1].decode(), plan)
-        self._log(f"{request[1].decode()} {plan.architecture} {plan.key[:12]}: {answer}")
+        what, architecture = request[1].decode(), request[2].decode()
+        try:
+            job = _job(what, data, architecture)
+        except HipgraftError as error:
+            return f"error {' '.join(str(error).split())}"
+        answer = self._merged(what, job, connection)
+        self._log(f"{what} {job.architecture} {job.key[:12]}: {answer}")
         return answer
 
-    def _merged(self, what: str, plan: Plan) -> str:
+    def _merged(self, what: str, job: Job, connection: socket.socket) -> str:
         """Answers a request, together with those that ask for the same."""
+        place = (what, job.key)
         with self._lock:
-            flight = self._flights.get((what, plan.key))
-            is_first = flight is None
+            flight = self._flights.get(place)
             if flight is None:
-                flight = self._flights[what, plan.key] = Future()
-        if is_first:
-            try:
-                flight.set_result(self._check(plan) if what == "check" else self._compile(plan))
-            except Exception as error:  # told to all who wait
-                flight.set_result(f"error {' '.join(str(error).split())}")
-            finally:
-                with self._lock:
-                    del self._flights[what, plan.key]
-        return flight.result()
+                flight = self._flights[place] = _Flight()
+                arguments = (place, job, flight)
+                threading.Thread(target=self._fly, args=arguments, daemon=True).start()
+            flight.waiting += 1
+        while not _is_done(flight.future) and not _is_closed(connection):
+            pass
+        with self._lock:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.future.done():
+                flight.abandoned.set()
+                self._flights.pop(place, None)
+        return flight.future.result() if flight.future.done() else "error nobody waits"
 
-    def _known(self, plan: Plan) -> str | None:
-        if plan.bundle.exists():
-            return f"yes {plan.bundle}"
-        refusal = plan.refusal()
-        return None if refusal is None else f"no {refusal}"
+    def _fly(self, place: tuple[str, str], job: Job, flight: _Flight) -> None:
+        try:
+            if place[0] == "check":
+                flight.future.set_result(self._check(job))
+            else:
+                flight.future.set_result(self._compile(job, flight.abandoned))
+        except Exception as error:  # told to all who wait
+            flight.future.set_result(f"error {' '.join(str(error).split())}")
+        finally:
+            with self._lock:
+                if self._flights.get(place) is flight:
+                    del self._flights[place]
 
-    def _check(self, plan: Plan) -> str:
-        known = self._known(plan)
+    def _check(self, job: Job) -> str:
+        known = job.known()
         if known is not None:
             return known
         with self._checking:
-            reason = plan.check()
-        return "yes " if reason is None else f"no {plan.refuse(reason)}"
+            reason = job.check()
+        return "yes " if reason is None else job.refuse(reason)
 
-    def _compile(self, plan: Plan) -> str:
-        answer = self._check(plan)
+    def _compile(self, job: Job, abandoned: threading.Event) -> str:
+        answer = self._check(job)
         if answer != "yes ":
             return answer
         reason = ""
         for _ in range(_TRIES):
             with self._compiling:
-                status, reason = _run_compiler(plan)
-            if plan.bundle.exists():
-                return f"yes {plan.bundle}"
+                status, reason = _run_compiler(job, abandoned)
+            if abandoned.is_set():
+                return "error nobody waits"
+            known = job.known()
+            if known is not None:
+                return known
             if status >= 0:
                 break
-        return f"no {plan.refuse(reason)}"
+        return job.refuse(reason)
 
 
-def _run_compiler(plan: Plan) -> tuple[int, str]:
+def _job(what: str, data: bytes, architecture: str) -> Job:
+    if what == "session":
+        return Session.read(data, architecture)
+    return Plan(data, architecture)
+
+
+def _is_done(future: Future[str]) -> bool:
+    """Waits a little for an answer; returns whether it is there."""
+    with suppress(TimeoutError):
+        future.exception(_PATIENCE)
+        return True
+    return False
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the other end is gone. It may have closed its writing half alone."""
+    poll = select.poll()
+    poll.register(connection, 0)
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
+
+
+def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
     """Compiles in a child process; returns its exit status and what it said was wrong."""
-    command = python_command("-m", "hipgraft.helper", plan.architecture)
-    try:
-        done = subprocess.run(
+    command = python_command("-m", "hipgraft.helper", type(job).__name__.lower(), job.architecture)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
+        given.write(job.data)
+        given.seek(0)
+        child = subprocess.Popen(
             command,
-            input=plan.graph,
+            stdin=given,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
             env=child_environment(),
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        return 1, f"the graph did not compile in {SECONDS:.0f} s"
-    said = done.stderr.decode(errors="backslashreplace")
-    errors = [line for line in said.splitlines() if "error: " in line]
-    return done.returncode, (errors or [f"the compiler ended with status {done.returncode}"])[0]
+        end = time.monotonic() + SECONDS
+        while child.poll() is None:
+            if abandoned.wait(_PATIENCE) or time.monotonic() > end:
+                # With the workers of its session.
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+                return 1, f"the compiler did not end in {SECONDS:.0f} s"
+        said.seek(0)
+        lines = said.read().decode(errors="backslashreplace").splitlines()
+    errors = [line for line in lines if "error: " in line]
+    return child.returncode, (errors or [f"the compiler ended with status {child.returncode}"])[0]
 
 
 def _warm() -> None:

@@ -164,12 +164,10 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
             isinstance(text, bytes) for text in cast(Any, (node.op_type, node.domain, node.name))
         ):
             raise _at(path, "invalid ONNX model: a name is not UTF-8")
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        name = f"{f'{domain}.' if domain else ''}{node.op_type}"
-        if (domain, node.op_type) not in local:
-            problem = _unsupported(domain, node.op_type)
-            if problem:
-                raise _at(path, problem.format(name), _name_of(node))
+        domain = _domain(node)
+        problem = "" if (domain, node.op_type) in local else unsupported_operator(node)
+        if problem:
+            raise _at(path, problem, _name_of(node))
         for attribute in node.attribute if domain == "" else ():
             if attribute.name in _FLAGS and attribute.i not in (0, 1):
                 message = (
@@ -179,15 +177,21 @@ def _check_operators(model: onnx.ModelProto, path: Path) -> None:
                 raise _at(path, message, _name_of(node))
 
 
-def _unsupported(domain: str, operator: str) -> str:
+def unsupported_operator(node: onnx.NodeProto) -> str:
     """Returns why an operator that the model does not define is not supported; empty if it is."""
+    domain = _domain(node)
+    name = f"{f'{domain}.' if domain else ''}{node.op_type}"
     if domain == CONTRIBUTED_DOMAIN:
-        return "" if operator in CONTRIBUTED else "ONNX operator '{}' is not supported"
-    if not defs.has(operator, domain):
-        return "unknown ONNX operator '{}'"
+        return "" if node.op_type in CONTRIBUTED else f"ONNX operator '{name}' is not supported"
+    if not defs.has(node.op_type, domain):
+        return f"unknown ONNX operator '{name}'"
     if domain not in DOMAINS:
-        return "ONNX operator '{}' is not supported, nor are others of its domain"
+        return f"ONNX operator '{name}' is not supported, nor are others of its domain"
     return ""
+
+
+def _domain(node: onnx.NodeProto) -> str:
+    return "" if node.domain == "ai.onnx" else node.domain
 
 
 def _place_contributed(model: onnx.ModelProto) -> None:

@@ -40,10 +40,34 @@ def read_onnx(
         module = import_model(model, path, context)
         name_symbols(module.body.operations[0].operation, symbols)
         return module
+    return _joined([(path, shapes, dims, dims) for dims in variants], context)
+
+
+def read_each(models: Sequence[tuple[Path, Extents]], context: ir.Context) -> ir.Module:
+    """Returns models of static shapes as the variants of one program.
+
+    Args:
+        models: their files, and the extents after which each is named; none for an only one.
+        context: context to build in.
+
+    Raises:
+        HipgraftError: a model is invalid; located.
+    """
+    if len(models) == 1:
+        return import_model(read_model(models[0][0]), models[0][0], context)
+    return _joined([(path, {}, {}, extents) for path, extents in models], context)
+
+
+def _joined(
+    models: Sequence[tuple[Path, Mapping[str, Sequence[int]], Extents, Extents]],
+    context: ir.Context,
+) -> ir.Module:
+    """Imports models by file, extents of inputs, extents of dimensions, and extents of the name."""
     resources: Resources = {}
+    variants = [named for *_, named in models]
     modules = [
         import_model(read_model(path, shapes=shapes, dims=dims), path, context, resources)
-        for dims in variants
+        for path, shapes, dims, _ in models
     ]
     for module, dims in zip(modules, variants, strict=True):
         function = module.body.operations[0].operation

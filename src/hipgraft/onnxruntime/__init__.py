@@ -1,0 +1,1 @@
+"""The side of ONNX Runtime's execution provider that compiles."""

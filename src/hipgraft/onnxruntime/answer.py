@@ -1,0 +1,130 @@
+"""Answers the provider's requests: which nodes are taken, their programs, and a report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hipgraft.compiler.report_json import report_to_json
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.directories import default_cache_directory
+from hipgraft.ir.outputs import replacing
+from hipgraft.onnxruntime.claims import Left
+from hipgraft.onnxruntime.graph import Kind, SessionGraph
+from hipgraft.onnxruntime.request import Request
+from hipgraft.onnxruntime.trial import Group, Trial
+from hipgraft.onnxruntime.work import flops
+from hipgraft.service import Cache, CompileService, ProcessWorkers, use_service
+from hipgraft.service.tuning.database import shipped_database
+from hipgraft.service.tuning.search import Search
+
+_REASONS = 3  # that the summary gives
+
+
+def make_answer(request: Request) -> Path:
+    """Compiles what can be taken; returns the file of the answer, in the user's cache.
+
+    Raises:
+        HipgraftError: the request is malformed, or some node is to be an error.
+    """
+    graph = SessionGraph(request.model)
+    trial = Trial(graph, request)
+    search = Search(mode=_mode(request), database=shipped_database())
+    cache = Cache(default_cache_directory())
+    with CompileService(ProcessWorkers(), cache, search=search) as service, use_service(service):
+        groups = trial.run()
+    if request.is_strict:
+        _check_whole(graph, trial.left)
+    request.answer.parent.mkdir(parents=True, exist_ok=True)
+    taken = [_saved(request, number, group) for number, group in enumerate(groups)]
+    left = [
+        {
+            "node": number,
+            "op": graph.nodes[number].op_type,
+            "name": graph.nodes[number].name,
+            "kind": why.why,
+            "reason": why.reason,
+        }
+        for number, why in sorted(trial.left.items())
+    ]
+    answer = {
+        "version": 1,
+        "groups": taken,
+        "left": left,
+        "summary": summary(graph, groups, trial.left, trial.kinds[0]),
+        "report": str(request.file(".report.json")),
+    }
+    report = {**answer, "architecture": request.architecture, "options": dict(request.options)}
+    report["groups"] = [
+        {**entry, "names": [graph.nodes[number].name for number in group.nodes],
+         "compilation": json.loads(report_to_json(group.program.report))}
+        for entry, group in zip(taken, groups, strict=True)
+    ]  # fmt: skip
+    _write(request.file(".report.json"), report)
+    _write(request.answer, answer)
+    return request.answer
+
+
+def summary(
+    graph: SessionGraph,
+    groups: Sequence[Group],
+    left: Mapping[int, Left],
+    kinds: Mapping[str, Kind],
+) -> str:
+    """Says in one line what was taken, and why other nodes were not."""
+    nodes = len(graph.nodes)
+    total = sum(flops(node, kinds) for node in graph.nodes)
+    ours = sum(flops(graph.nodes[i], kinds) for group in groups for i in group.nodes)
+    work = f" ({_percent(ours, total)} of the FLOPs)" if total else ""
+    where = f" in {len(groups)} group{'s' if len(groups) > 1 else ''}" if groups else ""
+    reasons = Counter((graph.nodes[i].op_type, one.reason) for i, one in left.items())
+    # Those of one operator first: what is said of a shape differs from node to node.
+    first = [
+        f"{f'{count} ' if count > 1 else ''}{op}: {reason}"
+        for (op, reason), count in reasons.most_common(_REASONS)
+    ]
+    more = len(reasons) - len(first)
+    said = f"hipgraft takes {nodes - len(left)} of {nodes} nodes{work}{where}"
+    if not left:
+        return said
+    return (
+        f"{said}; left are "
+        + "; ".join(first)
+        + (f"; and {more} more reasons: see option report=FILE" if more else "")
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    # Rounded down: 100% means all of them.
+    return f"{100 * part // whole}%"
+
+
+def _mode(request: Request) -> Any:
+    return request.options.get("search") or "default"
+
+
+def _check_whole(graph: SessionGraph, left: Mapping[int, Left]) -> None:
+    for number, why in sorted(left.items()):
+        if why.why != "host":
+            node = graph.nodes[number]
+            raise HipgraftError(f"'{node.name or node.op_type}' ({node.op_type}): {why.reason}")
+
+
+def _saved(request: Request, number: int, group: Group) -> dict[str, Any]:
+    path = request.file(f"-{number}.hgb")
+    group.program.save_bundle(path)
+    return {
+        "nodes": group.nodes,
+        "inputs": group.boundary.inputs,
+        "outputs": group.boundary.outputs,
+        "bundle": str(path),
+        "variants": [{"dims": dict(one.extents), "inputs": one.inputs} for one in group.variants],
+    }
+
+
+def _write(path: Path, fields: Mapping[str, Any]) -> None:
+    with replacing(str(path)) as temporary:
+        temporary.write_text(json.dumps(fields, indent=1) + "\n")

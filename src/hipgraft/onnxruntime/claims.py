@@ -1,0 +1,161 @@
+"""Which nodes of a session hipgraft may take, before anything is compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import onnx
+from onnx import NodeProto, TensorProto
+
+from hipgraft.frontends.onnx.legalization import MISPLACED
+from hipgraft.frontends.onnx.model import unsupported_operator
+from hipgraft.frontends.symbols import Extents
+from hipgraft.onnxruntime.graph import Kind, SessionGraph
+
+Why = Literal["unsupported", "shape", "host", "compile"]
+
+_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+     "RandomUniformLike"}
+)  # fmt: skip
+_VIEWS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_INTEGERS = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL})
+_PARTS_OF_BYTES = frozenset(
+    getattr(TensorProto, name)
+    for name in ("INT2", "INT4", "UINT2", "UINT4", "FLOAT4E2M1")
+    if hasattr(TensorProto, name)
+)
+_NO_NUMBERS = (TensorProto.STRING, TensorProto.UNDEFINED)
+
+_FEW = 64
+"""Elements of a result that is an extent or a shape, and no data."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """Why a node is left to others.
+
+    Attributes:
+        why: `unsupported`, `shape` where one is not known when the session is made, `host` where it
+            is better left, or `compile` where the compiler failed.
+        reason: in words.
+    """
+
+    why: Why
+    reason: str
+
+
+Kinds = Sequence[Mapping[str, Kind]]
+"""Types of values by name, of each variant."""
+
+
+def unsupported_nodes(
+    graph: SessionGraph, kinds: Kinds, variants: Sequence[Extents]
+) -> dict[int, Left]:
+    """Returns the nodes that cannot be taken, whatever is around them."""
+    found: dict[int, Left] = {}
+    symbols = _symbols(graph.model.graph)
+    given = {name for one in variants for name in one}
+    missing = [name for name in symbols if name not in given]
+    for number, node in enumerate(graph.nodes):
+        left = _operator(node) or _types(node, kinds, missing)
+        if left is not None:
+            found[number] = left
+    return found
+
+
+def _operator(node: NodeProto) -> Left | None:
+    if node.op_type in _BODIES and node.domain in ("", "ai.onnx"):
+        return Left("host", "its bodies are graphs of their own, whose nodes may be taken")
+    if node.op_type in _RANDOM:
+        return Left("unsupported", "it draws random numbers")
+    problem = "" if node.op_type in MISPLACED else unsupported_operator(node)
+    return Left("unsupported", problem) if problem else None
+
+
+def _types(node: NodeProto, kinds: Kinds, missing: Sequence[str]) -> Left | None:
+    for name in filter(None, (*node.input, *node.output)):
+        for each in kinds:
+            kind = each.get(name)
+            if kind is None or kind.element in _NO_NUMBERS:
+                return Left("unsupported", f"'{name}' is no tensor of numbers")
+            if kind.shape is None:
+                return Left("shape", _unknown_shape(name, name in node.output, missing))
+            if 0 in kind.shape:
+                return Left("host", f"'{name}' has no elements")
+    return None
+
+
+def _unknown_shape(name: str, is_result: bool, missing: Sequence[str]) -> str:
+    if missing:
+        names = ", ".join(f"'{one}'" for one in missing)
+        example = ";".join(f"{one}=N" for one in missing)
+        return f"the shape of '{name}' depends on {names}: give extents by option dims={example}"
+    what = "result" if is_result else "operand"
+    return f"the shape of its {what} '{name}' is not known before it runs"
+
+
+def _symbols(graph: onnx.GraphProto) -> list[str]:
+    """Names of the symbolic dimensions of a graph's inputs."""
+    found = dict.fromkeys(
+        dim.dim_param
+        for value in graph.input
+        for dim in value.type.tensor_type.shape.dim
+        if not dim.HasField("dim_value") and dim.dim_param
+    )
+    return list(found)
+
+
+def better_left(
+    graph: SessionGraph, kinds: Kinds, groups: Sequence[Sequence[int]]
+) -> dict[int, Left]:
+    """Returns the nodes of groups that are better left to the CPU."""
+    taken = {node for group in groups for node in group}
+    found: dict[int, Left] = {}
+    for number in sorted(taken, reverse=True):
+        users = graph.users[number]
+        node = graph.nodes[number]
+        if (
+            users
+            and not any(user in taken and user not in found for user in users)
+            and not graph.results.intersection(node.output)
+            and _is_of_extents(node, kinds)
+        ):
+            found[number] = Left("host", "it computes extents that only nodes on the CPU read")
+    for group in groups:
+        if all(graph.nodes[number].op_type in _VIEWS for number in group):
+            found |= dict.fromkeys(group, Left("host", "its group would compute nothing"))
+        found |= _packed(graph, kinds, group)
+    return found
+
+
+def _is_of_extents(node: NodeProto, kinds: Kinds) -> bool:
+    """Whether a node makes few integers, of others or of a shape."""
+    names = node.output if node.op_type in ("Shape", "Size") else (*node.input, *node.output)
+    small = (
+        kind.element in _INTEGERS and math.prod(kind.shape or ()) <= _FEW
+        for each in kinds
+        for kind in (each[name] for name in names if name)
+    )
+    return all(small)
+
+
+def _packed(graph: SessionGraph, kinds: Kinds, group: Sequence[int]) -> dict[int, Left]:
+    """Nodes at whose boundary two elements are in a byte: where programs are called, one is."""
+    boundary = graph.boundary(group)
+    packed = {
+        name
+        for name in (*boundary.inputs, *boundary.outputs)
+        if kinds[0][name].element in _PARTS_OF_BYTES
+    }
+    if not packed:
+        return {}
+    return {
+        number: Left("unsupported", "a tensor at its boundary has several elements in a byte")
+        for number in group
+        if packed.intersection((*graph.nodes[number].input, *graph.nodes[number].output))
+    }

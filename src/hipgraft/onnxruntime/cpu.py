@@ -1,0 +1,138 @@
+"""Runs programs for the target `cpu`, which the provider's library has no means to run.
+
+The library calls these functions from any thread. `native/onnxruntime/cpu_programs.cpp` has the
+other end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.runtime.bundle import Bundle
+
+_TRUSTED = 1
+_MEMORY = "<EPContext>"  # what messages call a bundle that is no file
+
+
+class Tensor(ctypes.Structure):
+    """`hipgraft_ort_tensor`: an input in host memory."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("shape", POINTER(c_int64)),
+        ("rank", c_size_t),
+        ("element_type", c_int32),
+        ("nbytes", c_size_t),
+    )
+
+
+LOAD = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_size_t, c_uint32, POINTER(c_void_p))
+UNLOAD = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
+OUTPUT = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, POINTER(c_int64), c_size_t)
+RUN = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(Tensor), c_size_t, OUTPUT, c_void_p)
+ERROR = ctypes.CFUNCTYPE(c_void_p, c_void_p)
+
+
+class Table(ctypes.Structure):
+    """`hipgraft_ort_cpu`."""
+
+    _fields_ = (
+        ("user", c_void_p),
+        ("load", LOAD),
+        ("unload", UNLOAD),
+        ("run", RUN),
+        ("error", ERROR),
+    )
+
+
+class CpuPrograms:
+    """Loaded programs, and the functions that load and run them.
+
+    Attributes:
+        table: the functions; valid as long as this object.
+    """
+
+    def __init__(self) -> None:
+        self._programs: dict[int, Bundle] = {}
+        self._numbers = count(1)  # `next` is atomic
+        self._local = threading.local()
+        self.table = Table(
+            None,
+            LOAD(self._guarded(self._load)),
+            UNLOAD(self._unload),
+            RUN(self._guarded(self._run)),
+            ERROR(self._error),
+        )
+
+    def _guarded(self, function: Callable[..., None]) -> Callable[..., int]:
+        """Returns a function that keeps what goes wrong for `_error`: nothing is thrown into C."""
+
+        def call(_: Any, *arguments: Any) -> int:
+            try:
+                function(*arguments)
+            except Exception as error:
+                text = str(error) or type(error).__name__
+                # It keeps the bytes alive that `_error` gives the address of.
+                self._local.text = ctypes.create_string_buffer(
+                    text.encode(errors="backslashreplace")
+                )
+                return 1
+            return 0
+
+        return call
+
+    def _error(self, _: Any) -> int | None:
+        text = getattr(self._local, "text", None)
+        return None if text is None else ctypes.addressof(text)
+
+    def _load(
+        self, path: bytes | None, data: int | None, size: int, flags: int, program: Any
+    ) -> None:
+        name = _MEMORY if path is None else path.decode(errors="surrogateescape")
+        content = ctypes.string_at(data or 0, size) if path is None else None
+        bundle = Bundle(name, data=content, trust=bool(flags & _TRUSTED))
+        bundle.load("cpu")
+        number = next(self._numbers)
+        self._programs[number] = bundle
+        program[0] = number
+
+    def _unload(self, _: Any, program: int) -> None:
+        bundle = self._programs.pop(program, None)
+        if bundle is not None:
+            bundle.close()
+
+    def _run(
+        self, program: int, inputs: Any, input_count: int, output: Any, call: int | None
+    ) -> None:
+        session = self._programs[program].load("cpu")
+        kinds = session.variants[0].inputs
+        if input_count != len(kinds):
+            raise HipgraftError(f"expected {len(kinds)} inputs, found {input_count}")
+        arrays = [
+            _array(one, numpy_dtype(kind.element_type))
+            for one, kind in zip(inputs[:input_count], kinds, strict=True)
+        ]
+        for index, result in enumerate(session.run(arrays)):
+            shape = (c_int64 * result.ndim)(*result.shape)
+            address = output(call, index, shape, result.ndim)
+            if not address:
+                raise HipgraftError(f"no memory for result #{index}")
+            ctypes.memmove(address, result.ctypes.data, result.nbytes)
+
+
+def _array(tensor: Tensor, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Returns an input as the program reads it, without a copy."""
+    shape = tuple(tensor.shape[: tensor.rank])
+    if not tensor.nbytes:
+        return np.empty(shape, dtype)
+    data = (ctypes.c_uint8 * tensor.nbytes).from_address(tensor.data)
+    return np.frombuffer(data, dtype).reshape(shape)

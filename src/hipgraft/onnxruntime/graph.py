@@ -1,0 +1,240 @@
+"""The graph of a session: its nodes, what they read, their shapes, and parts of it as models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import onnx
+from onnx import NodeProto, TensorProto, shape_inference
+
+from hipgraft.frontends.onnx.folding import fold_constants, small_constants
+from hipgraft.frontends.onnx.legalization import CONTRIBUTED_DOMAIN, RefusedNode, legalize
+from hipgraft.frontends.onnx.limits import check_inference
+from hipgraft.frontends.onnx.model import unsupported_operator
+from hipgraft.frontends.symbols import Extents
+from hipgraft.ir.diagnostics import HipgraftError
+
+Shape = tuple[int, ...]
+
+_LEFT = "hipgraft.left"
+_ROUNDS = 256  # of inference; each needs what the one before it found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The type of a tensor.
+
+    Attributes:
+        element: number of `TensorProto.DataType`.
+        shape: its extents, None where not all of them are known.
+    """
+
+    element: int
+    shape: Shape | None
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What a part of a graph reads and what others read of it, in the order of its nodes.
+
+    Attributes:
+        inputs: names of values that are no constants.
+        outputs: names of results.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class SessionGraph:
+    """A graph as the provider writes it.
+
+    Args:
+        path: its model. Larger constants are external data, which stays where it is.
+
+    Raises:
+        HipgraftError: it cannot be read.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            self.model = onnx.load(path, load_external_data=False)
+        except Exception as error:
+            raise HipgraftError("cannot read the model", location=str(path)) from error
+        self.nodes: list[NodeProto] = list(self.model.graph.node)
+        self.constants: dict[str, TensorProto] = {
+            one.name: one for one in self.model.graph.initializer
+        }
+
+    @cached_property
+    def _producers(self) -> dict[str, int]:
+        return {name: i for i, node in enumerate(self.nodes) for name in node.output if name}
+
+    @cached_property
+    def reads(self) -> list[tuple[str, ...]]:
+        """Names of the values that each node reads, its bodies included, without constants."""
+        return [
+            tuple(
+                name
+                for name in dict.fromkeys((*node.input, *_captured(node)))
+                if name and name not in self.constants
+            )
+            for node in self.nodes
+        ]
+
+    @cached_property
+    def sources(self) -> list[tuple[int, ...]]:
+        """The nodes whose results each node reads."""
+        return [
+            tuple({self._producers[name] for name in read if name in self._producers})
+            for read in self.reads
+        ]
+
+    @cached_property
+    def users(self) -> list[tuple[int, ...]]:
+        """The nodes that read results of each node."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for node, sources in enumerate(self.sources):
+            for source in sources:
+                found[source].append(node)
+        return [tuple(each) for each in found]
+
+    @cached_property
+    def results(self) -> frozenset[str]:
+        """Names of the graph's outputs."""
+        return frozenset(one.name for one in self.model.graph.output)
+
+    def boundary(self, group: Sequence[int]) -> Boundary:
+        """Returns what a group reads, and which of its results are read outside of it."""
+        inside = frozenset(group)
+        made = {name for node in group for name in self.nodes[node].output if name}
+        inputs = dict.fromkeys(
+            name for node in group for name in self.reads[node] if name not in made
+        )
+        read = {name for i, names in enumerate(self.reads) if i not in inside for name in names}
+        wanted = self.results | read
+        outputs = [n for node in group for n in self.nodes[node].output if n and n in wanted]
+        return Boundary(tuple(inputs), tuple(outputs))
+
+    def kinds(self, extents: Extents) -> dict[str, Kind]:
+        """Returns the types of values by name, where symbolic dimensions have certain extents."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model)
+        for value in _values(model.graph):
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param in extents:
+                    dim.dim_value = extents[dim.dim_param]
+        model.opset_import.add(domain=_LEFT, version=1)
+        for node in model.graph.node:
+            has_bodies = any(one.HasField("g") or len(one.graphs) for one in node.attribute)
+            if has_bodies or _is_unknown(node):
+                node.domain = _LEFT  # its types are those that the session gave it
+                del node.attribute[:]
+        declared = _kinds(model.graph)
+        inferred = self._inferred(model)
+        return declared | {
+            name: kind
+            for name, kind in inferred.items()
+            if kind.shape is not None or name not in declared
+        }
+
+    def _inferred(self, model: onnx.ModelProto) -> dict[str, Kind]:
+        """Infers types, also behind shapes that are computed, and behind contributed operators."""
+        weights = {one.name: one for one in self.constants.values() if one.external_data}
+        for name, tensor in weights.items():
+            model.graph.initializer.remove(tensor)
+            model.graph.input.append(_info(name, Kind(tensor.data_type, tuple(tensor.dims))))
+        found: dict[str, Kind] = {}
+        for _ in range(_ROUNDS):
+            for value in [one for one in model.graph.value_info if _shape(one) is None]:
+                model.graph.value_info.remove(value)
+            try:
+                check_inference(model)
+                model = shape_inference.infer_shapes(model, data_prop=True)
+                found |= _kinds(model.graph)
+                if not (fold_constants(model) or _rewrite_contributed(model, weights)):
+                    break
+            except (HipgraftError, ValueError, shape_inference.InferenceError):
+                break
+        return found
+
+    def extract(self, group: Sequence[int], kinds: Mapping[str, Kind]) -> onnx.ModelProto:
+        """Returns a group as a model, whose nodes are named `NUMBER:NAME`.
+
+        Args:
+            group: numbers of nodes in order.
+            kinds: types of the values that it reads and of its results; all are static.
+        """
+        boundary = self.boundary(group)
+        model = onnx.ModelProto(ir_version=self.model.ir_version)
+        model.opset_import.extend(self.model.opset_import)
+        graph = model.graph
+        graph.name = "group"
+        for number in group:
+            node = graph.node.add()
+            node.CopyFrom(self.nodes[number])
+            node.name = f"{number}:{node.name or node.op_type}"
+        used = dict.fromkeys(name for node in graph.node for name in node.input)
+        graph.initializer.extend(self.constants[name] for name in used if name in self.constants)
+        graph.input.extend(_info(name, kinds[name]) for name in boundary.inputs)
+        graph.output.extend(_info(name, kinds[name]) for name in boundary.outputs)
+        return model
+
+
+def _is_unknown(node: NodeProto) -> bool:
+    return node.domain == CONTRIBUTED_DOMAIN and bool(unsupported_operator(node))
+
+
+def _rewrite_contributed(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> bool:
+    """Says contributed operators by ONNX's, whose results have inferred types."""
+    if not any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
+        return False
+    try:
+        return legalize(model, small_constants(model.graph, ()), dict(weights))
+    except RefusedNode as refused:
+        refused.node.domain = _LEFT
+        return True
+
+
+def _info(name: str, kind: Kind) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(name, kind.element, kind.shape)
+
+
+def _captured(node: NodeProto) -> Iterator[str]:
+    """Names of outer values that the bodies of a node read."""
+    for attribute in node.attribute:
+        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            own: Collection[str] = {
+                *(one.name for one in (*body.input, *body.initializer)),
+                *(name for inner in body.node for name in inner.output),
+            }
+            for inner in body.node:
+                read = (*inner.input, *_captured(inner))
+                yield from (name for name in read if name and name not in own)
+            yield from (one.name for one in body.output if one.name not in own)
+
+
+def _values(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    return [*graph.input, *graph.output, *graph.value_info]
+
+
+def _shape(value: onnx.ValueInfoProto) -> Shape | None:
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    dims = tensor.shape.dim
+    if not all(one.HasField("dim_value") and one.dim_value >= 0 for one in dims):
+        return None
+    return tuple(one.dim_value for one in dims)
+
+
+def _kinds(graph: onnx.GraphProto) -> dict[str, Kind]:
+    found = {one.name: Kind(one.data_type, tuple(one.dims)) for one in graph.initializer}
+    for value in _values(graph):
+        if value.type.HasField("tensor_type"):
+            found.setdefault(value.name, Kind(value.type.tensor_type.elem_type, _shape(value)))
+    return found

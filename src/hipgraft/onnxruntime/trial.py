@@ -1,0 +1,168 @@
+"""Compiles groups of nodes, and gives back those that do not compile.
+
+What a provider claims must compile: ONNX Runtime has no way back from a failure after it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from hipgraft.compiler.program import Program
+from hipgraft.compiler.program import compile as compile_program
+from hipgraft.frontends.onnx.variants import read_each
+from hipgraft.frontends.symbols import Extents, combinations
+from hipgraft.ir.bindings import make_context
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.onnxruntime.claims import Left, better_left, unsupported_nodes
+from hipgraft.onnxruntime.graph import Boundary, SessionGraph, Shape
+from hipgraft.onnxruntime.partition import partition
+from hipgraft.onnxruntime.request import Request
+
+_LOG = logging.getLogger("hipgraft")
+
+_TRIES = 64
+"""Compilations that may fail; after them, groups that do not compile are left as a whole."""
+
+_STEM = "group"
+_NODE = re.compile(rf"\b{_STEM}[0-9]*\.onnx:([0-9]+):")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A group with certain extents.
+
+    Attributes:
+        extents: of symbolic dimensions, by name.
+        inputs: shapes of what the group reads.
+    """
+
+    extents: Extents
+    inputs: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Nodes that are one program.
+
+    Attributes:
+        nodes: their numbers, in order.
+        boundary: names of the program's inputs and results, in its order.
+        variants: the variants of the program, in its order.
+        program: the program.
+    """
+
+    nodes: tuple[int, ...]
+    boundary: Boundary
+    variants: tuple[Variant, ...]
+    program: Program
+
+
+class Trial:
+    """Decides which nodes of a session are taken.
+
+    Args:
+        graph: of the session.
+        request: what is asked for.
+
+    Attributes:
+        variants: extents of symbolic dimensions of each variant.
+        kinds: types of values by name, of each variant.
+        left: the nodes that are not taken.
+
+    Raises:
+        HipgraftError: an option is malformed.
+    """
+
+    def __init__(self, graph: SessionGraph, request: Request):
+        self.graph = graph
+        self.request = request
+        self.variants = combinations({}, request.dims)
+        self.kinds = [graph.kinds(one) for one in self.variants]
+        self.left = unsupported_nodes(graph, self.kinds, self.variants)
+        self._failures = 0
+        self._programs: dict[tuple[int, ...], Group] = {}
+
+    def run(self) -> list[Group]:
+        """Compiles what can be taken; returns the groups in an order in which they can run."""
+        while True:
+            groups = self._groups()
+            more = better_left(self.graph, self.kinds, groups) or self._compile(groups)
+            if not more:
+                return [self._programs[tuple(group)] for group in groups]
+            self.left |= more
+
+    def _groups(self) -> list[list[int]]:
+        taken = [number for number in range(len(self.graph.nodes)) if number not in self.left]
+        return partition(self.graph.sources, taken)
+
+    def _compile(self, groups: Sequence[Sequence[int]]) -> dict[int, Left]:
+        """Compiles groups that are not compiled yet; returns the nodes to give back."""
+        found: dict[int, Left] = {}
+        for group in groups:
+            if tuple(group) not in self._programs:
+                found |= self._try(group)
+        return found
+
+    def _try(self, group: Sequence[int]) -> dict[int, Left]:
+        try:
+            self._programs[tuple(group)] = self._compiled(group, "")
+        except HipgraftError as error:
+            self._failures += 1
+            _LOG.info("a group of %d nodes does not compile: %s", len(group), error)
+            return self._culprits(group, error)
+        return {}
+
+    def _culprits(self, group: Sequence[int], error: HipgraftError) -> dict[int, Left]:
+        """Finds the nodes for which a group does not compile."""
+        left = Left("compile", error.message)
+        if len(group) == 1 or self._failures >= _TRIES:
+            return dict.fromkeys(group, left)
+        # One error tells of one node; whether others import, too, is quickly found for each.
+        found = {number: why for number in group if (why := self._refused(number))}
+        if found:
+            return found
+        named = {int(number) for number in _NODE.findall(error.location)}
+        if named:
+            return dict.fromkeys(sorted(named.intersection(group)), left)
+        middle = len(group) // 2
+        return {
+            **self._try(group[:middle]),
+            **self._try(group[middle:]),
+        } or dict.fromkeys(group[middle:], left)
+
+    def _refused(self, number: int) -> Left | None:
+        """Why a node alone cannot be outlined."""
+        try:
+            self._compiled([number], "hipdnn-graphs")
+        except HipgraftError as error:
+            return Left("compile", error.message)
+        return None
+
+    def _compiled(self, group: Sequence[int], last: str) -> Group:
+        boundary = self.graph.boundary(group)
+        variants: dict[tuple[Shape, ...], Extents] = {}
+        models: list[tuple[Path, Extents]] = []
+        try:
+            for extents, each in zip(self.variants, self.kinds, strict=True):
+                shapes = tuple(each[name].shape or () for name in boundary.inputs)
+                if shapes in variants:
+                    continue
+                variants[shapes] = extents
+                path = self.graph.path.with_name(f"{_STEM}{len(models)}.onnx")
+                onnx.save(self.graph.extract(group, each), path)
+                models.append((path, extents))
+            module = read_each(models, make_context())
+        finally:
+            for path, _ in models:
+                with suppress(OSError):
+                    path.unlink()
+        program = compile_program(module, self.request.architecture, compile_to=last)
+        made = tuple(Variant(extents, shapes) for shapes, extents in variants.items())
+        return Group(tuple(group), boundary, made, program)
