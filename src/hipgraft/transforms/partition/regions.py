@@ -1,8 +1,8 @@
 """Partitions blocks: into regions that no group can cross, and each of these into groups.
 
 An edge that no kernel can contain, for example into a contraction, is a barrier. The level of an op
-is the number of barriers before it, or more if everything that reads it comes later. Ops of one
-level that edges connect form a region. No path leaves a region and comes back, because each edge
+is the number of barriers before it; if it can join none of the ops there that it reads, the op is on
+the first level of those that read it. Ops of one level that edges connect form a region. No path leaves a region and comes back, because each edge
 between regions leads to a higher level. So a partition of each region is one of the block.
 """
 
@@ -112,23 +112,32 @@ def _regions(program: Program) -> list[list[int]]:
 
 
 def _levels(program: Program) -> list[int]:
-    """Returns the levels of ops: as late as what reads them allows."""
-    levels = [0] * len(program.ops)
-    latest: list[int | None] = [None] * len(program.ops)
-    edges = [
-        (program.producer[value], op, 0 if program.joins(op, value) else 1)
+    """Returns the levels of ops: that of a producer that they may join, else as late as possible."""
+    count = len(program.ops)
+    edges: list[list[tuple[int, int]]] = [
+        [
+            (program.producer[value], 0 if program.joins(op, value) else 1)
+            for value in reads
+            if program.producer[value] >= 0
+        ]
         for op, reads in enumerate(program.reads)
-        for value in reads
-        if program.producer[value] >= 0
     ]
-    for source, op, barrier in edges:
-        levels[op] = max(levels[op], levels[source] + barrier)
-    for source, op, barrier in reversed(edges):
-        known = latest[op]
-        bound = (levels[op] if known is None else known) - barrier
-        before = latest[source]
-        latest[source] = bound if before is None else min(before, bound)
-    return [level if late is None else late for level, late in zip(levels, latest, strict=True)]
+    early = [0] * count
+    for op in range(count):
+        early[op] = max((early[source] + barrier for source, barrier in edges[op]), default=0)
+    late: list[int | None] = [None] * count
+    for op in reversed(range(count)):
+        own = late[op]
+        bound = late[op] = early[op] if own is None else own
+        for source, barrier in edges[op]:
+            known = late[source]
+            late[source] = bound - barrier if known is None else min(known, bound - barrier)
+    levels = [0] * count
+    for op in range(count):
+        least = max((levels[source] + barrier for source, barrier in edges[op]), default=0)
+        joined = any(barrier == 0 and levels[source] == least for source, barrier in edges[op])
+        levels[op] = least if joined else late[op] or 0
+    return levels
 
 
 def _extracted(program: Program, ops: Sequence[int]) -> Program:
