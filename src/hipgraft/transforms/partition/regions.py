@@ -1,10 +1,10 @@
 """Partitions blocks: into regions that no group can cross, and each of these into groups.
 
 An edge that no kernel can contain, for example into a contraction, is a barrier. The level of an op
-is the number of barriers before it. If it can join none of the ops there that it reads, it is on the
-first level of those that read it. Ops of one level that edges connect form a region. No path leaves
-a region and comes back, because each edge between regions leads to a higher level. So a partition of
-each region is one of the block.
+is the number of barriers before it. If it can join none of the ops there that it reads, it is on
+the first level of those that read it. Ops of one level that edges connect form a region. No path
+leaves a region and comes back, because each edge between regions leads to a higher level. So a
+partition of each region is one of the block.
 """
 
 from __future__ import annotations
