@@ -50,12 +50,12 @@ func.func @tap(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> (tensor<4x4xf32>, te
 
 // -----
 
-// Only the two workgroups of the norm evaluate what its graph holds. While they wait for memory they
-// have time for two logarithms, but all four would take longer than a launch.
+// The two workgroups of the norm evaluate what its graph holds. While they wait for memory they have
+// time for one logarithm, but all four would take longer than a launch.
 
 // COST-LABEL: func.func @slower
-// COST:         name = "log_log_0"
-// COST:         name = "log_log_rmsnorm_1"
+// COST:         name = "log_log_log_0"
+// COST:         name = "log_rmsnorm_1"
 // GREEDY-LABEL: func.func @slower
 // GREEDY:         name = "log_log_log_log_0"
 // GREEDY-NOT:     hipdnn.graph

@@ -126,6 +126,20 @@ def added(first: Weight, second: Weight) -> Weight:
     )
 
 
+def _evaluated_twice(program: Program, members: Collection[int]) -> set[int]:
+    """Returns the ops that a norm depends on: its kernel walks its rows a second time."""
+    norm = next((op for op in members if program.ops[op].role is Role.NORM), None)
+    found = set[int]()
+    waiting = [] if norm is None else [norm]
+    while waiting:
+        for value in program.reads[waiting.pop()]:
+            source = program.producer[value]
+            if source in members and source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found
+
+
 @dataclass(frozen=True)
 class Roofline:
     """The time of a kernel by a GPU's peaks.
@@ -145,10 +159,11 @@ class Roofline:
 
         Each tensor moves once, between the compute units and the last cache if all of them fit
         there, else memory. Few workgroups have the peaks of as many compute units only. Matrix
-        units work beside the vector unit.
+        units work beside the vector unit. What a norm reads is computed twice.
         """
         moved = 0
         matrix = vector = 0.0
+        repeated = _evaluated_twice(program, members)
         walkers = 0
         anchored = 0
         read = set[int]()
@@ -157,7 +172,7 @@ class Roofline:
             if facts.role is Role.ANCHOR:
                 matrix += facts.seconds
             else:
-                vector += facts.seconds
+                vector += 2 * facts.seconds if op in repeated else facts.seconds
             if facts.role is Role.ELEMENTWISE:
                 walkers = max(walkers, facts.workgroups)
             else:
