@@ -98,6 +98,8 @@ def answer(request: Path) -> Path:
         )
     count = sum(len(one["nodes"]) for one in groups)
     summary = f"takes {count} of {len(numbered)} nodes in {len(groups)} groups"
+    if left and fields["options"].get("fallback") == "error":
+        raise RuntimeError(f"{summary}, and the option 'fallback' is 'error'")
     path = cache / f"{fields['key']}.json"
     report = cache / f"{fields['key']}.txt"
     report.write_text(summary)

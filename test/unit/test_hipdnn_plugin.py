@@ -391,7 +391,7 @@ def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
 
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     source = native.include_directory().parent
-    folders = [source / "include", source / "core", source / "plugin"]
+    folders = [source / one for one in ("include", "core", "client", "plugin")]
     files = [path for folder in folders for path in sorted(folder.glob("*.cpp"))]
     command = ["c++", "-std=c++17", *flags, *(f"-I{folder}" for folder in folders)]
     command += ['-DHIPGRAFT_RELEASE="0"', str(HOST.with_name("plugin_fuzz.cpp")), *map(str, files)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +86,52 @@ def test_cpu_sessions_give_what_onnxruntime_gives(home: Path) -> None:
 def test_gpu_sessions_give_what_onnxruntime_gives(home: Path) -> None:
     said = play(home, RUNS.format(architecture="gfx942"), emulated=True)
     assert "takes 4 of 5 nodes in 2 groups" in said
+
+
+BOUND = """
+from concurrent.futures import ThreadPoolExecutor
+kept = register()
+model, inputs = small_model()
+expected = reference(model, inputs)
+vendor = 0x1002
+made = [session(model, "gfx942", serve="off") for _ in range(2)]
+# In the GPU's memory from end to end, with copies to the host and back for the node in the middle.
+given = ort.OrtValue.ortvalue_from_numpy(inputs["x"], "gpu", 0, vendor)
+assert given.data_ptr() % 64 == 0
+np.testing.assert_array_equal(given.numpy(), inputs["x"])
+def run(number):
+    one = made[number % 2]
+    binding = one.io_binding()
+    binding.bind_ortvalue_input("x", given)
+    result = ort.OrtValue.ortvalue_from_shape_and_type(expected.shape, np.float32, "gpu", 0, vendor)
+    binding.bind_ortvalue_output("y", result)
+    one.run_with_iobinding(binding)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+for number in range(3):
+    run(number)
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(run, range(16)))
+# Between host and GPU as onnxruntime likes.
+(found,) = made[0].run(None, inputs)
+np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+# Values outlive the session, and with it the stream, that made them.
+binding = made[0].io_binding()
+binding.bind_ortvalue_input("x", given)
+gpu = ort.OrtDevice.make("gpu", 0, vendor)._get_c_device()
+binding._iobinding.bind_output("y", gpu)
+made[0].run_with_iobinding(binding)
+(value,) = binding.get_outputs()
+assert value.device_name() == "hip", value.device_name()
+del binding, made
+np.testing.assert_allclose(value.numpy(), expected, rtol=1e-4, atol=1e-4)
+"""
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_tensors_stay_on_the_gpu(home: Path) -> None:
+    play(home, RUNS.format(architecture="gfx942"), emulated=True)  # compiles
+    play(home, BOUND, emulated=True)
 
 
 @pytest.mark.slow
@@ -222,6 +270,44 @@ def test_the_tables_of_the_installed_release() -> None:
     code = UNIT / "onnxruntime_tables.py"
     done = subprocess.run([sys.executable, code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_damaged_answers_are_errors(tmp_path: Path) -> None:
+    flags = ["-g", "-O1", "-fno-rtti", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    empty = tmp_path / "empty.cpp"
+    empty.write_text("int main() {}")
+    probe = subprocess.run(["c++", *flags, empty, "-o", tmp_path / "empty"], check=False)
+    if probe.returncode:
+        pytest.skip("the compiler has no sanitizers")
+    source = ROOT / "src/hipgraft/native"
+    folders = [source / one for one in ("include", "core", "client", "onnxruntime")]
+    names = ["answers", "contexts", "ort", "helper", "json", "digests", "known_code", "bundle"]
+    files = [path for one in folders for path in one.glob("*.cpp") if path.stem in names]
+    files.append(source / "core/program_reader.cpp")
+    command = ["c++", "-std=c++17", *flags, *(f"-I{folder}" for folder in folders)]
+    command += ['-DHIPGRAFT_RELEASE="0"', UNIT / "onnxruntime_fuzz.cpp", *files]
+    subprocess.run([*command, "-ldl", "-o", tmp_path / "fuzz"], check=True)
+    group = {"inputs": ["x"], "outputs": ["y"], "bundle": "/a.hgb"}
+    answer = {
+        "version": 1,
+        "groups": [group | {"nodes": [0, 1, 2]}, group | {"nodes": [4]}],
+        "left": [{"node": 3, "op": "NonZero", "name": "nz", "reason": "no \\u00e9"}],
+        "summary": "takes 4 of 5",
+        "report": "",
+    }
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    done = subprocess.run(
+        [tmp_path / "fuzz", "1", "20000", "5", tmp_path / "answer.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    sound, refused = map(int, done.stdout.split())
+    assert sound > 1000
+    assert refused > 1000
 
 
 def test_indices_are_named_once() -> None:

@@ -41,6 +41,24 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void download(void *data, const void *memory, size_t size) = 0;
   virtual void synchronize(void *stream) = 0;
 
+  // Host memory that copies reach without the driver's help; host memory where there is no other.
+  virtual void *allocate_pinned(size_t size) { return allocate(size); }
+  virtual void free_pinned(void *memory) { free(memory); }
+  // Copies on a stream; the host's memory must stay until they have ended.
+  virtual void start_upload(void *memory, const void *data, size_t size, void *) {
+    upload(memory, data, size);
+  }
+  virtual void start_download(void *data, const void *memory, size_t size, void *) {
+    download(data, memory, size);
+  }
+  virtual void *create_stream() { return nullptr; }
+  virtual void destroy_stream(void *) {}
+  virtual void *create_event() { return nullptr; }
+  virtual void destroy_event(void *) {}
+  virtual void record(void *, void *) {}
+  // Has a stream wait for an event, or if it is null the caller.
+  virtual void wait(void *, void *) {}
+
   virtual void *load(std::string_view code) = 0;
   virtual void unload(void *module) = 0;
   // A kernel whose launches take at most `shared_bytes` of dynamic shared memory.

@@ -164,7 +164,6 @@ Answer read_answer(std::string_view text, size_t node_count) {
       fail(HIPGRAFT_DAMAGED, "the answer has an empty group");
     answer.groups.push_back(std::move(group));
   }
-  for (bool one : is_taken) answer.is_whole &= one;
   answer.summary = whole["summary"].string();
   answer.report = whole["report"].string();
   return answer;

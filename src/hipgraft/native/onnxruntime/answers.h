@@ -19,8 +19,7 @@ struct Group {
 
 struct Answer {
   std::vector<Group> groups;
-  std::string summary, report;  // a line, and the path of all details or empty
-  bool is_whole = true;         // no node is left
+  std::string summary, report;  // a line on what is left, and the path of all details; or empty
 };
 
 // Reads an answer about a graph of a number of nodes. Fails with HIPGRAFT_DAMAGED.

@@ -147,6 +147,15 @@ const OfferedDevice *Factory::find(const HardwareDevice *hardware) const {
   return nullptr;
 }
 
+const OfferedDevice *Factory::find(const MemoryDevice *memory) const {
+  bool is_gpu = memory && api.device_type(memory) == kGpuMemory;
+  for (const OfferedDevice &one : devices)
+    if (is_gpu && one.pool && one.vendor == api.vendor(memory) &&
+        static_cast<uint32_t>(one.ordinal) == api.device_id(memory))
+      return &one;
+  return nullptr;
+}
+
 size_t Factory::offer(const HardwareDevice *const *hardware, size_t count, EpDevice **found,
                       size_t most) {
   std::vector<OfferedDevice> offered;
@@ -185,6 +194,8 @@ size_t Factory::offer(const HardwareDevice *const *hardware, size_t count, EpDev
     if (one.pool) announce_memory(one, found[number - 1]);
     devices.push_back(std::move(one));
   }
+  bool has_gpu = std::any_of(devices.begin(), devices.end(), [](auto &one) { return !!one.pool; });
+  if (has_gpu) copies = make_copy_kernels(*this);
   return number;
 }
 

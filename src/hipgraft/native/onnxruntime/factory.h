@@ -29,6 +29,8 @@ struct Factory : FactoryTable {
   size_t offer(const HardwareDevice *const *hardware, size_t count, EpDevice **devices, size_t most);
   // The offered device for a hardware device, or null.
   const OfferedDevice *find(const HardwareDevice *hardware) const;
+  // The GPU that memory is of, or null.
+  const OfferedDevice *find(const MemoryDevice *memory) const;
 
   const HardwareDevice *make_hardware(const OfferedDevice &device);
 
@@ -43,5 +45,12 @@ void add_memory_functions(Factory &factory);
 
 // Tells ONNX Runtime of a GPU's memory.
 void announce_memory(OfferedDevice &device, EpDevice *target);
+
+// Copies a tensor to a GPU, from it, or on it. On a stream, host memory that is not pinned is free
+// again when the function returns.
+void copy_tensor(const Factory &factory, const Value *source, Value *target, void *stream);
+
+// Makes the kernels that copy between nodes on a GPU and nodes elsewhere.
+KernelRegistry *make_copy_kernels(Factory &factory);
 
 }  // namespace hipgraft::ort

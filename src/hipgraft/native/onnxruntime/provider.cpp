@@ -159,9 +159,6 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
     if (!may_leave) throw;
     return log(logger, kWarning, "takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
   }
-  if (!may_leave && !answer.is_whole)
-    fail(HIPGRAFT_NOT_APPLICABLE, "%s, and the option 'fallback' is 'error'",
-         answer.summary.c_str());
   tell(answer, !get<const Node *>(api.parent_node, graph));
   for (Group &group : answer.groups) {
     std::vector<const Node *> members;
@@ -173,10 +170,12 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
 
 void Provider::tell(const Answer &answer, bool is_main) {
   if (!is_main) {
-    nested_ += "; in a subgraph: " + answer.summary;
+    if (!answer.summary.empty()) nested_ += "; in a subgraph: " + answer.summary;
     return;
   }
-  log(logger, answer.is_whole ? kInfo : kWarning, answer.summary + nested_);
+  // Empty where every node is taken.
+  std::string text = answer.summary + nested_;
+  if (!text.empty()) log(logger, kWarning, text);
   auto report = options.find("report");
   if (report != options.end() && !answer.report.empty()) copy_file(answer.report, report->second);
 }
