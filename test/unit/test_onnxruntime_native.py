@@ -275,7 +275,7 @@ def test_the_tables_of_the_installed_release() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 def test_damaged_answers_are_errors(tmp_path: Path) -> None:
-    flags = ["-g", "-O1", "-fno-rtti", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = ["-g", "-O0", "-fno-rtti", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     empty = tmp_path / "empty.cpp"
     empty.write_text("int main() {}")
     probe = subprocess.run(["c++", *flags, empty, "-o", tmp_path / "empty"], check=False)
@@ -283,9 +283,8 @@ def test_damaged_answers_are_errors(tmp_path: Path) -> None:
         pytest.skip("the compiler has no sanitizers")
     source = ROOT / "src/hipgraft/native"
     folders = [source / one for one in ("include", "core", "client", "onnxruntime")]
-    names = ["answers", "contexts", "ort", "helper", "json", "digests", "known_code", "bundle"]
+    names = ["answers", "ort", "helper", "json", "digests", "known_code"]
     files = [path for one in folders for path in one.glob("*.cpp") if path.stem in names]
-    files.append(source / "core/program_reader.cpp")
     command = ["c++", "-std=c++17", *flags, *(f"-I{folder}" for folder in folders)]
     command += ['-DHIPGRAFT_RELEASE="0"', UNIT / "onnxruntime_fuzz.cpp", *files]
     subprocess.run([*command, "-ldl", "-o", tmp_path / "fuzz"], check=True)
