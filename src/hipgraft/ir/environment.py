@@ -15,10 +15,14 @@ VARIABLES = {
     "`libamdhip64.so` where the loader finds it",
     "HIPGRAFT_LLVM_OBJDUMP": "LLVM's disassembler, for the emulator; by default `llvm-objdump` "
     "of a known version on `PATH`",
+    "HIPGRAFT_ORT_DEVICE": "only GPU that ONNX Runtime's provider offers, as `cuda:0`; by default "
+    "all of HIP's",
     "HIPGRAFT_PLUGIN_DEVICE": "device of hipDNN's plugin, as `cuda:0` where graphs are tried on an "
     "NVIDIA GPU; by default HIP's current one",
     "HIPGRAFT_SERVE": "path of `hipgraft-serve`, for hipDNN's plugin; `off` to use compiled graphs "
     "only; by default beside the plugin's package, or on `PATH`",
+    "HIPGRAFT_VIRTUAL_GPUS": "architectures of the virtual GPUs that ONNX Runtime's provider "
+    "offers, separated by commas",
 }
 """Descriptions of the variables, by name."""
 
