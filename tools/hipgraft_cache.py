@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hipgraft-cache", description=__doc__, allow_abbrev=False)
+    parser = cli.Parser(prog="hipgraft-cache", description=__doc__)
     parser.add_argument("--cache-dir", default="", metavar="DIR", help="by default the user's")
     parser.add_argument("--version", action=cli.VersionAction)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -45,11 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-compile",
         description="Compiles an ONNX or torch-dialect model, or a program of any stage, into a "
         "host program with AMDGPU binaries.",
-        allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
     service_flags.add_service_arguments(parser)

@@ -28,10 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-config",
         description="Prints where hipgraft's files for other builds and hosts are.",
-        allow_abbrev=False,
     )
     group = parser.add_mutually_exclusive_group(required=True)
     for name, (_, text) in _PLACES.items():

@@ -26,13 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-emulate",
         usage="hipgraft-emulate [--arch ARCH] [--devices N] [--time host|model] "
         "-- COMMAND [ARGUMENT ...]",
         description="Runs a program that loads HIP's runtime on emulated GPUs. Its exit status is "
         "the program's, or 1 where a kernel failed and the program did not notice.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--arch", default="gfx942", metavar="ARCH", help="of the GPUs; by default gfx942")

@@ -40,9 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hipgraft-reduce", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = cli.Parser(prog="hipgraft-reduce", description=_DESCRIPTION)
     add = parser.add_argument
     add("input", metavar="INPUT", help="a module, text or bytecode; - is standard input")
     add(

@@ -35,10 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-run",
         description="Compiles what is not yet compiled, runs it, and compares the results.",
-        allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
     service_flags.add_service_arguments(parser)

@@ -23,11 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-serve",
         description="Compiles graphs for the plugin of hipDNN, which starts it when it needs it. "
         "There is one for each user; a second one ends at once.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--background", action="store_true", help="return when requests can be made")

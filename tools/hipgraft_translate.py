@@ -30,10 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-translate",
         description="Translates hipDNN's graphs, as JSON or as FlatBuffers, to MLIR and back.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add(

@@ -28,13 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="hipgraft-tune",
         description="Compiles each graph of a model in several ways, ranks them by the time that "
         "their kernels take or by resource usage, and writes overrides for hipgraft-compile "
         "--overrides; or, with --database, tries all lowerings and keeps the best for "
         "hipgraft-compile --tuning-db.",
-        allow_abbrev=False,
     )
     cli.add_model_arguments(parser)
     service_flags.add_worker_arguments(parser)

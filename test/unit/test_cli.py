@@ -3,6 +3,7 @@
 import argparse
 import re
 import tomllib
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -49,21 +50,40 @@ def test_extent_without_name(flag):
         extents(f"--{flag}=3")
 
 
-TOOLS = ("cache", "compile", "emulate", "reduce", "run", "serve", "tune")
+TOOLS = ("cache", "compile", "emulate", "reduce", "run", "serve", "translate", "tune")
 
 
-def number_flags() -> dict[str, tuple[argparse.ArgumentParser, str]]:
-    """The flags of all tools that are numbers, with their parsers."""
+def flags_with(
+    wanted: Callable[[argparse.Action], bool],
+) -> dict[str, tuple[argparse.ArgumentParser, str]]:
+    """The flags of all tools whose action is wanted, with their parsers."""
     parsers = {one: import_module(f"hipgraft.tools.hipgraft_{one}")._parser() for one in TOOLS}
     return {
-        f"{tool}{action.option_strings[-1]}": (parser, action.option_strings[-1])
+        f"{tool}{flag}": (parser, flag)
         for tool, parser in parsers.items()
         for action in parser._actions
-        if action.type is not None and action.type is not str
+        if wanted(action)
+        for flag in action.option_strings
     }
 
 
-NUMBER_FLAGS = number_flags()
+NUMBER_FLAGS = flags_with(lambda action: action.type is not None and action.type is not str)
+VALUE_FLAGS = flags_with(lambda action: action.nargs != 0)
+
+
+@pytest.mark.parametrize("name", VALUE_FLAGS)
+def test_flag_whose_value_is_two_dashes(name: str, capsys: pytest.CaptureFixture[str]):
+    parser, flag = VALUE_FLAGS[name]
+    for text in (f"{flag}=--", *([] if flag.startswith("--") else [f"{flag}--"])):
+        with pytest.raises(SystemExit) as ended:
+            parser.parse_args([text])
+        assert ended.value.code == 2
+        assert f"argument {flag}: expected a value, not '--'" in capsys.readouterr().err
+
+
+def test_flags_after_two_dashes_are_the_programs():
+    parser = import_module("hipgraft.tools.hipgraft_emulate")._parser()
+    assert parser.parse_args(["--", "true", "--flag=--"]).command == ["true", "--flag=--"]
 
 
 @pytest.mark.parametrize("name", NUMBER_FLAGS)
@@ -72,7 +92,9 @@ def test_flag_that_is_no_number(name: str, text: str, capsys: pytest.CaptureFixt
     parser, flag = NUMBER_FLAGS[name]
     with pytest.raises(SystemExit):
         parser.parse_args([f"{flag}={text}"])
-    assert re.search(rf"argument .*{flag}: expected a (positive )?number", capsys.readouterr().err)
+    assert re.search(
+        rf"argument \S*{flag}\S*: expected a (positive )?number", capsys.readouterr().err
+    )
 
 
 def test_flags_that_are_numbers():
