@@ -21,6 +21,7 @@ from emulator import requires_emulator
 from hipdnn_graphs import graph, node, pointwise, scalar, tensor, uids
 from hipdnn_host import engine_config, fnv1a, in_memory, span
 from recordings import copying_program
+from served import helpers, kill_helpers
 from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
 from test_hostile_bundle import header_of, with_header
 
@@ -44,9 +45,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     folder = tmp_path_factory.mktemp("home")
     (folder / "run").mkdir(mode=0o700)
     yield folder
-    for process in helpers(folder):
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    kill_helpers(folder)
 
 
 def environment(home: Path, **others: str) -> dict[str, str]:
@@ -56,18 +55,6 @@ def environment(home: Path, **others: str) -> dict[str, str]:
         "HIPGRAFT_SERVE": str(BIN / "hipgraft-serve"),
     }
     return {**os.environ, **given, **others}
-
-
-def helpers(home: Path) -> list[int]:
-    """Process ids of the user's helpers."""
-    found: list[int] = []
-    wanted = f"XDG_RUNTIME_DIR={home / 'run'}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            command = (folder / "cmdline").read_bytes()
-            if b"hipgraft-serve" in command and wanted in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-    return found
 
 
 def play(home: Path, *requests: Mapping[str, Any], threads: bool = False, **others: str) -> Any:
