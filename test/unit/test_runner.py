@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -126,6 +127,19 @@ def test_given_reproducer_is_written_before_each_pass_and_removed(
         "'builtin.module(symbol-dce)'",
     ]
     assert not path.exists()
+
+
+def test_only_a_reproducer_that_was_written_is_removed(module: ir.Module, tmp_path: Path) -> None:
+    """A file of that name was removed although no pass ran, and so was a device."""
+    mine, device = tmp_path / "mine.mlir", tmp_path / "device"
+    mine.write_text("mine")
+    Runner(reproducer=mine).run(module, "")
+    assert mine.read_text() == "mine"
+    device.symlink_to(os.devnull)
+    Runner(reproducer=device).run(module, "cse")
+    assert device.is_symlink()
+    Runner(reproducer=mine).run(module, "cse")
+    assert not mine.exists()
 
 
 def test_no_reproducer_when_not_kept(module: ir.Module, tmp_path: Path):

@@ -80,7 +80,7 @@ class Runner:
         debug_only: names of passes that may print what they do.
         reproducer: where to leave the module before a failed pass. None makes a temporary file
             on failure. A given file is written before each pass, so that it survives a crash of
-            the process, and removed on success.
+            the process, and removed on success; a device is not removed.
         keep_reproducer: False leaves no reproducer.
         on_diagnostic: is given each diagnostic as it comes, errors included.
         on_record: is given what each pass reports as it ends, also when it fails.
@@ -112,8 +112,7 @@ class Runner:
             run.verify_input()
             for group in self._groups(steps):
                 run.run_group(group)
-        if self.reproducer is not None:
-            self.reproducer.unlink(missing_ok=True)
+        run.remove_reproducer()
         return run.result
 
     def _groups(self, steps: Sequence[Step]) -> list[list[Step]]:
@@ -134,6 +133,7 @@ class _Run:
         self.module = module
         self.result = RunResult()
         self.errors: list[Diagnostic] = []
+        self.written: Path | None = None  # the reproducer, as long as no pass failed
 
     def take(self, diagnostic: Diagnostic) -> None:
         """Keeps a diagnostic and shows it."""
@@ -249,7 +249,13 @@ class _Run:
             return None
         if self.runner.reproducer is not None:
             reproducer.write(self.runner.reproducer, self.module.operation, group)
+            self.written = self.runner.reproducer
         return self.module.operation.clone(ip=False)
+
+    def remove_reproducer(self) -> None:
+        """Removes the file that was written in case the process crashes, but no device or pipe."""
+        if self.written is not None and self.written.is_file():
+            self.written.unlink()
 
     def _leave_reproducer(
         self, group: Sequence[Step], snapshot: ir.Operation | None, error: Exception
