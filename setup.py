@@ -105,7 +105,11 @@ LIBRARIES = (
         "hipgraft.native.libhipgraft_onnxruntime",
         folders=_shared("onnxruntime"),
         flags=NATIVE_FLAGS,
-        links=(f"-Wl,--version-script={NATIVE}/onnxruntime/exports.map", "-s", "-ldl", "-lpthread"),
+        links=(
+            f"-Wl,--version-script={NATIVE}/onnxruntime/exports.map",
+            "-Wl,-z,nodelete",  # sessions may outlive the registration
+            *("-s", "-ldl", "-lpthread"),
+        ),
         has_cpp_library=True,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,45 @@ def model_of_all_kinds() -> tuple[bytes, Arrays]:
     return whole.SerializeToString(), inputs
 
 
+def models_of_views() -> Iterator[tuple[bytes, Arrays]]:
+    """Relu, and an op whose results are parts of its operand, or its operand."""
+    indices = [numpy_helper.from_array(np.array([n]), name) for n, name in enumerate("012")]
+    indices.append(numpy_helper.from_array(np.array([4]), "4"))
+    for op, inputs, results, attributes in (
+        ("Transpose", ["h"], {"y": [6, 3, 4]}, {"perm": [2, 0, 1]}),
+        ("Split", ["h"], {"a": [3, 4, 3], "b": [3, 4, 3]}, {"axis": 2}),
+        ("Slice", ["h", "0", "4", "1", "2"], {"y": [3, 2, 6]}, {}),
+        ("ReduceSum", ["h"], {"y": []}, {"keepdims": 0}),
+    ):
+        model = _model(
+            [
+                helper.make_node("Relu", ["x"], ["h"]),
+                helper.make_node(op, inputs, list(results), **attributes),
+            ],
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 6])],
+            [
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+                for name, shape in results.items()
+            ],
+            [one for one in indices if one.name in inputs],
+        )
+        yield model, reference_inputs(model)
+
+
+def product_by_constant(size: int) -> bytes:
+    """MatMul by a matrix of equal elements, and Softmax."""
+    weight = np.full((size, size), 1.5, np.float32)
+    return _model(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["p"], name="product"),
+            helper.make_node("Softmax", ["p"], ["y"]),
+        ],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [size, size])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [size, size])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+
+
 def attributes(node: onnx.NodeProto) -> dict[str, Any]:
     """A node's attributes by name; graphs by their ops."""
     return {
@@ -118,9 +158,14 @@ def reference_inputs(model: bytes) -> Arrays:
     }
 
 
-def reference(model: bytes, inputs: Arrays) -> np.ndarray[Any, Any]:
+def references(model: bytes, inputs: Arrays) -> list[np.ndarray[Any, Any]]:
     """What onnxruntime's own provider computes."""
     settings = ort.SessionOptions()
     settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     made = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
-    return made.run(None, inputs)[0]
+    return made.run(None, inputs)
+
+
+def reference(model: bytes, inputs: Arrays) -> np.ndarray[Any, Any]:
+    """The first of them."""
+    return references(model, inputs)[0]

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+@contextmanager
+def user_in(home: Path) -> Generator[Path]:
+    """Makes the folder `run` of a user, whose helpers are gone afterwards."""
+    (home / "run").mkdir(mode=0o700)
+    yield home
+    kill_helpers(home)
 
 
 def helpers(home: Path) -> list[int]:

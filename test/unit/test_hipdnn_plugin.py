@@ -21,7 +21,7 @@ from emulator import requires_emulator
 from hipdnn_graphs import graph, node, pointwise, scalar, tensor, uids
 from hipdnn_host import engine_config, fnv1a, in_memory, span
 from recordings import copying_program
-from served import helpers, kill_helpers
+from served import helpers, user_in
 from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
 from test_hostile_bundle import header_of, with_header
 
@@ -42,10 +42,8 @@ DTYPES = {"float": np.float32, "half": np.float16}
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     """A user's folders, with a helper of their own, which is gone afterwards."""
-    folder = tmp_path_factory.mktemp("home")
-    (folder / "run").mkdir(mode=0o700)
-    yield folder
-    kill_helpers(folder)
+    with user_in(tmp_path_factory.mktemp("home")) as home:
+        yield home
 
 
 def environment(home: Path, **others: str) -> dict[str, str]:

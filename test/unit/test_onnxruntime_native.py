@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import onnxruntime_host
 import pytest
 from emulator import requires_emulator
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = Path(__file__).parent
 BIN = Path(sys.executable).parent
-
-PRELUDE = """
-import sys
-sys.path.insert(0, {unit!r})
-from onnxruntime_host import *
-from onnxruntime_models import *
-"""
 
 
 @pytest.fixture(scope="module")
@@ -38,39 +31,24 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def play(home: Path, code: str, *, emulated: bool = False, **others: str) -> str:
-    """Runs a host in a process of its own; returns what it wrote."""
-    given = {
-        "XDG_RUNTIME_DIR": str(home / "run"),
-        "HIPGRAFT_CACHE_DIR": str(home / "cache"),
-        "HIPGRAFT_SERVE": str(home / "serve"),
-        "SERVED_SECONDS": "20",
-    }
+    """Runs a host with the stand-in for the helper; returns what it wrote."""
+    given = {"HIPGRAFT_SERVE": str(home / "serve"), "SERVED_SECONDS": "20"}
     emulator = [str(BIN / "hipgraft-emulate"), "--"] if emulated else []
-    done = subprocess.run(
-        [*emulator, sys.executable, "-c", PRELUDE.format(unit=str(UNIT)) + code],
-        env={**os.environ, **given, **others},
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return onnxruntime_host.play(home, code, under=emulator, **{**given, **others})
 
 
 RUNS = """
-kept = register()
+register()
 model, inputs = small_model()
 expected = reference(model, inputs)
-made = session(model, {architecture!r}, report="report.txt")
+made = session_on(model, {architecture!r}, report="report.txt")
 for _ in range(3):
     (found,) = made.run(None, inputs)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-(again,) = session(model, {architecture!r}, serve="off").run(None, inputs)
+    check(found, expected)
+(again,) = session_on(model, {architecture!r}, serve="off").run(None, inputs)
 np.testing.assert_array_equal(again, found)
 print(open("report.txt").read())
-assert made.get_providers()[0] == NAME
+assert made.get_providers()[0] == PROVIDER
 """
 
 
@@ -89,12 +67,11 @@ def test_gpu_sessions_give_what_onnxruntime_gives(home: Path) -> None:
 
 
 BOUND = """
-from concurrent.futures import ThreadPoolExecutor
-kept = register()
+register()
 model, inputs = small_model()
 expected = reference(model, inputs)
 vendor = 0x1002
-made = [session(model, "gfx942", serve="off") for _ in range(2)]
+made = [session_on(model, "gfx942", serve="off") for _ in range(2)]
 # In the GPU's memory from end to end, with copies to the host and back for the node in the middle.
 given = ort.OrtValue.ortvalue_from_numpy(inputs["x"], "gpu", 0, vendor)
 assert given.data_ptr() % 64 == 0
@@ -106,14 +83,14 @@ def run(number):
     result = ort.OrtValue.ortvalue_from_shape_and_type(expected.shape, np.float32, "gpu", 0, vendor)
     binding.bind_ortvalue_output("y", result)
     one.run_with_iobinding(binding)
-    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+    check(result.numpy(), expected)
 for number in range(3):
     run(number)
 with ThreadPoolExecutor(4) as pool:
     list(pool.map(run, range(16)))
 # Between host and GPU as onnxruntime likes.
 (found,) = made[0].run(None, inputs)
-np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+check(found, expected)
 # Values outlive the session, and with it the stream, that made them.
 binding = made[0].io_binding()
 binding.bind_ortvalue_input("x", given)
@@ -123,7 +100,7 @@ made[0].run_with_iobinding(binding)
 (value,) = binding.get_outputs()
 assert value.device_name() == "hip", value.device_name()
 del binding, made
-np.testing.assert_allclose(value.numpy(), expected, rtol=1e-4, atol=1e-4)
+check(value.numpy(), expected)
 """
 
 
@@ -141,10 +118,10 @@ def test_the_graph_is_the_model(home: Path, tmp_path: Path) -> None:
     play(
         home,
         """
-kept = register()
+register()
 model, inputs = model_of_all_kinds()
 expected = reference(model, inputs)
-np.testing.assert_array_equal(session(model, "cpu").run(None, inputs)[0], expected)
+np.testing.assert_array_equal(session_on(model, "cpu").run(None, inputs)[0], expected)
 written = onnx.load("kept.onnx")
 onnx.checker.check_model(written, full_check=True)
 np.testing.assert_array_equal(reference(written.SerializeToString(), inputs), expected)
@@ -168,23 +145,22 @@ def test_options_and_shapes_are_errors_with_their_names(home: Path) -> None:
     play(
         home,
         """
-import pytest
-kept = register()
+register()
 model, inputs = small_model()
 with pytest.raises(Exception, match="there is no option 'colour'"):
-    session(model, "cpu", colour="red")
+    session_on(model, "cpu", colour="red")
 with pytest.raises(Exception, match="'serve' is one of auto, off, not 'on'"):
-    session(model, "cpu", serve="on")
+    session_on(model, "cpu", serve="on")
 with pytest.raises(Exception, match="takes 4 of 5.*'fallback' is 'error'"):
-    session(model, "cpu", fallback="error")
+    session_on(model, "cpu", fallback="error")
 # Without a helper the nodes stay with onnxruntime, and a warning says why.
 other, _ = small_model(rows=5)
-session(other, "cpu", serve="off").run(None, reference_inputs(other))
+session_on(other, "cpu", serve="off").run(None, reference_inputs(other))
 with pytest.raises(Exception, match="not in the cache"):
-    session(other, "cpu", serve="off", fallback="error")
-ctypes.CDLL(str(onnxruntime_path())).hipgraft_ort_set_cpu(None)
+    session_on(other, "cpu", serve="off", fallback="error")
+ctypes.CDLL(str(onnxruntime_path())).hipgraft_ort_set_cpu(None)  # as in a host without Python
 with pytest.raises(Exception, match="hipgraft.onnxruntime.register"):
-    session(model, "cpu")
+    session_on(model, "cpu")
 """,
     )
 
@@ -194,10 +170,9 @@ def test_virtual_gpus_compile_and_do_not_run(home: Path) -> None:
     play(
         home,
         """
-import pytest
-kept = register("hipgraft.virtual")
+register("hipgraft.virtual")
 model, inputs = small_model()
-made = session(model, "gfx942")
+made = session_on(model, "gfx942")
 with pytest.raises(Exception, match="compiled for gfx942, a virtual device"):
     made.run(None, inputs)
 """,
@@ -209,17 +184,15 @@ def test_threads_share_a_session_and_the_exit_is_clean(home: Path) -> None:
     play(
         home,
         """
-from concurrent.futures import ThreadPoolExecutor
-kept = register()
+register()
 model, inputs = small_model()
 expected = reference(model, inputs)
-sessions = [session(model, "cpu") for _ in range(2)]
+sessions = [session_on(model, "cpu") for _ in range(2)]
 def run(number):
     (found,) = sessions[number % 2].run(None, inputs)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    check(found, expected)
 with ThreadPoolExecutor(8) as pool:
     list(pool.map(run, range(100)))
-ctypes.CDLL(str(onnxruntime_path())).hipgraft_ort_set_cpu(None)
 """,
     )
 
@@ -228,34 +201,33 @@ ctypes.CDLL(str(onnxruntime_path())).hipgraft_ort_set_cpu(None)
 @pytest.mark.parametrize("embed", ["0", "1"])
 def test_compiled_models_need_no_helper(home: Path, tmp_path: Path, embed: str) -> None:
     code = f"""
-kept = register()
+register()
 model, inputs = small_model()
 expected = reference(model, inputs)
 entries = {{"ep.context_enable": "1", "ep.context_file_path": {str(tmp_path / "c.onnx")!r},
            "ep.context_embed_mode": {embed!r}}}
-session(model, "cpu", entries)
+session_on(model, "cpu", entries)
 """
     play(home, code)
     compiled = str(tmp_path / "c.onnx")
     play(
         home,
         f"""
-import pytest
 from onnxruntime.capi._pybind_state import get_model_compatibility_for_ep_devices as compatibility
-kept = register("hipgraft.virtual")
+register("hipgraft.virtual")
 model, inputs = small_model()
 written = onnx.load({compiled!r})
 found = [node for node in written.graph.node if node.op_type == "EPContext"]
 assert len(found) == 2
 (text,) = (one.value for one in written.metadata_props)
 assert text.startswith("hipgraft ") and text.endswith(" cpu")
-made = session({compiled!r}, "cpu")
+made = session_on({compiled!r}, "cpu")
 expected = reference(model, inputs)
-np.testing.assert_allclose(made.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
+check(made.run(None, inputs)[0], expected)
 with pytest.raises(Exception, match="compiled for cpu, and the device is gfx942"):
-    session({compiled!r}, "gfx942")
+    session_on({compiled!r}, "gfx942")
 for device in ort.get_ep_devices():
-    if device.ep_name == NAME:
+    if device.ep_name == PROVIDER:
         judged = compatibility([device], text)
         is_cpu = device.ep_metadata["architecture"] == "cpu"
         assert judged.name == ("EP_SUPPORTED_OPTIMAL" if is_cpu else "EP_UNSUPPORTED"), judged

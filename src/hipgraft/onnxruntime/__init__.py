@@ -18,8 +18,14 @@ import ctypes
 import os
 import sysconfig
 import threading
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from hipgraft.ir.diagnostics import HipgraftError
+
+if TYPE_CHECKING:
+    from hipgraft.onnxruntime.cpu import CpuPrograms
 
 __all__ = ["PROVIDER", "register", "unregister"]
 
@@ -27,68 +33,75 @@ PROVIDER = "HipgraftExecutionProvider"
 """The provider's name."""
 
 _LOCK = threading.Lock()
-_REGISTERED: dict[str, Any] = {}  # the programs' functions by the name of the registration
+_REGISTERED: set[str] = set()
 
 
 def register(name: str = "hipgraft") -> None:
-    """Makes the provider known to ONNX Runtime, in this process.
+    """Makes the provider known to ONNX Runtime in this process; does nothing for a known name.
 
-    At the interpreter's exit it is made unknown again. The helper that compiles is this
-    environment's `hipgraft-serve`, unless HIPGRAFT_SERVE names another.
+    The helper that compiles is this environment's `hipgraft-serve`, unless HIPGRAFT_SERVE names
+    another. The provider is unregistered when the interpreter exits.
 
     Args:
-        name: of the registration, which may be any. Under one that ends in `.virtual`, GPUs that
-            are absent are offered too, to compile for them.
+        name: of the registration, any. If it ends in `.virtual`, the provider also offers GPUs
+            that are absent, to compile for them.
 
     Raises:
         HipgraftError: the library was not built with this package, or onnxruntime is too old.
-        ImportError: there is no onnxruntime.
+        ImportError: onnxruntime is not installed.
     """
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
-    from hipgraft.ir.diagnostics import HipgraftError
-    from hipgraft.native import onnxruntime_path
-    from hipgraft.onnxruntime.cpu import CpuPrograms
-
     if not hasattr(onnxruntime, "register_execution_provider_library"):
-        raise HipgraftError(f"onnxruntime {onnxruntime.__version__} has no plugins; 1.24 has")
+        raise HipgraftError(
+            f"onnxruntime {onnxruntime.__version__} cannot load providers: 1.24 or later is needed"
+        )
     with _LOCK:
         if name in _REGISTERED:
             return
-        path = str(onnxruntime_path())
-        _name_helper()
-        library = ctypes.CDLL(path)
+        library = _library()
         if not _REGISTERED:
-            programs = CpuPrograms()
-            library.hipgraft_ort_set_cpu(ctypes.byref(programs.table))
-            atexit.register(_leave)
-        else:
-            programs = next(iter(_REGISTERED.values()))
-        onnxruntime.register_execution_provider_library(name, path)
-        _REGISTERED[name] = programs
+            library.hipgraft_ort_set_cpu(ctypes.byref(_programs().table))
+        _name_helper()
+        onnxruntime.register_execution_provider_library(name, library._name)
+        _REGISTERED.add(name)
 
 
 def unregister(name: str = "hipgraft") -> None:
-    """Makes the provider unknown to ONNX Runtime. Close the sessions that use it before.
+    """Makes the provider unknown to ONNX Runtime; does nothing for an unknown name.
+
+    After the last one, sessions that are still open on the CPU fail when they run. They can be
+    deleted at any time.
 
     Args:
-        name: as it was registered; nothing happens where it is not.
+        name: as it was registered.
     """
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
-
-    from hipgraft.native import onnxruntime_path
 
     with _LOCK:
         if name not in _REGISTERED:
             return
         onnxruntime.unregister_execution_provider_library(name)
-        programs = _REGISTERED.pop(name)
+        _REGISTERED.remove(name)
         if not _REGISTERED:
-            atexit.unregister(_leave)
-            # Sessions that are still there cannot run any more. This waits for runs in other
-            # threads, which need the lock of the interpreter: `CDLL` releases it.
-            ctypes.CDLL(str(onnxruntime_path())).hipgraft_ort_set_cpu(None)
-        del programs
+            _stop()
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    from hipgraft.native import onnxruntime_path
+
+    library = ctypes.CDLL(str(onnxruntime_path()))
+    atexit.register(_leave)
+    return library
+
+
+@cache
+def _programs() -> CpuPrograms:
+    # Never freed: a failed registration leaves the library with its functions.
+    from hipgraft.onnxruntime.cpu import CpuPrograms
+
+    return CpuPrograms()
 
 
 def _name_helper() -> None:
@@ -98,10 +111,14 @@ def _name_helper() -> None:
         os.environ.setdefault("HIPGRAFT_SERVE", str(helper))
 
 
-def _leave() -> None:
-    """Sees to it that nothing calls Python when it is gone."""
-    from hipgraft.native import onnxruntime_path
+def _stop() -> None:
+    """Waits for the CPU programs that run in other threads; later runs are errors."""
+    # `CDLL` releases the interpreter's lock, which those runs need.
+    _library().hipgraft_ort_set_cpu(None)
 
-    ctypes.CDLL(str(onnxruntime_path())).hipgraft_ort_set_cpu(None)
+
+def _leave() -> None:
+    # First, so that no session calls Python while the interpreter exits.
+    _stop()
     for name in list(_REGISTERED):
         unregister(name)

@@ -87,7 +87,7 @@ def summary(
         for (op, reason), count in reasons.most_common(_REASONS)
     ]
     more = len(reasons) - len(first)
-    said = f"hipgraft takes {nodes - len(left)} of {nodes} nodes{work}{where}"
+    said = f"takes {nodes - len(left)} of {nodes} nodes{work}{where}"
     if not left:
         return said
     return (

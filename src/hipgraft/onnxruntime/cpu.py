@@ -126,7 +126,8 @@ class CpuPrograms:
             address = output(call, index, shape, result.ndim)
             if not address:
                 raise HipgraftError(f"no memory for result #{index}")
-            ctypes.memmove(address, result.ctypes.data, result.nbytes)
+            packed = np.ascontiguousarray(result)
+            ctypes.memmove(address, packed.ctypes.data, packed.nbytes)
 
 
 def _array(tensor: Tensor, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:

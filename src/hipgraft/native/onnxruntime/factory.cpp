@@ -222,13 +222,15 @@ HIPGRAFT_API Status *CreateEpFactories(const char *, const ApiBase *base, const 
   return guarded([&] {
     *count = 0;
     if (!most) hipgraft::fail(HIPGRAFT_INVALID_ARGUMENT, "there is no place for a factory");
-    factories[0] = new Factory(logger);
+    auto factory = std::make_shared<Factory>(logger);
+    factories[0] = factory.get();
+    factory->registered = factory;
     *count = 1;
   });
 }
 
 HIPGRAFT_API Status *ReleaseEpFactory(FactoryTable *factory) {
-  delete static_cast<Factory *>(factory);
+  static_cast<Factory *>(factory)->registered.reset();
   return nullptr;
 }
 }

@@ -20,7 +20,7 @@ struct OfferedDevice {
   MemoryInfo *memory = nullptr, *pinned = nullptr;  // of a GPU that is there
 };
 
-struct Factory : FactoryTable {
+struct Factory : FactoryTable, std::enable_shared_from_this<Factory> {
   explicit Factory(const Logger *logger);
   ~Factory();
   Factory(const Factory &) = delete;
@@ -35,6 +35,7 @@ struct Factory : FactoryTable {
   const HardwareDevice *make_hardware(const OfferedDevice &device);
 
   const Logger *const logger;
+  std::shared_ptr<Factory> registered;  // itself, until ONNX Runtime releases it
   std::vector<OfferedDevice> devices;
   KernelRegistry *copies = nullptr;  // the kernels that copy to GPUs and from them
   std::vector<HardwareDevice *> own_hardware;

@@ -75,7 +75,7 @@ const char *compatibility(ProviderTable *table, const Graph *) {
 }
 
 Status *kernel_registry(ProviderTable *table, const KernelRegistry **registry) {
-  *registry = self(table).device.pool ? self(table).factory.copies : nullptr;
+  *registry = self(table).device.pool ? self(table).factory->copies : nullptr;
   return nullptr;
 }
 
@@ -108,7 +108,7 @@ Options provider_options(const Options &session) {
 Provider::Provider(Factory &factory, const OfferedDevice &device, std::string architecture,
                    Options options, Options session, const Logger *logger)
     : ProviderTable{},
-      factory(factory),
+      factory(factory.shared_from_this()),
       device(device),
       architecture(std::move(architecture)),
       options(std::move(options)),
@@ -157,7 +157,7 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
     answer = ask(write_model(graph), nodes.size(), architecture, options);
   } catch (const Error &error) {
     if (!may_leave) throw;
-    return log(logger, kWarning, "takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
+    return warn("takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
   }
   tell(answer, !get<const Node *>(api.parent_node, graph));
   for (Group &group : answer.groups) {
@@ -168,14 +168,19 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
   }
 }
 
+// Warns once: ONNX Runtime asks again where nothing was taken.
+void Provider::warn(const std::string &text) {
+  if (text == told_) return;
+  told_ = text;
+  log(logger, kWarning, text);
+}
+
 void Provider::tell(const Answer &answer, bool is_main) {
   if (!is_main) {
     if (!answer.summary.empty()) nested_ += "; in a subgraph: " + answer.summary;
     return;
   }
-  // Empty where every node is taken.
-  std::string text = answer.summary + nested_;
-  if (!text.empty()) log(logger, kWarning, text);
+  warn(answer.summary + nested_);
   auto report = options.find("report");
   if (report != options.end() && !answer.report.empty()) copy_file(answer.report, report->second);
 }

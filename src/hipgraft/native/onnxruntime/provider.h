@@ -21,7 +21,7 @@ struct Provider : ProviderTable {
   void compile(const Graph **graphs, const Node **fused, size_t count, NodeCompute **computes,
                Node **contexts);
 
-  Factory &factory;
+  const std::shared_ptr<Factory> factory;  // sessions may outlive the registration
   const OfferedDevice &device;
   const std::string architecture;
   const Options options, session;  // the provider's, and all of the session's entries
@@ -34,9 +34,11 @@ struct Provider : ProviderTable {
   Bound bind(const Node *fused);
   std::unique_ptr<Compute> make_compute(Bound bound);
   void tell(const Answer &answer, bool is_main);
+  void warn(const std::string &text);
 
   std::deque<Group> groups_;  // the latest graph's first
   std::string nested_;        // the summaries of subgraphs
+  std::string told_;          // the last warning
 };
 
 // The options of the provider among a session's entries. Fails for one that is not known.
