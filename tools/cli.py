@@ -18,7 +18,6 @@ from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
 from hipgraft.tools import running
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_NO_VALUE = re.compile(r"(--[^=]+=|-[^-]=?)--")
 
 
 def run_tool(body: Callable[[], int]) -> int:
@@ -48,27 +47,6 @@ def warnings_as_diagnostics() -> Generator[None, None, None]:
         warnings.simplefilter("always", HipgraftWarning)
         warnings.showwarning = print_or_show
         yield
-
-
-class Parser(argparse.ArgumentParser):
-    """Parses a tool's command line: flags are written out, and none has the value `--`.
-
-    argparse drops that value, wherever it stands, and gives the flag an empty list.
-    """
-
-    def __init__(self, *arguments: Any, **options: Any):
-        super().__init__(*arguments, **{"allow_abbrev": False, **options})
-
-    # Of its overloads in the stubs, one takes `namespace` by keyword only.
-    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, args: Any = None, namespace: Any = None
-    ) -> Any:
-        """Parses what it knows, as its base; ends the tool where a flag has no value."""
-        given = list(sys.argv[1:] if args is None else args)
-        for text in given[: given.index("--") if "--" in given else None]:
-            if _NO_VALUE.fullmatch(text):
-                self.error(f"argument {text[:-2].rstrip('=')}: expected a value, not '--'")
-        return super().parse_known_args(given, namespace)
 
 
 class VersionAction(argparse.Action):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(prog="hipgraft-cache", description=__doc__)
+    parser = Parser(prog="hipgraft-cache", description=__doc__)
     parser.add_argument("--cache-dir", default="", metavar="DIR", help="by default the user's")
     parser.add_argument("--version", action=cli.VersionAction)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

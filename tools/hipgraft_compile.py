@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import Diagnostic, HipgraftError, Severity
 from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
 from hipgraft.tools import cli, service_flags
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(
+    parser = Parser(
         prog="hipgraft-compile",
         description="Compiles an ONNX or torch-dialect model, or a program of any stage, into a "
         "host program with AMDGPU binaries.",

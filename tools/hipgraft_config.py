@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hipgraft import native
+from hipgraft.ir.command_line import Parser
 from hipgraft.tools import cli
 
 _PLACES: dict[str, tuple[Callable[[], Path], str]] = {
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(
+    parser = Parser(
         prog="hipgraft-config",
         description="Prints where hipgraft's files for other builds and hosts are.",
     )

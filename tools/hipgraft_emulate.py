@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(
+    parser = Parser(
         prog="hipgraft-emulate",
         usage="hipgraft-emulate [--arch ARCH] [--devices N] [--time host|model] "
         "-- COMMAND [ARGUMENT ...]",

@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(prog="hipgraft-reduce", description=_DESCRIPTION)
+    parser = Parser(prog="hipgraft-reduce", description=_DESCRIPTION)
     add = parser.add_argument
     add("input", metavar="INPUT", help="a module, text or bytecode; - is standard input")
     add(

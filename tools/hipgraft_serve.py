@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.tools import cli
 
 _IDLE = 900.0
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(
+    parser = Parser(
         prog="hipgraft-serve",
         description="Compiles graphs for the plugin of hipDNN, which starts it when it needs it. "
         "There is one for each user; a second one ends at once.",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.tools import cli
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(
+    parser = Parser(
         prog="hipgraft-translate",
         description="Translates hipDNN's graphs, as JSON or as FlatBuffers, to MLIR and back.",
     )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli, service_flags
 from hipgraft.tools.progress import progress
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = cli.Parser(
+    parser = Parser(
         prog="hipgraft-tune",
         description="Compiles each graph of a model in several ways, ranks them by the time that "
         "their kernels take or by resource usage, and writes overrides for hipgraft-compile "

@@ -19,6 +19,7 @@ from hipgraft.emulator import (
     launch,
     parse_checks,
 )
+from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
 
 
@@ -40,10 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m hipgraft.emulator",
         description="Runs one kernel of an AMDGPU code object on the CPU and prints what it did.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("code", metavar="KERNEL.hsaco", help="a code object, or a file that contains one")

@@ -27,6 +27,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from hipgraft.ir.command_line import Parser
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, run_contained
 
 _NEEDED = (
@@ -92,7 +93,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m hipgraft.onnx_backend", description="runs ONNX's node suite on the CPU"
     )
     parser.add_argument("--suite", default="node", choices=["node"], help="of ONNX's suites")

@@ -59,7 +59,8 @@ def are_left() -> bool:
 
 def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
     """Writes `op` and the command that runs `steps` on it."""
-    pipeline = to_text(steps)
+    # The file is UTF-8; an option need not be.
+    pipeline = to_text(steps).encode(errors="backslashreplace").decode()
     command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(pipeline)}\n"
     # Elements are left out: weights may have any size, and failures rarely depend on them.
     text = op.get_asm(enable_debug_info=True, large_resource_limit=MOST_DIGITS)

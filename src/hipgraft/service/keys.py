@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from hipgraft.codegen.target import HOST, Target, TargetKind, cpu_name
+from hipgraft.ir.diagnostics import HipgraftError
 
+# Bytes of a command line that are not UTF-8 become surrogates.
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 # The packages that generate a container's kernel. A digest of their sources is their version: every
@@ -90,8 +94,23 @@ def _digest_of_sources(folders: Sequence[str]) -> str:
     return found.hexdigest()
 
 
+def check_flag(flag: str) -> None:
+    """Checks that the compiler can be given a flag.
+
+    Raises:
+        HipgraftError: it is not UTF-8, or contains a zero byte.
+    """
+    if _NOT_TEXT.search(flag):
+        raise HipgraftError(f"compiler flag {flag!a} is not UTF-8, or contains a zero byte")
+
+
 def flag_identity(flag: str) -> str:
-    """Returns a flag with the content of the file that it names, if it names one."""
+    """Returns a flag with the content of the file that it names, if it names one.
+
+    Raises:
+        HipgraftError: see `check_flag`.
+    """
+    check_flag(flag)
     name, _, value = flag.partition("=")
     path = Path(value)
     if not value or len(value) > 4096 or not path.is_file():

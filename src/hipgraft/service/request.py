@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hipgraft.codegen.kernel import Kernel
 from hipgraft.codegen.target import Target
+from hipgraft.service.keys import check_flag
 
 if TYPE_CHECKING:
     from hipgraft.service.tuning.plans import Choices
@@ -26,6 +27,9 @@ class Request:
         lower: returns the compiler's input; not called on a cache hit.
         choices: alternative plans for the graph; None for none.
         buffers: number of its operands and results; None if unknown.
+
+    Raises:
+        HipgraftError: a flag is one that the compiler cannot be given.
     """
 
     name: str
@@ -36,6 +40,10 @@ class Request:
     lower: Callable[[], str]
     choices: Choices | None = None
     buffers: int | None = None
+
+    def __post_init__(self) -> None:
+        for flag in self.flags:
+            check_flag(flag)
 
     def misfit(self, kernel: Kernel) -> str:
         """Returns why a kernel cannot belong to the graph; empty if it can."""
