@@ -8,7 +8,7 @@ DEMO := build/demo
 MODEL := examples/resnet50_bn_tiny
 # The tests of a file share what they compile, so that one process runs them. Files with slow tests
 # come first (test/unit/conftest.py), not those with most tests.
-PYTEST := $(BIN)/pytest -n 2 --dist=loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -n 3 --dist=loadfile --no-loadscope-reorder
 
 # Tests and tools start each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)

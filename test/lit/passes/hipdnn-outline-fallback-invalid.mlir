@@ -36,3 +36,11 @@ func.func @branch(%x: tensor<4xf32>) -> tensor<4xf32> {
   %3 = torch_c.to_builtin_tensor %1 : !torch.vtensor<[4],f32> -> tensor<4xf32>
   return %3 : tensor<4xf32>
 }
+
+// -----
+
+func.func @dynamic(%x: !torch.vtensor<[?],f32>) -> !torch.vtensor<[?],f32> {
+  // expected-error @below {{'torch.aten.relu' op computes a value that no launch can write: !torch.vtensor<[?],f32> has a dynamic dimension}}
+  %0 = torch.aten.relu %x : !torch.vtensor<[?],f32> -> !torch.vtensor<[?],f32>
+  return %0 : !torch.vtensor<[?],f32>
+}

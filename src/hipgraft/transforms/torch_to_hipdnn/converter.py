@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.diagnostics import Declined, PassFailure
 from hipgraft.ir.torch_dialect import aten_name
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.tensor_builder import Tensor, TensorBuilder
@@ -80,12 +80,19 @@ def is_tensor(value: ir.Value) -> bool:
 
 
 def builtin_type(value: ir.Value) -> ir.Type:
-    """Returns the type of a value outside of the torch dialect.
+    """Returns the type of an op's result outside of the torch dialect.
 
     Raises:
-        Declined: see `builtin_tensor_type`.
+        PassFailure: there is none; see `builtin_tensor_type`.
     """
-    return builtin_tensor_type(value.type) if is_tensor(value) else value.type
+    if not is_tensor(value):
+        return value.type
+    try:
+        return builtin_tensor_type(value.type)
+    except Declined as declined:
+        op = ir.OpResult(value).owner
+        reason = f"'{op.name}' op computes a value that no launch can write: {declined.reason}"
+        raise PassFailure(reason, op) from None
 
 
 _VALUE_TENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],(?!unk)([^,]+)>")
