@@ -91,7 +91,11 @@ LIBRARIES = (
         "hipgraft.emulator.libamdhip64",
         folders=("src/hipgraft/emulator/hip",),
         # Nothing of C++'s library is exported: the program may have another release of it.
-        links=("-lpthread", "-ldl", "-Wl,--version-script=src/hipgraft/emulator/hip/exports.map"),
+        links=(
+            "-Wl,--version-script=src/hipgraft/emulator/hip/exports.map",
+            "-Wl,-z,nodelete",  # threads of streams may outlive the last user
+            *("-ldl", "-lpthread"),
+        ),
         has_cpp_library=True,
     ),
     Library(

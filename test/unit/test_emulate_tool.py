@@ -261,3 +261,19 @@ assert properties.raw[1160:].startswith(b"{architecture}")
 """
     tool = (BIN / "hipgraft-emulate", f"--arch={architecture}", "--devices=2", "--")
     run(*tool, sys.executable, "-c", text, cwd=tmp_path)
+
+
+def test_a_stream_may_outlive_the_librarys_last_user(tmp_path: Path):
+    script(
+        """
+import _ctypes, time
+stream = ctypes.c_void_p()
+assert not hip.hipStreamCreate(ctypes.byref(stream))
+slow = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.3))
+assert not hip.hipLaunchHostFunc(stream, slow, None)
+assert not hip.hipStreamDestroy(stream)
+_ctypes.dlclose(hip._handle)
+time.sleep(0.6)
+""",
+        tmp_path,
+    )
