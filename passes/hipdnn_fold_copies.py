@@ -9,7 +9,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import collect
-from hipgraft.ir.strided_view import StridedView, joined_run, row_major_strides
+from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.buffers import view_of, window_of
@@ -35,22 +35,12 @@ def written_strides(shape: tuple[int, ...], window: StridedView) -> list[int] | 
     Returns:
         A stride for each dimension; None where the window is no such thing or splits a dimension.
     """
-    steps = zip(window.strides, window.shape, row_major_strides(window.shape), strict=True)
-    digits = sorted([step for step in steps if step[1] > 1], reverse=True)
-    extents = tuple(extent for _, extent, _ in digits)
-    is_permutation = row_major_strides(extents) == tuple(step for step, _, _ in digits)
-    if (
-        window.offset
-        or not is_permutation
-        or window.elements != StridedView.of_shape(shape).elements
-    ):
+    dims = window.storage_order(shape)
+    if dims is None:
         return None
-    order = StridedView(extents, tuple(target for _, _, target in digits))
-    runs = StridedView.of_shape(shape).through_copy(order)
-    joined = None if runs is None else [joined_run(run) for run in runs]
-    if joined is None or None in joined:
-        return None
-    return [run[1] for run in joined if run is not None]
+    order = StridedView.of_shape(window.shape).permute(dims)
+    written = StridedView.of_shape(shape).on_copied(order)
+    return None if written is None else list(written.strides)
 
 
 def _readers(value: ir.Value) -> list[ir.Operation]:

@@ -74,10 +74,11 @@ PHASE_CONVERT: tuple[PipelineElement, ...] = (
     "hipdnn-recognize",
 )
 
-# hipDNN's graphs are formed first; all that remains then becomes fallback kernels. Copies that only
-# reorder move to where a graph can write the other order. Equal graphs are merged before code
-# generation, which is the expensive part.
+# Views move out of the way of fusion first. hipDNN's graphs are formed next; all that remains then
+# becomes fallback kernels. Copies that only reorder move to where a graph can write the other
+# order. Equal graphs are merged before code generation, which is the expensive part.
 PHASE_OUTLINE: tuple[PipelineElement, ...] = (
+    "hipdnn-sink-views",
     "hipdnn-outline",
     "hipdnn-outline-fallback",
     "hipdnn-fold-copies",

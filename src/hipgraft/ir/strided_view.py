@@ -126,6 +126,43 @@ class StridedView:
         ]
         return [run for run in runs if run is not None] if None not in runs else None
 
+    def on_copied(self, copied: StridedView) -> StridedView | None:
+        """Returns this window on a row-major copy of `copied` as one on the copied storage.
+
+        None where no strides express it.
+        """
+        runs = self.through_copy(copied)
+        joined = None if runs is None else [joined_run(run) for run in runs]
+        if joined is None or None in joined:
+            return None
+        strides = tuple(run[1] for run in joined if run is not None)
+        return StridedView(self.shape, strides, copied.offset)
+
+    def storage_order(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        """Returns the dimensions of extent 2 and more, the outermost in storage first.
+
+        None unless the window shows each element of a row-major tensor of `shape` once.
+        """
+        moving = (dim for dim, extent in enumerate(self.shape) if extent > 1)
+        order = tuple(sorted(moving, key=lambda dim: -self.strides[dim]))
+        dense = row_major_strides([self.shape[dim] for dim in order])
+        is_all = self.offset == 0 and self.elements == math.prod(shape)
+        return order if is_all and dense == tuple(self.strides[dim] for dim in order) else None
+
+    def before(self, window: StridedView, shape: Sequence[int]) -> StridedView | None:
+        """Returns the window of `shape` that `window`, applied to it, turns into this one.
+
+        Args:
+            window: has the shape of this one, and shows each element of a row-major tensor of
+                `shape` once.
+            shape: of that tensor.
+
+        Returns:
+            None where no strides express it.
+        """
+        order = window.storage_order(shape)
+        return None if order is None else self.permute(order).reshape(shape)
+
     def reshape(self, shape: Sequence[int]) -> StridedView | None:
         """Views the elements, in row-major order, as `shape`; None if that needs a copy."""
         if math.prod(shape) == 0 or self.elements == 0:

@@ -1,0 +1,205 @@
+"""Moves views past the elementwise ops that read them, so that these can share their kernels.
+
+A view that shows all of a tensor in another order separates an elementwise op from the op that
+makes the tensor. The op can as well be computed in the tensor's own shape, its other operands
+viewed likewise, and its result viewed instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import attributes_of, defining_op
+from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.element_types import byte_width
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import Shape, element_type_of, shape_of
+from hipgraft.transforms.fusion import ELEMENTWISE, is_compute
+from hipgraft.transforms.outlining import is_splat
+from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
+
+_NO_LEVEL = -1
+"""Of values that no kernel makes."""
+
+
+@dataclass(frozen=True)
+class _Viewed:
+    """An operand of an op that is a view on all of what another op makes.
+
+    Attributes:
+        base: what the other op makes.
+        window: on `base`, of the operand's shape.
+        level: of the other op.
+    """
+
+    base: ir.Value
+    window: StridedView
+    level: int
+
+
+class ViewMotion:
+    """Moves views past the ops of one block, first to last.
+
+    An op moves into the shape of the operand that is computed last, if an op of that shape can
+    share the kernel that computes it. The level of a value is the least number of kernels that
+    have to end before its own starts.
+    """
+
+    def __init__(self) -> None:
+        self._levels: dict[ir.Value, int] = {}
+
+    def visit(self, op: ir.Operation) -> ir.Operation | None:
+        """Moves an op into the shape of an operand, and returns the new op; None if it stays.
+
+        Raises:
+            Declined: the op would gain from it, but cannot.
+        """
+        try:
+            viewed = self._best_viewed(op)
+            moved = None if viewed is None else _moved(op, viewed)
+        except Declined:
+            self._note(op)
+            raise
+        self._note(op if moved is None else moved)
+        if moved is not None:
+            op.erase()
+        return moved
+
+    def _note(self, op: ir.Operation) -> None:
+        """Notes the level of what an op makes."""
+        level = max((self._level_after(op, value) for value in op.operands), default=_NO_LEVEL)
+        if is_compute(op):
+            level = max(level, 0)
+        for value in op.results:
+            self._levels[value] = level
+
+    def _level_after(self, op: ir.Operation, value: ir.Value) -> int:
+        level = self._levels.get(_base(value), _NO_LEVEL)
+        is_barrier = level != _NO_LEVEL and is_compute(op) and not _joins(op, value)
+        return level + is_barrier
+
+    def _best_viewed(self, op: ir.Operation) -> _Viewed | None:
+        """Returns the operand whose shape an op should be computed in; None if it is its own."""
+        if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
+            return None
+        found = [one for one in map(self._viewed, op.operands) if one is not None]
+        shape = shape_of(op.results[0])
+        fitting = [one for one in found if one.window.shape == shape]
+        best = max(fitting, key=lambda one: one.level, default=None)
+        own = (self._levels.get(value, _NO_LEVEL) for value in op.operands if _joins(op, value))
+        return None if best is None or best.level <= max(own, default=_NO_LEVEL) else best
+
+    def _viewed(self, value: ir.Value) -> _Viewed | None:
+        base = _base(value)
+        owner = defining_op(base)
+        if base == value or owner is None or not is_compute(owner):
+            return None
+        _, view = window(value)
+        if view.storage_order(shape_of(base)) is None:
+            return None
+        return _Viewed(base, view, self._levels[base])
+
+
+def _base(value: ir.Value) -> ir.Value:
+    """Returns what a value is a view of, or itself."""
+    owner = defining_op(value)
+    return value if owner is None or owner.name != hipdnn.ViewOp.OP_NAME else owner.operands[0]
+
+
+def _joins(op: ir.Operation, value: ir.Value) -> bool:
+    """Whether an op could share the kernel that makes a value, by its shape."""
+    owner = defining_op(value)
+    if owner is None or not is_compute(owner):
+        return False
+    if op.name in ELEMENTWISE:
+        walked = [owner.results[0]]
+        if owner.name not in ELEMENTWISE:
+            walked += list(owner.operands)[:1]
+        return shape_of(op.results[0]) in map(shape_of, walked)
+    is_walk = op.name in ("hipdnn.layernorm", "hipdnn.rmsnorm", "hipdnn.reduction")
+    return is_walk and owner.name in ELEMENTWISE and op.operands[0] == value
+
+
+def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
+    """Makes an op in the shape of `viewed.base`, and lets readers see it through the view."""
+    shape, result = shape_of(viewed.base), op.results[0]
+    if _width(result) > _width(viewed.base):
+        raise Declined("wider", "its result has wider elements than the tensor that is viewed")
+    inputs = [_viewed_before(value, viewed.window, shape) for value in op.operands]
+    windows = _readers_windows(result, viewed.window)
+    with ir.InsertionPoint(op):
+        made = ir.Operation.create(
+            op.name,
+            results=[ir.RankedTensorType.get(shape, element_type_of(result))],
+            operands=[_made(one, op.location) for one in inputs],
+            attributes=attributes_of(op),
+            loc=op.location,
+        )
+    for reader, seen in windows:
+        with ir.InsertionPoint(reader):
+            direct = make_window(made.results[0], seen, reader.location)
+        reader.results[0].replace_all_uses_with(direct)
+    with ir.InsertionPoint(op):
+        whole = make_window(made.results[0], viewed.window, op.location)
+    result.replace_all_uses_with(whole)
+    return made
+
+
+def _width(value: ir.Value) -> int:
+    return byte_width(element_type_of(value)) or 0
+
+
+_Input = tuple[ir.Value, StridedView]
+
+
+def _viewed_before(value: ir.Value, view: StridedView, shape: Shape) -> _Input:
+    """Returns the window that shows an operand in the shape that a view is moved past."""
+    base, own = window(value)
+    before = own.expand(view.shape).before(view, shape)
+    if before is None:
+        raise Declined("no-strides", "an operand has no strides in the shape of the other one")
+    return base, _narrowed(before)
+
+
+def _narrowed(view: StridedView) -> StridedView:
+    """Returns a window without broadcasts, which operands need not spell out."""
+    if all(step for extent, step in zip(view.shape, view.strides, strict=True) if extent > 1):
+        return view
+    dims = [
+        (1 if step == 0 else extent, step)
+        for extent, step in zip(view.shape, view.strides, strict=True)
+    ]
+    while len(dims) > 1 and dims[0][0] == 1:
+        del dims[0]
+    return StridedView(tuple(n for n, _ in dims), tuple(step for _, step in dims), view.offset)
+
+
+def _made(one: _Input, location: ir.Location) -> ir.Value:
+    base, view = one
+    owner = defining_op(base)
+    if owner is None or not is_splat(base) or view.shape == shape_of(base):
+        return make_window(base, view, location)
+    kind = ir.RankedTensorType.get(view.shape, element_type_of(base))
+    number = ir.DenseElementsAttr(owner.attributes["value"]).get_splat_value()
+    repeated = ir.DenseElementsAttr.get_splat(kind, number)
+    return arith_d.ConstantOp(kind, repeated, loc=location).result
+
+
+def _readers_windows(
+    value: ir.Value, view: StridedView
+) -> Sequence[tuple[ir.Operation, StridedView]]:
+    """Returns the views on a value, as windows on the tensor that it will be a view of."""
+    found = readers(value)
+    views = [one for one in found if one.name == hipdnn.ViewOp.OP_NAME]
+    if len(found) > 1 and any(one.name == "func.return" for one in found):
+        raise Declined("returned", "its result is returned and read by other ops, too")
+    windows: list[tuple[ir.Operation, StridedView]] = []
+    for one in views:
+        seen = window(one.results[0])[1].on_copied(view)
+        if seen is None:
+            raise Declined("no-window", "a view of its result has no strides in the other shape")
+        windows.append((one, seen))
+    return windows

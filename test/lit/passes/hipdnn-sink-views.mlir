@@ -1,0 +1,65 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-sink-views | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-sink-views --hipdnn-sink-views | FileCheck %s
+// Elementwise ops are computed in the shape of what is made last, and views come after them.
+
+// A residual sum after a transposed product: the other operand is read transposed, and a view of a view is none.
+
+// CHECK-LABEL: func.func @residual
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"
+// CHECK-NEXT:    %[[C:.*]] = "hipdnn.view"(%arg2) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<6x8xf32>) -> tensor<8x6xf32>
+// CHECK-NEXT:    %[[S:.*]] = "hipdnn.pointwise"(%[[P]], %[[C]]) {mode = "add"}
+// CHECK-NEXT:    %[[Q:.*]] = "hipdnn.matmul"(%[[S]], %arg3)
+// CHECK-NEXT:    %[[T:.*]] = "hipdnn.pointwise"(%[[S]], %[[Q]]) {mode = "add"} : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+// CHECK-NEXT:    %[[V:.*]] = "hipdnn.view"(%[[T]]) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<8x6xf32>) -> tensor<6x8xf32>
+// CHECK-NEXT:    return %[[V]]
+func.func @residual(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<6x8xf32>, %d: tensor<6x6xf32>) -> tensor<6x8xf32> {
+  %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<8x6xf32>) -> tensor<6x8xf32>
+  %2 = "hipdnn.pointwise"(%1, %c) {mode = "add"} : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<6x8xf32>) -> tensor<8x6xf32>
+  %4 = "hipdnn.matmul"(%3, %d) : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  %5 = "hipdnn.view"(%4) {offset = 0 : i64, strides = array<i64: 1, 6>} : (tensor<8x6xf32>) -> tensor<6x8xf32>
+  %6 = "hipdnn.pointwise"(%2, %5) {mode = "add"} : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %6 : tensor<6x8xf32>
+}
+
+// -----
+
+// Heads of a product, with a bias of each head, a scalar, and a part of the result.
+
+// CHECK-LABEL: func.func @heads
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"
+// CHECK:         %[[B:.*]] = "hipdnn.view"(%arg2) {offset = 0 : i64, strides = array<i64: 1>} : (tensor<1x2x1x3xf32>) -> tensor<6xf32>
+// CHECK:         %[[S:.*]] = "hipdnn.pointwise"(%[[P]], %[[B]]) {mode = "add"} : (tensor<5x6xf32>, tensor<6xf32>) -> tensor<5x6xf32>
+// CHECK-NEXT:    %[[TWO:.*]] = arith.constant dense<2.000000e+00> : tensor<1xf32>
+// CHECK-NEXT:    %[[M:.*]] = "hipdnn.pointwise"(%[[S]], %[[TWO]]) {mode = "mul"} : (tensor<5x6xf32>, tensor<1xf32>) -> tensor<5x6xf32>
+// CHECK-NEXT:    %[[V:.*]] = "hipdnn.view"(%[[M]]) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 3, 6, 1>} : (tensor<5x6xf32>) -> tensor<1x2x5x3xf32>
+// CHECK-NEXT:    "hipdnn.view"(%[[M]]) {offset = 0 : i64, strides = array<i64: 3, 6, 1>} : (tensor<5x6xf32>) -> tensor<2x5x3xf32>
+// CHECK:         "hipdnn.reduction"(%[[V]])
+func.func @heads(%a: tensor<5x4xf32>, %b: tensor<4x6xf32>, %bias: tensor<1x2x1x3xf32>, %w: tensor<2x3x5xf32>) -> (tensor<1x2x5x1xf32>, tensor<2x5x5xf32>) {
+  %0 = "hipdnn.matmul"(%a, %b) : (tensor<5x4xf32>, tensor<4x6xf32>) -> tensor<5x6xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 0, 3, 6, 1>} : (tensor<5x6xf32>) -> tensor<1x2x5x3xf32>
+  %2 = "hipdnn.pointwise"(%1, %bias) {mode = "add"} : (tensor<1x2x5x3xf32>, tensor<1x2x1x3xf32>) -> tensor<1x2x5x3xf32>
+  %two = arith.constant dense<2.0> : tensor<1xf32>
+  %3 = "hipdnn.pointwise"(%2, %two) {mode = "mul"} : (tensor<1x2x5x3xf32>, tensor<1xf32>) -> tensor<1x2x5x3xf32>
+  %4 = "hipdnn.view"(%3) {offset = 0 : i64, strides = array<i64: 15, 3, 1>} : (tensor<1x2x5x3xf32>) -> tensor<2x5x3xf32>
+  %5 = "hipdnn.matmul"(%4, %w) : (tensor<2x5x3xf32>, tensor<2x3x5xf32>) -> tensor<2x5x5xf32>
+  %6 = "hipdnn.reduction"(%3) {mode = "ADD"} : (tensor<1x2x5x3xf32>) -> tensor<1x2x5x1xf32>
+  return %6, %5 : tensor<1x2x5x1xf32>, tensor<2x5x5xf32>
+}
+
+// -----
+
+// What can join its producer without a view stays: both operands are made at the same time.
+
+// CHECK-LABEL: func.func @direct
+// CHECK:         "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+// CHECK-NEXT:    "hipdnn.pointwise"
+// CHECK-NEXT:    return
+func.func @direct(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = "hipdnn.matmul"(%b, %a) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %3 = "hipdnn.pointwise"(%2, %1) {mode = "add"} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}
