@@ -88,6 +88,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 75 ? (device == 10 ? 9 : 8) : 0;
   return 0;
 }
+int cuFuncGetAttribute(int *value, int attribute, void *function) {
+  *value = 49152;
+  return function && attribute == 8 ? 0 : INVALID;
+}
 int cuFuncSetAttribute(void *function, int attribute, int value) {
   return function && attribute == 8 && value > 49152 ? 0 : INVALID;
 }

@@ -16,9 +16,7 @@ import pytest
 
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.runtime.boundary import DeviceArray
-from hipgraft.runtime.devices.cuda import CudaDevice
-from hipgraft.runtime.devices.driver import DriverDevice
-from hipgraft.runtime.devices.hip import HipDevice
+from hipgraft.runtime.devices.driver import CudaDevice, DriverDevice, HipDevice
 from hipgraft.runtime.recording import Buffer, Copy, Fill, Launch, Pointer, Recording, Tensor
 from hipgraft.runtime.session import Session
 
@@ -127,8 +125,11 @@ def test_profile(driver: FakeDriver) -> None:
 
 
 def test_chosen_device(driver: FakeDriver) -> None:
+    """The caller's device stays current."""
+    before = driver.library.fake_device()
     device = driver.open(1)
-    assert driver.library.fake_device() == 1
+    device.free(device.allocate(1))
+    assert driver.library.fake_device() == before
     assert device.architecture == {"cuda": "sm_80", "hip": "gfx1100"}[driver.kind]
     device.close()
     with pytest.raises(HipgraftError, match="device 2; there are 2"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hipgraft.ir.diagnostics import HipgraftError
 
-VERSION = (1, 0)
+VERSION = (1, 1)
 """Major and minor version of the interface that this package was built with."""
 
 _FOLDER = Path(__file__).parent

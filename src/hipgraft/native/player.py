@@ -6,40 +6,24 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hipgraft.ir.closing import Closing
-from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.native import library
+from hipgraft.native.functions import PlayerError, call, function, made
+
+__all__ = [
+    "HostKernels",
+    "PlayerBundle",
+    "PlayerDevice",
+    "PlayerError",
+    "PlayerExecutable",
+    "PlayerProgram",
+    "TensorInfo",
+]
 
 TRUST = 1
 REPLAY = 1
-
-STATUSES = (
-    "OK",
-    "INVALID_ARGUMENT",
-    "IO_ERROR",
-    "DAMAGED",
-    "UNTRUSTED",
-    "NOT_APPLICABLE",
-    "OUT_OF_MEMORY",
-    "DRIVER_ERROR",
-    "INTERNAL_ERROR",
-)
-
-
-class PlayerError(HipgraftError):
-    """An error of the player.
-
-    Attributes:
-        status: its name in `hipgraft.h`, without the prefix.
-    """
-
-    def __init__(self, status: int, text: str):
-        super().__init__(text)
-        self.status = STATUSES[status]
 
 
 class _Tensor(ctypes.Structure):
@@ -86,67 +70,6 @@ class TensorInfo:
     nbytes: int
 
 
-@cache
-def _functions() -> ctypes.CDLL:
-    loaded = library()
-    loaded.hipgraft_error.restype = c_char_p
-    pointer = c_void_p
-    for name, types in {
-        "bundle_open": (c_char_p, c_uint32, pointer),
-        "bundle_open_memory": (c_char_p, c_size_t, c_uint32, pointer),
-        "bundle_program": (pointer, c_size_t, pointer),
-        "bundle_find": (pointer, c_char_p, pointer),
-        "program_variant_name": (pointer, c_size_t, pointer),
-        "program_tensor": (pointer, c_size_t, c_size_t, pointer),
-        "program_select": (pointer, c_size_t, pointer, pointer, pointer),
-        "device_open": (c_char_p, c_char_p, pointer),
-        "device_open_host": (c_char_p, pointer, pointer),
-        "device_allocate": (pointer, c_size_t, pointer),
-        "device_free": (pointer, pointer),
-        "device_upload": (pointer, pointer, pointer, c_size_t),
-        "device_download": (pointer, pointer, pointer, c_size_t),
-        "device_synchronize": (pointer, pointer),
-        "executable_create": (pointer, pointer, c_uint32, pointer),
-        "enqueue": (pointer, c_size_t, pointer, pointer, c_size_t, pointer),
-    }.items():
-        function = getattr(loaded, f"hipgraft_{name}")
-        function.argtypes, function.restype = types, c_int
-    for name in ("bundle_close", "device_close", "executable_destroy"):
-        function = getattr(loaded, f"hipgraft_{name}")
-        function.argtypes, function.restype = (pointer,), None
-    for name, result in {
-        "bundle_metadata": c_char_p,
-        "bundle_program_count": c_size_t,
-        "program_architecture": c_char_p,
-        "program_variant_count": c_size_t,
-        "program_input_count": c_size_t,
-        "program_result_count": c_size_t,
-        "program_workspace_size": c_size_t,
-        "device_architecture": c_char_p,
-    }.items():
-        function = getattr(loaded, f"hipgraft_{name}")
-        function.argtypes, function.restype = (pointer,), result
-    return loaded
-
-
-def _get(name: str, *arguments: Any) -> Any:
-    return getattr(_functions(), f"hipgraft_{name}")(*arguments)
-
-
-def _call(name: str, *arguments: Any) -> None:
-    status = _get(name, *arguments)
-    if status:
-        text: bytes = _functions().hipgraft_error()
-        raise PlayerError(status, text.decode(errors="backslashreplace"))
-
-
-def _made(name: str, *arguments: Any) -> c_void_p:
-    """Calls a function whose last argument is where a pointer goes; returns the pointer."""
-    handle = c_void_p()
-    _call(name, *arguments, byref(handle))
-    return handle
-
-
 class PlayerBundle(Closing):
     """An open bundle.
 
@@ -161,19 +84,19 @@ class PlayerBundle(Closing):
     def __init__(self, source: str | Path | bytes, *, trust: bool = False):
         flags = TRUST if trust else 0
         if isinstance(source, bytes):
-            self.handle = _made("bundle_open_memory", source, len(source), flags)
+            self.handle = made("bundle_open_memory", source, len(source), flags)
         else:
-            self.handle = _made("bundle_open", str(source).encode(), flags)
+            self.handle = made("bundle_open", str(source).encode(), flags)
 
     @property
     def metadata(self) -> str:
         """What its writer stored with it, as the text of a JSON object."""
-        return _get("bundle_metadata", self.handle).decode()
+        return function("bundle_metadata")(self.handle).decode()
 
     def programs(self) -> list[PlayerProgram]:
         """Returns all programs."""
-        count = _get("bundle_program_count", self.handle)
-        return [PlayerProgram(_made("bundle_program", self.handle, i)) for i in range(count)]
+        count = function("bundle_program_count")(self.handle)
+        return [PlayerProgram(made("bundle_program", self.handle, i)) for i in range(count)]
 
     def find(self, architecture: str) -> PlayerProgram:
         """Returns the best program for a device of an architecture.
@@ -181,12 +104,12 @@ class PlayerBundle(Closing):
         Raises:
             PlayerError: there is none.
         """
-        return PlayerProgram(_made("bundle_find", self.handle, architecture.encode()))
+        return PlayerProgram(made("bundle_find", self.handle, architecture.encode()))
 
     def close(self) -> None:
         """Closes the bundle; executables keep what they need."""
         handle, self.handle = self.handle, c_void_p()
-        _get("bundle_close", handle)
+        function("bundle_close")(handle)
 
 
 class PlayerProgram:
@@ -194,22 +117,22 @@ class PlayerProgram:
 
     def __init__(self, handle: c_void_p):
         self.handle = handle
-        self.architecture: str = _get("program_architecture", handle).decode()
-        self.variant_count: int = _get("program_variant_count", handle)
-        self.input_count: int = _get("program_input_count", handle)
-        self.result_count: int = _get("program_result_count", handle)
-        self.workspace_size: int = _get("program_workspace_size", handle)
+        self.architecture: str = function("program_architecture")(handle).decode()
+        self.variant_count: int = function("program_variant_count")(handle)
+        self.input_count: int = function("program_input_count")(handle)
+        self.result_count: int = function("program_result_count")(handle)
+        self.workspace_size: int = function("program_workspace_size")(handle)
 
     def variant_name(self, variant: int) -> str:
         """Returns a variant's extents, as `batch=1`."""
         name = c_char_p()
-        _call("program_variant_name", self.handle, variant, byref(name))
+        call("program_variant_name", self.handle, variant, byref(name))
         return (name.value or b"").decode()
 
     def tensor(self, index: int, variant: int = 0) -> TensorInfo:
         """Returns an input or, counted after them, a result."""
         found = _Tensor()
-        _call("program_tensor", self.handle, variant, index, byref(found))
+        call("program_tensor", self.handle, variant, index, byref(found))
         return TensorInfo(
             found.name.decode(),
             found.element_type.decode(),
@@ -229,7 +152,7 @@ class PlayerProgram:
         extents = [(c_int64 * len(shape))(*shape) for shape in shapes]
         pointers = (c_void_p * len(shapes))(*map(ctypes.addressof, extents))
         variant = c_size_t()
-        _call("program_select", self.handle, len(shapes), ranks, pointers, byref(variant))
+        call("program_select", self.handle, len(shapes), ranks, pointers, byref(variant))
         return variant.value
 
 
@@ -248,40 +171,40 @@ class PlayerDevice(Closing):
     def __init__(self, name: str, library: str = "", kernels: HostKernels | None = None):
         self._kernels = kernels
         if ":" in name:
-            self.handle = _made("device_open", name.encode(), library.encode() or None)
+            self.handle = made("device_open", name.encode(), library.encode() or None)
         else:
             given = None if kernels is None else byref(kernels)
-            self.handle = _made("device_open_host", name.encode(), given)
+            self.handle = made("device_open_host", name.encode(), given)
 
     @property
     def architecture(self) -> str:
         """The device's architecture, as `gfx942`."""
-        return _get("device_architecture", self.handle).decode()
+        return function("device_architecture")(self.handle).decode()
 
     def allocate(self, nbytes: int) -> int:
         """Returns the address of new memory."""
-        return _made("device_allocate", self.handle, nbytes).value or 0
+        return made("device_allocate", self.handle, nbytes).value or 0
 
     def free(self, address: int) -> None:
         """Frees what `allocate` returned."""
-        _call("device_free", self.handle, address)
+        call("device_free", self.handle, address)
 
     def upload(self, address: int, data: Any) -> None:
         """Copies a contiguous array to the device."""
-        _call("device_upload", self.handle, address, data.ctypes.data, data.nbytes)
+        call("device_upload", self.handle, address, data.ctypes.data, data.nbytes)
 
     def download(self, data: Any, address: int) -> None:
         """Copies from the device to a contiguous array."""
-        _call("device_download", self.handle, data.ctypes.data, address, data.nbytes)
+        call("device_download", self.handle, data.ctypes.data, address, data.nbytes)
 
     def synchronize(self, stream: int | None = None) -> None:
         """Waits for a stream."""
-        _call("device_synchronize", self.handle, stream)
+        call("device_synchronize", self.handle, stream)
 
     def close(self) -> None:
         """Closes the device; executables keep what they need."""
         handle, self.handle = self.handle, c_void_p()
-        _get("device_close", handle)
+        function("device_close")(handle)
 
 
 class PlayerExecutable(Closing):
@@ -298,7 +221,7 @@ class PlayerExecutable(Closing):
 
     def __init__(self, program: PlayerProgram, device: PlayerDevice, *, replay: bool = False):
         flags = REPLAY if replay else 0
-        self.handle = _made("executable_create", program.handle, device.handle, flags)
+        self.handle = made("executable_create", program.handle, device.handle, flags)
 
     def enqueue(
         self,
@@ -320,9 +243,9 @@ class PlayerExecutable(Closing):
             PlayerError: an address is missing or misaligned, or the driver fails.
         """
         pointers = (c_void_p * len(addresses))(*addresses)
-        _call("enqueue", self.handle, variant, stream, pointers, len(addresses), workspace)
+        call("enqueue", self.handle, variant, stream, pointers, len(addresses), workspace)
 
     def close(self) -> None:
         """Frees what the executable has alone."""
         handle, self.handle = self.handle, c_void_p()
-        _get("executable_destroy", handle)
+        function("executable_destroy")(handle)

@@ -75,7 +75,7 @@ class DeviceArray:
 
     def __dlpack__(self, **_: Any) -> Any:
         self.device.synchronize()
-        width = numpy_dtype(self.tensor.element_type).itemsize
+        width = self.tensor.dtype.itemsize
         first = self.address + width * self.tensor.offset
         return dlpack.export(self, first, self.tensor, self.__dlpack_device__())
 
@@ -94,7 +94,10 @@ def imported(values: Sequence[Any], device: Device, what: str) -> list[Array | D
     Raises:
         HipgraftError: one is no array, or on another device.
     """
-    return [_imported(value, device, f"{what} #{index}") for index, value in enumerate(values)]
+    return [
+        value if type(value) is np.ndarray else _imported(value, device, f"{what} #{index}")
+        for index, value in enumerate(values)
+    ]
 
 
 def array_shape(array: Array | DeviceArray) -> tuple[int, ...]:
@@ -120,20 +123,29 @@ def match(
     if len(values) != len(tensors):
         raise HipgraftError(f"the program has {len(tensors)} {what}s, but {len(values)} were given")
     return [
-        _matched(value, tensor, device, f"{what} #{position}")
+        value
+        if _is_plain(value, tensor, device)
+        else _matched(value, tensor, device, f"{what} #{position}")
         for position, (value, tensor) in enumerate(zip(values, tensors, strict=True))
     ]
 
 
+def _is_plain(value: Any, tensor: Tensor, device: Device) -> bool:
+    """Whether an array is taken as it is: most are, and this tells it fast."""
+    if type(value) is np.ndarray:
+        return value.shape == tensor.shape and value.dtype == tensor.dtype
+    return (
+        type(value) is DeviceArray
+        and value.device is device
+        and (value.tensor is tensor or _is_like(value.tensor, tensor))
+    )
+
+
 def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | DeviceArray:
-    if isinstance(value, DeviceArray) and value.device is device and _is_like(value.tensor, tensor):
-        return value  # the usual case, in a fraction of the time
     array = _imported(value, device, what)
     shape = array_shape(array)
-    dtype = (
-        numpy_dtype(array.tensor.element_type) if isinstance(array, DeviceArray) else array.dtype
-    )
-    expected = numpy_dtype(tensor.element_type)
+    dtype = array.tensor.dtype if isinstance(array, DeviceArray) else array.dtype
+    expected = tensor.dtype
     if shape != tensor.shape or not _holds(dtype, tensor.element_type):
         raise HipgraftError(
             f"{what} has shape {list(shape)} and dtype {dtype}; "
@@ -219,34 +231,50 @@ def empty(tensor: Tensor) -> Array:
     Raises:
         HipgraftError: there is not as much memory.
     """
-    return host_array(tensor.shape, numpy_dtype(tensor.element_type))
+    return host_array(tensor.shape, tensor.dtype)
+
+
+def packed(array: Array, tensor: Tensor) -> Array:
+    """Returns host memory with an array's elements as they are to lie on a device."""
+    if tensor.is_packed:
+        return np.ascontiguousarray(array)
+    memory = _memory(tensor)
+    _window(memory, tensor)[...] = array
+    return memory
+
+
+def landing(array: Array, tensor: Tensor) -> Array:
+    """Returns host memory for a copy of a tensor: that of a row-major array, if they lie alike."""
+    return array if tensor.is_packed else _memory(tensor)
+
+
+def unpack(memory: Array, tensor: Tensor, array: Array) -> None:
+    """Puts the elements of what `landing` returned into the array that it was for."""
+    if memory is not array:
+        array[...] = _window(memory, tensor)
 
 
 def raw(array: Array, tensor: Tensor) -> memoryview:
     """Returns the bytes of an array in memory order."""
-    if tensor.is_packed:
-        return _bytes(np.ascontiguousarray(array))
-    memory, window = _staged(tensor)
-    window[...] = array
-    return _bytes(memory)
+    return _bytes(packed(array, tensor))
 
 
 def download(device: Device, address: int, tensor: Tensor, array: Array) -> None:
     """Copies a tensor from a device into a row-major array."""
-    if tensor.is_packed:
-        device.copy_to_host(_bytes(array), address)
-        return
-    memory, window = _staged(tensor)
+    memory = landing(array, tensor)
     device.copy_to_host(_bytes(memory), address)
-    array[...] = window
+    unpack(memory, tensor, array)
 
 
-def _staged(tensor: Tensor) -> tuple[Array, Array]:
-    """Allocates host memory for a strided tensor; returns it, and the view of the elements."""
-    dtype = numpy_dtype(tensor.element_type)
-    memory = np.zeros(tensor.nbytes // dtype.itemsize, dtype)
-    steps = [step * dtype.itemsize for step in tensor.dense_strides]
-    return memory, np.ndarray(tensor.shape, dtype, memory, tensor.offset * dtype.itemsize, steps)
+def _memory(tensor: Tensor) -> Array:
+    return np.zeros(tensor.nbytes // tensor.dtype.itemsize, tensor.dtype)
+
+
+def _window(memory: Array, tensor: Tensor) -> Array:
+    """Returns a strided tensor's elements in its memory."""
+    width = tensor.dtype.itemsize
+    steps = [step * width for step in tensor.dense_strides]
+    return np.ndarray(tensor.shape, tensor.dtype, memory, tensor.offset * width, steps)
 
 
 def _bytes(array: Array) -> memoryview:

@@ -32,7 +32,7 @@ from hipgraft.runtime.bundle_header import BufferFields, Header, ProgramFields
 from hipgraft.runtime.bundle_sections import CHECKSUM, Sections, aligned
 from hipgraft.runtime.recording import Buffer, Recording, Tensor
 from hipgraft.runtime.recording_checks import check_recordings
-from hipgraft.runtime.recording_json import command_to_json
+from hipgraft.runtime.recording_json import variant_to_json
 from hipgraft.runtime.runnable import Runnable
 
 if TYPE_CHECKING:
@@ -340,16 +340,7 @@ def _program_to_json(variants: Sequence[Recording], sections: Sections) -> dict[
         "buffers": [_buffer_to_json(buffer, sections) for buffer in recording.buffers],
         "objects": [sections.add_code(data, data) for data in recording.objects],
         "kernels": list(recording.kernels),
-        "variants": [_variant_to_json(variant) for variant in variants],
-    }
-
-
-def _variant_to_json(variant: Recording) -> dict[str, Any]:
-    return {
-        "name": variant.variant,
-        "inputs": [_tensor_to_json(tensor) for tensor in variant.inputs],
-        "results": [_tensor_to_json(tensor) for tensor in variant.results],
-        "commands": [command_to_json(command) for command in variant.commands],
+        "variants": [variant_to_json(variant) for variant in variants],
     }
 
 
@@ -358,8 +349,3 @@ def _buffer_to_json(buffer: Buffer, sections: Sections) -> dict[str, Any]:
     if buffer.read is not None:
         number = sections.add(buffer.name, buffer.nbytes, buffer.read)
     return {"nbytes": buffer.nbytes, "name": buffer.name, "section": number}
-
-
-def _tensor_to_json(tensor: Tensor) -> list[Any]:
-    fields = (tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset)
-    return [*fields, tensor.nbytes]

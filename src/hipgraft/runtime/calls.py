@@ -1,89 +1,84 @@
-"""The calls of a recorded program, prepared once for given addresses and made many times."""
+"""The calls of a recorded program on a device, made many times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from hipgraft.runtime.devices.protocols import (
-    CapturingDevice,
-    PreparingDevice,
+    CallSequence,
+    HostArrays,
+    SequencingDevice,
     TypedMemory,
     copy_on_device,
 )
-from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Pointer, Tensor
+from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Pointer, Recording, Tensor
 
 _REMEMBERED = 16  # sets of addresses whose calls are kept
 
 
-@dataclass
-class _Prepared:
-    """The calls of a run on one set of addresses."""
-
-    calls: list[Callable[[], None]]
-    runs: int = 0
-    graph: Any = None
-
-
-class PreparedCalls:
-    """Makes a program's calls; prepares repeated ones, and replays them if the device has graphs.
+def make_sequence(
+    recording: Recording,
+    device: Any,
+    modules: Sequence[Any],
+    kernels: Sequence[Any],
+    *,
+    replay: bool,
+) -> CallSequence:
+    """Returns the calls of a recording.
 
     Args:
-        commands: the calls.
+        recording: the program.
         device: the device.
         modules: the device's handles of the program's objects.
         kernels: the device's handles of its kernels.
-        replay: whether to capture a graph when a program runs on the same memory again.
+        replay: whether to capture a graph when a program runs on the same memory again, if the
+            device can.
     """
+    if isinstance(device, SequencingDevice):
+        return device.sequence(recording, kernels, replay=replay)
+    return PreparedCalls(recording, device, modules, kernels)
+
+
+class PreparedCalls:
+    """Makes a program's calls one by one; prepares those on the same memory only once."""
 
     def __init__(
-        self,
-        commands: Sequence[Command],
-        device: Any,
-        modules: Sequence[Any],
-        kernels: Sequence[Any],
-        *,
-        replay: bool,
+        self, recording: Recording, device: Any, modules: Sequence[Any], kernels: Sequence[Any]
     ):
-        self._commands = commands
+        self._recording = recording
         self._device = device
         self._modules = modules
         self._kernels = kernels
-        self._replay = replay and isinstance(device, CapturingDevice)
-        self._prepared: dict[tuple[int, ...], _Prepared] = {}
+        self._prepared: dict[tuple[int, ...], list[Callable[[], None]]] = {}
 
-    def run(self, addresses: tuple[int, ...]) -> None:
-        """Starts a run on the buffers at `addresses`."""
-        prepared = self._prepared_for(addresses)
-        prepared.runs += 1
-        if prepared.graph is None and self._replay and prepared.runs > 1:
-            prepared.graph = capture(self._device, prepared.calls)
-        if prepared.graph is not None:
-            self._device.replay(prepared.graph)
-            return
-        for call in prepared.calls:
+    def run(self, addresses: Sequence[int], arrays: HostArrays = ()) -> None:
+        """Starts a run; with `arrays` on the host, copies and waits."""
+        inputs = len(self._recording.inputs)
+        for address, array in zip(addresses, arrays[:inputs], strict=False):
+            if array is not None:
+                self._device.copy_to_device(address, _bytes(array))
+        for call in self.prepared(addresses):
             call()
+        for address, array in zip(addresses[inputs:], arrays[inputs:], strict=False):
+            if array is not None:
+                self._device.copy_to_host(_bytes(array), address)
+        if arrays:
+            self._device.synchronize()
 
-    def prepared(self, addresses: tuple[int, ...]) -> Sequence[Callable[[], None]]:
-        """Returns a function for each call of a run on the buffers at `addresses`, in order."""
-        return self._prepared_for(addresses).calls
-
-    def clear(self) -> None:
-        """Frees the prepared calls and graphs."""
-        while self._prepared:
-            _, prepared = self._prepared.popitem()
-            if prepared.graph is not None:
-                self._device.free_graph(prepared.graph)
-
-    def _prepared_for(self, addresses: tuple[int, ...]) -> _Prepared:
-        if addresses not in self._prepared:
+    def prepared(self, addresses: Sequence[int]) -> list[Callable[[], None]]:
+        """Returns a function for each call of a run, in order."""
+        key = tuple(addresses)
+        if key not in self._prepared:
             if len(self._prepared) == _REMEMBERED:
-                self.clear()
-            calls = [self._prepare(command, addresses) for command in self._commands]
-            self._prepared[addresses] = _Prepared(calls)
-        return self._prepared[addresses]
+                self.close()
+            self._prepared[key] = [self._prepare(one, key) for one in self._recording.commands]
+        return self._prepared[key]
+
+    def close(self) -> None:
+        """Forgets the prepared calls."""
+        self._prepared.clear()
 
     def _prepare(self, command: Command, addresses: Sequence[int]) -> Callable[[], None]:
         device = self._device
@@ -105,28 +100,14 @@ class PreparedCalls:
         segment = bytearray(launch.kernarg)
         for offset, pointer in launch.pointers:
             segment[offset : offset + 8] = _at(pointer, addresses).to_bytes(8, "little")
-        arguments = (
+        return partial(
+            self._device.launch,
             self._kernels[launch.kernel],
             launch.grid,
             launch.block,
             launch.shared_bytes,
             bytes(segment),
         )
-        if isinstance(self._device, PreparingDevice):
-            return self._device.prepare_launch(*arguments)
-        return partial(self._device.launch, *arguments)
-
-
-def capture(device: CapturingDevice, calls: Sequence[Callable[[], None]]) -> Any:
-    """Makes calls while a device captures, and returns their graph."""
-    device.begin_capture()
-    try:
-        for call in calls:
-            call()
-    except BaseException:
-        device.free_graph(device.end_capture())
-        raise
-    return device.end_capture()
 
 
 def _at(pointer: Pointer, addresses: Sequence[int]) -> int:
@@ -135,3 +116,7 @@ def _at(pointer: Pointer, addresses: Sequence[int]) -> int:
 
 def _typed(pointer: Pointer, tensor: Tensor, addresses: Sequence[int]) -> TypedMemory:
     return TypedMemory(_at(pointer, addresses), tensor.shape, tensor.element_type)
+
+
+def _bytes(array: Any) -> memoryview:
+    return array.reshape(-1).view("u1").data

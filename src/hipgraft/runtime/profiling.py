@@ -11,7 +11,6 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
-from hipgraft.runtime.calls import capture
 from hipgraft.runtime.devices.protocols import CapturingDevice, EventDevice
 from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Recording
 
@@ -102,10 +101,22 @@ def _by_events(
         marks = [partial(device.record_event, event) for event in events]
         run = [marks[0], *chain.from_iterable(zip(calls, marks[1:], strict=True))]
         if device.has_events_in_graphs and isinstance(device, CapturingDevice):
-            graph = capture(device, run)
+            graph = _capture(device, run)
             resources.callback(device.free_graph, graph)
             run = [partial(device.replay, graph)]
         return _distances(device, run, events, iterations)
+
+
+def _capture(device: CapturingDevice, calls: Sequence[Callable[[], None]]) -> Any:
+    """Makes calls while a device captures, and returns their graph."""
+    device.begin_capture()
+    try:
+        for call in calls:
+            call()
+    except BaseException:
+        device.free_graph(device.end_capture())
+        raise
+    return device.end_capture()
 
 
 def _distances(

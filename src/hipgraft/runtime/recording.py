@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from hipgraft.codegen.layout import Layout
 from hipgraft.ir.dtypes import numpy_dtype
@@ -39,23 +42,28 @@ class Tensor:
     strides: tuple[int, ...] | None = None
     offset: int = 0
 
-    @property
+    @cached_property
     def is_packed(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         return 0 in self.shape or (self.strides is None and self.offset == 0)
 
-    @property
+    @cached_property
     def dense_strides(self) -> tuple[int, ...]:
         """The strides in elements, also of a packed tensor."""
         return row_major_strides(self.shape) if self.strides is None else self.strides
 
-    @property
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type for the elements."""
+        return numpy_dtype(self.element_type)
+
+    @cached_property
     def nbytes(self) -> int:
         """Bytes that it spans; the last row counts as a whole."""
         if 0 in self.shape:
             return 0
         layout = Layout(self.shape, self.dense_strides, self.offset, self.element_type)
-        return numpy_dtype(self.element_type).itemsize * layout.physical_elements
+        return self.dtype.itemsize * layout.physical_elements
 
 
 @dataclass(frozen=True)

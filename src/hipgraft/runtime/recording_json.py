@@ -1,11 +1,30 @@
-"""Commands of recordings as JSON."""
+"""Variants of recordings as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Pointer, Tensor
+from hipgraft.runtime.recording import (
+    Call,
+    Command,
+    Copy,
+    Fill,
+    Launch,
+    Pointer,
+    Recording,
+    Tensor,
+)
+
+
+def variant_to_json(variant: Recording) -> dict[str, Any]:
+    """Returns what a variant of a program does not share with others."""
+    return {
+        "name": variant.variant,
+        "inputs": [_tensor_to_json(tensor) for tensor in variant.inputs],
+        "results": [_tensor_to_json(tensor) for tensor in variant.results],
+        "commands": [command_to_json(command) for command in variant.commands],
+    }
 
 
 def command_to_json(command: Command) -> list[Any]:
@@ -35,3 +54,8 @@ def _address(pointer: Pointer) -> tuple[int, int]:
 
 def _placed(tensors: Sequence[tuple[Pointer, Tensor]]) -> list[Any]:
     return [[*_address(pointer), one.shape, one.element_type] for pointer, one in tensors]
+
+
+def _tensor_to_json(tensor: Tensor) -> list[Any]:
+    fields = (tensor.name, tensor.shape, tensor.element_type, tensor.strides, tensor.offset)
+    return [*fields, tensor.nbytes]

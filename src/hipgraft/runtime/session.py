@@ -15,8 +15,8 @@ from hipgraft.ir.selection import select
 from hipgraft.runtime import boundary
 from hipgraft.runtime.blocks import Blocks
 from hipgraft.runtime.boundary import Array, DeviceArray
-from hipgraft.runtime.calls import PreparedCalls
-from hipgraft.runtime.devices.protocols import Device, GraphDevice, unload
+from hipgraft.runtime.calls import make_sequence
+from hipgraft.runtime.devices.protocols import CallSequence, Device, GraphDevice, unload
 from hipgraft.runtime.profiling import Profile, profile_calls
 from hipgraft.runtime.recording import Recording, Tensor
 from hipgraft.runtime.timing import Timing
@@ -68,7 +68,8 @@ class Session(Closing):
         self._replay = replay
         self._record = record
         self._names = list(names)
-        self._calls: list[PreparedCalls] = []
+        self._calls: list[CallSequence] = []
+        self._by_shapes: dict[tuple[tuple[int, ...], ...], int] = {}
         self._own, self._staging = Blocks(device), Blocks(device)
         with ExitStack() as resources:
             self._resources = resources
@@ -91,11 +92,13 @@ class Session(Closing):
         tensors = (*recording.inputs, *recording.results)
         self._staging.fit([tensor.nbytes for tensor in tensors])
         self.device.synchronize()
-        calls = PreparedCalls(
-            recording.commands, self.device, self._modules, self._kernels, replay=self._replay
+        calls = make_sequence(
+            recording, self.device, self._modules, self._kernels, replay=self._replay
         )
-        self._resources.callback(calls.clear)
+        self._resources.callback(calls.close)
         self._calls.append(calls)
+        shapes = tuple(tensor.shape for tensor in recording.inputs)
+        self._by_shapes.setdefault(shapes, len(self.variants))
         self.variants.append(recording)
 
     def _load_code(self, recording: Recording) -> None:
@@ -148,6 +151,8 @@ class Session(Closing):
         Raises:
             HipgraftError: the names are not those of the program's inputs.
         """
+        if isinstance(inputs, list | tuple):
+            return cast(Sequence[Any], inputs)
         if hasattr(inputs, "__dlpack__"):
             return [inputs]
         if not isinstance(inputs, Mapping):
@@ -170,16 +175,19 @@ class Session(Closing):
         else:
             wanted = boundary.match(outputs, recording.results, self.device, "output")
             boundary.check_writable(wanted)
+        sources = [
+            None if isinstance(array, DeviceArray) else boundary.packed(array, tensor)
+            for array, tensor in zip(given, recording.inputs, strict=True)
+        ]
+        targets = [
+            None if isinstance(array, DeviceArray) else boundary.landing(array, tensor)
+            for array, tensor in zip(wanted, recording.results, strict=True)
+        ]
         addresses = self._addresses([*given, *wanted])
-        for array, address, tensor in zip(given, addresses, recording.inputs, strict=False):
-            if not isinstance(array, DeviceArray):
-                self.device.copy_to_device(address, boundary.raw(array, tensor))
-        self.enqueue(addresses, variant)
-        results = zip(wanted, addresses[len(given) :], recording.results, strict=True)
-        for array, address, tensor in results:
-            if not isinstance(array, DeviceArray):
-                boundary.download(self.device, address, tensor, array)
-        self.device.synchronize()
+        self._calls[variant].run((*addresses, *self._own.addresses), [*sources, *targets])
+        for array, memory, tensor in zip(wanted, targets, recording.results, strict=True):
+            if memory is not None and not isinstance(array, DeviceArray):
+                boundary.unpack(memory, tensor, array)
         return wanted if outputs is None else list(outputs)
 
     def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
@@ -266,15 +274,16 @@ class Session(Closing):
             return profile_calls(self.device, self.variants[variant], calls, iterations)
 
     def _select(self, inputs: Sequence[Array | DeviceArray]) -> int:
-        given = [boundary.array_shape(array) for array in inputs]
-        shapes = [[tensor.shape for tensor in one.inputs] for one in self.variants]
-        if self._record is None:
-            names = [one.variant for one in self.variants]
-            return select(dict(zip(names, shapes, strict=True)), given)
-        if given not in shapes:
+        given = tuple(map(boundary.array_shape, inputs))
+        known = self._by_shapes.get(given)
+        if known is not None:
+            return known
+        if self._record is not None:
             self._add(self._record(given))
-            return len(shapes)
-        return shapes.index(given)
+            return self._by_shapes[given]
+        shapes = [[tensor.shape for tensor in one.inputs] for one in self.variants]
+        names = [one.variant for one in self.variants]
+        return select(dict(zip(names, shapes, strict=True)), given)
 
     def _addresses(self, arrays: Sequence[Array | DeviceArray]) -> list[int]:
         return [

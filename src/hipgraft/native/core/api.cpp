@@ -1,21 +1,15 @@
 // The C interface: checks arguments, and turns what is thrown into a status and a text.
-#include <new>
 #include <string>
 
 #include "bundle.h"
-#include "device.h"
-#include "errors.h"
 #include "executable.h"
+#include "guarded.h"
 #include "hipgraft.h"
 
 using namespace hipgraft;
 
 struct hipgraft_bundle {
   std::shared_ptr<hipgraft_bundle_data> data;
-};
-
-struct hipgraft_device {
-  std::shared_ptr<Device> device;
 };
 
 struct hipgraft_executable {
@@ -26,23 +20,6 @@ namespace {
 
 thread_local std::string last_error;
 
-template <typename Function>
-hipgraft_status guarded(Function function) {
-  try {
-    function();
-    return HIPGRAFT_OK;
-  } catch (const Error &error) {
-    last_error = error.text;
-    return error.status;
-  } catch (const std::bad_alloc &) {
-    last_error = "the host has no memory left";
-    return HIPGRAFT_OUT_OF_MEMORY;
-  } catch (const std::exception &error) {
-    last_error = error.what();
-    return HIPGRAFT_INTERNAL_ERROR;
-  }
-}
-
 const Variant &variant_at(const hipgraft_program *program, size_t variant) {
   if (variant >= program->variants.size())
     fail(HIPGRAFT_INVALID_ARGUMENT, "there is no variant %zu of %zu", variant,
@@ -51,6 +28,11 @@ const Variant &variant_at(const hipgraft_program *program, size_t variant) {
 }
 
 }  // namespace
+
+hipgraft_status hipgraft::keep_error(hipgraft_status status, const std::string &text) {
+  last_error = text;
+  return status;
+}
 
 extern "C" {
 
@@ -196,49 +178,38 @@ const char *hipgraft_device_architecture(const hipgraft_device *device) {
 }
 
 hipgraft_status hipgraft_device_allocate(hipgraft_device *device, size_t size, void **memory) {
-  return guarded([&] {
-    expect("device, memory", device, memory);
-    Device::Current current(*device->device);
-    *memory = device->device->allocate(size ? size : 1);
+  return guarded_on(device, [&](Device &found) {
+    expect("memory", memory);
+    *memory = found.allocate(size ? size : 1);
   });
 }
 
 hipgraft_status hipgraft_device_free(hipgraft_device *device, void *memory) {
-  return guarded([&] {
-    expect("device", device);
-    Device::Current current(*device->device);
-    if (memory) device->device->free(memory);
+  return guarded_on(device, [&](Device &found) {
+    if (memory) found.free(memory);
   });
 }
 
 hipgraft_status hipgraft_device_upload(hipgraft_device *device, void *memory, const void *data,
                                        size_t size) {
-  return guarded([&] {
-    expect("device", device);
+  return guarded_on(device, [&](Device &found) {
     if (!size) return;
     expect("memory, data", memory, data);
-    Device::Current current(*device->device);
-    device->device->upload(memory, data, size);
+    found.upload(memory, data, size);
   });
 }
 
 hipgraft_status hipgraft_device_download(hipgraft_device *device, void *data, const void *memory,
                                          size_t size) {
-  return guarded([&] {
-    expect("device", device);
+  return guarded_on(device, [&](Device &found) {
     if (!size) return;
     expect("data, memory", data, memory);
-    Device::Current current(*device->device);
-    device->device->download(data, memory, size);
+    found.download(data, memory, size);
   });
 }
 
 hipgraft_status hipgraft_device_synchronize(hipgraft_device *device, void *stream) {
-  return guarded([&] {
-    expect("device", device);
-    Device::Current current(*device->device);
-    device->device->synchronize(stream);
-  });
+  return guarded_on(device, [&](Device &found) { found.synchronize(stream); });
 }
 
 hipgraft_status hipgraft_executable_create(const hipgraft_program *program, hipgraft_device *device,

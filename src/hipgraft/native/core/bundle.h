@@ -45,6 +45,11 @@ struct Fill {
   uint64_t nbytes;
 };
 
+// Whether a fill of so many bytes may have a pattern of `width` bytes.
+inline bool is_pattern(uint64_t width, uint64_t nbytes) {
+  return (width == 1 || width == 2 || width == 4 || width == 8 || width == 16) && !(nbytes % width);
+}
+
 struct Copy {
   Pointer target, source;
   uint64_t nbytes;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "bundle.h"
 #include "hipgraft.h"
@@ -53,22 +54,33 @@ class Device : public std::enable_shared_from_this<Device> {
   }
   virtual void *create_stream() { return nullptr; }
   virtual void destroy_stream(void *) {}
-  virtual void *create_event() { return nullptr; }
+  // An event; only a timed one is for `elapsed`.
+  virtual void *create_event(bool is_timed) {
+    (void)is_timed;
+    return nullptr;
+  }
   virtual void destroy_event(void *) {}
   virtual void record(void *, void *) {}
+  // The same while the stream is captured, at each launch of the graph.
+  virtual void record_in_graph(void *, void *) {}
+  // Microseconds between two events.
+  virtual double elapsed(void *, void *) { return 0; }
   // Has a stream wait for an event, or if it is null the caller.
   virtual void wait(void *, void *) {}
 
   virtual void *load(std::string_view code) = 0;
   virtual void unload(void *module) = 0;
-  // A kernel whose launches take at most `shared_bytes` of dynamic shared memory.
-  virtual void *kernel(void *module, const std::string &name, uint32_t shared_bytes) = 0;
+  virtual void *kernel(void *module, const std::string &name) = 0;
+  // Lets launches of a kernel have as many bytes of dynamic shared memory.
+  virtual void allow_shared(void *, uint32_t) {}
 
   virtual void launch(void *kernel, const Launch &launch, char *arguments, void *stream) = 0;
   virtual void copy(uint64_t target, uint64_t source, uint64_t nbytes, void *stream) = 0;
   // Repeats the lowest `width` bytes, 1, 2 or 4, of `word`.
   virtual void fill(uint64_t target, uint32_t word, unsigned width, uint64_t nbytes,
                     void *stream) = 0;
+  // Repeats a pattern of up to 16 bytes, a power of two.
+  void fill_pattern(uint64_t target, std::string_view pattern, uint64_t nbytes, void *stream);
 
   // Whether a stream is of this device, as far as the driver tells.
   virtual bool owns(void *) { return true; }
@@ -106,7 +118,7 @@ class Loaded {
 
   const hipgraft_program &program;
   const std::shared_ptr<Device> device;
-  void *kernel(size_t index) const { return kernels_[index]; }
+  const std::vector<void *> &kernels() const { return kernels_; }
   // Address of a constant; 0 of scratch memory.
   uint64_t constant(size_t buffer) const { return reinterpret_cast<uint64_t>(constants_[buffer]); }
 

@@ -1,6 +1,5 @@
 #include "executable.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "errors.h"
@@ -8,12 +7,6 @@
 namespace hipgraft {
 
 namespace {
-
-constexpr size_t kMostCaptured = 16;
-
-uint64_t address(const Pointer &pointer, const std::vector<uint64_t> &addresses) {
-  return addresses[pointer.buffer] + pointer.offset;
-}
 
 void check_alignment(const void *memory, const char *what, size_t number) {
   bool is_tensor = what[strlen(what) - 1] == '#';
@@ -37,16 +30,9 @@ const hipgraft_program &runnable(const hipgraft_program &program, const Device &
 Executable::Executable(std::shared_ptr<Device> device, const hipgraft_program &program,
                        uint32_t flags)
     : device_(std::move(device)),
-      loaded_(device_->loaded(program.owner.lock(), runnable(program, *device_))),
-      replays_((flags & HIPGRAFT_REPLAY) && device_->has_graphs()) {}
-
-Executable::~Executable() {
-  try {
-    Device::Current current(*device_);
-    for (Captured &one : captured_)
-      if (one.graph) device_->free_graph(one.graph);
-  } catch (const Error &) {  // nobody to tell
-  }
+      loaded_(device_->loaded(program.owner.lock(), runnable(program, *device_))) {
+  for (const Variant &variant : loaded_->program.variants)
+    sequences_.emplace_back(device_, variant, loaded_->kernels(), flags & HIPGRAFT_REPLAY);
 }
 
 void Executable::enqueue(size_t variant, void *stream, void *const *pointers, size_t count,
@@ -79,82 +65,7 @@ void Executable::enqueue(size_t variant, void *stream, void *const *pointers, si
                                                        : reinterpret_cast<uint64_t>(workspace) +
                                                              program.workspace_offsets[i]);
   Device::Current current(*device_);
-  if (replays_) {
-    std::lock_guard<std::mutex> lock(mutex_);  // a graph in use must not be dropped for another
-    if (void *found = graph(variant, addresses)) return device_->replay(found, stream);
-  }
-  make_calls(chosen, addresses, stream);
-}
-
-void Executable::make_calls(const Variant &variant, const std::vector<uint64_t> &addresses,
-                            void *stream) {
-  thread_local std::string arguments;
-  for (const Command &command : variant.commands) {
-    if (auto launch = std::get_if<Launch>(&command)) {
-      arguments = launch->arguments;
-      for (auto &[at, pointer] : launch->pointers) {
-        uint64_t target = address(pointer, addresses);
-        memcpy(arguments.data() + at, &target, sizeof target);
-      }
-      device_->launch(loaded_->kernel(launch->kernel), *launch, arguments.data(), stream);
-    } else if (auto copy = std::get_if<Copy>(&command)) {
-      if (copy->nbytes)
-        device_->copy(address(copy->target, addresses), address(copy->source, addresses),
-                      copy->nbytes, stream);
-    } else {
-      auto &found = std::get<Fill>(command);
-      if (found.nbytes) fill(found, address(found.target, addresses), stream);
-    }
-  }
-}
-
-void Executable::fill(const Fill &fill, uint64_t target, void *stream) {
-  std::string_view pattern = fill.pattern;
-  // The shortest pattern that repeats to the same bytes.
-  while (pattern.size() > 1 &&
-         pattern.substr(0, pattern.size() / 2) == pattern.substr(pattern.size() / 2))
-    pattern = pattern.substr(0, pattern.size() / 2);
-  uint32_t words[4] = {};
-  memcpy(words, pattern.data(), pattern.size());
-  auto width = static_cast<unsigned>(pattern.size());
-  if (width <= 4) return device_->fill(target, words[0], width, fill.nbytes, stream);
-  // Drivers fill at most 4 bytes: write the pattern once, and double what is there.
-  for (unsigned at = 0; at < width; at += 4)
-    device_->fill(target + at, words[at / 4], 4, 4, stream);
-  for (uint64_t done = width; done < fill.nbytes; done *= 2)
-    device_->copy(target + done, target, std::min(done, fill.nbytes - done), stream);
-}
-
-void *Executable::graph(size_t variant, const std::vector<uint64_t> &addresses) {
-  auto found = std::find_if(captured_.begin(), captured_.end(), [&](const Captured &one) {
-    return one.variant == variant && one.addresses == addresses;
-  });
-  if (found != captured_.end()) {
-    captured_.splice(captured_.begin(), captured_, found);
-    if (!found->graph) found->graph = capture(loaded_->program.variants[variant], addresses);
-    return found->graph;
-  }
-  captured_.push_front({variant, addresses, nullptr});
-  if (captured_.size() > kMostCaptured) {
-    // A driver frees a graph only after its runs have ended.
-    if (captured_.back().graph) device_->free_graph(captured_.back().graph);
-    captured_.pop_back();
-  }
-  return nullptr;
-}
-
-void *Executable::capture(const Variant &variant, const std::vector<uint64_t> &addresses) {
-  void *stream = device_->begin_capture();
-  try {
-    make_calls(variant, addresses, stream);
-  } catch (const Error &) {
-    try {
-      if (void *half = device_->end_capture(stream)) device_->free_graph(half);
-    } catch (const Error &) {  // the first error is the one to tell
-    }
-    throw;
-  }
-  return device_->end_capture(stream);
+  sequences_[variant].run(addresses, stream);
 }
 
 }  // namespace hipgraft

@@ -9,17 +9,27 @@ namespace {
 
 constexpr size_t kPropertiesSize = 4096;  // more than `hipDeviceProp_t` of any release
 
+template <typename... Arguments>
+using Call = DriverFunction<int, Arguments...>;
+
 struct Hip {
-  const char *(*error_string)(int);
-  int (*get_device)(int *);
-  int (*set_device)(int);
-  int (*stream_device)(void *, int *);  // null before ROCm 5.2
+  explicit Hip(void *library) {
+    error_string.find(library, "hipGetErrorString");
+    get_device.find(library, "hipGetDevice");
+    set_device.find(library, "hipSetDevice");
+    stream_device.find_optional(library, "hipStreamGetDevice");  // since ROCm 5.2
+  }
+
+  DriverFunction<const char *, int> error_string;
+  Call<int *> get_device;
+  Call<int> set_device;
+  Call<void *, int *> stream_device;
 };
 
 class HipDevice final : public GpuDevice {
  public:
-  HipDevice(void *library, const Api &api, const Hip &hip, int index, std::string architecture)
-      : GpuDevice(library, api, std::move(architecture), reinterpret_cast<void *>(3)),
+  HipDevice(const GpuApi &api, const Hip &hip, int index, std::string architecture)
+      : GpuDevice(api, std::move(architecture), reinterpret_cast<void *>(3)),
         hip_(hip),
         index_(index) {}
 
@@ -36,7 +46,7 @@ class HipDevice final : public GpuDevice {
   }
   void enter(int &before) override {
     if (hip_.get_device(&before)) before = index_;
-    if (before != index_) check(hip_.set_device(index_), "choosing the device");
+    if (before != index_) call(hip_.set_device, index_);
   }
   void leave(int before) override {
     if (before != index_) hip_.set_device(before);
@@ -52,45 +62,13 @@ std::shared_ptr<Device> open_hip(int index, const char *given) {
   const char *variable = getenv("HIPGRAFT_LIBAMDHIP64");
   void *library = open_library(given && *given ? given : variable,
                                {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"}, "hip");
-  Api api;
-  find(library, "hipMalloc", api.malloc);
-  find(library, "hipFree", api.free);
-  find(library, "hipMemcpyHtoDAsync", api.to_device);
-  find(library, "hipMemcpyDtoHAsync", api.to_host);
-  find(library, "hipMemcpyDtoDAsync", api.on_device);
-  find(library, "hipMemsetD8Async", api.fill_8);
-  find(library, "hipMemsetD16Async", api.fill_16);
-  find(library, "hipMemsetD32Async", api.fill_32);
-  find(library, "hipModuleLoadData", api.load);
-  find(library, "hipModuleUnload", api.unload);
-  find(library, "hipModuleGetFunction", api.get_kernel);
-  find(library, "hipModuleLaunchKernel", api.launch);
-  find(library, "hipStreamCreateWithFlags", api.create_stream);
-  find(library, "hipStreamDestroy", api.destroy_stream);
-  find(library, "hipStreamSynchronize", api.wait);
-  find(library, "hipStreamBeginCapture", api.begin_capture);
-  find(library, "hipStreamEndCapture", api.end_capture);
-  find(library, "hipGraphInstantiateWithFlags", api.instantiate);
-  find(library, "hipGraphLaunch", api.launch_graph);
-  find(library, "hipGraphExecDestroy", api.free_executable_graph);
-  find(library, "hipGraphDestroy", api.free_graph);
-  find_optional(library, "hipHostMalloc", api.malloc_pinned);
-  find_optional(library, "hipHostFree", api.free_pinned);
-  find_optional(library, "hipEventCreateWithFlags", api.create_event);
-  find_optional(library, "hipEventDestroy", api.destroy_event);
-  find_optional(library, "hipEventRecord", api.record);
-  find_optional(library, "hipStreamWaitEvent", api.wait_event);
-  find_optional(library, "hipEventSynchronize", api.wait_host);
-  Hip hip;
-  find(library, "hipGetErrorString", hip.error_string);
-  find(library, "hipGetDevice", hip.get_device);
-  find(library, "hipSetDevice", hip.set_device);
-  int (*get_count)(int *), (*get_properties)(void *, int);
-  find(library, "hipGetDeviceCount", get_count);
-  bool is_new = dlsym(library, "hipGetDevicePropertiesR0600");  // else before ROCm 6
-  find(library, is_new ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties", get_properties);
-  hip.stream_device =
-      reinterpret_cast<int (*)(void *, int *)>(dlsym(library, "hipStreamGetDevice"));
+  GpuApi api(library, true);
+  Hip hip(library);
+  Call<int *> get_count;
+  Call<void *, int> get_properties;
+  get_count.find(library, "hipGetDeviceCount");
+  get_properties.find_optional(library, "hipGetDevicePropertiesR0600");
+  if (!get_properties) get_properties.find(library, "hipGetDeviceProperties");  // before ROCm 6
   int count = 0;
   if (index < 0 && hip.get_device(&index)) index = 0;
   if (get_count(&count) || index >= count)
@@ -105,7 +83,7 @@ std::shared_ptr<Device> open_hip(int index, const char *given) {
     if (end - at >= 6)
       return shared_device(library, index, [&] {
         std::string architecture = properties.substr(at, end - at);
-        return std::make_shared<HipDevice>(library, api, hip, index, architecture);
+        return std::make_shared<HipDevice>(api, hip, index, architecture);
       });
   }
   fail(HIPGRAFT_DRIVER_ERROR, "HIP device %d does not tell its architecture", index);

@@ -37,7 +37,7 @@ class HostDevice final : public Device {
   void unload(void *module) override {
     if (kernels_.unload) kernels_.unload(kernels_.user, module);
   }
-  void *kernel(void *module, const std::string &name, uint32_t) override {
+  void *kernel(void *module, const std::string &name) override {
     void *kernel = nullptr;
     if (int status = kernels_.get_kernel(kernels_.user, module, name.c_str(), &kernel))
       fail(HIPGRAFT_DRIVER_ERROR, "there is no kernel '%s': status %d", name.c_str(), status);

@@ -31,15 +31,8 @@ void Loaded::load() {
   bundle_->check_trust();
   Device::Current current(*device);
   for (size_t section : program.objects) modules_.push_back(device->load(bundle_->section(section)));
-  std::vector<uint32_t> shared(program.kernels.size());
-  for (const Variant &variant : program.variants)
-    for (const Command &command : variant.commands)
-      if (auto launch = std::get_if<Launch>(&command))
-        shared[launch->kernel] = std::max(shared[launch->kernel], launch->shared_bytes);
-  for (size_t i = 0; i < program.kernels.size(); ++i) {
-    auto &[object, name] = program.kernels[i];
-    kernels_.push_back(device->kernel(modules_[object], name, shared[i]));
-  }
+  for (auto &[object, name] : program.kernels)
+    kernels_.push_back(device->kernel(modules_[object], name));
   for (const Buffer &buffer : program.buffers) {
     constants_.push_back(nullptr);
     if (!buffer.is_constant) continue;

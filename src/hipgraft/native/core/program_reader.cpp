@@ -146,8 +146,7 @@ class CommandReader {
     auto &place = values[1].array(2);
     Fill found{pointer(place[0], place[1], nbytes), bytes(values[2]), nbytes};
     size_t width = found.pattern.size();
-    bool is_width = width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
-    if (!is_width || nbytes % width)
+    if (!is_pattern(width, nbytes))
       fail(HIPGRAFT_DAMAGED, "a pattern of %zu bytes fills %llu", width,
            static_cast<unsigned long long>(nbytes));
     return found;
@@ -180,6 +179,8 @@ const std::vector<Json> &elements(const Json &fields, const char *key) {
   return found ? found->array() : kNone;
 }
 
+}  // namespace
+
 Variant read_variant(const Json &fields, hipgraft_program &program) {
   Variant variant;
   variant.name = fields["name"].string();
@@ -201,8 +202,6 @@ Variant read_variant(const Json &fields, hipgraft_program &program) {
     variant.commands.push_back(reader.read(command));
   return variant;
 }
-
-}  // namespace
 
 hipgraft_program read_program(const Json &fields, const std::vector<uint64_t> &sections,
                               std::set<size_t> &code) {

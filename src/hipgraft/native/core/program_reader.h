@@ -8,6 +8,9 @@
 
 namespace hipgraft {
 
+// Reads a variant of a program, of which the architecture, buffers and kernels are known.
+Variant read_variant(const Json &fields, hipgraft_program &program);
+
 // Reads a program.
 //
 // sections: bytes of each section. code: gets the sections that hold the program's code.

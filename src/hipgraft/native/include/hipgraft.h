@@ -27,7 +27,7 @@ extern "C" {
 
 /* Version of this interface. A library serves callers of the same major and of older minor ones. */
 #define HIPGRAFT_VERSION_MAJOR 1
-#define HIPGRAFT_VERSION_MINOR 0
+#define HIPGRAFT_VERSION_MINOR 1
 
 typedef enum hipgraft_status {
   HIPGRAFT_OK = 0,

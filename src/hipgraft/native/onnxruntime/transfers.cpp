@@ -126,7 +126,7 @@ struct Notification : NotificationTable {
       return of(table, [](Notification &it) { it.device->wait(it.event, nullptr); });
     };
     Device::Current current(*device);
-    event = device->create_event();
+    event = device->create_event(false);
   }
   ~Notification() {
     Status *status = of(this, [](Notification &it) { it.device->destroy_event(it.event); });

@@ -1,225 +1,89 @@
-"""The common part of the CUDA and HIP devices, which call their driver's C API through ctypes.
-
-The two APIs agree call by call. They differ in names, in the selection of a device, and in the
-query of its architecture. Each device has its own stream, which orders all of its calls.
-"""
+"""GPUs of CUDA and HIP: libhipgraft calls their drivers."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+import json
+import struct
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_double, c_uint32, c_void_p
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.native.functions import call, check, function, made
+from hipgraft.native.player import REPLAY, PlayerDevice
+from hipgraft.runtime import dlpack
+from hipgraft.runtime.devices.protocols import HostArrays
+from hipgraft.runtime.recording import Recording
+from hipgraft.runtime.recording_json import variant_to_json
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_OUT_OF_MEMORY = 2
-# CU_LAUNCH_PARAM_* and HIP_LAUNCH_PARAM_*: how a packed argument segment is passed.
-_BUFFER_POINTER, _BUFFER_SIZE = 1, 2
-_LIST_END = {"cuda": 0, "hip": 3}
-# Other threads may continue to use the driver while one captures.
-_CAPTURE_MODE_THREAD_LOCAL = 1
-_INSTANTIATE_PLAIN = 0
-
-# A library handle, output pointers, addresses and sizes, which ctypes would convert to C ints.
-_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
-    "malloc": (c_void_p, c_size_t),
-    "free": (c_void_p,),
-    "to_device": (c_void_p, c_void_p, c_size_t, c_void_p),
-    "to_host": (c_void_p, c_void_p, c_size_t, c_void_p),
-    "on_device": (c_void_p, c_void_p, c_size_t, c_void_p),
-    "fill_8": (c_void_p, c_uint, c_size_t, c_void_p),
-    "fill_16": (c_void_p, c_uint, c_size_t, c_void_p),
-    "fill_32": (c_void_p, c_uint, c_size_t, c_void_p),
-    "load": (c_void_p, c_char_p),
-    "unload": (c_void_p,),
-    "get_kernel": (c_void_p, c_void_p, c_char_p),
-    "launch": (c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p),
-    "create_stream": (c_void_p, c_uint),
-    "destroy_stream": (c_void_p,),
-    "wait": (c_void_p,),
-    "begin_capture": (c_void_p, c_int),
-    "end_capture": (c_void_p, c_void_p),
-    "instantiate": (c_void_p, c_void_p, c_uint64),
-    "launch_graph": (c_void_p, c_void_p),
-    "free_executable_graph": (c_void_p,),
-    "free_graph": (c_void_p,),
-}
-
-# Signatures of functions that only profiles need, and that older drivers may lack.
-_EVENT_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
-    "create_event": (c_void_p, c_uint),
-    "record_event": (c_void_p, c_void_p),
-    "record_event_in_graph": (c_void_p, c_void_p, c_uint),
-    "elapsed": (c_void_p, c_void_p, c_void_p),
-    "free_event": (c_void_p,),
-}
-_EVENT_PLAIN = 0
-_EVENT_IN_GRAPH = 1  # CU_EVENT_RECORD_EXTERNAL
-
-
-class DriverApi:
-    """A driver's library.
-
-    Args:
-        kind: `cuda` or `hip`.
-        libraries: file names to try, in order.
-        symbols: the driver's names of what `_SIGNATURES` lists.
-        events: likewise of what `_EVENT_SIGNATURES` lists.
-
-    Raises:
-        HipgraftError: no library can be loaded, or it lacks a function of `symbols`.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        libraries: Sequence[str],
-        symbols: Mapping[str, str],
-        events: Mapping[str, str],
-    ):
-        self.kind = kind
-        self._events = events
-        self._library = _load(kind, libraries)
-        self._symbols = symbols
-        self._functions = {name: self.function(symbol) for name, symbol in symbols.items()}
-        for name, types in _SIGNATURES.items():
-            self._functions[name].argtypes = types
-
-    def function(self, symbol: str) -> Any:
-        """Returns a function of the library by its C name."""
-        try:
-            return getattr(self._library, symbol)
-        except AttributeError:
-            raise HipgraftError(
-                f"the {self.kind} driver has no function '{symbol}'; it is too old"
-            ) from None
-
-    def call(self, name: str, *arguments: Any) -> None:
-        """Calls a function by the name in `_SIGNATURES`.
-
-        Raises:
-            HipgraftError: the driver reports an error, which the message gives in its words.
-        """
-        self.check(self._functions[name](*arguments), self._symbols[name])
-
-    def call_event(self, name: str, *arguments: Any) -> None:
-        """Calls a function by the name in `_EVENT_SIGNATURES`.
-
-        Raises:
-            HipgraftError: the driver reports an error, or has no such function.
-        """
-        function = self.function(self._events[name])
-        function.argtypes = _EVENT_SIGNATURES[name]
-        self.check(function(*arguments), self._events[name])
-
-    def bind(self, name: str) -> tuple[Any, str]:
-        """Returns a function by its name in `_SIGNATURES`, and the driver's name for it."""
-        return self._functions[name], self._symbols[name]
-
-    def check(self, status: int, symbol: str, what: str = "") -> None:
-        """Raises the driver's error, if `status` is one."""
-        if status:
-            raise HipgraftError(f"'{symbol}' failed{what}: {self.error_text(status)}")
-
-    def error_text(self, status: int) -> str:
-        """Returns the driver's message for an error."""
-        raise NotImplementedError
-
-
-def _load(kind: str, libraries: Sequence[str]) -> ctypes.CDLL:
-    reasons: list[str] = []
-    for name in libraries:
-        try:
-            return ctypes.CDLL(name)
-        except OSError as error:
-            reasons.append(str(error))
-    raise HipgraftError(f"no {kind} driver: {reasons[-1]}")
-
 
 class DriverDevice:
-    """A GPU, with the device protocol and capture.
+    """A GPU. The device has its own stream, which orders all of its calls.
 
     Args:
-        api: the driver; the device has been chosen in it.
-        architecture: of the chosen device.
-        index: of the chosen device.
+        index: which one.
+        library: the driver's library; by default found by its usual names, and for HIP first by
+            `HIPGRAFT_LIBAMDHIP64`.
+
+    Raises:
+        HipgraftError: there is no driver or no such GPU.
     """
 
+    kind: ClassVar[str]
     dlpack_type: ClassVar[int]
     has_events_in_graphs: ClassVar[bool]
 
-    def __init__(self, api: DriverApi, architecture: str, index: int):
-        self.architecture = architecture
+    def __init__(self, index: int = 0, library: str = ""):
+        self._player = PlayerDevice(f"{self.kind}:{index}", library)
+        self.architecture = self._player.architecture
         self.dlpack_device = (self.dlpack_type, index)
-        self._api = api
+        self.handle = self._player.handle
         self._allocations: set[int] = set()
         self._modules: list[c_void_p] = []
-        self._is_capturing = False
-        self._stream = c_void_p()
-        # Flags 0: ordered after the default stream, on which other libraries work.
-        api.call("create_stream", byref(self._stream), 0)
+        # Ordered after the default stream, on which other libraries work.
+        self._own_stream = self.stream = made("stream_create", self.handle)
 
     def allocate(self, nbytes: int) -> int:
         """Returns the address of new memory, aligned to 256 bytes."""
-        address = c_void_p()
-        self._activate()
-        function, symbol = self._api.bind("malloc")
-        status = function(byref(address), nbytes)
-        if status == _OUT_OF_MEMORY:
-            raise HipgraftError(f"the device has no {nbytes} bytes of memory left")
-        self._api.check(status, symbol)
-        assert address.value is not None
-        self._allocations.add(address.value)
-        return address.value
+        address = self._player.allocate(nbytes)
+        self._allocations.add(address)
+        return address
 
     def free(self, address: int) -> None:
         """Frees what `allocate` returned; nothing once the device is closed."""
-        if address not in self._allocations:
-            return
-        self._allocations.remove(address)
-        self._activate()
-        self._api.call("free", address)
+        if address in self._allocations:
+            self._allocations.remove(address)
+            self._player.free(address)
 
     def copy_to_device(self, address: int, buffer: Buffer) -> None:
         """Starts a copy of host memory, which must not change until `synchronize` returns."""
         data = np.frombuffer(memoryview(buffer), np.uint8)
-        if data.nbytes:
-            self._api.call("to_device", address, data.ctypes.data, data.nbytes, self._stream)
+        self._call("start_upload", address, data.ctypes.data, data.nbytes, self.stream)
 
     def copy_to_host(self, buffer: Buffer, address: int) -> None:
         """Copies from `address` into writable host memory."""
         target = np.frombuffer(memoryview(buffer), np.uint8)
-        if target.nbytes:
-            self._api.call("to_host", target.ctypes.data, address, target.nbytes, self._stream)
+        self._call("start_download", target.ctypes.data, address, target.nbytes, self.stream)
         self.synchronize()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copies within the device's memory."""
-        self._api.call("on_device", target, source, nbytes, self._stream)
+        self._call("start_copy", target, source, nbytes, self.stream)
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
         """Repeats `pattern` over `nbytes`, a multiple of its length."""
-        width = len(pattern)
-        if width not in (1, 2, 4):
-            return self._fill_by_copy(address, pattern, nbytes)
-        word = int.from_bytes(pattern, "little")
-        self._api.call(f"fill_{8 * width}", address, word, nbytes // width, self._stream)
-
-    def _fill_by_copy(self, address: int, pattern: bytes, nbytes: int) -> None:
-        self.copy_to_device(address, pattern * (nbytes // len(pattern)))
-        self.synchronize()
+        self._call("start_fill", address, pattern, len(pattern), nbytes, self.stream)
 
     def load_code_object(self, data: bytes) -> c_void_p:
         """Loads a code object; the driver compiles PTX now."""
-        module = c_void_p()
-        self._activate()
-        self._api.call("load", byref(module), data)  # bytes end in a null, as PTX must
+        module = made("code_load", self.handle, data, len(data))
         self._modules.append(module)
         return module
 
@@ -227,15 +91,11 @@ class DriverDevice:
         """Unloads what `load_code_object` returned; nothing once the device is closed."""
         if code_object in self._modules:
             self._modules.remove(code_object)
-            self._api.call("unload", code_object)
+            self._call("code_unload", code_object)
 
     def get_kernel(self, code_object: c_void_p, name: str) -> c_void_p:
         """Returns a handle of a kernel of a loaded code object."""
-        kernel = c_void_p()
-        function, symbol = self._api.bind("get_kernel")
-        status = function(byref(kernel), code_object, name.encode())
-        self._api.check(status, symbol, f" for kernel '{name}'")
-        return kernel
+        return made("code_kernel", self.handle, code_object, name.encode())
 
     def launch(
         self,
@@ -246,103 +106,168 @@ class DriverDevice:
         kernarg: bytes,
     ) -> None:
         """Launches `grid` workgroups of `block` work items with a packed argument segment."""
-        self.prepare_launch(kernel, grid, block, dynamic_shared_bytes, kernarg)()
+        shape = ((c_uint32 * 3)(*grid), (c_uint32 * 3)(*block), dynamic_shared_bytes)
+        self._call("launch", kernel, *shape, kernarg, len(kernarg), self.stream)
 
-    def prepare_launch(
-        self,
-        kernel: c_void_p,
-        grid: Sequence[int],
-        block: Sequence[int],
-        dynamic_shared_bytes: int,
-        kernarg: bytes,
-    ) -> Callable[[], None]:
-        """Returns a function that launches the kernel with these arguments."""
-        self.allow_shared_memory(kernel, dynamic_shared_bytes)
-        function, symbol, check = *self._api.bind("launch"), self._api.check
-        segment = ctypes.create_string_buffer(kernarg, len(kernarg))
-        size = c_size_t(len(kernarg))
-        extra = (c_void_p * 5)(
-            _BUFFER_POINTER,
-            ctypes.addressof(segment),
-            _BUFFER_SIZE,
-            ctypes.addressof(size),
-            _LIST_END[self._api.kind],
-        )
-        shape = (*map(c_uint, (*grid, *block)), c_uint(dynamic_shared_bytes))
-        arguments = (kernel, *shape, self._stream, None, ctypes.cast(extra, c_void_p))
-
-        def launch(*_: Any, keep: Any = (segment, size, extra)) -> None:
-            check(function(*arguments), symbol)
-
-        return launch
-
-    def allow_shared_memory(self, kernel: c_void_p, nbytes: int) -> None:
-        """Requests dynamic shared memory beyond the default limit."""
+    def sequence(
+        self, recording: Recording, kernels: Sequence[c_void_p], *, replay: bool
+    ) -> DriverSequence:
+        """Returns a recording's calls with its kernels on this device."""
+        return DriverSequence(self, recording, kernels, replay=replay)
 
     def synchronize(self) -> None:
         """Waits for everything on the device's stream."""
-        self._api.call("wait", self._stream)
+        self._call("device_synchronize", self._own_stream)
 
     def begin_capture(self) -> None:
         """Starts to record calls instead of running them."""
-        self._api.call("begin_capture", self._stream, _CAPTURE_MODE_THREAD_LOCAL)
-        self._is_capturing = True
+        self.stream = made("capture_begin", self.handle)
 
     def end_capture(self) -> c_void_p:
-        """Ends the capture and returns the executable graph."""
-        graph, executable = c_void_p(), c_void_p()
-        self._is_capturing = False
-        self._api.call("end_capture", self._stream, byref(graph))
-        try:
-            self._api.call("instantiate", byref(executable), graph, _INSTANTIATE_PLAIN)
-        finally:
-            self._api.call("free_graph", graph)
-        return executable
+        """Ends the capture and returns the graph."""
+        stream, self.stream = self.stream, self._own_stream
+        return made("capture_end", self.handle, stream)
 
     def replay(self, graph: c_void_p) -> None:
         """Starts a captured graph."""
-        self._api.call("launch_graph", graph, self._stream)
+        self._call("graph_launch", graph, self.stream)
 
     def free_graph(self, graph: c_void_p) -> None:
         """Frees what `end_capture` returned."""
-        self._api.call("free_executable_graph", graph)
+        self._call("graph_free", graph)
 
     def create_event(self) -> c_void_p:
         """Returns a new event."""
-        event = c_void_p()
-        self._activate()
-        self._api.call_event("create_event", byref(event), _EVENT_PLAIN)
-        return event
+        return made("event_create", self.handle)
 
     def record_event(self, event: c_void_p) -> None:
         """Records an event after the calls so far."""
-        if self._is_capturing:
-            self._api.call_event("record_event_in_graph", event, self._stream, _EVENT_IN_GRAPH)
-        else:
-            self._api.call_event("record_event", event, self._stream)
+        is_capturing = self.stream is not self._own_stream
+        self._call("event_record", event, self.stream, is_capturing)
 
     def elapsed(self, start: c_void_p, end: c_void_p) -> float:
         """Returns the microseconds between two events, which the device must have reached."""
-        milliseconds = c_float()
-        self._api.call_event("elapsed", byref(milliseconds), start, end)
-        return 1e3 * milliseconds.value
+        microseconds = c_double()
+        self._call("event_elapsed", start, end, byref(microseconds))
+        return microseconds.value
 
     def free_event(self, event: c_void_p) -> None:
         """Frees what `create_event` returned."""
-        self._api.call_event("free_event", event)
+        self._call("event_destroy", event)
 
     def close(self) -> None:
         """Frees all memory, code and the stream."""
-        if not self._stream:
+        if not self.stream:
             return
-        self._activate()
         for address in list(self._allocations):
             self.free(address)
         for module in list(self._modules):
             self.unload_code_object(module)
-        self._api.call("destroy_stream", self._stream)
-        self._stream = c_void_p()
+        self._call("stream_destroy", self._own_stream)
+        self._own_stream = self.stream = c_void_p()
+        self._player.close()
 
-    def _activate(self) -> None:
-        """Makes the device current in the calling thread."""
-        raise NotImplementedError
+    def _call(self, name: str, *arguments: Any) -> None:
+        call(name, self.handle, *arguments)
+
+
+class DriverSequence:
+    """A recording's calls: libhipgraft makes them, and captures and replays repeated ones.
+
+    Args:
+        device: the device.
+        recording: the program.
+        kernels: the device's handles of its kernels.
+        replay: whether to capture a graph when a program runs on the same memory again.
+    """
+
+    def __init__(
+        self,
+        device: DriverDevice,
+        recording: Recording,
+        kernels: Sequence[c_void_p],
+        *,
+        replay: bool,
+    ):
+        text = json.dumps(variant_to_json(recording)).encode()
+        sizes = [buffer.nbytes for buffer in recording.buffers]
+        self._handle = made(
+            "sequence_create",
+            *(device.handle, text, len(text)),
+            *((c_void_p * len(kernels))(*(one.value for one in kernels)), len(kernels)),
+            *((ctypes.c_size_t * len(sizes))(*sizes), len(sizes), REPLAY if replay else 0),
+        )
+        tensors = len(recording.inputs) + len(recording.results)
+        self._device = device
+        self._count = tensors + len(sizes)
+        self._addresses = struct.Struct(f"{self._count}Q").pack
+        self._host = struct.Struct(f"{tensors}P").pack
+        self._commands = len(recording.commands)
+        self._run = function("sequence_run")
+
+    def run(self, addresses: Sequence[int], arrays: HostArrays = ()) -> None:
+        """Starts a run; with `arrays` on the host, copies and waits."""
+        given = self._addresses(*addresses)
+        host = self._host(*map(_address, arrays)) if arrays else None
+        check(self._run(self._handle, self._device.stream, given, self._count, host))
+
+    def prepared(self, addresses: Sequence[int]) -> list[Callable[[], None]]:
+        """Returns a function for each call of a run, in order."""
+        given = self._addresses(*addresses)
+        return [partial(self._make, number, given) for number in range(self._commands)]
+
+    def _make(self, number: int, addresses: Any) -> None:
+        call("sequence_call", self._handle, number, self._device.stream, addresses, self._count)
+
+    def close(self) -> None:
+        """Frees the graphs."""
+        handle, self._handle = self._handle, c_void_p()
+        function("sequence_destroy")(handle)
+
+
+class CudaDevice(DriverDevice):
+    """An NVIDIA GPU, in the primary context, which other libraries in the process use."""
+
+    kind = "cuda"
+    dlpack_type = dlpack.CUDA
+    has_events_in_graphs = True
+
+
+class HipDevice(DriverDevice):
+    """An AMD GPU."""
+
+    kind = "hip"
+    dlpack_type = dlpack.ROCM
+    has_events_in_graphs = False  # HIP got `hipEventRecordWithFlags` with ROCm 7
+
+
+def _address(array: Any) -> int:
+    if array is None:
+        return 0
+    if array.flags.writeable and array.size:  # in a quarter of the time
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return array.ctypes.data
+
+
+def open_cuda(index: str = "0") -> CudaDevice:
+    """Opens a GPU by its number.
+
+    Raises:
+        HipgraftError: there is no such GPU.
+    """
+    return CudaDevice(_number(index, "CUDA"))
+
+
+def open_hip(index: str = "0") -> HipDevice:
+    """Opens a GPU by its number.
+
+    Raises:
+        HipgraftError: there is no such GPU.
+    """
+    return HipDevice(_number(index, "HIP"))
+
+
+def _number(index: str, kind: str) -> int:
+    if not (index.isascii() and index.isdigit() and len(index) < 10):
+        raise HipgraftError(f"expected the number of a {kind} device, found '{index}'")
+    return int(index)

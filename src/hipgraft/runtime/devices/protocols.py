@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.runtime.recording import Recording
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+HostArrays: TypeAlias = Sequence[Any]
+"""NumPy arrays or None."""
 
 
 @runtime_checkable
@@ -159,19 +163,46 @@ class EventDevice(Protocol):
         ...
 
 
-@runtime_checkable
-class PreparingDevice(Protocol):
-    """A device that converts the arguments of a repeated launch only once."""
+class CallSequence(Protocol):
+    """The calls of a recorded program on a device.
 
-    def prepare_launch(
-        self,
-        kernel: Any,
-        grid: Sequence[int],
-        block: Sequence[int],
-        dynamic_shared_bytes: int,
-        kernarg: bytes,
-    ) -> Callable[[], None]:
-        """Returns a function that launches the kernel with these arguments."""
+    Addresses are those of the inputs, the results, then the program's own buffers.
+    """
+
+    def run(self, addresses: Sequence[int], arrays: HostArrays = ()) -> None:
+        """Starts a run.
+
+        Args:
+            addresses: device addresses.
+            arrays: one for each input, then for each result, if any is on the host: row-major, of
+                the tensor's bytes. Inputs are copied from there, results are copied there, and the
+                run has ended when the function returns. None where the device's memory is used.
+        """
+        ...
+
+    def prepared(self, addresses: Sequence[int]) -> list[Callable[[], None]]:
+        """Returns a function for each call of a run on some memory, in order."""
+        ...
+
+    def close(self) -> None:
+        """Frees what belongs to the sequence on the device."""
+        ...
+
+
+@runtime_checkable
+class SequencingDevice(Protocol):
+    """A device that makes all calls of a program at once."""
+
+    def sequence(
+        self, recording: Recording, kernels: Sequence[Any], *, replay: bool
+    ) -> CallSequence:
+        """Returns a recording's calls.
+
+        Args:
+            recording: the program.
+            kernels: the device's handles of its kernels.
+            replay: whether it may capture the calls of repeated runs, and replay them.
+        """
         ...
 
 

@@ -29,8 +29,8 @@ ENTRY_POINT_GROUP = "hipgraft.devices"
 _OWN = {
     "cpu": "hipgraft.runtime.devices.cpu:CpuDevice",
     "emulator": "hipgraft.emulator.device:open_emulator",
-    "cuda": "hipgraft.runtime.devices.cuda:open_cuda",
-    "hip": "hipgraft.runtime.devices.hip:open_hip",
+    "cuda": "hipgraft.runtime.devices.driver:open_cuda",
+    "hip": "hipgraft.runtime.devices.driver:open_hip",
     "trace": "hipgraft.runtime.devices.trace:open_trace",
 }
 

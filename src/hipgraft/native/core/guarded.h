@@ -1,0 +1,52 @@
+// The objects of the C interface, and its way to tell failures.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "device.h"
+#include "errors.h"
+#include "hipgraft.h"
+
+struct hipgraft_device {
+  std::shared_ptr<hipgraft::Device> device;
+};
+
+namespace hipgraft {
+
+// Calls a function. What it throws becomes a status, which `failed` gets with the text and turns
+// into that of an interface.
+template <typename Status, typename Function, typename Failed>
+Status guarded(Status success, Function function, Failed failed) {
+  try {
+    function();
+    return success;
+  } catch (const Error &error) {
+    return failed(error.status, error.text);
+  } catch (const std::bad_alloc &) {
+    return failed(HIPGRAFT_OUT_OF_MEMORY, "the host has no memory left");
+  } catch (const std::exception &error) {
+    return failed(HIPGRAFT_INTERNAL_ERROR, error.what());
+  }
+}
+
+// Keeps a text for `hipgraft_error`.
+hipgraft_status keep_error(hipgraft_status status, const std::string &text);
+
+template <typename Function>
+hipgraft_status guarded(Function function) {
+  return guarded(HIPGRAFT_OK, function, keep_error);
+}
+
+// The same of a function that works on a device, which is current meanwhile.
+template <typename Function>
+hipgraft_status guarded_on(hipgraft_device *device, Function function) {
+  return guarded([&] {
+    expect("device", device);
+    Device::Current current(*device->device);
+    function(*device->device);
+  });
+}
+
+}  // namespace hipgraft
