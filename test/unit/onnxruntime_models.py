@@ -124,6 +124,39 @@ def models_of_views() -> Iterator[tuple[bytes, Arrays]]:
         yield model, reference_inputs(model)
 
 
+def rows_model() -> bytes:
+    """A product of rows, whose numbers n and m are symbolic, in a shape that is computed."""
+    weight = np.random.default_rng(4).standard_normal((8, 6)).astype(np.float32)
+    return _model(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["p"]),
+            helper.make_node("Shape", ["x"], ["all"]),
+            helper.make_node("Slice", ["all", "0", "1"], ["n"]),
+            helper.make_node("Concat", ["n", "rest"], ["shape"], axis=0),
+            helper.make_node("Reshape", ["p", "shape"], ["r"]),
+            helper.make_node("Softmax", ["r"], ["y"]),
+        ],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "m", 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(weight, "w"),
+            *(numpy_helper.from_array(np.array([n]), name) for name, n in
+              (("0", 0), ("1", 1), ("rest", -1))),
+        ],
+    )  # fmt: skip
+
+
+def drawn_inputs(model: bytes, **extents: int) -> Arrays:
+    """Random inputs of a model whose symbolic dimensions have certain extents."""
+    draw = np.random.default_rng(5)
+    return {
+        one.name: draw.standard_normal(
+            [extents.get(dim.dim_param, dim.dim_value) for dim in one.type.tensor_type.shape.dim]
+        ).astype(np.float32)
+        for one in onnx.load_from_string(model).graph.input
+    }
+
+
 def product_by_constant(size: int) -> bytes:
     """MatMul by a matrix of equal elements, and Softmax."""
     weight = np.full((size, size), 1.5, np.float32)

@@ -40,8 +40,10 @@ class Session:
 
     @property
     def key(self) -> str:
-        """The name of the answer in the cache."""
-        return self.request.key
+        """A name of the answer."""
+        if self.request.group is None:
+            return self.request.key
+        return f"{self.request.key}/{self.request.bundle.stem}"
 
     @property
     def data(self) -> bytes:
@@ -67,6 +69,11 @@ class Session:
             HipgraftError: an option is wrong, or a node is to be an error.
         """
         # Only now: the server starts without MLIR.
-        from hipgraft.onnxruntime.answer import make_answer
+        if self.request.group is None:
+            from hipgraft.onnxruntime.answer import make_answer
 
-        make_answer(self.request)
+            make_answer(self.request)
+        else:
+            from hipgraft.onnxruntime.further import make_further
+
+            make_further(self.request)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +34,7 @@ def make_answer(request: Request) -> Path:
     """
     graph = SessionGraph(request.model)
     trial = Trial(graph, request)
-    search = Search(mode=_mode(request), database=shipped_database())
-    cache = Cache(default_cache_directory())
-    with CompileService(ProcessWorkers(), cache, search=search) as service, use_service(service):
+    with compiling(request):
         groups = trial.run()
     if request.is_strict:
         _check_whole(graph, trial.left)
@@ -64,8 +64,31 @@ def make_answer(request: Request) -> Path:
         for entry, group in zip(taken, groups, strict=True)
     ]  # fmt: skip
     _write(request.file(".report.json"), report)
+    if request.is_open and groups:
+        _keep(request)
     _write(request.answer, answer)
     return request.answer
+
+
+@contextmanager
+def compiling(request: Request) -> Generator[None]:
+    """Compiles in this context with the user's cache, and as the request's options say."""
+    search = Search(mode=_mode(request), database=shipped_database())
+    cache = Cache(default_cache_directory())
+    with CompileService(ProcessWorkers(), cache, search=search) as service, use_service(service):
+        yield
+
+
+def _keep(request: Request) -> None:
+    """Keeps the graph and its constants, to compile groups of it for other shapes.
+
+    They are moved: the provider needs them no more.
+    """
+    request.kept.parent.mkdir(exist_ok=True)
+    weights = request.model.with_name("weights.bin")
+    for source in filter(Path.exists, (weights, request.model)):
+        with replacing(str(request.kept.with_name(source.name))) as temporary:
+            shutil.move(source, temporary)
 
 
 def summary(

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import onnx
 from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization import MISPLACED
 from hipgraft.frontends.onnx.model import unsupported_operator
-from hipgraft.frontends.symbols import Extents
+from hipgraft.onnxruntime.extents import AnyExtents
 from hipgraft.onnxruntime.graph import Kind, SessionGraph
 
 Why = Literal["unsupported", "shape", "host", "compile"]
@@ -54,15 +53,21 @@ Kinds = Sequence[Mapping[str, Kind]]
 
 
 def unsupported_nodes(
-    graph: SessionGraph, kinds: Kinds, variants: Sequence[Extents]
+    graph: SessionGraph, kinds: Kinds, anything: AnyExtents | None, advice: str
 ) -> dict[int, Left]:
-    """Returns the nodes that cannot be taken, whatever is around them."""
+    """Returns the nodes that cannot be taken, whatever is around them.
+
+    Args:
+        graph: of the session.
+        kinds: types of values.
+        anything: what is known of them where a program is for all extents.
+        advice: what to say where a shape is not known; empty if it cannot be.
+    """
     found: dict[int, Left] = {}
-    symbols = _symbols(graph.model.graph)
-    given = {name for one in variants for name in one}
-    missing = [name for name in symbols if name not in given]
     for number, node in enumerate(graph.nodes):
-        left = _operator(node) or _types(node, kinds, missing)
+        left = _operator(node) or _types(node, kinds, advice)
+        if left is None and anything is not None and (problem := anything.problem(node)):
+            left = Left("shape", f"{problem}: give extents by option dims")
         if left is not None:
             found[number] = left
     return found
@@ -77,37 +82,24 @@ def _operator(node: NodeProto) -> Left | None:
     return Left("unsupported", problem) if problem else None
 
 
-def _types(node: NodeProto, kinds: Kinds, missing: Sequence[str]) -> Left | None:
+def _types(node: NodeProto, kinds: Kinds, advice: str) -> Left | None:
     for name in filter(None, (*node.input, *node.output)):
         for each in kinds:
             kind = each.get(name)
             if kind is None or kind.element in _NO_NUMBERS:
                 return Left("unsupported", f"'{name}' is no tensor of numbers")
             if kind.shape is None:
-                return Left("shape", _unknown_shape(name, name in node.output, missing))
+                return Left("shape", _unknown_shape(name, name in node.output, advice))
             if 0 in kind.shape:
                 return Left("host", f"'{name}' has no elements")
     return None
 
 
-def _unknown_shape(name: str, is_result: bool, missing: Sequence[str]) -> str:
-    if missing:
-        names = ", ".join(f"'{one}'" for one in missing)
-        example = ";".join(f"{one}=N" for one in missing)
-        return f"the shape of '{name}' depends on {names}: give extents by option dims={example}"
+def _unknown_shape(name: str, is_result: bool, advice: str) -> str:
+    if advice:
+        return f"the shape of '{name}' depends on {advice}"
     what = "result" if is_result else "operand"
     return f"the shape of its {what} '{name}' is not known before it runs"
-
-
-def _symbols(graph: onnx.GraphProto) -> list[str]:
-    """Names of the symbolic dimensions of a graph's inputs."""
-    found = dict.fromkeys(
-        dim.dim_param
-        for value in graph.input
-        for dim in value.type.tensor_type.shape.dim
-        if not dim.HasField("dim_value") and dim.dim_param
-    )
-    return list(found)
 
 
 def better_left(

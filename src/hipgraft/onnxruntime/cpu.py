@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from itertools import count
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.runtime.bundle import Bundle
+from hipgraft.runtime.recording import Tensor as Declared
 
 _TRUSTED = 1
 _MEMORY = "<EPContext>"  # what messages call a bundle that is no file
@@ -62,7 +63,7 @@ class CpuPrograms:
     """
 
     def __init__(self) -> None:
-        self._programs: dict[int, Bundle] = {}
+        self._programs: dict[int, tuple[Bundle, Sequence[Declared]]] = {}
         self._numbers = count(1)  # `next` is atomic
         self._local = threading.local()
         self.table = Table(
@@ -102,19 +103,20 @@ class CpuPrograms:
         bundle = Bundle(name, data=content, trust=bool(flags & _TRUSTED))
         bundle.load("cpu")
         number = next(self._numbers)
-        self._programs[number] = bundle
+        kinds, *_ = bundle.inputs("cpu").values()
+        self._programs[number] = bundle, kinds
         program[0] = number
 
     def _unload(self, _: Any, program: int) -> None:
-        bundle = self._programs.pop(program, None)
-        if bundle is not None:
-            bundle.close()
+        found = self._programs.pop(program, None)
+        if found is not None:
+            found[0].close()
 
     def _run(
         self, program: int, inputs: Any, input_count: int, output: Any, call: int | None
     ) -> None:
-        session = self._programs[program].load("cpu")
-        kinds = session.variants[0].inputs
+        bundle, kinds = self._programs[program]
+        session = bundle.load("cpu")
         if input_count != len(kinds):
             raise HipgraftError(f"expected {len(kinds)} inputs, found {input_count}")
         arrays = [

@@ -55,6 +55,10 @@ class SessionGraph:
     Args:
         path: its model. Larger constants are external data, which stays where it is.
 
+    Attributes:
+        symbols: names of the symbolic dimensions of its inputs; one without a name is called
+            `INPUT.DIMENSION`.
+
     Raises:
         HipgraftError: it cannot be read.
     """
@@ -69,6 +73,7 @@ class SessionGraph:
         self.constants: dict[str, TensorProto] = {
             one.name: one for one in self.model.graph.initializer
         }
+        self.symbols = _named_symbols(self.model.graph)
 
     @cached_property
     def _producers(self) -> dict[str, int]:
@@ -147,7 +152,7 @@ class SessionGraph:
         weights = {one.name: one for one in self.constants.values() if one.external_data}
         for name, tensor in weights.items():
             model.graph.initializer.remove(tensor)
-            model.graph.input.append(_info(name, Kind(tensor.data_type, tuple(tensor.dims))))
+            model.graph.input.append(make_info(name, tensor.data_type, tensor.dims))
         found: dict[str, Kind] = {}
         for _ in range(_ROUNDS):
             for value in [one for one in model.graph.value_info if _shape(one) is None]:
@@ -162,12 +167,25 @@ class SessionGraph:
                 break
         return found
 
-    def extract(self, group: Sequence[int], kinds: Mapping[str, Kind]) -> onnx.ModelProto:
+    @cached_property
+    def declared(self) -> dict[str, tuple[int | str, ...]]:
+        """Dimensions of values, as the session told them: extents, names, or empty names."""
+        return {
+            value.name: tuple(
+                dim.dim_value if dim.HasField("dim_value") else dim.dim_param
+                for dim in value.type.tensor_type.shape.dim
+            )
+            for value in _values(self.model.graph)
+        }
+
+    def extract(
+        self, group: Sequence[int], infos: Mapping[str, onnx.ValueInfoProto]
+    ) -> onnx.ModelProto:
         """Returns a group as a model, whose nodes are named `NUMBER:NAME`.
 
         Args:
             group: numbers of nodes in order.
-            kinds: types of the values that it reads and of its results; all are static.
+            infos: types of the values that it reads, and of its results, by name.
         """
         boundary = self.boundary(group)
         model = onnx.ModelProto(ir_version=self.model.ir_version)
@@ -180,8 +198,8 @@ class SessionGraph:
             node.name = f"{number}:{node.name or node.op_type}"
         used = dict.fromkeys(name for node in graph.node for name in node.input)
         graph.initializer.extend(self.constants[name] for name in used if name in self.constants)
-        graph.input.extend(_info(name, kinds[name]) for name in boundary.inputs)
-        graph.output.extend(_info(name, kinds[name]) for name in boundary.outputs)
+        graph.input.extend(infos[name] for name in boundary.inputs)
+        graph.output.extend(infos[name] for name in boundary.outputs)
         return model
 
 
@@ -200,8 +218,20 @@ def _rewrite_contributed(model: onnx.ModelProto, weights: Mapping[str, TensorPro
         return True
 
 
-def _info(name: str, kind: Kind) -> onnx.ValueInfoProto:
-    return onnx.helper.make_tensor_value_info(name, kind.element, kind.shape)
+def _named_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """Names the dimensions of unknown extents of a graph's inputs."""
+    found: dict[str, None] = {}
+    for value in graph.input:
+        for number, dim in enumerate(value.type.tensor_type.shape.dim):
+            if not dim.HasField("dim_value"):
+                dim.dim_param = dim.dim_param or f"{value.name}.{number}"
+                found[dim.dim_param] = None
+    return tuple(found)
+
+
+def make_info(name: str, element: int, dims: Sequence[int | str] | None) -> onnx.ValueInfoProto:
+    """Returns a value's type; a dimension is an extent or a name."""
+    return onnx.helper.make_tensor_value_info(name, element, dims)
 
 
 def _captured(node: NodeProto) -> Iterator[str]:

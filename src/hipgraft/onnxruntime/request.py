@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from hipgraft.ir.diagnostics import HipgraftError
@@ -16,7 +17,12 @@ from hipgraft.ir.foreign_data import decode_json
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _DIM = re.compile(r"([^=;,][^;,]*)=([0-9]+(?:,[0-9]+)*)")
-_CHOICES = {"search": ("none", "default", "full"), "fallback": ("node", "error")}
+_CHOICES = {
+    "dynamic": ("error", "compile"),
+    "fallback": ("node", "error"),
+    "search": ("none", "default", "full"),
+}
+_DEFAULTS = {"dynamic": "error", "fallback": "node", "search": "default"}
 
 
 @dataclass(frozen=True)
@@ -24,26 +30,35 @@ class _Fields:
     """The JSON object that the provider writes."""
 
     version: int
-    model: str
     key: str
+    model: str = ""
     options: dict[str, str] = field(default_factory=dict[str, str])
+    nested: bool = False
+    group: int = -1
+    shapes: list[list[int]] = field(default_factory=list[list[int]])
 
 
 @dataclass(frozen=True)
 class Request:
-    """A graph of a session.
+    """A graph of a session, or a group of one that was answered.
 
     Attributes:
-        model: its ONNX file, whose nodes are in a topological order.
+        model: the graph's ONNX file, whose nodes are in a topological order.
         architecture: as `gfx942`, or `cpu`.
-        key: digest of all that the answer depends on.
+        key: digest of all that the answer about the graph depends on.
         options: the provider's options.
+        is_nested: whether the graph is a body of a node of another one.
+        group: number of the group in the answer; None asks about the graph.
+        shapes: of the group's inputs.
     """
 
     model: Path
     architecture: str
     key: str
     options: Mapping[str, str]
+    is_nested: bool = False
+    group: int | None = None
+    shapes: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def read(cls, path: Path, architecture: str) -> Request:
@@ -64,16 +79,51 @@ class Request:
         if fields.version != 1 or not _KEY.fullmatch(fields.key):
             raise HipgraftError("malformed request", location=str(path))
         for name, choices in _CHOICES.items():
-            given = fields.options.get(name, choices[0])
+            given = fields.options.get(name, _DEFAULTS[name])
             if given not in choices:
                 known = ", ".join(f"'{one}'" for one in choices)
                 raise HipgraftError(f"option '{name}' is one of {known}, not '{given}'")
-        return cls(path.parent / fields.model, architecture, fields.key, fields.options)
+        return cls(
+            path.parent / fields.model,
+            architecture,
+            fields.key,
+            fields.options,
+            fields.nested,
+            None if fields.group < 0 else fields.group,
+            tuple(map(tuple, fields.shapes)),
+        )
 
     @property
     def answer(self) -> Path:
-        """The file of the answer."""
+        """The file of the answer about the graph."""
         return self.file(".json")
+
+    @property
+    def kept(self) -> Path:
+        """The graph's file after it was answered, where further shapes may come."""
+        return self.file("") / "model.onnx"
+
+    @property
+    def bundle(self) -> Path:
+        """The file of the program of a group for certain shapes."""
+        # `ask_for_shapes` in `native/onnxruntime/answers.cpp` names it, too.
+        digest = sha256(str(list(map(list, self.shapes))).encode()).hexdigest()
+        return self.file("") / f"{self.group}-{digest[:32]}.hgb"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether runs may ask for further shapes."""
+        return self.options.get("dynamic") == "compile"
+
+    @property
+    def takes_any_extents(self) -> bool:
+        """Whether nodes may be taken for all extents of symbolic dimensions.
+
+        A GPU's program for all extents is only run by Python: without it, what the program does
+        for certain shapes has to be asked for when they come. In bodies of nodes, extents may
+        be 0.
+        """
+        return not self.is_nested and (self.architecture == "cpu" or self.is_open)
 
     @property
     def is_strict(self) -> bool:
@@ -96,10 +146,16 @@ class Request:
 
 
 def find_answer(request: Request) -> Path | None:
-    """Returns the answer to an earlier request if all of its bundles are still there."""
+    """Returns the answer to an earlier request if all of its files are still there.
+
+    For a group it is the program's bundle.
+    """
+    if request.group is not None:
+        return request.bundle if request.bundle.is_file() else None
     with suppress(OSError, ValueError, KeyError, TypeError):
         answer = json.loads(request.answer.read_bytes())
-        if all(Path(group["bundle"]).is_file() for group in answer["groups"]):
+        is_kept = not request.is_open or not answer["groups"] or request.kept.is_file()
+        if is_kept and all(Path(group["bundle"]).is_file() for group in answer["groups"]):
             return request.answer
     return None
 

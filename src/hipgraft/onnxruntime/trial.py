@@ -16,12 +16,13 @@ import onnx
 
 from hipgraft.compiler.program import Program
 from hipgraft.compiler.program import compile as compile_program
-from hipgraft.frontends.onnx.variants import read_each
+from hipgraft.frontends.onnx.variants import read_each, read_onnx
 from hipgraft.frontends.symbols import Extents, combinations
 from hipgraft.ir.bindings import make_context
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.onnxruntime.claims import Left, better_left, unsupported_nodes
-from hipgraft.onnxruntime.graph import Boundary, SessionGraph, Shape
+from hipgraft.onnxruntime.extents import AnyExtents, any_extents
+from hipgraft.onnxruntime.graph import Boundary, SessionGraph, Shape, make_info
 from hipgraft.onnxruntime.partition import partition
 from hipgraft.onnxruntime.request import Request
 
@@ -54,7 +55,7 @@ class Group:
     Attributes:
         nodes: their numbers, in order.
         boundary: names of the program's inputs and results, in its order.
-        variants: the variants of the program, in its order.
+        variants: the variants of the program, in its order; none where it is for all extents.
         program: the program.
     """
 
@@ -73,7 +74,8 @@ class Trial:
 
     Attributes:
         variants: extents of symbolic dimensions of each variant.
-        kinds: types of values by name, of each variant.
+        kinds: types of values by name, of each variant; of one example where programs are for all
+            extents.
         left: the nodes that are not taken.
 
     Raises:
@@ -84,8 +86,16 @@ class Trial:
         self.graph = graph
         self.request = request
         self.variants = combinations({}, request.dims)
-        self.kinds = [graph.kinds(one) for one in self.variants]
-        self.left = unsupported_nodes(graph, self.kinds, self.variants)
+        given = {name for one in self.variants for name in one}
+        missing = [name for name in graph.symbols if name not in given]
+        self._any: AnyExtents | None = None
+        if missing and len(self.variants) == 1 and request.takes_any_extents:
+            self._any = any_extents(graph, self.variants[0])
+            self.kinds = [self._any.kinds]
+        else:
+            self.kinds = [graph.kinds(one) for one in self.variants]
+        advice = "" if self._any else _advice(missing, request)
+        self.left = unsupported_nodes(graph, self.kinds, self._any, advice)
         self._failures = 0
         self._programs: dict[tuple[int, ...], Group] = {}
 
@@ -140,12 +150,21 @@ class Trial:
     def _refused(self, number: int) -> Left | None:
         """Why a node alone cannot be outlined."""
         try:
-            self._compiled([number], "hipdnn-graphs")
+            self._compiled([number], "torch" if self._varies([number]) else "hipdnn-graphs")
         except HipgraftError as error:
             return Left("compile", error.message)
         return None
 
+    def _varies(self, group: Sequence[int]) -> bool:
+        """Whether a program for a group has to be one for all extents."""
+        nodes = (self.graph.nodes[number] for number in group)
+        return self._any is not None and any(
+            self._any.varies(name) for node in nodes for name in (*node.input, *node.output)
+        )
+
     def _compiled(self, group: Sequence[int], last: str) -> Group:
+        if self._any is not None and self._varies(group):
+            return self._for_all_extents(group, self._any, last)
         boundary = self.graph.boundary(group)
         variants: dict[tuple[Shape, ...], Extents] = {}
         models: list[tuple[Path, Extents]] = []
@@ -156,7 +175,11 @@ class Trial:
                     continue
                 variants[shapes] = extents
                 path = self.graph.path.with_name(f"{_STEM}{len(models)}.onnx")
-                onnx.save(self.graph.extract(group, each), path)
+                infos = {
+                    name: make_info(name, each[name].element, each[name].shape)
+                    for name in (*boundary.inputs, *boundary.outputs)
+                }
+                onnx.save(self.graph.extract(group, infos), path)
                 models.append((path, extents))
             module = read_each(models, make_context())
         finally:
@@ -166,3 +189,32 @@ class Trial:
         program = compile_program(module, self.request.architecture, compile_to=last)
         made = tuple(Variant(extents, shapes) for shapes, extents in variants.items())
         return Group(tuple(group), boundary, made, program)
+
+    def _for_all_extents(self, group: Sequence[int], types: AnyExtents, last: str) -> Group:
+        boundary = self.graph.boundary(group)
+        path = self.graph.path.with_name(f"{_STEM}.onnx")
+        infos = {
+            name: make_info(name, types.kinds[name].element, types.dims[name])
+            for name in (*boundary.inputs, *boundary.outputs)
+        }
+        try:
+            onnx.save(self.graph.extract(group, infos), path)
+            module = read_onnx(path, make_context(), {}, [{}], dynamic=True)
+        finally:
+            with suppress(OSError):
+                path.unlink()
+        program = compile_program(module, self.request.architecture, compile_to=last)
+        return Group(tuple(group), boundary, (), program)
+
+
+def _advice(missing: Sequence[str], request: Request) -> str:
+    """Says what would help where shapes depend on dimensions without extents."""
+    if not missing:
+        return ""
+    names = ", ".join(f"'{one}'" for one in missing)
+    example = ";".join(f"{one}=N" for one in missing)
+    said = f"{names}: give extents by option dims={example}"
+    if request.architecture == "cpu" or request.is_nested or request.dims:
+        return said
+    # What a GPU's program does for certain extents is written down when it is compiled.
+    return f"{said}, or by dynamic=compile"

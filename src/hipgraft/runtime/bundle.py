@@ -210,6 +210,21 @@ class Bundle(Runnable):
 
         return dict(input_tensors(self._host(program.host), architecture))
 
+    def record(self, architecture: str, shapes: Sequence[Sequence[int]]) -> Recording:
+        """Returns what a program of dynamic shapes does for certain shapes of its inputs.
+
+        Raises:
+            HipgraftError: there is none for the architecture, its shapes are static, or the
+                inputs do not fit it.
+        """
+        program = self._program(architecture)
+        if program.host is None:
+            raise HipgraftError("the bundle's shapes are static", location=self._path)
+        from hipgraft.runtime.recorder import record_variants
+
+        host = self._host(program.host)
+        return record_variants(host, program.architecture, shapes=[tuple(s) for s in shapes])[0]
+
     def _open_session(self, device: Any) -> Session:
         program = self._program(device.architecture)
         if known_code.executes(device):

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostAnswer = size_t{64} << 20;
 // What the result of a compilation depends on.
-constexpr const char *kKeyOptions[] = {"dims", "fallback", "search", "target"};
+constexpr const char *kKeyOptions[] = {"dims", "dynamic", "fallback", "search", "target"};
 
 using File = std::unique_ptr<FILE, int (*)(FILE *)>;
 
@@ -102,10 +102,12 @@ std::string option(const Options &options, const char *key) {
   return found == options.end() ? "" : found->second;
 }
 
-std::string key_of(const Model &model, const std::string &architecture, const Options &options) {
+std::string key_of(const Model &model, bool is_nested, const std::string &architecture,
+                   const Options &options) {
   std::string text = "hipgraft " HIPGRAFT_RELEASE " " + architecture + "\n";
   for (const char *key : kKeyOptions)
     if (options.count(key)) text += std::string(key) + "=" + option(options, key) + "\n";
+  if (is_nested) text += "nested\n";
   text += "\n";
   Sha256 digest;
   digest.update(text.data(), text.size());
@@ -114,12 +116,11 @@ std::string key_of(const Model &model, const std::string &architecture, const Op
   return digest.text();
 }
 
-std::string request_text(const std::string &key, const Model &model,
+// A request in JSON; `fields` are those of its kind.
+std::string request_text(const std::string &key, const std::string &fields,
                          const std::string &architecture, const Options &options) {
-  std::string text = "{\"version\": 1, \"model\": \"model.onnx\", \"weights\": ";
-  text += model.weights.empty() ? "\"\"" : "\"weights.bin\"";
-  text += ", \"key\": " + quoted(key) + ", \"architectures\": [" + quoted(architecture) +
-          "], \"options\": {";
+  std::string text = "{\"version\": 1, \"key\": " + quoted(key) + ", " + fields +
+                     ", \"architectures\": [" + quoted(architecture) + "], \"options\": {";
   const char *separator = "";
   for (auto &[name, value] : options) {
     text += separator + quoted(name) + ": " + quoted(value);
@@ -128,19 +129,45 @@ std::string request_text(const std::string &key, const Model &model,
   return text + "}}\n";
 }
 
+std::string shapes_text(const Shapes &shapes) {
+  std::string text;
+  for (auto &shape : shapes) {
+    text += text.empty() ? "[" : ", [";
+    for (size_t i = 0; i < shape.size(); ++i)
+      text += (i ? ", " : "") + std::to_string(shape[i]);
+    text += "]";
+  }
+  return "[" + text + "]";
+}
+
+// The beginning of the paths of an answer's files.
+std::string place_of(const std::string &key) {
+  return cache_directory() + "/onnxruntime/" + key.substr(0, 2) + "/" + key;
+}
+
+// Asks the helper; returns the path of what it made.
+std::string send(Request &request, const std::string &text, const std::string &architecture) {
+  std::string line = ask_helper("session", architecture, request.write("request.json", {text}));
+  if (line.substr(0, 4) != "yes ")
+    fail(HIPGRAFT_NOT_APPLICABLE, "%s", line.substr(0, 6) == "error " ? line.c_str() + 6 : line.c_str());
+  return line.substr(4);
+}
+
 std::vector<std::string> names(const Json &field) {
   std::vector<std::string> found;
   for (const Json &one : field.array()) found.push_back(one.string());
   return found;
 }
 
-// Whether an answer is in the cache with all its bundles.
-bool look_up(const std::string &path, size_t node_count, Answer &answer) {
+// Whether an answer is in the cache with all its files.
+bool look_up(const std::string &key, size_t node_count, const Options &options, Answer &answer) {
+  std::string path = place_of(key) + ".json";
   if (access(path.c_str(), R_OK)) return false;
   answer = read_answer(contents(path), node_count);
   for (const Group &group : answer.groups)
     if (access(group.bundle.c_str(), R_OK)) return false;
-  return true;
+  bool is_kept = answer.groups.empty() || option(options, "dynamic") != "compile";
+  return is_kept || !access((place_of(key) + "/model.onnx").c_str(), R_OK);
 }
 
 }  // namespace
@@ -151,7 +178,14 @@ Answer read_answer(std::string_view text, size_t node_count) {
   Answer answer;
   std::vector<bool> is_taken(node_count);
   for (const Json &fields : whole["groups"].array()) {
-    Group group{{}, names(fields["inputs"]), names(fields["outputs"]), fields["bundle"].string()};
+    Group group{{}, names(fields["inputs"]), names(fields["outputs"]), fields["bundle"].string(),
+                {}, "", answer.groups.size()};
+    if (const Json *variants = fields.find("variants"))
+      for (const Json &variant : variants->array()) {
+        group.variants.emplace_back();
+        for (const Json &shape : variant["inputs"].array())
+          group.variants.back().push_back(shape.numbers());
+      }
     for (int64_t node : fields["nodes"].numbers()) {
       auto index = static_cast<size_t>(node);
       if (index >= node_count || is_taken[index])
@@ -169,22 +203,41 @@ Answer read_answer(std::string_view text, size_t node_count) {
   return answer;
 }
 
-Answer ask(const Model &model, size_t node_count, const std::string &architecture,
+Answer ask(const Model &model, bool is_nested, size_t node_count, const std::string &architecture,
            const Options &options) {
-  std::string key = key_of(model, architecture, options);
-  std::string path = cache_directory() + "/onnxruntime/" + key.substr(0, 2) + "/" + key + ".json";
+  std::string key = key_of(model, is_nested, architecture, options);
   Answer answer;
-  if (look_up(path, node_count, answer)) return answer;
+  if (!look_up(key, node_count, options, answer)) {
+    if (option(options, "serve") == "off")
+      fail(HIPGRAFT_NOT_APPLICABLE, "the graph is not in the cache, and the option serve is off");
+    Request request;
+    request.write("model.onnx", {model.data});
+    if (!model.weights.empty()) request.write("weights.bin", model.weights);
+    std::string fields = "\"model\": \"model.onnx\", \"weights\": ";
+    fields += model.weights.empty() ? "\"\"" : "\"weights.bin\"";
+    if (is_nested) fields += ", \"nested\": true";
+    std::string text = request_text(key, fields, architecture, options);
+    answer = read_answer(contents(send(request, text, architecture)), node_count);
+  }
+  for (Group &group : answer.groups) group.key = key;
+  return answer;
+}
+
+std::string ask_for_shapes(const Group &group, const Shapes &shapes,
+                           const std::string &architecture, const Options &options) {
+  std::string number = std::to_string(group.number), text = shapes_text(shapes);
+  Sha256 digest;
+  digest.update(text.data(), text.size());
+  std::string path =
+      place_of(group.key) + "/" + number + "-" + digest.text().substr(0, 32) + ".hgb";
+  if (!access(path.c_str(), R_OK)) return path;
   if (option(options, "serve") == "off")
-    fail(HIPGRAFT_NOT_APPLICABLE, "the graph is not in the cache, and the option serve is off");
+    fail(HIPGRAFT_NOT_APPLICABLE,
+         "no program for inputs of the shapes %s is in the cache, and the option serve is off",
+         text.c_str());
   Request request;
-  request.write("model.onnx", {model.data});
-  if (!model.weights.empty()) request.write("weights.bin", model.weights);
-  std::string text = request_text(key, model, architecture, options);
-  std::string line = ask_helper("session", architecture, request.write("request.json", {text}));
-  if (line.substr(0, 4) != "yes ")
-    fail(HIPGRAFT_NOT_APPLICABLE, "%s", line.substr(0, 6) == "error " ? line.c_str() + 6 : line.c_str());
-  return read_answer(contents(line.substr(4)), node_count);
+  std::string fields = "\"group\": " + number + ", \"shapes\": " + text;
+  return send(request, request_text(group.key, fields, architecture, options), architecture);
 }
 
 }  // namespace hipgraft::ort

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "computes.h"
 #include "model.h"
 #include "ort.h"
 
@@ -15,6 +16,9 @@ struct Group {
   std::vector<size_t> nodes;
   std::vector<std::string> inputs, outputs;  // names, in the order of the program
   std::string bundle;                        // its path
+  std::vector<Shapes> variants;              // of its inputs; none if it is for all extents
+  std::string key;                           // of the answer
+  size_t number;                             // in the answer
 };
 
 struct Answer {
@@ -26,7 +30,12 @@ struct Answer {
 Answer read_answer(std::string_view text, size_t node_count);
 
 // Asks which nodes of a model are taken for an architecture; they are compiled then.
-Answer ask(const Model &model, size_t node_count, const std::string &architecture,
+Answer ask(const Model &model, bool is_nested, size_t node_count, const std::string &architecture,
            const Options &options);
+
+// Has a group compiled for certain shapes of its inputs; returns the path of the bundle. The
+// session had the option dynamic=compile.
+std::string ask_for_shapes(const Group &group, const Shapes &shapes,
+                           const std::string &architecture, const Options &options);
 
 }  // namespace hipgraft::ort

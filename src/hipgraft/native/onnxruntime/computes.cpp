@@ -1,6 +1,8 @@
 #include "computes.h"
 
 #include <algorithm>
+#include <list>
+#include <mutex>
 
 #include "cpu_programs.h"
 #include "executable.h"
@@ -145,7 +147,7 @@ class GpuCompute final : public Compute {
     for (auto &one : program_.variants) names += (names.empty() ? "" : "; ") + one.name;
     fail(HIPGRAFT_NOT_APPLICABLE,
          "nothing was compiled for inputs of the shapes %s; the option 'dims' names extents "
-         "to compile for; compiled are: %s",
+         "to compile for, and dynamic=compile compiles when they come; compiled are: %s",
          shapes_text(inputs).c_str(), names.c_str());
   }
 
@@ -232,6 +234,56 @@ class CpuCompute final : public Compute {
   const CpuProgram program_;
 };
 
+constexpr size_t kMostShapes = 32;  // that are loaded
+
+class GrowingCompute final : public Compute {
+ public:
+  GrowingCompute(std::vector<size_t> inputs, std::vector<Shapes> variants,
+                 std::unique_ptr<Compute> first,
+                 std::function<std::unique_ptr<Compute>(const Shapes &)> make)
+      : inputs_(std::move(inputs)),
+        variants_(std::move(variants)),
+        first_(std::move(first)),
+        make_(std::move(make)) {}
+
+  void run(KernelContext *context) override {
+    Shapes shapes;
+    for (size_t index : inputs_) {
+      Input input = input_of(context, index);
+      shapes.emplace_back(input.shape, input.shape + input.rank);
+    }
+    if (std::count(variants_.begin(), variants_.end(), shapes)) return first_->run(context);
+    std::shared_ptr<Compute> found = loaded(shapes);
+    if (!found) {
+      // Not under the lock: others may run meanwhile, and who waits for the same shapes is answered
+      // together.
+      found = make_(shapes);
+      std::lock_guard<std::mutex> lock(mutex_);
+      made_.push_front({shapes, found});
+      if (made_.size() > kMostShapes) made_.pop_back();
+    }
+    found->run(context);
+  }
+
+ private:
+  // What is loaded for some shapes, or null; it becomes the latest.
+  std::shared_ptr<Compute> loaded(const Shapes &shapes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = std::find_if(made_.begin(), made_.end(),
+                              [&](auto &one) { return one.first == shapes; });
+    if (found == made_.end()) return nullptr;
+    made_.splice(made_.begin(), made_, found);
+    return made_.front().second;
+  }
+
+  const std::vector<size_t> inputs_;
+  const std::vector<Shapes> variants_;
+  const std::unique_ptr<Compute> first_;
+  const std::function<std::unique_ptr<Compute>(const Shapes &)> make_;
+  std::mutex mutex_;
+  std::list<std::pair<Shapes, std::shared_ptr<Compute>>> made_;  // the latest first
+};
+
 class AbsentCompute final : public Compute {
  public:
   explicit AbsentCompute(std::string architecture) : architecture_(std::move(architecture)) {}
@@ -265,6 +317,13 @@ std::unique_ptr<Compute> make_gpu_compute(Bound bound, std::shared_ptr<Pool> poo
 
 std::unique_ptr<Compute> make_cpu_compute(Bound bound) {
   return std::make_unique<CpuCompute>(std::move(bound));
+}
+
+std::unique_ptr<Compute> make_growing_compute(
+    std::vector<size_t> inputs, std::vector<Shapes> variants, std::unique_ptr<Compute> first,
+    std::function<std::unique_ptr<Compute>(const Shapes &)> make) {
+  return std::make_unique<GrowingCompute>(std::move(inputs), std::move(variants), std::move(first),
+                                          std::move(make));
 }
 
 std::unique_ptr<Compute> make_absent_compute(const std::string &architecture) {

@@ -1,6 +1,7 @@
 // Computes of fused nodes: a program of a bundle, on a GPU or by Python.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,8 +30,16 @@ struct Compute : NodeCompute {
   virtual void run(KernelContext *context) = 0;
 };
 
+// The shapes of inputs of a node.
+using Shapes = std::vector<std::vector<int64_t>>;
+
 std::unique_ptr<Compute> make_gpu_compute(Bound bound, std::shared_ptr<Pool> pool);
 std::unique_ptr<Compute> make_cpu_compute(Bound bound);
+// Computes for shapes that come: `make` is called once for each that `variants` does not have, which
+// `first` computes. `inputs` are indices of the node's.
+std::unique_ptr<Compute> make_growing_compute(
+    std::vector<size_t> inputs, std::vector<Shapes> variants, std::unique_ptr<Compute> first,
+    std::function<std::unique_ptr<Compute>(const Shapes &)> make);
 // For a GPU that is not there.
 std::unique_ptr<Compute> make_absent_compute(const std::string &architecture);
 

@@ -166,6 +166,10 @@ Bound read_context(const Graph *graph, const Node *node, const Options &options,
 
 Node *write_context(const Node *fused, const Bound &bound, const Options &session,
                     const std::string &architecture) {
+  if (architecture != "cpu" && bound.bundle->find(architecture).variants.empty())
+    fail(HIPGRAFT_NOT_APPLICABLE,
+         "a compiled model for a GPU holds programs for certain extents; name them by the option "
+         "dims");
   Attributes attributes;
   bool is_embedded = entry(session, "ep.context_embed_mode") == "1";
   attributes.add("main_context", int64_t{1});

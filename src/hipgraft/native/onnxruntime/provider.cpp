@@ -16,7 +16,7 @@ constexpr char kPrefix[] = "ep.hipgraftexecutionprovider.";
 // What each option may be; empty: anything.
 const std::map<std::string, std::set<std::string>> kOptions = {
     {"dims", {}},
-    {"dynamic", {"error"}},
+    {"dynamic", {"compile", "error"}},
     {"fallback", {"node", "error"}},
     {"report", {}},
     {"search", {}},
@@ -151,15 +151,16 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
   // A compiled model needs no compiler: what is left in it was left when it was compiled.
   if (nodes.empty() || is_compiled) return;
   auto fallback = options.find("fallback");
+  bool is_nested = get<const Node *>(api.parent_node, graph);
   bool may_leave = fallback == options.end() || fallback->second == "node";
   Answer answer;
   try {
-    answer = ask(write_model(graph), nodes.size(), architecture, options);
+    answer = ask(write_model(graph), is_nested, nodes.size(), architecture, options);
   } catch (const Error &error) {
     if (!may_leave) throw;
     return warn("takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
   }
-  tell(answer, !get<const Node *>(api.parent_node, graph));
+  tell(answer, !is_nested);
   for (Group &group : answer.groups) {
     std::vector<const Node *> members;
     for (size_t index : group.nodes) members.push_back(nodes[index]);
@@ -186,28 +187,30 @@ void Provider::tell(const Answer &answer, bool is_main) {
 }
 
 // Finds the group of a fused node.
-Bound Provider::bind(const Node *fused) {
-  auto inputs = names_of(list(api.node_input_count, api.node_inputs, fused));
+const Group &Provider::group_of(const Node *fused) {
   auto outputs = names_of(list(api.node_output_count, api.node_outputs, fused));
-  for (const Group &group : groups_) {
-    auto &have = group.outputs;
-    bool is_it = std::all_of(outputs.begin(), outputs.end(), [&](const std::string &name) {
-      return name.empty() || std::count(have.begin(), have.end(), name);
-    });
-    if (!is_it) continue;
-    Bound bound;
-    bound.path = group.bundle;
-    bound.bundle = hipgraft_bundle_data::open(group.bundle.c_str(), 0);
-    for (const std::string &name : group.inputs) bound.inputs.push_back(index_of(name, inputs));
-    for (const std::string &name : have) {
-      auto found = std::find(outputs.begin(), outputs.end(), name);
-      bool is_read = found != outputs.end();
-      bound.outputs.push_back(is_read ? static_cast<size_t>(found - outputs.begin()) : kUnused);
-    }
-    return bound;
-  }
+  for (const Group &group : groups_)
+    if (std::all_of(outputs.begin(), outputs.end(), [&](const std::string &name) {
+          return name.empty() || std::count(group.outputs.begin(), group.outputs.end(), name);
+        }))
+      return group;
   fail(HIPGRAFT_DAMAGED, "no group gives the outputs of the fused node '%s'",
        text_of(get<const char *>(api.node_name, fused)).c_str());
+}
+
+Bound Provider::bind(const Node *fused, const Group &group) {
+  auto inputs = names_of(list(api.node_input_count, api.node_inputs, fused));
+  auto outputs = names_of(list(api.node_output_count, api.node_outputs, fused));
+  Bound bound;
+  bound.path = group.bundle;
+  bound.bundle = hipgraft_bundle_data::open(group.bundle.c_str(), 0);
+  for (const std::string &name : group.inputs) bound.inputs.push_back(index_of(name, inputs));
+  for (const std::string &name : group.outputs) {
+    auto found = std::find(outputs.begin(), outputs.end(), name);
+    bool is_read = found != outputs.end();
+    bound.outputs.push_back(is_read ? static_cast<size_t>(found - outputs.begin()) : kUnused);
+  }
+  return bound;
 }
 
 std::unique_ptr<Compute> Provider::make_compute(Bound bound) {
@@ -221,6 +224,22 @@ std::unique_ptr<Compute> Provider::make_compute(Bound bound) {
   return make_gpu_compute(std::move(bound), device.pool);
 }
 
+std::unique_ptr<Compute> Provider::make_growing(Bound bound, const Group &group) {
+  auto dynamic = options.find("dynamic");
+  bool is_absent = architecture != "cpu" && !device.pool;
+  if (dynamic == options.end() || dynamic->second != "compile" || is_absent)
+    return make_compute(std::move(bound));
+  auto make = [this, bound, group](const Shapes &shapes) {
+    Bound other = bound;
+    other.path = ask_for_shapes(group, shapes, architecture, options);
+    other.bundle = hipgraft_bundle_data::open(other.path.c_str(), 0);
+    return make_compute(std::move(other));
+  };
+  auto inputs = bound.inputs;
+  auto first = group.variants.empty() ? nullptr : make_compute(std::move(bound));
+  return make_growing_compute(std::move(inputs), group.variants, std::move(first), make);
+}
+
 void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
                        NodeCompute **computes, Node **contexts) {
   if (refusal) throw *refusal;
@@ -229,10 +248,13 @@ void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
   for (size_t i = 0; i < count; ++i) {
     auto inner = list(api.node_count, api.nodes, graphs[i]);
     bool is_read = inner.size() == 1 && is_context(inner[0]);
-    Bound bound = is_read ? read_context(graphs[i], inner[0], options, architecture) : bind(fused[i]);
+    const Group *group = is_read ? nullptr : &group_of(fused[i]);
+    Bound bound = group ? bind(fused[i], *group)
+                        : read_context(graphs[i], inner[0], options, architecture);
     if (writes) contexts[i] = write_context(fused[i], bound, session, architecture);
     try {
-      computes[i] = make_compute(std::move(bound)).release();
+      auto made = group ? make_growing(std::move(bound), *group) : make_compute(std::move(bound));
+      computes[i] = made.release();
     } catch (Error &error) {
       if (error.status == HIPGRAFT_UNTRUSTED)
         error.text += "; the option 'trust_context' of the provider does so";

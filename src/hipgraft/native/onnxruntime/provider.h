@@ -31,8 +31,11 @@ struct Provider : ProviderTable {
 
  private:
   void claim(const Graph *graph, const std::vector<const Node *> &nodes, GraphSupport *support);
-  Bound bind(const Node *fused);
+  const Group &group_of(const Node *fused);
+  Bound bind(const Node *fused, const Group &group);
   std::unique_ptr<Compute> make_compute(Bound bound);
+  // Of a group of this session, which may get further shapes.
+  std::unique_ptr<Compute> make_growing(Bound bound, const Group &group);
   void tell(const Answer &answer, bool is_main);
   void warn(const std::string &text);
 

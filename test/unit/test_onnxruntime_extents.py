@@ -1,0 +1,177 @@
+"""Symbolic dimensions of sessions: programs for all extents, or for those that come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from emulator import open_emulator, requires_emulator
+from onnx import TensorProto, helper, numpy_helper
+from session_requests import ask, check, drawn, session
+
+import hipgraft
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.onnxruntime import further
+from hipgraft.onnxruntime.further import make_further
+from hipgraft.onnxruntime.request import Request, find_answer
+
+F32 = TensorProto.FLOAT
+node, info = helper.make_node, helper.make_tensor_value_info
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.getbasetemp() / "onnxruntime-cache"
+    monkeypatch.setenv("HIPGRAFT_CACHE_DIR", str(folder))
+    return folder
+
+
+def model_of(
+    nodes: list[onnx.NodeProto], inputs: Mapping[str, list[Any]], **constants: Any
+) -> onnx.ModelProto:
+    """Makes a model with the result `y`."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [info(name, F32, shape) for name, shape in inputs.items()],
+        [info("y", F32, None)],
+        [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def flat_rows() -> onnx.ModelProto:
+    """A product whose rows a shape that is computed joins."""
+    return model_of(
+        [
+            node("MatMul", ["x", "w"], ["m"]),
+            node("Shape", ["m"], ["s"], end=1),
+            node("Concat", ["s", "rest"], ["shape"], axis=0),
+            node("Reshape", ["m", "shape"], ["flat"]),
+            node("Softmax", ["flat"], ["y"]),
+        ],
+        {"x": ["batch", "seq", 4]},
+        w=np.random.default_rng(2).normal(size=(4, 80)).astype(np.float32),
+        rest=[-1],
+    )
+
+
+def reasons(answer: Mapping[str, Any]) -> dict[str, str]:
+    return {one["op"]: one["reason"] for one in answer["left"]}
+
+
+def test_one_program_for_all_extents(tmp_path: Path) -> None:
+    model = flat_rows()
+    answer = ask(model, tmp_path / "r")
+    (group,) = answer["groups"]
+    assert (group["nodes"], group["variants"]) == ([0, 1, 2, 3, 4], [])
+    for batch, seq in ((1, 1), (3, 5), (2, 17)):
+        check(model, answer, drawn(model, {"batch": batch, "seq": seq}))
+
+
+def test_a_dimension_without_a_name(tmp_path: Path) -> None:
+    model = model_of([node("Exp", ["x"], ["e"]), node("Neg", ["e"], ["y"])], {"x": [None, 3]})
+    answer = ask(model, tmp_path / "r")
+    assert not answer["left"]
+    check(model, answer, {"x": np.ones((5, 3), np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs"),
+    [
+        ([node("Add", ["x", "z"], ["y"])], {"x": ["n", 4], "z": ["m", 4]}),
+        ([node("Gemm", ["x", "w", "z"], ["y"])], {"x": ["n", 4], "z": ["m", 4]}),
+        ([node("PRelu", ["x", "z"], ["y"])], {"x": ["n", 4], "z": ["m", 4]}),
+    ],
+)
+def test_what_may_be_broadcast_is_left(
+    nodes: list[onnx.NodeProto], inputs: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    """Rows may be as many or one: a program for all extents takes them for as many."""
+    model = model_of(nodes, inputs, w=np.eye(4, dtype=np.float32))
+    answer = ask(model, tmp_path / "r")
+    assert not answer["groups"]
+    assert answer["left"][0]["kind"] == "shape"
+    same = {name: ["n", *shape[1:]] for name, shape in inputs.items()}
+    taken = ask(model_of(nodes, same, w=np.eye(4, dtype=np.float32)), tmp_path / "s")
+    assert not taken["left"]
+    check(model, taken, drawn(model, {"n": 3, "m": 3}))
+
+
+def test_extents_of_data_are_left(tmp_path: Path) -> None:
+    """Also because they may be 0."""
+    model = model_of(
+        [
+            node("Relu", ["x"], ["a"]),
+            node("NonZero", ["a"], ["where"]),
+            node("Transpose", ["where"], ["rows"]),
+            node("GatherND", ["a", "rows"], ["found"]),
+            node("ReduceSum", ["found"], ["total"], keepdims=0),
+            node("Mul", ["a", "total"], ["y"]),
+        ],
+        {"x": ["n", 3]},
+    )
+    answer = ask(model, tmp_path / "r")
+    assert [group["nodes"] for group in answer["groups"]] == [[0], [5]]
+    assert "'where' is not known before it runs" in reasons(answer)["NonZero"]
+    for x in (np.zeros((2, 3)), np.ones((4, 3))):
+        check(model, answer, {"x": x.astype(np.float32)})
+
+
+def further_request(
+    folder: Path, answer: Mapping[str, Any], architecture: str, shapes: list[list[int]]
+) -> Request:
+    """Asks for shapes of the first group, as the provider does in a run."""
+    path = folder / "further.json"
+    key = Path(answer["groups"][0]["bundle"]).name.rsplit("-", 1)[0]
+    fields = {"version": 1, "key": key, "group": 0, "shapes": shapes,
+              "options": {"dynamic": "compile", "search": "none"}}  # fmt: skip
+    path.write_text(json.dumps(fields))
+    return Request.read(path, architecture)
+
+
+@requires_emulator
+def test_a_gpu_gets_programs_when_shapes_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = flat_rows()
+    left = ask(model, tmp_path / "e", "gfx942")
+    assert "dims=batch=N;seq=N, or by dynamic=compile" in reasons(left)["MatMul"]
+    answer = ask(model, tmp_path / "r", "gfx942", dynamic="compile", search="none")
+    assert not answer["left"]
+    device = open_emulator("gfx942")
+
+    def run(request: Request, rows: int) -> None:
+        given = drawn(model, {"batch": 2, "seq": rows})
+        with hipgraft.load(make_further(request)) as program:
+            (found,) = program.run(given, device)
+        expected: Any = session(model).run(None, dict(given))
+        np.testing.assert_allclose(found, expected[0], rtol=1e-5, atol=1e-6)
+
+    request = further_request(tmp_path, answer, "gfx942", [[2, 3, 4]])
+    assert find_answer(request) is None
+    run(request, 3)
+    assert find_answer(request) == request.bundle
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise HipgraftError("the compiler is lost")
+
+    # Then the program for all extents tells its calls.
+    monkeypatch.setattr(further, "compile_program", fail)
+    run(further_request(tmp_path, answer, "gfx942", [[2, 5, 4]]), 5)
+    device.close()
+
+
+def test_bodies_are_not_for_all_extents(tmp_path: Path) -> None:
+    """A loop may begin with a value of no elements."""
+    model = flat_rows()
+    ask(model, tmp_path / "r", "cpu")
+    path = tmp_path / "r" / "request.json"
+    fields = json.loads(path.read_text()) | {"nested": True}
+    path.write_text(json.dumps(fields))
+    assert not Request.read(path, "cpu").takes_any_extents
