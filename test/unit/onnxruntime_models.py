@@ -202,3 +202,124 @@ def references(model: bytes, inputs: Arrays) -> list[np.ndarray[Any, Any]]:
 def reference(model: bytes, inputs: Arrays) -> np.ndarray[Any, Any]:
     """The first of them."""
     return references(model, inputs)[0]
+
+
+def _square(name: str, seed: int) -> onnx.TensorProto:
+    draw = np.random.default_rng(seed)
+    return numpy_helper.from_array(draw.normal(size=(6, 6)).astype(np.float32) / 3, name)
+
+
+def _floats(name: str, *shape: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def _step(body: str) -> list[onnx.NodeProto]:
+    """A recurrence: `state` and `x` to `next` and `y`, by an outer `w`."""
+    return [
+        helper.make_node("MatMul", ["state", "w"], ["product"]),
+        helper.make_node("Add", ["product", "x"], ["sum"]),
+        helper.make_node("Tanh", ["sum"], ["next"], name=f"{body}_tanh"),
+        helper.make_node("Exp", ["next"], ["y"]),
+    ]
+
+
+def loop_model() -> tuple[bytes, Arrays]:
+    """A Loop of as many rounds as an input says, between nodes that are no part of it."""
+    number, flag = (
+        helper.make_tensor_value_info(name, kind, [])
+        for name, kind in (("i", TensorProto.INT64), ("go", TensorProto.BOOL))
+    )
+    ends = helper.make_tensor_value_info("going", TensorProto.BOOL, [])
+    body = helper.make_graph(
+        [*_step("loop"), helper.make_node("Identity", ["go"], ["going"])],
+        "body",
+        [number, flag, _floats("state", 4, 6)],
+        [ends, _floats("next", 4, 6), _floats("y", 4, 6)],
+    )
+    model = _model(
+        [
+            helper.make_node("Sigmoid", ["x0"], ["x"]),
+            helper.make_node("Loop", ["rounds", "", "x"], ["last", "all"], body=body),
+            helper.make_node("MatMul", ["last", "w"], ["z"]),
+            helper.make_node("Relu", ["z"], ["r"]),
+        ],
+        [_floats("x0", 4, 6), helper.make_tensor_value_info("rounds", TensorProto.INT64, [])],
+        [_floats("r", 4, 6), helper.make_tensor_value_info("all", TensorProto.FLOAT, None)],
+        [_square("w", 6)],
+    )
+    draw = np.random.default_rng(7)
+    return model, {"x0": draw.normal(size=(4, 6)).astype(np.float32), "rounds": np.array(5)}
+
+
+def scan_model() -> tuple[bytes, Arrays]:
+    """A Scan over the rows of a sequence."""
+    body = helper.make_graph(
+        _step("scan"),
+        "body",
+        [_floats("state", 4, 6), _floats("x", 4, 6)],
+        [_floats("next", 4, 6), _floats("y", 4, 6)],
+    )
+    model = _model(
+        [
+            helper.make_node("Scan", ["first", "xs"], ["last", "ys"], body=body, num_scan_inputs=1),
+            helper.make_node("Softmax", ["ys"], ["p"]),
+        ],
+        [_floats("first", 4, 6), _floats("xs", 5, 4, 6)],
+        [_floats("last", 4, 6), _floats("p", 5, 4, 6)],
+        [_square("w", 8)],
+    )
+    return model, reference_inputs(model)
+
+
+def branch_model() -> tuple[bytes, Arrays]:
+    """An If in a branch of an If, with constants of both scopes."""
+    inner = {
+        name: helper.make_graph(
+            [helper.make_node("MatMul", ["a", "w"], [f"{name}_p"]),
+             helper.make_node(op, [f"{name}_p"], [f"{name}_r"])],
+            name,
+            [],
+            [_floats(f"{name}_r", 4, 6)],
+        )
+        for name, op in (("then_branch", "Tanh"), ("else_branch", "Sigmoid"))
+    }  # fmt: skip
+    first = helper.make_graph(
+        [helper.make_node("If", ["second"], ["t"], **inner),
+         helper.make_node("Mul", ["t", "own"], ["u"])],
+        "then_branch",
+        [],
+        [_floats("u", 4, 6)],
+        [_square("v", 9), numpy_helper.from_array(np.full((4, 6), 2.0, np.float32), "own")],
+    )  # fmt: skip
+    other = helper.make_graph(
+        [helper.make_node("Neg", ["a"], ["v"])], "else", [], [_floats("v", 4, 6)]
+    )
+    flags = [helper.make_tensor_value_info(n, TensorProto.BOOL, []) for n in ("first", "second")]
+    model = _model(
+        [
+            helper.make_node("Exp", ["x"], ["a"]),
+            helper.make_node("If", ["first"], ["b"], then_branch=first, else_branch=other),
+            helper.make_node("Add", ["a", "b"], ["y"]),
+        ],
+        [_floats("x", 4, 6), *flags],
+        [_floats("y", 4, 6)],
+        [_square("w", 10)],
+    )
+    x = np.random.default_rng(11).normal(size=(4, 6)).astype(np.float32)
+    return model, {"x": x, "first": np.array(True), "second": np.array(True)}
+
+
+def volume_model() -> tuple[bytes, Arrays]:
+    """A determinant that the compiler refuses, on one of two paths."""
+    model = _model(
+        [
+            helper.make_node("Sigmoid", ["x"], ["a"]),
+            helper.make_node("Det", ["a"], ["d"], name="volume"),
+            helper.make_node("MatMul", ["a", "a"], ["e"]),
+            helper.make_node("Mul", ["e", "d"], ["y"]),
+        ],
+        [_floats("x", 7, 7)],
+        [_floats("y", 7, 7)],
+        [],
+    )
+    return model, reference_inputs(model)
