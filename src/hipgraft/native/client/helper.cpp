@@ -11,11 +11,11 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
+#include "environment.h"
 #include "errors.h"
 #include "known_code.h"
 
@@ -47,11 +47,6 @@ class File {
  private:
   int number_;
 };
-
-std::string variable(const char *name) {
-  const char *value = getenv(name);
-  return value ? value : "";
-}
 
 // The helper's socket, in a folder that only this user can reach. The helper makes it.
 std::string socket_path() {

@@ -3,6 +3,8 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "hipgraft.h"
@@ -31,6 +33,22 @@ template <typename... Pointers>
 void expect(const char *names, Pointers... pointers) {
   if (((pointers == nullptr) || ...))
     fail(HIPGRAFT_INVALID_ARGUMENT, "null among the arguments %s", names);
+}
+
+// Calls a function. What it throws becomes a status, which `failed` gets with the text and turns
+// into that of an interface.
+template <typename Status, typename Function, typename Failed>
+Status guarded(Status success, Function function, Failed failed) {
+  try {
+    function();
+    return success;
+  } catch (const Error &error) {
+    return failed(error.status, error.text);
+  } catch (const std::bad_alloc &) {
+    return failed(HIPGRAFT_OUT_OF_MEMORY, "the host has no memory left");
+  } catch (const std::exception &error) {
+    return failed(HIPGRAFT_INTERNAL_ERROR, error.what());
+  }
 }
 
 }  // namespace hipgraft

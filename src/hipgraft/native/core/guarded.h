@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <new>
 #include <string>
 
 #include "device.h"
@@ -14,22 +13,6 @@ struct hipgraft_device {
 };
 
 namespace hipgraft {
-
-// Calls a function. What it throws becomes a status, which `failed` gets with the text and turns
-// into that of an interface.
-template <typename Status, typename Function, typename Failed>
-Status guarded(Status success, Function function, Failed failed) {
-  try {
-    function();
-    return success;
-  } catch (const Error &error) {
-    return failed(error.status, error.text);
-  } catch (const std::bad_alloc &) {
-    return failed(HIPGRAFT_OUT_OF_MEMORY, "the host has no memory left");
-  } catch (const std::exception &error) {
-    return failed(HIPGRAFT_INTERNAL_ERROR, error.what());
-  }
-}
 
 // Keeps a text for `hipgraft_error`.
 hipgraft_status keep_error(hipgraft_status status, const std::string &text);

@@ -1,6 +1,5 @@
 // GPUs through HIP's runtime. The declarations are the library's own: no headers are needed.
-#include <cstdlib>
-
+#include "environment.h"
 #include "gpu_device.h"
 
 namespace hipgraft {
@@ -59,9 +58,9 @@ class HipDevice final : public GpuDevice {
 }  // namespace
 
 std::shared_ptr<Device> open_hip(int index, const char *given) {
-  const char *variable = getenv("HIPGRAFT_LIBAMDHIP64");
-  void *library = open_library(given && *given ? given : variable,
-                               {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"}, "hip");
+  std::string file = given && *given ? given : variable("HIPGRAFT_LIBAMDHIP64");
+  void *library = open_library(
+      file.c_str(), {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"}, "hip");
   GpuApi api(library, true);
   Hip hip(library);
   Call<int *> get_count;

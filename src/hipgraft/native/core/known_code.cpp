@@ -5,21 +5,12 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "digests.h"
+#include "environment.h"
 
 namespace hipgraft {
-
-namespace {
-
-std::string variable(const char *name) {
-  const char *value = getenv(name);
-  return value ? value : "";
-}
-
-}  // namespace
 
 std::string cache_directory() {
   std::string given = variable("HIPGRAFT_CACHE_DIR");

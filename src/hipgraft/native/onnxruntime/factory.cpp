@@ -1,10 +1,10 @@
 #include "factory.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "contexts.h"
+#include "environment.h"
 #include "provider.h"
 
 namespace hipgraft::ort {
@@ -16,11 +16,6 @@ constexpr char kVendor[] = "hipgraft";
 constexpr char kVirtualGpus[] = "gfx90a,gfx942,gfx950,gfx1100,gfx1201";
 
 Factory &self(FactoryTable *table) { return *static_cast<Factory *>(table); }
-
-std::string variable(const char *name) {
-  const char *value = getenv(name);
-  return value ? value : "";
-}
 
 std::vector<std::string> split(const std::string &text) {
   std::vector<std::string> parts;

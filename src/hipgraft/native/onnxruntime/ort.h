@@ -1,9 +1,7 @@
 // What all parts of the provider use: ONNX Runtime's functions, statuses and logs.
 #pragma once
 
-#include <exception>
 #include <map>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -38,16 +36,9 @@ Status *status_of(hipgraft_status status, const std::string &text);
 template <typename Function>
 Status *guarded(Function function) {
   try {
-    function();
-    return nullptr;
+    return hipgraft::guarded<Status *>(nullptr, function, status_of);
   } catch (const Passed &passed) {
     return passed.status;
-  } catch (const Error &error) {
-    return status_of(error.status, error.text);
-  } catch (const std::bad_alloc &) {
-    return status_of(HIPGRAFT_OUT_OF_MEMORY, "the host has no memory left");
-  } catch (const std::exception &error) {
-    return status_of(HIPGRAFT_INTERNAL_ERROR, error.what());
   }
 }
 
