@@ -5,7 +5,8 @@
 Each command first runs in peace, which says what its output is. Then it runs under one fault after
 the other. It must end in time, with its status or that of the signal, without a traceback; with
 status 0 its output is right, and otherwise there is the old one or none; no process and no
-temporary file is left, and the cache holds no damaged entry.
+temporary file is left, and the cache holds no damaged entry. `hipgraft-serve` is asked for a graph;
+what it could not compile under a fault, it must compile later.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,13 +28,17 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
+from hipgraft import __version__
 from hipgraft.service.entry import DamagedEntryError, Entry
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "test" / "lit" / "tools" / "Inputs"
 _MODEL = str(INPUTS / "conv_relu.mlir")
+_GRAPH = str(INPUTS / "conv_bias_relu.json")
+_TOOLS = Path(sys.executable).parent
 _SECONDS = 120.0
 _OLD = b"what was there before"
 _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
@@ -45,12 +51,17 @@ COMMANDS: dict[str, list[str]] = {
     "bundle": ["hipgraft-compile", _MODEL, "-q", "--emit=bundle", "-j1", "-o", "OUT.hgb"],
     "run": ["hipgraft-run", _MODEL, "--device=cpu", "-q", "--output=@OUT.npz"],
     "translate": [
-        *("hipgraft-translate", "--import-hipdnn-json", str(INPUTS / "conv_bias_relu.json")),
+        *("hipgraft-translate", "--import-hipdnn-json", _GRAPH),
         *("-o", "OUT.mlir"),
     ],
     "tune": ["hipgraft-tune", _MODEL, "-q", "--cost-models=static", "-j1", "-o", "OUT.yaml"],
     "cache": ["hipgraft-cache", "--cache-dir", "CACHE", "export", "OUT.tar"],
     "reduce": ["hipgraft-reduce", _MODEL, "--test=grep -q aten.relu", "-q", "-o", "OUT.mlir"],
+    "emulate": [
+        *("hipgraft-emulate", "--", str(_TOOLS / "hipgraft-run"), _MODEL, "--device=hip", "-q"),
+        "--output=@OUT.npz",
+    ],
+    "serve": ["hipgraft-serve", "--idle=2"],
 }
 # A search keeps the smallest module at any time.
 _PARTIAL = frozenset({"reduce"})
@@ -122,10 +133,15 @@ class Bench:
     right: dict[str, bytes] = field(default_factory=dict[str, bytes])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
+    def run(self, name: str, fault: Fault, number: int, cache: Path) -> _Run:
+        """Returns a run of a command that has not started."""
+        kind = _ServerRun if name == "serve" else _Run
+        return kind(self, name, fault, number, cache)
+
     def prepare(self, names: Sequence[str]) -> None:
         """Runs commands in peace, which must succeed, and fills the cache."""
         for name in names:
-            run = _Run(self, name, Fault("peace"), 0, self.folder / "warm")
+            run = self.run(name, Fault("peace"), 0, self.folder / "warm")
             start = time.monotonic()
             run.start()
             found = run.finish()
@@ -139,7 +155,7 @@ class Bench:
         cache = self.folder / f"cache{number}"
         if number % 2 and (self.folder / "warm").exists():
             shutil.copytree(self.folder / "warm", cache)
-        run = _Run(self, name, fault, number, cache)
+        run = self.run(name, fault, number, cache)
         if number % 3 == 0:
             run.output.write_bytes(_OLD)
         found = run.under_fault()
@@ -151,6 +167,7 @@ class Bench:
 class _Run:
     def __init__(self, bench: Bench, name: str, fault: Fault, number: int, cache: Path):
         self.bench, self.name, self.fault, self.cache = bench, name, fault, cache
+        self.number = number
         self.mark = f"{os.getpid()}-{name}-{number}"
         self.folder = bench.folder / self.mark
         self.temporary = self.folder / "temporary"
@@ -170,6 +187,7 @@ class _Run:
             **os.environ,
             **faults,
             "HIPGRAFT_CACHE_DIR": str(self.cache),
+            "XDG_RUNTIME_DIR": str(self.folder),
             "TMPDIR": str(self.temporary),
             "FAULT_MARK": self.mark,
             "LD_PRELOAD": str(self.bench.shim),
@@ -177,7 +195,7 @@ class _Run:
         }
         tool, *rest = self.command
         self.process = subprocess.Popen(
-            [str(Path(sys.executable).parent / tool), *rest],
+            [str(_TOOLS / tool), *rest],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -256,7 +274,7 @@ class _Run:
         temporary = (path for path in self.temporary.iterdir() if path.name not in self.said)
         found = [f"left {path.name}" for path in temporary]
         beside = (path for path in self.folder.iterdir() if path != self.temporary)
-        outputs = {self.output.name, f"{self.output.stem}.safetensors"}
+        outputs = {self.output.name, f"{self.output.stem}.safetensors", "hipgraft"}
         return found + [f"left {path.name}" for path in beside if path.name not in outputs]
 
     def _entries(self) -> list[str]:
@@ -271,6 +289,52 @@ class _Run:
                 except DamagedEntryError as error:
                     found.append(f"the cache holds a damaged entry: {error}")
         return found
+
+
+class _ServerRun(_Run):
+    """A run of `hipgraft-serve`, which is asked for a graph: the compiled one is the output."""
+
+    def __init__(self, bench: Bench, name: str, fault: Fault, number: int, cache: Path):
+        super().__init__(bench, name, fault, number, cache)
+        self.output = self.folder / "out.hgb"
+        self.answer = b""
+
+    def start(self) -> None:
+        super().start()
+        self.client = threading.Thread(target=self._ask)
+        self.client.start()
+
+    def under_fault(self) -> list[str]:
+        found = super().under_fault()
+        later = _ServerRun(self.bench, self.name, Fault("none"), -self.number, self.cache)
+        later.start()
+        found += later.finish()
+        if later.output.read_bytes() != self.bench.right[self.name]:
+            found.append(f"without a fault it then says {later.answer}")
+        shutil.rmtree(later.folder)
+        return found
+
+    def _ask(self) -> None:
+        """Asks until there is an answer or the server has ended."""
+        graph = _flatbuffer()
+        path = self.folder / "hipgraft" / f"serve-{__version__}.sock"
+        while not self.answer and self.process.poll() is None:
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(path))
+                connection.sendall(b"hipgraft 1 compile gfx942 %d\n" % len(graph) + graph)
+                with connection.makefile("rb") as stream:
+                    self.answer = stream.readline()
+            time.sleep(0.05)
+        word, _, bundle = self.answer.decode().rstrip("\n").partition(" ")
+        if word == "yes":
+            with suppress(FileNotFoundError):  # the cache may be gone
+                self.output.write_bytes(Path(bundle).read_bytes())
+
+    def _output(self) -> list[str]:
+        self.client.join()
+        data = self.output.read_bytes() if self.output.exists() else None
+        right = self.bench.right.get(self.name, data)
+        return [] if data in (None, _OLD, right) else ["a wrong success"]
 
 
 def _marked(mark: str) -> list[int]:
@@ -300,6 +364,14 @@ def search(
         results = threads.map(bench.faults, commands, faults, range(1, count + 1))
         found = [each for wrong in results for each in wrong]
     return Counter(fault.name for fault in faults), found
+
+
+@cache
+def _flatbuffer() -> bytes:
+    """Returns the graph that `hipgraft-serve` is asked for."""
+    translate = str(_TOOLS / "hipgraft-translate")
+    module = subprocess.check_output([translate, "--import-hipdnn-json", _GRAPH])
+    return subprocess.check_output([translate, "--export-hipdnn-fb"], input=module)
 
 
 def _is_before_start(said: str) -> bool:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from hipgraft.ir.bindings import func_d, ir
 from hipgraft.ir.builders import attributes_of
 from hipgraft.ir.diagnostics import Declined, PassFailure
+from hipgraft.ir.io import return_of
 from hipgraft.ir.symbols import symbol_of
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS, Converter
@@ -51,7 +52,7 @@ def _convert_function(function: ir.Operation, state: PassState) -> None:
         if key.startswith("hipgraft."):
             new.operation.attributes[key] = value
     entry = new.add_entry_block([argument.location for argument in blocks[0].arguments])
-    terminator = list(blocks[0].operations)[-1].operation
+    terminator = return_of(blocks[0])
     converter = Converter(CONVERSIONS, state)
     with ir.InsertionPoint(entry):
         results = converter.convert_block(blocks[0], list(entry.arguments), terminator)

@@ -27,6 +27,7 @@ from test_hostile_bundle import header_of, with_header
 
 from fuzz.mutations import changed_document
 from hipgraft import hipdnn_io, native
+from hipgraft.helper import DOES_NOT_COMPILE
 from hipgraft.hipdnn_io.engine_tables import EngineConfig, EngineDetails
 from hipgraft.hipdnn_io.wiring import wire
 from hipgraft.native import plugin_path
@@ -192,6 +193,21 @@ def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
     ):
         assert answer["applicable"] is False
         assert any("not applicable" in line and reason in line for line in answer["logged"])
+
+
+def test_a_cache_that_cannot_be_written_is_no_refusal(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "no-folder").touch()
+    command = [sys.executable, "-m", "hipgraft.helper", "plan", "gfx942"]
+
+    def compile_plan(graph: bytes, cache: str) -> tuple[int, str]:
+        given = environment(home, HIPGRAFT_CACHE_DIR=str(tmp_path / cache))
+        done = subprocess.run(command, input=graph, env=given, capture_output=True, check=False)
+        return done.returncode, done.stderr.decode()
+
+    graph = Prepared(matmul_gelu(), tmp_path).graph.read_bytes()
+    status, said = compile_plan(graph, "no-folder/cache")
+    assert (status, said[:7], said.count("\n")) == (1, "error: ", 1)
+    assert compile_plan(graph[:-64], "cache")[0] == DOES_NOT_COMPILE
 
 
 @requires_emulator

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
-import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from hipgraft.emulator.native import Instruction, core
 from hipgraft.ir.directories import default_cache_directory
+from hipgraft.ir.outputs import write_whole
 
 _FOLDER = "emulator"
 # Entries have some 10 KB each. Past this number, the oldest half is removed.
@@ -70,15 +69,12 @@ def _read(path: Path) -> bytes | None:
 def _write(path: Path, data: bytes) -> None:
     # A cache that cannot be written costs time, nothing else.
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
         _shrink(path.parent)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(data).digest() + zlib.compress(data, 1))
-        os.replace(file.name, path)
+        write_whole(path, hashlib.sha256(data).digest() + zlib.compress(data, 1))
 
 
 def _shrink(folder: Path) -> None:
-    entries = list(folder.iterdir())
+    entries = list(folder.glob("*"))
     if len(entries) <= _MOST_ENTRIES:
         return
     for entry in sorted(entries, key=lambda each: each.stat().st_mtime)[: len(entries) // 2]:

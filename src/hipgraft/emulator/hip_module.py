@@ -6,10 +6,8 @@ The file that it writes has the structures of `hip/decoded.h`: what loading and 
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,8 +20,9 @@ from hipgraft.emulator.errors import EmulatorError
 from hipgraft.emulator.launches import launch_structure
 from hipgraft.emulator.native import Instruction, Launch
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.outputs import write_whole
 
-_OTHER_ARCHITECTURE = 3
+_OTHER_ARCHITECTURE, _UNWRITABLE = 3, 4
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _ENTRY = struct.Struct("<3Q")
 _HIDDEN_ZERO = 1
@@ -102,15 +101,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"error: the code object is not for the emulated {architecture}\n")
             return _OTHER_ARCHITECTURE
         content = decode(data, chosen)
-    except HipgraftError as error:
+    except (HipgraftError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except _MALFORMED as error:
         sys.stderr.write(f"error: malformed code object: {error}\n")
         return 1
-    with tempfile.NamedTemporaryFile(dir=Path(target).parent, delete=False) as file:
-        file.write(content)
-    os.replace(file.name, target)
+    try:
+        write_whole(Path(target), content)
+    except OSError:
+        return _UNWRITABLE
     return 0
 
 

@@ -88,7 +88,7 @@ def emulation(
             (folder / link).symlink_to(library)
         if estimated:
             settings["model"] = str(_write_model(folder / "model", architecture))
-        settings["cache"] = str(_cache(folder))
+        settings["cache"], settings["folder"] = str(_cache(folder)), name
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         (folder / "settings").write_text("".join(lines))
         before = os.environ.get("LD_LIBRARY_PATH")

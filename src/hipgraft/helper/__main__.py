@@ -1,12 +1,14 @@
 """Compiles what is on standard input for an architecture, into the user's cache.
 
-`plan ARCHITECTURE` reads a graph of hipDNN, `session ARCHITECTURE` the path of a request.
+`plan ARCHITECTURE` reads a graph of hipDNN, `session ARCHITECTURE` the path of a request. The exit
+status is `DOES_NOT_COMPILE` where the compiler refuses it, and 1 for what may pass: a full disk.
 """
 
 import ctypes
 import signal
 import sys
 
+from hipgraft.helper import DOES_NOT_COMPILE
 from hipgraft.helper.plans import Plan
 from hipgraft.helper.sessions import Session
 from hipgraft.ir.diagnostics import HipgraftError
@@ -25,6 +27,9 @@ def main() -> int:
         job.compile()
     except HipgraftError as error:
         print(error, file=sys.stderr)
+        return DOES_NOT_COMPILE
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 

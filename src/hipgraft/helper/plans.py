@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hipgraft import __version__
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.directories import default_cache_directory
-from hipgraft.ir.outputs import replacing
+from hipgraft.ir.outputs import write_whole
 
 if TYPE_CHECKING:
     from hipgraft.hipdnn_io import GraphDocument
@@ -65,8 +65,7 @@ class Plan:
     def refuse(self, reason: str) -> str:
         """Remembers why the graph does not compile; returns the answer."""
         line = " ".join(reason.split())
-        with replacing(str(self._made(".no"))) as temporary:
-            temporary.write_text(line + "\n")
+        write_whole(self._file(".no"), f"{line}\n".encode())
         return f"no {line}"
 
     def check(self) -> str | None:
@@ -97,14 +96,14 @@ class Plan:
 
         Raises:
             HipgraftError: it does not compile.
+            OSError: the bundle cannot be written.
         """
         from hipgraft.compiler.plan import compile_plan
         from hipgraft.hipdnn_io.plan_payload import decode_payload
 
         _, module = self._read()
         plan = compile_plan(module, self.architecture)
-        with replacing(str(self._made(".hgb"))) as temporary:
-            temporary.write_bytes(decode_payload(bytes(plan.plugin_payload)))
+        write_whole(self.bundle, decode_payload(bytes(plan.plugin_payload)))
 
     def _read(self) -> tuple[GraphDocument, ir.Module]:
         from hipgraft.hipdnn_io import import_document, read_flatbuffer
@@ -115,11 +114,6 @@ class Plan:
     def _file(self, suffix: str) -> Path:
         key = self.key
         return default_cache_directory() / "hipdnn" / key[:2] / f"{key}{suffix}"
-
-    def _made(self, suffix: str) -> Path:
-        path = self._file(suffix)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
 
 
 def _unsupported(document: GraphDocument) -> str | None:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from hipgraft import __version__
+from hipgraft.helper import DOES_NOT_COMPILE
 from hipgraft.helper.plans import Plan
 from hipgraft.helper.sessions import Session
 from hipgraft.ir.diagnostics import HipgraftError
@@ -241,7 +242,7 @@ class Server:
         answer = self._check(job)
         if answer != "yes ":
             return answer
-        reason = ""
+        status, reason = 0, ""
         for _ in range(_TRIES):
             with self._compiling:
                 status, reason = _run_compiler(job, abandoned)
@@ -252,7 +253,10 @@ class Server:
                 return known
             if status >= 0:
                 break
-        return job.refuse(reason)
+        # What the compiler refuses, or dies of each time, is remembered.
+        if status < 0 or status == DOES_NOT_COMPILE:
+            return job.refuse(reason)
+        return f"error {' '.join(reason.split())}"
 
 
 def _job(what: str, data: bytes, architecture: str) -> Job:
@@ -297,7 +301,7 @@ def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
-                return 1, f"the compiler did not end in {SECONDS:.0f} s"
+                return DOES_NOT_COMPILE, f"the compiler did not end in {SECONDS:.0f} s"
         said.seek(0)
         lines = said.read().decode(errors="backslashreplace").splitlines()
     errors = [line for line in lines if "error: " in line]

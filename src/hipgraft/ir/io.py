@@ -115,15 +115,25 @@ def function_blocks(module: ir.Module) -> list[ir.Block]:
     """Returns the blocks of a module's functions, in order.
 
     Raises:
-        OpError: one does not end in `func.return`; an op of no registered dialect can end it too.
+        OpError: one does not end in `func.return`.
     """
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     blocks = [block for function in functions for block in function.regions[0].blocks]
     for block in blocks:
-        *_, last = block.operations
-        if last.operation.name != "func.return":
-            raise OpError(f"expected 'func.return', but found '{last.operation.name}'", last)
+        return_of(block)
     return blocks
+
+
+def return_of(block: ir.Block) -> ir.Operation:
+    """Returns the `func.return` at the end of a function's block.
+
+    Raises:
+        OpError: it ends in another op, as of no registered dialect.
+    """
+    *_, last = block.operations
+    if last.operation.name != "func.return":
+        raise OpError(f"expected 'func.return', but found '{last.operation.name}'", last)
+    return last.operation
 
 
 def write_output(path: str, data: bytes) -> None:

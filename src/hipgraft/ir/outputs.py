@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from hipgraft.ir.diagnostics import HipgraftError
 
+TEMPORARY = ".tmp"
+"""Ends the name of a file that is being written."""
 _NUMBERS = count()
 
 
@@ -113,7 +116,7 @@ def replacing(path: str) -> Generator[Path, None, None]:
             # A device or pipe cannot be replaced.
             yield target
             return
-        end = f"{os.getpid()}.{next(_NUMBERS)}.tmp"
+        end = f"{os.getpid()}.{next(_NUMBERS)}{TEMPORARY}"
         temporary, saved = (target.with_name(f".{target.name}.{x}{end}") for x in ("", "old."))
         replacement = _Replacement(path, temporary, target, saved)
         pending = _PENDING.get()
@@ -126,6 +129,24 @@ def replacing(path: str) -> Generator[Path, None, None]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file of a cache: other processes see all of it or nothing. Folders are made.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(suffix=TEMPORARY, dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 @contextmanager

@@ -164,8 +164,11 @@ class StridedView:
         return None if order is None else self.permute(order).reshape(shape)
 
     def reshape(self, shape: Sequence[int]) -> StridedView | None:
-        """Views the elements, in row-major order, as `shape`; None if that needs a copy."""
-        if math.prod(shape) == 0 or self.elements == 0:
+        """Views the elements, in row-major order, as `shape`; None if that needs a copy.
+
+        It is also None if `shape` has another number of elements, or none.
+        """
+        if math.prod(shape) != self.elements or self.elements == 0:
             return None
         runs = _merge_runs(self.shape, self.strides)
         strides: list[int] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,13 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.outputs import TEMPORARY, write_whole
 from hipgraft.service.entry import MOST_BYTES, DamagedEntryError, Entry, is_key
 
 DEFAULT_MAX_BYTES = 4 << 30
 """Default size of the cache in bytes above which entries are evicted."""
 
 _SUFFIX = ".zip"
-_TEMPORARY = ".tmp"
 _ASK = "without --trust (in Python: trust=True)"
 
 # The age at which temporary files are removed: a process that was killed left them behind.
@@ -84,7 +83,7 @@ class Cache:
         if not self._writable or sum(map(len, entry.outcome.artifacts.values())) > MOST_BYTES:
             return
         try:
-            _write_whole(_path(self.directory, entry.key), entry.to_bytes())
+            write_whole(_path(self.directory, entry.key), entry.to_bytes())
         except OSError as error:
             self._writable = False
             reason = error.strerror or str(error)
@@ -190,19 +189,6 @@ def _path(directory: Path, key: str) -> Path:
     return directory / key[:2] / f"{key}{_SUFFIX}"
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Writes a file atomically: other processes see all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(suffix=_TEMPORARY, dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        _unlink(Path(temporary))
-        raise
-
-
 def _stored(directory: Path) -> Iterator[StoredEntry]:
     for path in directory.glob(f"??/*{_SUFFIX}"):
         # Another process may evict the file in the meantime.
@@ -214,7 +200,7 @@ def _stored(directory: Path) -> Iterator[StoredEntry]:
 
 
 def _remove_stale(directory: Path) -> None:
-    for path in directory.glob(f"??/*{_TEMPORARY}"):
+    for path in directory.glob(f"??/*{TEMPORARY}"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                 path.unlink()

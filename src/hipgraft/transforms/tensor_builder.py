@@ -52,6 +52,20 @@ class Tensor:
         return self.through(self.view.reshape(shape))
 
 
+def counted_dims(dims: Sequence[int], rank: int) -> list[int]:
+    """Returns dimensions counted from the front; negative ones are given from the back.
+
+    Raises:
+        Declined: one is out of range or is given twice.
+    """
+    counted = [dim + rank if dim < 0 else dim for dim in dims]
+    if not all(0 <= dim < rank for dim in counted):
+        raise Declined("dims", f"dimensions {list(dims)} are out of range of rank {rank}")
+    if len(set(counted)) < len(counted):
+        raise Declined("dims", f"dimensions {list(dims)} are not distinct")
+    return counted
+
+
 class TensorBuilder:
     """Emits hipDNN ops on tensors at the insertion point, all at `location`."""
 

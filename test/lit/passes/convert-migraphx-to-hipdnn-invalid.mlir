@@ -1,4 +1,4 @@
-// RUN: hipgraft-opt %s --split-input-file --verify-diagnostics --convert-migraphx-to-hipdnn
+// RUN: hipgraft-opt %s --split-input-file --allow-unregistered-dialect --verify-diagnostics --convert-migraphx-to-hipdnn
 
 // What has no memory or no meaning is refused at its place.
 
@@ -81,4 +81,11 @@ func.func @kernel(%x: !migraphx.shaped<4xf32, 1>) -> !migraphx.shaped<4xf32, 1> 
   // expected-error @+1 {{'migraphx.code_object' op is a compiled kernel, which the module does not hold}}
   %0 = migraphx.code_object %x {kernel = "relu", globalSize = 64 : i64, localSize = 64 : i64} : <4xf32, 1> -> <4xf32, 1>
   return %0 : !migraphx.shaped<4xf32, 1>
+}
+
+// -----
+
+func.func @no_return(%x: !migraphx.shaped<4xf32, 1>) -> !migraphx.shaped<4xf32, 1> {
+  // expected-error @+1 {{expected 'func.return', but found 'test.end'}}
+  "test.end"(%x) : (!migraphx.shaped<4xf32, 1>) -> ()
 }

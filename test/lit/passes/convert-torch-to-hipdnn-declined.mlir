@@ -104,3 +104,91 @@ func.func @padding_with_other_readers(%x: !torch.vtensor<[1,3,9,9],f32>, %w: !to
   %y = torch.aten.convolution %p, %w, %none, %s, %z, %d, %false, %e, %int1 : !torch.vtensor<[1,3,11,11],f32>, !torch.vtensor<[4,3,3,3],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool, !torch.list<int>, !torch.int -> !torch.vtensor<[1,4,5,5],f32>
   return %y, %p : !torch.vtensor<[1,4,5,5],f32>, !torch.vtensor<[1,3,11,11],f32>
 }
+
+// -----
+
+// The torch dialect does not check what follows: constants out of range, and results that do not
+// have the shape that the operands give them.
+
+// REMARK: 'torch.aten.transpose.int' stays: dimensions [-4096] are out of range of rank 2
+// CHECK-LABEL: func.func @no_such_dimension
+// CHECK:         torch.aten.transpose.int
+func.func @no_such_dimension(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[8,4],f32> {
+  %int0 = torch.constant.int 0
+  %int-4096 = torch.constant.int -4096
+  %y = torch.aten.transpose.int %x, %int0, %int-4096 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8,4],f32>
+  return %y : !torch.vtensor<[8,4],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.sum.dim_IntList' stays: dimensions [1, 1] are not distinct
+// CHECK-LABEL: func.func @same_dimension
+// CHECK:         torch.aten.sum.dim_IntList
+func.func @same_dimension(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4],f32> {
+  %int1 = torch.constant.int 1
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %dims = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %y = torch.aten.sum.dim_IntList %x, %dims, %false, %none : !torch.vtensor<[4,8],f32>, !torch.list<int>, !torch.bool, !torch.none -> !torch.vtensor<[4],f32>
+  return %y : !torch.vtensor<[4],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.select.int' stays: index 4 is out of range of extent 4
+// CHECK-LABEL: func.func @no_such_index
+// CHECK:         torch.aten.select.int
+func.func @no_such_index(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[8],f32> {
+  %int0 = torch.constant.int 0
+  %int4 = torch.constant.int 4
+  %y = torch.aten.select.int %x, %int0, %int4 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int -> !torch.vtensor<[8],f32>
+  return %y : !torch.vtensor<[8],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.slice.Tensor' stays: expected a positive step, but found 0
+// CHECK-LABEL: func.func @no_step
+// CHECK:         torch.aten.slice.Tensor
+func.func @no_step(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[2,8],f32> {
+  %int0 = torch.constant.int 0
+  %int4 = torch.constant.int 4
+  %y = torch.aten.slice.Tensor %x, %int0, %int0, %int4, %int0 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int, !torch.int, !torch.int -> !torch.vtensor<[2,8],f32>
+  return %y : !torch.vtensor<[2,8],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.narrow' stays: 3 to 5 are not in an extent of 4
+// CHECK-LABEL: func.func @past_the_end
+// CHECK:         torch.aten.narrow
+func.func @past_the_end(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[2,8],f32> {
+  %int0 = torch.constant.int 0
+  %int2 = torch.constant.int 2
+  %int3 = torch.constant.int 3
+  %y = torch.aten.narrow %x, %int0, %int3, %int2 : !torch.vtensor<[4,8],f32>, !torch.int, !torch.int, !torch.int -> !torch.vtensor<[2,8],f32>
+  return %y : !torch.vtensor<[2,8],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.view' stays: the result does not fit strides and needs a copy
+// CHECK-LABEL: func.func @more_elements
+// CHECK:         torch.aten.view
+func.func @more_elements(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4,4],f32> {
+  %int4 = torch.constant.int 4
+  %shape = torch.prim.ListConstruct %int4, %int4 : (!torch.int, !torch.int) -> !torch.list<int>
+  %y = torch.aten.view %x, %shape : !torch.vtensor<[4,8],f32>, !torch.list<int> -> !torch.vtensor<[4,4],f32>
+  return %y : !torch.vtensor<[4,4],f32>
+}
+
+// -----
+
+// REMARK: 'torch.aten.t' stays: result 0 is 8x4 by the operands, not 4x8
+// CHECK-LABEL: func.func @another_shape
+// CHECK:         torch.aten.t
+func.func @another_shape(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4,8],f32> {
+  %y = torch.aten.t %x : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
+  return %y : !torch.vtensor<[4,8],f32>
+}

@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kBundle[] = "__CLANG_OFFLOAD_BUNDLE__";
 constexpr char kCompressedBundle[] = "CCOB";
-constexpr int kOtherArchitecture = 3;  // exit status of the helper
+constexpr int kOtherArchitecture = 3, kUnwritable = 4;  // exit statuses of the helper
 
 std::set<Module*>& modules() {
   static auto* all = new std::set<Module*>;
@@ -109,12 +109,22 @@ int decode(const std::string& source, const std::string& target) {
 hipError_t open_decoded(const char* data, size_t size, Module& module) {
   const Settings& settings = state().settings;
   std::string key = settings.text("version") + settings.text("architecture");
-  std::string path = settings.text("cache") + "/hip-" + digest(data, size, key);
+  std::string name = "/hip-" + digest(data, size, key), folder = settings.text("folder");
+  std::string path = settings.text("cache") + name;
   if (map_decoded(path, data, size, module)) return hipSuccess;
-  std::string source = path + "." + std::to_string(getpid()) + ".code";
-  std::ofstream(source, std::ios::binary).write(data, size);
+  std::string source = folder + name + "." + std::to_string(getpid()) + ".code";
+  std::ofstream file(source, std::ios::binary);
+  if (!file.write(data, size).flush()) {
+    complain("'" + source + "' cannot be written");
+    return hipErrorOutOfMemory;
+  }
   int status = decode(source, path);
+  if (status == kUnwritable) status = decode(source, path = folder + name);
   unlink(source.c_str());
+  if (status == kUnwritable) {
+    complain("'" + path + "' cannot be written");
+    return hipErrorOutOfMemory;
+  }
   if (status == kOtherArchitecture) return hipErrorNoBinaryForGpu;
   if (status || !map_decoded(path, data, size, module)) return hipErrorInvalidImage;
   return hipSuccess;

@@ -15,6 +15,7 @@ from hipgraft.dialects.migraphx import MigraphxOp, ShapedType, ShapedTypeError, 
 from hipgraft.dialects.migraphx.types import row_major
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined, PassFailure
+from hipgraft.ir.io import return_of
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.tensor_builder import Tensor, TensorBuilder
 
@@ -81,9 +82,9 @@ class Converter(TensorBuilder):
         Raises:
             PassFailure: an op can neither be converted nor compiled as it is; at the op.
         """
-        *body, terminator = [op.operation for op in block.operations]
-        for op in body:
-            self._convert(op)
+        terminator = return_of(block)
+        for op in list(block.operations)[:-1]:
+            self._convert(op.operation)
         self.location = terminator.location
         return [self.tensor(value) for value in terminator.operands]
 

@@ -8,19 +8,14 @@ from functools import partial
 
 from hipgraft.dialects.migraphx import MigraphxOp
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
-from hipgraft.transforms.tensor_builder import Tensor
+from hipgraft.transforms.tensor_builder import Tensor, counted_dims
 from hipgraft.transforms.tensor_reductions import reduce, softmax
 
 
 def _axes(op: MigraphxOp, axes: Sequence[int]) -> list[int]:
     """Axes counted from the front."""
-    rank = len(op.input().shape)
-    counted = [axis + rank if axis < 0 else axis for axis in axes]
-    if not all(0 <= axis < rank for axis in counted):
-        raise Declined("axis", f"axes {list(axes)} are out of range of rank {rank}")
-    return counted
+    return counted_dims(axes, len(op.input().shape))
 
 
 def _reduction(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:

@@ -74,6 +74,18 @@ class TorchOp:
 Conversion = Callable[["Converter", TorchOp], "Sequence[Tensor | None]"]
 
 
+def _check_results(op: TorchOp, results: Sequence[Tensor | None]) -> None:
+    """Checks shapes: the torch dialect does not compare an op's results with its operands."""
+    for number, result in enumerate(results):
+        if result is not None and tuple(result.shape) != op.result_shape(number):
+            found, wanted = (
+                "x".join(map(str, shape)) for shape in (result.shape, op.result_shape(number))
+            )
+            raise Declined(
+                "result-shape", f"result {number} is {found} by the operands, not {wanted}"
+            )
+
+
 def is_tensor(value: ir.Value) -> bool:
     """Whether a torch value is a value-semantics tensor."""
     return str(value.type).startswith("!torch.vtensor")
@@ -167,7 +179,9 @@ class Converter(TensorBuilder):
 
     def _try(self, conversion: Conversion, operation: ir.Operation) -> Declined | None:
         try:
-            results = conversion(self, TorchOp(self, operation))
+            op = TorchOp(self, operation)
+            results = conversion(self, op)
+            _check_results(op, results)
         except Declined as reason:
             return reason
         for old, new in zip(operation.results, results, strict=True):

@@ -13,7 +13,7 @@ from typing import Any
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
-from hipgraft.transforms.tensor_builder import Tensor
+from hipgraft.transforms.tensor_builder import Tensor, counted_dims
 from hipgraft.transforms.tensor_reductions import reduce, wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.norms import channel_shape, parameter, parameter_shape
@@ -272,8 +272,8 @@ def _log_softmax_backward(converter: Converter, op: TorchOp) -> _Results:
 
 
 def _dim(op: TorchOp, y: Tensor) -> int:
-    dim = op.constant(2)
-    return dim + len(y.shape) if dim < 0 else dim
+    (dim,) = counted_dims([op.constant(2)], len(y.shape))
+    return dim
 
 
 GRADIENTS: dict[str, Conversion] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.torch_dialect import aten_name
-from hipgraft.transforms.tensor_builder import Tensor
+from hipgraft.transforms.tensor_builder import Tensor, counted_dims
 from hipgraft.transforms.tensor_reductions import reduce
 from hipgraft.transforms.torch_to_hipdnn.converter import Converter, TorchOp
 
@@ -18,7 +18,7 @@ def reduced_dims(given: int | Sequence[int] | None, rank: int) -> list[int]:
     if given is None or given == []:
         return list(range(rank))
     listed = [given] if isinstance(given, int) else list(given)
-    return [dim + rank if dim < 0 else dim for dim in listed]
+    return counted_dims(listed, rank)
 
 
 def any_of(converter: Converter, op: TorchOp) -> Sequence[Tensor]:

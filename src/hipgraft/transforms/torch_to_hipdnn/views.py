@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.ir.diagnostics import Declined
-from hipgraft.transforms.tensor_builder import Tensor
+from hipgraft.transforms.tensor_builder import Tensor, counted_dims
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
-
-
-def _wrapped(dim: int, rank: int) -> int:
-    return dim + rank if dim < 0 else dim
 
 
 def _reshape(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
@@ -32,14 +28,16 @@ def _expand(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _permute(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
-    dims = [_wrapped(dim, len(tensor.shape)) for dim in op.constant(1)]
+    dims = counted_dims(op.constant(1), len(tensor.shape))
+    if len(dims) != len(tensor.shape):
+        raise Declined("dims", f"{len(dims)} dimensions are no order of {len(tensor.shape)}")
     return [tensor.through(tensor.view.permute(dims))]
 
 
 def _transpose(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
     dims = list(range(len(tensor.shape)))
-    first, second = (_wrapped(op.constant(i), len(dims)) for i in (1, 2))
+    first, second = (_dim(op.constant(i), tensor) for i in (1, 2))
     dims[first], dims[second] = dims[second], dims[first]
     return [tensor.through(tensor.view.permute(dims))]
 
@@ -51,8 +49,10 @@ def _reverse(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _slice(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
-    dim = _wrapped(op.constant(1), len(tensor.shape))
+    dim = _dim(op.constant(1), tensor)
     extent, step = tensor.shape[dim], op.constant(4)
+    if step < 1:
+        raise Declined("step", f"expected a positive step, but found {step}")
     start = _clamped(op.constant(2) or 0, extent)
     end = op.constant(3)
     stop = _clamped(extent if end is None else end, extent)
@@ -67,16 +67,26 @@ def _clamped(index: int, extent: int) -> int:
 
 def _select(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
-    dim = _wrapped(op.constant(1), len(tensor.shape))
-    return [tensor.through(tensor.view.select(dim, _wrapped(op.constant(2), tensor.shape[dim])))]
+    dim, index = _dim(op.constant(1), tensor), op.constant(2)
+    extent = tensor.shape[dim]
+    if not -extent <= index < extent:
+        raise Declined("index", f"index {index} is out of range of extent {extent}")
+    return [tensor.through(tensor.view.select(dim, index % extent))]
 
 
 def _narrow(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
-    dim, start, length = (op.constant(i) for i in (1, 2, 3))
-    return [
-        tensor.through(tensor.view.slice(_wrapped(dim, len(tensor.shape)), start, start + length))
-    ]
+    dim, start, length = _dim(op.constant(1), tensor), op.constant(2), op.constant(3)
+    extent = tensor.shape[dim]
+    start += extent if start < 0 else 0
+    if not 0 <= start < start + length <= extent:
+        raise Declined("index", f"{start} to {start + length} are not in an extent of {extent}")
+    return [tensor.through(tensor.view.slice(dim, start, start + length))]
+
+
+def _dim(given: int, tensor: Tensor) -> int:
+    (dim,) = counted_dims([given], len(tensor.shape))
+    return dim
 
 
 VIEWS: dict[str, Conversion] = {
