@@ -135,8 +135,7 @@ class Bench:
 
     def run(self, name: str, fault: Fault, number: int, cache: Path) -> _Run:
         """Returns a run of a command that has not started."""
-        kind = _ServerRun if name == "serve" else _Run
-        return kind(self, name, fault, number, cache)
+        return (_ServerRun if name == "serve" else _Run)(self, name, fault, number, cache)
 
     def prepare(self, names: Sequence[str]) -> None:
         """Runs commands in peace, which must succeed, and fills the cache."""
@@ -296,8 +295,7 @@ class _ServerRun(_Run):
 
     def __init__(self, bench: Bench, name: str, fault: Fault, number: int, cache: Path):
         super().__init__(bench, name, fault, number, cache)
-        self.output = self.folder / "out.hgb"
-        self.answer = b""
+        self.output, self.answer = self.folder / "out.hgb", b""
 
     def start(self) -> None:
         super().start()
