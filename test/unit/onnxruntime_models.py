@@ -323,3 +323,25 @@ def volume_model() -> tuple[bytes, Arrays]:
         [],
     )
     return model, reference_inputs(model)
+
+
+def function_model() -> tuple[bytes, Arrays]:
+    """A function of ONNX that nobody takes for all extents: its body is seen in a second round."""
+    model = _model(
+        [
+            helper.make_node("Exp", ["x"], ["a"]),
+            helper.make_node("GroupNormalization", ["a", "scale", "bias"], ["g"], num_groups=2),
+            helper.make_node("Neg", ["g"], ["y"]),
+        ],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4, "m"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4, "m"])],
+        [
+            numpy_helper.from_array(np.array([0.5, 1, 2, 3], np.float32), "scale"),
+            numpy_helper.from_array(np.array([0, 1, 0, -1], np.float32), "bias"),
+        ],
+    )
+    whole = onnx.load_from_string(model)
+    whole.opset_import[0].version = 21
+    whole.ir_version = 10
+    model = whole.SerializeToString()
+    return model, drawn_inputs(model, n=2, m=5)

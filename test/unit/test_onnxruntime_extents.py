@@ -17,7 +17,9 @@ from session_requests import ask, check, drawn, session
 import hipgraft
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.onnxruntime import further
+from hipgraft.onnxruntime.extents import any_extents
 from hipgraft.onnxruntime.further import make_further
+from hipgraft.onnxruntime.graph import SessionGraph
 from hipgraft.onnxruntime.request import Request, find_answer
 
 F32 = TensorProto.FLOAT
@@ -79,6 +81,38 @@ def test_a_dimension_without_a_name(tmp_path: Path) -> None:
     answer = ask(model, tmp_path / "r")
     assert not answer["left"]
     check(model, answer, {"x": np.ones((5, 3), np.float32)})
+
+
+def test_a_part_of_a_table(tmp_path: Path) -> None:
+    """It ends at the table's end, but is no more of one extent for that."""
+    model = model_of(
+        [
+            node("Shape", ["x"], ["rows"], start=1, end=2),
+            node("Slice", ["table", "first", "rows", "first"], ["part"]),
+            node("Concat", ["x", "x"], ["twice"], axis=2),
+            node("Add", ["twice", "part"], ["y"]),
+        ],
+        {"x": ["batch", "rows", 2]},
+        table=np.arange(64 * 4, dtype=np.float32).reshape(64, 4),
+        first=[0],
+    )
+    answer = ask(model, tmp_path / "r")
+    assert [2, 3] in [group["nodes"] for group in answer["groups"]]
+    for rows in (1, 7, 64):
+        check(model, answer, drawn(model, {"batch": 2, "rows": rows}))
+
+
+def test_symbols_are_told_apart(tmp_path: Path) -> None:
+    """Up to the third: no two of their examples are equal."""
+    names = ["a", "b", "c", "d", "e"]
+    graph = SessionGraph(_saved(model_of([node("Exp", ["x"], ["y"])], {"x": names}), tmp_path))
+    types = any_extents(graph, {})
+    assert types.dims["x"] == types.dims["y"] == tuple(names)
+
+
+def _saved(model: onnx.ModelProto, folder: Path) -> Path:
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
 
 
 @pytest.mark.parametrize(

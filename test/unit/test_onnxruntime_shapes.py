@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -52,6 +53,20 @@ with pytest.raises(Exception, match="has shape .3, 9, 8."):
 """,
     )
     assert said.count("takes 6 of 6 nodes") == 2
+
+
+@pytest.mark.slow
+def test_functions_that_onnxruntime_replaces_by_their_bodies(home: Path) -> None:
+    said = play(
+        home,
+        """
+model, inputs = function_model()
+check(session(model).run(None, inputs)[0], reference(model, inputs))
+""",
+    )
+    first, second = (line for line in said.splitlines() if "hipgraft: takes" in line)
+    assert "takes 1 of 3 nodes" in first
+    assert re.search(r"takes (\d+) of \1 further nodes", second)
 
 
 @pytest.mark.slow

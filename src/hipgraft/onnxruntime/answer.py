@@ -14,7 +14,7 @@ from hipgraft.compiler.report_json import report_to_json
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.directories import default_cache_directory
 from hipgraft.ir.outputs import replacing
-from hipgraft.onnxruntime.claims import Left
+from hipgraft.onnxruntime.claims import Left, is_group
 from hipgraft.onnxruntime.graph import Kind, SessionGraph
 from hipgraft.onnxruntime.request import Request
 from hipgraft.onnxruntime.trial import Group, Trial
@@ -98,7 +98,9 @@ def summary(
     kinds: Mapping[str, Kind],
 ) -> str:
     """Says in one line what was taken, and why other nodes were not."""
-    nodes = len(graph.nodes)
+    before = {number for number, node in enumerate(graph.nodes) if is_group(node)}
+    left = {number: one for number, one in left.items() if number not in before}
+    nodes = len(graph.nodes) - len(before)
     total = sum(flops(node, kinds) for node in graph.nodes)
     ours = sum(flops(graph.nodes[i], kinds) for group in groups for i in group.nodes)
     work = f" ({_percent(ours, total)} of the FLOPs)" if total else ""
@@ -109,14 +111,15 @@ def summary(
         f"{f'{count} ' if count > 1 else ''}{op}: {reason}"
         for (op, reason), count in reasons.most_common(_REASONS)
     ]
-    more = len(reasons) - len(first)
-    said = f"takes {nodes - len(left)} of {nodes} nodes{work}{where}"
+    others = len(reasons) - len(first)
+    more = " further" if before else ""
+    said = f"takes {nodes - len(left)} of {nodes}{more} nodes{work}{where}"
     if not left:
         return said
     return (
         f"{said}; left are "
         + "; ".join(first)
-        + (f"; and {more} more reasons: see option report=FILE" if more else "")
+        + (f"; and {others} more reasons: see option report=FILE" if others else "")
     )
 
 

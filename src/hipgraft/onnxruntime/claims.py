@@ -11,6 +11,7 @@ from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization import MISPLACED
 from hipgraft.frontends.onnx.model import unsupported_operator
+from hipgraft.onnxruntime import PROVIDER
 from hipgraft.onnxruntime.extents import AnyExtents
 from hipgraft.onnxruntime.graph import Kind, SessionGraph
 
@@ -73,7 +74,17 @@ def unsupported_nodes(
     return found
 
 
+def is_group(node: NodeProto) -> bool:
+    """Whether a node is a group of this provider.
+
+    ONNX Runtime asks again after it has replaced functions that nobody took by their bodies.
+    """
+    return node.domain == PROVIDER
+
+
 def _operator(node: NodeProto) -> Left | None:
+    if is_group(node):
+        return Left("host", "it is a group that was taken before")
     if node.op_type in _BODIES and node.domain in ("", "ai.onnx"):
         return Left("host", "its bodies are graphs of their own, whose nodes may be taken")
     if node.op_type in _RANDOM:

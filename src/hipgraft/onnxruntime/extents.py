@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from onnx import NodeProto
 
 from hipgraft.frontends.symbols import Extents
-from hipgraft.onnxruntime.graph import Kind, SessionGraph
+from hipgraft.onnxruntime.graph import Kind, SessionGraph, Shape
 
-# Symbols have different extents, so that only what is always equal is equal, and extents of which
-# the usual parts of models exist: multiples of 32.
-_FIRST = (64, 32)
-_SECOND = (4096, 160)
+# Symbols have different extents, so that only what is always equal is equal. The first two are
+# multiples of 32, of which the usual parts of models exist; the last ones are also less than the
+# bounds at which parts of tables end, such as those of positions.
+_EXAMPLES = ((64, 32), (32, 96), (3, 2))
 
 _BROADCAST: Mapping[str, tuple[int, ...]] = {
     "Attention": (3,),
@@ -68,36 +68,41 @@ class AnyExtents:
 
 
 def any_extents(graph: SessionGraph, given: Extents) -> AnyExtents:
-    """Finds what a graph's values are, by inference for two examples of extents.
+    """Finds what a graph's values are, by inference for some examples of extents.
 
     Args:
         graph: of the session.
         given: the symbolic dimensions that have one extent.
     """
     free = [name for name in graph.symbols if name not in given]
-    first, second = (
-        {**given, **{name: base + step * number for number, name in enumerate(free)}}
-        for base, step in (_FIRST, _SECOND)
-    )
-    kinds, others = graph.kinds(first), graph.kinds(second)
-    names = {(first[name], second[name]): name for name in reversed(free)}
+    examples = [
+        {name: base + step * number for number, name in enumerate(free)} for base, step in _EXAMPLES
+    ]
+    kinds, *others = (graph.kinds({**given, **one}) for one in examples)
+    names = {tuple(one[name] for one in examples): name for name in reversed(free)}
     dims: dict[str, Dims] = {}
     for name, kind in kinds.items():
         if kind.shape is None:
             continue
-        other = others[name].shape if name in others else None
-        known = graph.declared.get(name, ())
+        shapes = [kind.shape, *(_shape(one, name, len(kind.shape)) for one in others)]
+        told = graph.declared.get(name, ())
         found: list[int | str] = []
         for number, extent in enumerate(kind.shape):
-            told = known[number] if number < len(known) else ""
-            if told == extent or (isinstance(told, str) and told in given):
+            seen = [shape[number] for shape in shapes if shape]
+            known = told[number] if number < len(told) else ""
+            if extent == known or (len(seen) > 1 and set(seen) == {extent}) or known in given:
                 found.append(extent)
-            elif other is None or len(other) != len(kind.shape):
-                found.append(told if isinstance(told, str) and told else f"{name}.{number}")
-            elif other[number] == extent:
-                found.append(extent)
+            elif known:
+                found.append(known)
+            elif len(seen) == len(examples):
+                found.append(names.setdefault(tuple(seen), f"extent_{'_'.join(map(str, seen))}"))
             else:
-                pair = (extent, other[number])
-                found.append(names.setdefault(pair, f"extent_{extent}_{other[number]}"))
+                found.append(f"{name}.{number}")
         dims[name] = tuple(found)
     return AnyExtents(kinds, dims)
+
+
+def _shape(kinds: Mapping[str, Kind], name: str, rank: int) -> Shape:
+    """Returns a value's shape; none where it is not known."""
+    shape = kinds[name].shape if name in kinds else None
+    return shape if shape is not None and len(shape) == rank else ()

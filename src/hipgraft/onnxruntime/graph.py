@@ -204,7 +204,10 @@ class SessionGraph:
 
 
 def _is_unknown(node: NodeProto) -> bool:
-    return node.domain == CONTRIBUTED_DOMAIN and bool(unsupported_operator(node))
+    """Whether inference of types fails at a node."""
+    if node.domain == CONTRIBUTED_DOMAIN:
+        return bool(unsupported_operator(node))
+    return node.domain not in ("", "ai.onnx") and not onnx.defs.has(node.op_type, node.domain)
 
 
 def _rewrite_contributed(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> bool:

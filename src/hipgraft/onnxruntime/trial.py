@@ -131,7 +131,7 @@ class Trial:
 
     def _culprits(self, group: Sequence[int], error: HipgraftError) -> dict[int, Left]:
         """Finds the nodes for which a group does not compile."""
-        left = Left("compile", error.message)
+        left = self._because(error, group)
         if len(group) == 1 or self._failures >= _TRIES:
             return dict.fromkeys(group, left)
         # One error tells of one node; whether others import, too, is quickly found for each.
@@ -152,8 +152,12 @@ class Trial:
         try:
             self._compiled([number], "torch" if self._varies([number]) else "hipdnn-graphs")
         except HipgraftError as error:
-            return Left("compile", error.message)
+            return self._because(error, [number])
         return None
+
+    def _because(self, error: HipgraftError, group: Sequence[int]) -> Left:
+        hint = "; the option dims gives extents" if self._varies(group) else ""
+        return Left("compile", error.message + hint)
 
     def _varies(self, group: Sequence[int]) -> bool:
         """Whether a program for a group has to be one for all extents."""
