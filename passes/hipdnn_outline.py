@@ -78,9 +78,10 @@ class HipdnnOutlinePass(Pass):
 
     Ensures:
         Every hipDNN compute op is inside a `hipdnn.graph`, except ops that no engine takes and
-        elementwise ops that only torch ops read, which `hipdnn-outline-fallback` makes part of
-        their kernels. Each graph is connected and the program stays acyclic. A graph may have
-        several results. Its `engine` takes it.
+        elementwise ops that only torch ops read or that go on with what a torch op makes element
+        by element: `hipdnn-outline-fallback` makes these part of torch ops' kernels. Each graph is
+        connected and the program stays acyclic. A graph may have several results. Its `engine`
+        takes it.
 
     Errors:
         An unknown engine, policy or GPU, or a malformed file of an engine or a calibration.

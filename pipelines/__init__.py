@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hipgraft.codegen.chips import product_of
 from hipgraft.codegen.lowered import LOWERED_FOR
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
@@ -74,17 +75,6 @@ PHASE_CONVERT: tuple[PipelineElement, ...] = (
     "hipdnn-recognize",
 )
 
-# Views move out of the way of fusion first. hipDNN's graphs are formed next; all that remains then
-# becomes fallback kernels. Copies that only reorder move to where a graph can write the other
-# order. Equal graphs are merged before code generation, which is the expensive part.
-PHASE_OUTLINE: tuple[PipelineElement, ...] = (
-    "hipdnn-sink-views",
-    "hipdnn-outline",
-    "hipdnn-outline-fallback",
-    "hipdnn-fold-copies",
-    "hipdnn-deduplicate",
-)
-
 # Buffers come after code generation, which determines each executable's workspace.
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
 
@@ -108,6 +98,10 @@ class HipgraftConfig:
     compile_to: str = option(
         "", "the last stage; by default 'host', and 'hipdnn-buffers' for 'cpu'"
     )
+    gpu: str = option(
+        "", "GPU that graphs are formed for, e.g. 'mi325x'; by default one of the first target's"
+    )
+    calibration: str = option("", "JSON file of measured factors for the estimates of graphs")
 
 
 @dataclass(frozen=True)
@@ -125,6 +119,24 @@ def _convert_migraphx(config: HipgraftConfig) -> Sequence[PipelineElement]:
     # MIGraphX has chosen the subgraphs already; they only have to be written as hipDNN ops.
     flat = isinstance(config, HipgraftMigraphxConfig) and config.flat_arguments
     return (make_pass("convert-migraphx-to-hipdnn", flat_arguments=flat),)
+
+
+def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
+    # Views move out of the way of fusion first. hipDNN's graphs are formed next; all that remains
+    # then becomes fallback kernels. Copies that only reorder move to where a graph can write the
+    # other order. Equal graphs are merged before code generation, which is the expensive part.
+    outline_pass = make_pass(
+        "hipdnn-outline",
+        gpu=config.gpu or product_of(config.target[0]),
+        calibration=config.calibration,
+    )
+    return (
+        "hipdnn-sink-views",
+        outline_pass,
+        "hipdnn-outline-fallback",
+        "hipdnn-fold-copies",
+        "hipdnn-deduplicate",
+    )
 
 
 def _lower(config: HipgraftConfig) -> Sequence[PipelineElement]:
@@ -172,7 +184,7 @@ STAGES = (
     Stage(
         "hipdnn-graphs",
         lambda module: module.has("hipdnn.graph", "hipdnn.fallback"),
-        {"hipdnn-ops": lambda _: PHASE_OUTLINE},
+        {"hipdnn-ops": _outline},
     ),
     Stage(
         "hipdnn-linalg",

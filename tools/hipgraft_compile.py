@@ -60,6 +60,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ARCH[,ARCH...]",
         help="architectures or products (gfx942, mi300x), or cpu",
     )
+    add(
+        "--gpu",
+        default="",
+        metavar="PRODUCT",
+        help="GPU that graphs are formed for, where an architecture has several (mi300x, mi325x); "
+        "by default the first target",
+    )
+    add(
+        "--calibration",
+        default="",
+        metavar="FILE.json",
+        help="measured factors for the estimates of graphs",
+    )
     add("-o", "--output", default="-", metavar="OUT", help="output file; - is standard output")
     add(
         "--emit",
@@ -114,6 +127,8 @@ def _run(flags: argparse.Namespace) -> int:
             flags.model if boundary is None else boundary.module,
             flags.target,
             compile_to=flags.compile_to,
+            gpu=flags.gpu,
+            calibration=flags.calibration,
             extra_flags=service_flags.extra_flags(flags),
             save_temps=temps.directory_of_kernels,
             **(cli.reading(flags) if boundary is None else {}),

@@ -290,3 +290,13 @@ def find_gpu(name: str) -> Gpu:
         is_rdna4 = name.startswith("gfx12")
         return GPUS["rx9070xt"] if is_rdna4 else CHIPS["gfx1100" if name[3:5] == "11" else "gfx942"]
     raise HipgraftError(f"unknown GPU '{name}'; expected one of {', '.join(GPUS)}")
+
+
+def product_of(name: str) -> str:
+    """Returns the name in `GPUS` of the GPU that `find_gpu` finds.
+
+    Raises:
+        HipgraftError: there is no such product.
+    """
+    found = find_gpu(name)
+    return next(product for product, gpu in GPUS.items() if gpu is found)

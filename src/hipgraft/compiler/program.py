@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hipgraft import frontends
+from hipgraft.codegen.chips import GPUS
 from hipgraft.codegen.progress import PROGRESS, Progress, Started
 from hipgraft.compiler import report
 from hipgraft.compiler.coverage import coverage_rows
@@ -194,6 +195,8 @@ def compile(
     target: str | Sequence[str] = "gfx942",
     *,
     compile_to: str = "",
+    gpu: str = "",
+    calibration: str = "",
     extra_flags: Sequence[str] = (),
     save_temps: str = "",
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -215,6 +218,9 @@ def compile(
             bindings, is copied.
         target: architecture or product (`gfx942`, `mi300x`), several, or `cpu`.
         compile_to: the last stage; by default `host`, and `hipdnn-buffers` for the CPU.
+        gpu: product that graphs are formed for (`mi325x`, see docs/cost.md); by default the first
+            target, or a GPU of its architecture.
+        calibration: a JSON file of measured factors for the estimates of graphs.
         extra_flags: further flags for IREE's compiler.
         save_temps: directory for compiler inputs, schedules and code objects.
         shapes: extents of dynamic inputs by name.
@@ -239,6 +245,8 @@ def compile(
         extra_flags=tuple(extra_flags),
         save_temps=save_temps,
         compile_to=compile_to,
+        gpu=_gpu(gpu, target),
+        calibration=calibration,
     )
     given: dict[str, Any] = {
         "shapes": shapes or {},
@@ -279,11 +287,29 @@ def _targets(given: str | Sequence[str]) -> tuple[str, ...]:
     """Returns the architectures that names of architectures or products stand for."""
     from hipgraft.codegen.target import Target
 
-    names = given.split(",") if isinstance(given, str) else given
-    targets = tuple(dict.fromkeys(Target.parse(name).name for name in names))
+    targets = tuple(dict.fromkeys(Target.parse(name).name for name in _names(given)))
     if "cpu" in targets and len(targets) > 1:
         raise HipgraftError("target 'cpu' cannot be combined with others")
     return targets
+
+
+def _names(given: str | Sequence[str]) -> Sequence[str]:
+    return given.split(",") if isinstance(given, str) else given
+
+
+def _gpu(given: str, target: str | Sequence[str]) -> str:
+    """Returns the GPU that graphs are formed for: `given`, or the first target if it is one."""
+    name = given.strip().lower()
+    if not name:
+        first = _names(target)[0].strip().lower()
+        return first if first in GPUS else ""
+    if name not in GPUS:
+        raise HipgraftError(f"unknown GPU '{given}'; expected one of {', '.join(GPUS)}")
+    architecture, targets = GPUS[name].architecture, _targets(target)
+    if architecture not in targets:
+        listed = ", ".join(f"'{one}'" for one in targets)
+        raise HipgraftError(f"GPU '{given}' is of '{architecture}', but the target is {listed}")
+    return name
 
 
 @contextmanager

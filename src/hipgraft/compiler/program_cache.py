@@ -58,6 +58,7 @@ def program_key(
         if model.stat().st_size > _MOST_BYTES:
             return None
         data = model.read_bytes()
+        calibration = Path(config.calibration).read_bytes() if config.calibration else b""
     except OSError:
         # Who reads the model next says it better.
         return None
@@ -69,6 +70,8 @@ def program_key(
         str(model),
         *config.target,
         config.compile_to,
+        config.gpu,
+        hashlib.sha256(calibration).hexdigest(),
         *map(flag_identity, config.extra_flags),
         extents,
         *(f"{each.graph} {each.target}" for each in service.overrides),

@@ -104,11 +104,17 @@ def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
         flags = np.frombuffer(data, np.uint8).astype(np.bool_)
         return ir.DenseElementsAttr.get(flags.reshape(shape), type=kind)
     words = np.frombuffer(data, f"u{len(data) // math.prod(shape)}")
-    if len(data) <= _INLINE_BYTES or (words == words[0]).all():
+    if len(data) <= _INLINE_BYTES or (words == words[0]).all() or _is_range(words, element):
         return _dense(words, kind)
     return ir.DenseResourceElementsAttr.get_from_buffer(
         words, "folded", kind, alignment=RESOURCE_ALIGNMENT
     )
+
+
+def _is_range(words: np.ndarray[Any, Any], element: str) -> bool:
+    """Whether these are evenly spaced integers, of which conversions make windows."""
+    steps = np.diff(words)
+    return element.startswith(("si", "ui")) and bool((steps == steps[0]).all())
 
 
 def _dense(words: np.ndarray[Any, Any], kind: ir.RankedTensorType) -> ir.Attribute:

@@ -95,7 +95,9 @@ class EngineChoice:
         else:
             costs = self.costs.of_block(block)
         times = costs.times(self._compiled(grouping))
-        leave_to_fallbacks(self._compiled(grouping))
+        for group in leave_to_fallbacks(self._compiled(grouping), block.ops):
+            for op in group.ops:
+                state.missed(op, "left", f"'{op.name}' stays: it shares the kernel of a torch op")
         return grouping, times
 
     def _compiled(self, grouping: Grouping) -> list[Group]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import defining_op
 from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.outlining import COPIED_OPS, Group, Grouping, is_splat
 from hipgraft.transforms.partition.rules import CYCLE, MAX_OPERANDS
@@ -21,6 +22,19 @@ ELEMENTWISE = frozenset(
     }
 )
 _NO_COMPUTE = frozenset({"hipdnn.view", "hipdnn.graph", "hipdnn.fallback"})
+
+_BY_ELEMENT = frozenset(
+    {
+        "torch.aten.cat",
+        "torch.aten.embedding",
+        "torch.aten.flip",
+        "torch.aten.gather",
+        "torch.aten.index_select",
+        "torch.aten.to.dtype",
+        "torch.aten.where.self",
+    }
+)
+"""Torch ops whose elements are computed one by one, so that their kernels can go on with these."""
 
 SHARED = "another op reads its operand, too"
 """Why an op cannot join a group whose values must not leave it."""
@@ -189,8 +203,21 @@ class FusionPolicy:
             attributes["anchor"] = (op.name,)
 
 
-def leave_to_fallbacks(groups: Iterable[Group]) -> None:
-    """Leaves elementwise groups that only torch ops read: they are part of those kernels."""
+def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
+    """Leaves elementwise groups to the kernels of fallbacks, which saves a launch.
+
+    Such a group is read by torch ops only, or it walks a tensor that a torch op makes element by
+    element.
+
+    Args:
+        groups: some groups of a block.
+        ops: of the block.
+
+    Returns:
+        Those that are left.
+    """
+    left: list[Group] = []
+    positions: dict[ir.Operation, int] = {}
     for group in groups:
         if not group.outlined or any(op.name not in ELEMENTWISE for op in group.ops):
             continue
@@ -198,3 +225,41 @@ def leave_to_fallbacks(groups: Iterable[Group]) -> None:
         outside = {user for op in group.ops for user in _users(op)} - members
         if outside and all(user.name in COPIED_OPS for user in outside):
             group.outlined = False
+        elif casts := _walked_casts(group):
+            positions = positions or {op: position for position, op in enumerate(ops)}
+            group.outlined = _depends(members, casts, positions)
+        if not group.outlined:
+            left.append(group)
+    return left
+
+
+def _walked_casts(group: Group) -> set[ir.Operation]:
+    """Returns the casts of what torch ops make for a group that walks it."""
+    owners = (
+        defining_op(value)
+        for op in group.ops
+        for value in op.operands
+        if shape_of(value) == shape_of(op.results[0])
+    )
+    casts = {op for op in owners if op is not None and op.name == "torch_c.to_builtin_tensor"}
+    makers = ((cast, defining_op(cast.operands[0])) for cast in casts)
+    return {cast for cast, op in makers if op is not None and op.name in _BY_ELEMENT}
+
+
+def _depends(
+    members: set[ir.Operation], casts: set[ir.Operation], positions: Mapping[ir.Operation, int]
+) -> bool:
+    """Whether ops depend on the kernel before a cast through an op that is in neither."""
+    ends = {defining_op(cast.operands[0]) for cast in casts}
+    first = min(positions[op] for op in ends if op is not None)
+    waiting = list(members)
+    seen: set[ir.Operation] = members | casts
+    while waiting:
+        for value in waiting.pop().operands:
+            source = defining_op(value)
+            if source in ends:
+                return True
+            if source is not None and source not in seen and positions[source] > first:
+                seen.add(source)
+                waiting.append(source)
+    return False

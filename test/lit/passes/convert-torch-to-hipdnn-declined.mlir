@@ -192,3 +192,25 @@ func.func @another_shape(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4,8],
   %y = torch.aten.t %x : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
   return %y : !torch.vtensor<[4,8],f32>
 }
+
+// -----
+
+// REMARK: 'torch.aten.index_select' stays: the indices do not rise evenly within the dimension
+// REMARK: 'torch.aten.index_select' stays: the indices do not rise evenly within the dimension
+// REMARK: 'torch.aten.index_select' stays: hipDNN has no op for it
+// REMARK: 'torch.aten.gather' stays: each element has an index of its own
+// CHECK-LABEL: func.func @indices
+// CHECK-COUNT-3: torch.aten.index_select
+// CHECK:         torch.aten.gather
+func.func @indices(%x: !torch.vtensor<[6,4],f32>, %i: !torch.vtensor<[2],si64>) -> (!torch.vtensor<[3,4],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[1,2],f32>) {
+  %int0 = torch.constant.int 0
+  %false = torch.constant.bool false
+  %uneven = torch.vtensor.literal(dense<[1, 3, 4]> : tensor<3xsi64>) : !torch.vtensor<[3],si64>
+  %0 = torch.aten.index_select %x, %int0, %uneven : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[3],si64> -> !torch.vtensor<[3,4],f32>
+  %outside = torch.vtensor.literal(dense<[5, 6]> : tensor<2xsi64>) : !torch.vtensor<[2],si64>
+  %1 = torch.aten.index_select %x, %int0, %outside : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[2],si64> -> !torch.vtensor<[2,4],f32>
+  %2 = torch.aten.index_select %x, %int0, %i : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[2],si64> -> !torch.vtensor<[2,4],f32>
+  %first = torch.vtensor.literal(dense<[[0, 1]]> : tensor<1x2xsi64>) : !torch.vtensor<[1,2],si64>
+  %3 = torch.aten.gather %x, %int0, %first, %false : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[1,2],si64>, !torch.bool -> !torch.vtensor<[1,2],f32>
+  return %0, %1, %2, %3 : !torch.vtensor<[3,4],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[1,2],f32>
+}

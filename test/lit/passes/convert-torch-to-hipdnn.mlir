@@ -223,3 +223,28 @@ func.func @padded_by_nothing(%x: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[4
   %t = torch.aten.tanh %p : !torch.vtensor<[4,8],f32> -> !torch.vtensor<[4,8],f32>
   return %t : !torch.vtensor<[4,8],f32>
 }
+
+// -----
+
+// Constant indices that rise evenly are windows.
+
+// CHECK-LABEL: func.func @constant_indices
+// CHECK-DAG:     "hipdnn.view"(%arg0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<6x4xf32>) -> tensor<2x4xf32>
+// CHECK-DAG:     "hipdnn.view"(%arg0) {offset = 3 : i64, strides = array<i64: 4, 0>} : (tensor<6x4xf32>) -> tensor<6x3xf32>
+// CHECK-DAG:     "hipdnn.view"(%arg0) {offset = 8 : i64, strides = array<i64: {{[0-9]+}}, 4, 1>} : (tensor<6x4xf32>) -> tensor<1x3x4xf32>
+// CHECK-DAG:     "hipdnn.view"(%arg1) {offset = 1 : i64, strides = array<i64: 1>} : (tensor<5xf32>) -> tensor<3xf32>
+// CHECK-NOT:     torch.aten
+func.func @constant_indices(%x: !torch.vtensor<[6,4],f32>, %y: !torch.vtensor<[5],f32>) -> (!torch.vtensor<[2,4],f32>, !torch.vtensor<[6,3],f32>, !torch.vtensor<[1,3,4],f32>, !torch.vtensor<[3],f32>) {
+  %int0 = torch.constant.int 0
+  %int-1 = torch.constant.int -1
+  %false = torch.constant.bool false
+  %spaced = torch.vtensor.literal(dense<[1, 3]> : tensor<2xsi64>) : !torch.vtensor<[2],si64>
+  %0 = torch.aten.index_select %x, %int0, %spaced : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[2],si64> -> !torch.vtensor<[2,4],f32>
+  %equal = torch.vtensor.literal(dense<3> : tensor<3xsi64>) : !torch.vtensor<[3],si64>
+  %1 = torch.aten.index_select %x, %int-1, %equal : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[3],si64> -> !torch.vtensor<[6,3],f32>
+  %rows = torch.vtensor.literal(dense<[[2, 3, 4]]> : tensor<1x3xsi64>) : !torch.vtensor<[1,3],si64>
+  %2 = torch.aten.embedding %x, %rows, %int-1, %false, %false : !torch.vtensor<[6,4],f32>, !torch.vtensor<[1,3],si64>, !torch.int, !torch.bool, !torch.bool -> !torch.vtensor<[1,3,4],f32>
+  %next = torch.vtensor.literal(dense<[1, 2, 3]> : tensor<3xsi64>) : !torch.vtensor<[3],si64>
+  %3 = torch.aten.gather %y, %int0, %next, %false : !torch.vtensor<[5],f32>, !torch.int, !torch.vtensor<[3],si64>, !torch.bool -> !torch.vtensor<[3],f32>
+  return %0, %1, %2, %3 : !torch.vtensor<[2,4],f32>, !torch.vtensor<[6,3],f32>, !torch.vtensor<[1,3,4],f32>, !torch.vtensor<[3],f32>
+}

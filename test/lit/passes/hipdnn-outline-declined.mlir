@@ -122,3 +122,41 @@ func.func @other_dimensions(%x: tensor<4x8xf32>) -> (tensor<4x1xf32>, tensor<1x8
   %c = "hipdnn.reduction"(%e) {mode = "ADD"} : (tensor<4x8xf32>) -> tensor<1x8xf32>
   return %r, %c : tensor<4x1xf32>, tensor<1x8xf32>
 }
+
+// -----
+
+// Ops go on with the elements of a concatenation in its kernel.
+
+// REMARK: 'hipdnn.pointwise' stays: it shares the kernel of a torch op
+// CHECK-LABEL: func.func @rotated
+// CHECK-NOT:     "hipdnn.graph"
+// CHECK:         return
+func.func @rotated(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = torch_c.from_builtin_tensor %a : tensor<4x4xf32> -> !torch.vtensor<[4,4],f32>
+  %1 = torch_c.from_builtin_tensor %b : tensor<4x4xf32> -> !torch.vtensor<[4,4],f32>
+  %int1 = torch.constant.int 1
+  %list = torch.prim.ListConstruct %0, %1 : (!torch.vtensor<[4,4],f32>, !torch.vtensor<[4,4],f32>) -> !torch.list<vtensor>
+  %2 = torch.aten.cat %list, %int1 : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[4,8],f32>
+  %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[4,8],f32> -> tensor<4x8xf32>
+  %4 = "hipdnn.pointwise"(%3, %c) {mode = "mul"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %4 : tensor<4x8xf32>
+}
+
+// -----
+
+// The other operand is a product of the concatenation, which has to end before.
+
+// CHECK-LABEL: func.func @product_between
+// CHECK-COUNT-2: "hipdnn.graph"
+func.func @product_between(%a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = torch_c.from_builtin_tensor %a : tensor<8x4xf32> -> !torch.vtensor<[8,4],f32>
+  %1 = torch_c.from_builtin_tensor %b : tensor<8x4xf32> -> !torch.vtensor<[8,4],f32>
+  %int1 = torch.constant.int 1
+  %list = torch.prim.ListConstruct %0, %1 : (!torch.vtensor<[8,4],f32>, !torch.vtensor<[8,4],f32>) -> !torch.list<vtensor>
+  %2 = torch.aten.cat %list, %int1 : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[8,8],f32>
+  %3 = torch_c.to_builtin_tensor %2 : !torch.vtensor<[8,8],f32> -> tensor<8x8xf32>
+  %4 = "hipdnn.matmul"(%3, %c) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %5 = "hipdnn.reduction"(%4) {mode = "ADD"} : (tensor<8x8xf32>) -> tensor<8x1xf32>
+  %6 = "hipdnn.pointwise"(%3, %5) {mode = "mul"} : (tensor<8x8xf32>, tensor<8x1xf32>) -> tensor<8x8xf32>
+  return %6 : tensor<8x8xf32>
+}

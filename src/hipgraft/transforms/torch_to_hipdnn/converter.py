@@ -58,6 +58,16 @@ class TorchOp:
             raise Declined("not-constant", f"operand {index} is not a constant")
         return constant_value(value)
 
+    def literal(self, index: int) -> list[int]:
+        """Operand `index`, a constant tensor of integers in the program's text, as a flat list."""
+        owner = self.operation.operands[index].owner
+        if isinstance(owner, ir.Block) or owner.name != "torch.vtensor.literal":
+            raise Declined("no-hipdnn-op", "hipDNN has no op for it")
+        attribute = owner.attributes["value"]
+        if not isinstance(attribute, ir.DenseIntElementsAttr) or not len(attribute):
+            raise Declined("no-hipdnn-op", "hipDNN has no op for it")
+        return [attribute[position] for position in range(len(attribute))]
+
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
         """Extents of result `index`."""
         return tuple(builtin_tensor_type(self.operation.results[index].type).shape)

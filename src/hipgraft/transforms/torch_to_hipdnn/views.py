@@ -89,6 +89,35 @@ def _dim(given: int, tensor: Tensor) -> int:
     return dim
 
 
+def _index_select(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    return [_selected(op.tensor(0), op.constant(1), op.literal(2))]
+
+
+def _gather(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    tensor = op.tensor(0)
+    if len(tensor.shape) != 1:
+        raise Declined("gather-rank", "each element has an index of its own")
+    return [_selected(tensor, 0, op.literal(2))]
+
+
+def _embedding(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    return [_selected(op.tensor(0), 0, op.literal(1)).reshape(op.result_shape())]
+
+
+def _selected(tensor: Tensor, dim: int, indices: Sequence[int]) -> Tensor:
+    """The window on evenly spaced indices of a dimension."""
+    dim = _dim(dim, tensor)
+    first, last, count = indices[0], indices[-1], len(indices)
+    step = indices[1] - first if count > 1 else 1
+    is_even = list(indices) == [first + step * position for position in range(count)]
+    if step < 0 or not is_even or first < 0 or last >= tensor.shape[dim]:
+        raise Declined("uneven-indices", "the indices do not rise evenly within the dimension")
+    if step:
+        return tensor.through(tensor.view.slice(dim, first, last + 1, step))
+    shape = (*tensor.shape[:dim], count, *tensor.shape[dim + 1 :])
+    return tensor.through(tensor.view.slice(dim, first, first + 1).expand(shape))
+
+
 VIEWS: dict[str, Conversion] = {
     "torch.aten.view": _reshape,
     "torch.aten.reshape": _reshape,
@@ -113,6 +142,9 @@ VIEWS: dict[str, Conversion] = {
     "torch.aten.slice.Tensor": _slice,
     "torch.aten.select.int": _select,
     "torch.aten.narrow": _narrow,
+    "torch.aten.index_select": _index_select,
+    "torch.aten.gather": _gather,
+    "torch.aten.embedding": _embedding,
     "torch.aten.clone": _identity,
     "torch.aten.contiguous": _identity,
     "torch.aten.detach": _identity,
