@@ -10,9 +10,9 @@ import ctypes
 import json
 import struct
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 from typing import Any
 
@@ -373,15 +373,9 @@ def main() -> None:
             answers[index] = {"error": error.status, "text": error.text}
         except BaseException as error:
             errors.append(repr(error))
-            raise
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(answers))]
-    for thread in threads:
-        thread.start()
-        if not job.get("threads"):
-            thread.join()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(job.get("threads", 1)) as pool:
+        list(pool.map(work, range(len(answers))))
     print(json.dumps({"answers": answers, "errors": errors}))
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Generator, Mapping
-from contextlib import suppress
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from emulator import requires_emulator
 from hipdnn_graphs import graph, node, pointwise, scalar, tensor, uids
-from hipdnn_host import engine_config, fnv1a, in_memory, span
+from hipdnn_host import engine_config, fnv1a
+from hipdnn_play import BIN, HOST, Prepared, environment, play
+from killed_helpers import build_under_kills
 from recordings import copying_program
-from served import helpers, user_in
+from served import user_in
 from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
 from test_hostile_bundle import header_of, with_header
 
@@ -35,43 +32,12 @@ from hipgraft.runtime.bundle import write_bundle
 
 requires_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 
-BIN = Path(sys.executable).parent
-HOST = Path(__file__).with_name("hipdnn_host.py")
-DTYPES = {"float": np.float32, "half": np.float16}
-
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     """A user's folders, with a helper of their own, which is gone afterwards."""
     with user_in(tmp_path_factory.mktemp("home")) as home:
         yield home
-
-
-def environment(home: Path, **others: str) -> dict[str, str]:
-    given = {
-        "XDG_RUNTIME_DIR": str(home / "run"),
-        "HIPGRAFT_CACHE_DIR": str(home / "cache"),
-        "HIPGRAFT_SERVE": str(BIN / "hipgraft-serve"),
-    }
-    return {**os.environ, **given, **others}
-
-
-def play(home: Path, *requests: Mapping[str, Any], threads: bool = False, **others: str) -> Any:
-    """Has the host do requests; returns its answers."""
-    job = {"plugin": str(plugin_path()), "requests": requests, "threads": threads}
-    done = subprocess.run(
-        [BIN / "hipgraft-emulate", "--", sys.executable, HOST],
-        input=json.dumps(job),
-        env=environment(home, **others),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert not said["errors"], said["errors"]
-    return said["answers"]
 
 
 def matmul_gelu() -> Run:
@@ -105,43 +71,6 @@ def scaled() -> Run:
 
 
 RUNS = [conv_bias_relu, matmul_gelu, relu_gradient, transposed_product, scaled]
-
-
-class Prepared:
-    """The files of a run: the graph, its inputs in memory, and where its result goes."""
-
-    def __init__(self, run: Run, folder: Path):
-        self.run = run
-        document = hipdnn_io.read_json(json.dumps(run.source))
-        self.graph = folder / f"{run.name}.fb"
-        self.graph.write_bytes(hipdnn_io.write_flatbuffer(document))
-        wiring = wire(document)
-        inputs = {
-            str(one.uid): in_memory(np.asarray(values), one.strides)
-            for one, values in zip(wiring.arguments, run.inputs, strict=True)
-        }
-        self.inputs = folder / f"{run.name}.in.npz"
-        np.savez(self.inputs, allow_pickle=False, **inputs)
-        (self.result,) = wiring.results
-        default = run.source["io_data_type"]
-        kind = self.result.data_type
-        self.dtype = np.dtype(DTYPES[default if kind == "unset" else kind])
-        self.elements = span(self.result.dims, self.result.strides)
-        self.outputs = folder / f"{run.name}.out.npz"
-        self.request = {
-            "graph": str(self.graph),
-            "inputs": str(self.inputs),
-            "outputs": str(self.outputs),
-            "by_value": [one.uid for one in wiring.arguments if one.is_runtime_pass_by_value],
-            "sizes": {str(self.result.uid): self.elements * self.dtype.itemsize},
-        }
-
-    def check(self) -> None:
-        with np.load(self.outputs) as found:
-            memory = found[str(self.result.uid)].view(self.dtype)
-        steps = [step * self.dtype.itemsize for step in self.result.strides]
-        self.run.check([np.ndarray(self.result.dims, self.dtype, memory, 0, steps)])
-        self.outputs.unlink()
 
 
 @requires_emulator
@@ -237,43 +166,10 @@ def test_damaged_plans_are_told(home: Path, tmp_path: Path) -> None:
 @requires_emulator
 @pytest.mark.slow
 def test_killed_helpers_lose_nothing(home: Path, tmp_path: Path) -> None:
-    """Four threads build plans while the helper is killed again and again."""
-    draw = random.Random(0)
-    runs: list[Prepared] = []
-    for number in range(4):
-        rows = 5 + number
-        source = graph(
-            [pointwise("add", 1, 2, out=3)],
-            [tensor(1, [rows, 8]), tensor(2, [rows, 8]), tensor(3, [rows, 8])],
-        )
-        x, y = uniform(rows, 8), uniform(rows, 8) * 2
-        runs.append(Prepared(Run(f"add_{number}", source, [x, y], x.astype(float) + y), tmp_path))
-    job = {"plugin": str(plugin_path()), "requests": [one.request for one in runs], "threads": True}
-    host = subprocess.Popen(
-        [BIN / "hipgraft-emulate", "--", sys.executable, HOST],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(home),
-        text=True,
-    )
-    assert host.stdin is not None
-    host.stdin.write(json.dumps(job))
-    host.stdin.close()
-    host.stdin = None
-    killed = 0
-    while host.poll() is None and killed < 8:
-        time.sleep(draw.uniform(0.05, 0.8))
-        for process in helpers(home):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-                killed += 1
-    said = json.loads(host.communicate(timeout=300)[0])
-    assert host.returncode == 0
-    assert not said["errors"]
-    assert all(answer.get("applicable") for answer in said["answers"]), said
-    assert killed
-    for one in runs:
-        one.check()
+    """`python test/unit/killed_helpers.py` kills more of them."""
+    built = build_under_kills(home, tmp_path, kills=6, seed=0)
+    assert built.kills == 6
+    assert built.plans >= 8
 
 
 CALLS = """
