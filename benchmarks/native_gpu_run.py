@@ -111,7 +111,7 @@ class Memory:
         for uid in case["inputs"]:
             data = np.ascontiguousarray(self.arrays[f"in.{uid}"])
             self.addresses[uid] = player.made("device_allocate", device, data.nbytes)
-            player.call("device_upload", device, self.addresses[uid], address(data), data.nbytes)
+            player.call("device_upload", device, self.addresses[uid], data.ctypes.data, data.nbytes)
         self.results = dict(case["results"])
         for uid, one in self.results.items():
             self.addresses[uid] = player.made("device_allocate", device, one["nbytes"])
@@ -123,7 +123,7 @@ class Memory:
         for uid, one in self.results.items():
             data = np.full(one["nbytes"], POISON, np.uint8)
             self.player.call(
-                "device_upload", self.device, self.addresses[uid], address(data), data.nbytes
+                "device_upload", self.device, self.addresses[uid], data.ctypes.data, data.nbytes
             )
 
     def error(self) -> float:
@@ -132,7 +132,7 @@ class Memory:
         for uid, one in self.results.items():
             data = np.empty(one["nbytes"], np.uint8)
             self.player.call(
-                "device_download", self.device, address(data), self.addresses[uid], data.nbytes
+                "device_download", self.device, data.ctypes.data, self.addresses[uid], data.nbytes
             )
             dtype = np.dtype(one["dtype"])
             steps = [step * dtype.itemsize for step in one["strides"]]
@@ -148,10 +148,6 @@ class Memory:
         """Frees the memory."""
         for memory in (*self.addresses.values(), self.workspace):
             self.player.call("device_free", self.device, memory)
-
-
-def address(array: np.ndarray) -> int:
-    return array.ctypes.data
 
 
 class Case:
