@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.runtime.devices.protocols import CallSequence
 
 
 def tell_failures(device: Any) -> None:
@@ -20,13 +21,16 @@ def tell_failures(device: Any) -> None:
 
 
 def _told(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*arguments: Any) -> Any:
+    def guarded(*arguments: Any, **named: Any) -> Any:
         try:
-            return call(*arguments)
+            found = call(*arguments, **named)
         except HipgraftError:
             raise
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise HipgraftError(f"the device failed in '{name}': {reason}") from error
+        if isinstance(found, CallSequence):
+            tell_failures(found)  # its calls are the device's
+        return found
 
     return guarded

@@ -19,6 +19,7 @@ from hipgraft.runtime.boundary import DeviceArray
 from hipgraft.runtime.devices.driver import CudaDevice, DriverDevice, HipDevice
 from hipgraft.runtime.recording import Buffer, Copy, Fill, Launch, Pointer, Recording, Tensor
 from hipgraft.runtime.session import Session
+from hipgraft.tools.device_failures import tell_failures
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -183,6 +184,30 @@ def test_fills_and_copies(driver: FakeDriver) -> None:
     device.close()
 
 
+def test_failures_of_the_whole_run_are_told(driver: FakeDriver) -> None:
+    """The tool tells what a device raises, also in the calls that it makes at once."""
+    device: Any = driver.open()
+    make = device.sequence
+
+    def failing(*arguments: Any, **named: Any) -> Any:
+        sequence = make(*arguments, **named)
+        sequence.run = lambda *_: {}["no such key"]
+        return sequence
+
+    tell_failures(device)
+    with Session(program(driver.kind), device) as session:
+        np.testing.assert_array_equal(session.run([X])[0], 4 * X)
+    device.sequence = failing
+    tell_failures(device)
+    with (
+        Session(program(driver.kind), device) as session,
+        pytest.raises(HipgraftError, match="the device failed in 'run': KeyError: 'no such key'"),
+    ):
+        session.run([X])
+    device.close()
+    assert driver.live == 0
+
+
 FAULTS = [
     ("malloc", 1),
     ("malloc", 4),
@@ -252,7 +277,7 @@ def test_many_runs_do_not_grow(driver: FakeDriver) -> None:
             session.run([X])
         for _ in range(1000):
             session.run([session.upload(X)])
-        assert driver.live <= live
+        assert driver.live <= live + 16  # a graph for each of the latest addresses
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048  # KiB
     device.close()
     assert driver.live == 0

@@ -163,6 +163,7 @@ class EventDevice(Protocol):
         ...
 
 
+@runtime_checkable
 class CallSequence(Protocol):
     """The calls of a recorded program on a device.
 
