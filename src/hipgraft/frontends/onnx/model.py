@@ -33,6 +33,7 @@ from hipgraft.frontends.onnx.limits import (
     forget_negative_extents,
     memory_limit,
 )
+from hipgraft.frontends.onnx.order import sort_nodes
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
 from hipgraft.ir.activity import doing
@@ -84,6 +85,7 @@ def read_model(
     model = _parse(path)
     check_opset(model, path)
     forget_negative_extents(model.graph)
+    sort_nodes(model.graph)
     _place_contributed(model)
     _check_operators(model, path)
     weights = _set_aside_weights(model)

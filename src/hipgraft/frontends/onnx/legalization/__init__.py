@@ -13,6 +13,7 @@ from typing import NoReturn
 import onnx
 from onnx import NodeProto, TensorProto
 
+from hipgraft.frontends.onnx.legalization.blocks import BLOCKS
 from hipgraft.frontends.onnx.legalization.casts import bit_cast
 from hipgraft.frontends.onnx.legalization.contributed import (
     CONTRIBUTED,
@@ -23,6 +24,7 @@ from hipgraft.frontends.onnx.legalization.control_flow import CONTROL_FLOW
 from hipgraft.frontends.onnx.legalization.determinants import DETERMINANTS
 from hipgraft.frontends.onnx.legalization.dropout import DROPOUT
 from hipgraft.frontends.onnx.legalization.empty import write_empty
+from hipgraft.frontends.onnx.legalization.fourier import FOURIER
 from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
 from hipgraft.frontends.onnx.legalization.grids import GRIDS
 from hipgraft.frontends.onnx.legalization.indexing import INDEXING
@@ -36,6 +38,7 @@ from hipgraft.frontends.onnx.legalization.resizing import RESIZING
 from hipgraft.frontends.onnx.legalization.shifts import SHIFTS
 from hipgraft.frontends.onnx.legalization.storage import boundary_elements, store_narrow_types
 from hipgraft.frontends.onnx.legalization.tables import TABLES
+from hipgraft.frontends.onnx.legalization.transposed import TRANSPOSED
 from hipgraft.frontends.onnx.legalization.writer import (
     Array,
     GraphInfo,
@@ -50,9 +53,11 @@ from hipgraft.ir.registration import Registry
 
 REWRITES: Registry[Rewrite] = Registry(
     "ONNX rewrite",
+    BLOCKS,
     CONTROL_FLOW,
     DETERMINANTS,
     DROPOUT,
+    FOURIER,
     FUNCTIONS,
     LAYOUT,
     GRIDS,
@@ -65,6 +70,7 @@ REWRITES: Registry[Rewrite] = Registry(
     RESIZING,
     SHIFTS,
     TABLES,
+    TRANSPOSED,
     {"BitCast": bit_cast},
 )
 """Rewrites by the operator of ONNX's own domains that they take."""

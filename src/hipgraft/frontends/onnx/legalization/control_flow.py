@@ -128,10 +128,13 @@ def _is_endless(writer: Writer, body: GraphProto) -> bool:
     name = body.output[0].name
     while name in made and made[name].op_type in ("Identity", "Cast"):
         name = made[name].input[0]
-    return name == body.input[1].name or _is_true(name, body, made)
+    return name == body.input[1].name or _is_true(writer, name, body, made)
 
 
-def _is_true(name: str, body: GraphProto, made: dict[str, NodeProto]) -> bool:
+def _is_true(writer: Writer, name: str, body: GraphProto, made: dict[str, NodeProto]) -> bool:
+    """Whether a value of the body, or of the graph around it, is a constant that says so."""
+    if name in writer.graph.constants:
+        return bool(writer.graph.constants[name].all())
     tensors = {tensor.name: tensor for tensor in body.initializer}
     if name in tensors:
         return bool(numpy_helper.to_array(tensors[name]).all())

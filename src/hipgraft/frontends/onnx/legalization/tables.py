@@ -56,11 +56,8 @@ def _points(extent: int, *, aligned: bool) -> Array:
 
 
 _CONSTANT_OPERANDS = {
-    "Col2Im": (1, 2),
-    "DFT": (1, 2),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
     "NonMaxSuppression": (0, 1),
-    "STFT": (1, 3),
     "Upsample": (1,),
 }
 """Operands that torch-mlir reads as constants, where nothing else lowers them."""

@@ -1,0 +1,43 @@
+"""Puts the nodes of a graph in an order in which each value is made before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import GraphProto, NodeProto
+
+
+def sort_nodes(graph: GraphProto) -> None:
+    """Sorts the nodes of a graph in place, if they are not in order; those of bodies stay.
+
+    onnxruntime's quantizer takes no account of what bodies read from the graph around them. Nodes
+    that read each other's results stay as they are.
+    """
+    waiting = list(graph.node)
+    made_here = {name for node in waiting for name in node.output}
+    known: set[str] = set()
+    ordered: list[NodeProto] = []
+    while waiting:
+        left: list[NodeProto] = []
+        for node in waiting:
+            if any(name in made_here and name not in known for name in names_read(node)):
+                left.append(node)
+                continue
+            ordered.append(node)
+            known.update(node.output)
+        if len(left) == len(waiting):
+            return
+        waiting = left
+    if ordered != list(graph.node):
+        del graph.node[:]
+        graph.node.extend(ordered)
+
+
+def names_read(node: NodeProto) -> Iterator[str]:
+    """Yields the values that a node and its bodies read; also those that only bodies have."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            for inside in attribute.g.node:
+                yield from names_read(inside)
+            yield from (value.name for value in attribute.g.output)
