@@ -17,6 +17,8 @@ from assembled import assemble, requires_assembler
 from emulator import requires_emulator
 from hip_library import COUNT, NBYTES, Hip
 
+from hipgraft.emulator import MissingEmulatorError, hip_module
+
 pytestmark = [requires_emulator, requires_assembler]
 
 NON_BLOCKING = 1  # hipStreamNonBlocking
@@ -576,3 +578,20 @@ def test_properties_and_attributes_agree(hip: Hip):
     ):
         told = int.from_bytes(properties.raw[offset : offset + 4], "little")
         assert told == hip.number("hipDeviceGetAttribute", attribute, 1) == expected
+
+
+def test_a_missing_core_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a machine lacks is no property of a kernel, and does not go into the cache."""
+
+    def launch_structure(*_: object) -> None:
+        raise MissingEmulatorError("the core is not built")
+
+    source, target = tmp_path / "code", tmp_path / "decoded"
+    source.write_bytes(lib.double_code())
+    arguments = [str(source), str(target), "gfx942"]
+    with monkeypatch.context() as context:
+        context.setattr(hip_module, "launch_structure", launch_structure)
+        assert hip_module.main(arguments) == 1
+        assert not target.exists()
+    assert hip_module.main(arguments) == 0
+    assert target.exists()

@@ -16,7 +16,7 @@ from elftools.common.exceptions import ELFError  # pyright: ignore[reportMissing
 from hipgraft.codegen.chips import CHIPS
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.costs import cost_table
-from hipgraft.emulator.errors import EmulatorError
+from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
 from hipgraft.emulator.launches import launch_structure
 from hipgraft.emulator.native import Instruction, Launch
 from hipgraft.ir.diagnostics import HipgraftError
@@ -176,6 +176,8 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
         raise EmulatorError(f"kernel '{kernel.name}' has arguments outside of their segment")
     try:
         launch, instructions = launch_structure(code, kernel), kernel.instructions
+    except MissingEmulatorError:
+        raise  # a lack of this machine, not of the kernel: it must not be remembered
     except EmulatorError as found:
         # Other kernels of the code object may run.
         launch, instructions, error = Launch(), (Instruction * 0)(), found.message
