@@ -123,8 +123,9 @@ HIPGRAFT_API size_t hipgraft_program_workspace_size(const hipgraft_program *prog
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Opens `hip:N` or `cuda:N`; `hip` is the current device of the thread. `library` is the driver's library; null for its usual names, and for
- * HIP the variable HIPGRAFT_LIBAMDHIP64. CUDA's primary context is used. */
+/* Opens `hip:N` or `cuda:N`; `hip` is the current device of the thread. `library` is the driver's
+ * library; null for its usual names, and for HIP the variable HIPGRAFT_LIBAMDHIP64. CUDA's primary
+ * context is used. */
 HIPGRAFT_API hipgraft_status hipgraft_device_open(const char *name, const char *library,
                                                   hipgraft_device **device);
 
