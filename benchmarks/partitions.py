@@ -1,8 +1,10 @@
 """Partitions of random small programs against the cheapest of all partitions.
 
-    python benchmarks/partitions.py [--programs 1000] [--most-exact 14] [--gpu mi300x]
+    python benchmarks/partitions.py [--programs 1000] [--most-exact 14] [--most-window 14]
+        [--gpu mi300x]
 
-`--most-exact=0` shows the heuristic that partitions regions too large for the exact search.
+`--most-exact=0` shows the heuristic that partitions regions too large for the exact search, and
+`--most-window` how it depends on the ops of the windows that are partitioned again.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--most-exact", type=int, default=MOST_EXACT)
+    parser.add_argument("--most-window", type=int, default=MOST_EXACT)
     parser.add_argument("--gpu", choices=GPUS, default="mi300x")
     arguments = parser.parse_args()
     cost = Roofline(GPUS[arguments.gpu])
@@ -33,7 +36,8 @@ def main() -> None:
     for seed in range(arguments.programs):
         program = random_program(seed)
         start = time.perf_counter()
-        groups = Partitioner(cost, arguments.most_exact).partition(program)
+        partitioner = Partitioner(cost, arguments.most_exact, arguments.most_window)
+        groups = partitioner.partition(program)
         seconds += time.perf_counter() - start
         assert is_acyclic(program, [list(group) for group in groups]), seed
         assert all(is_kernel(program, frozenset(group)) for group in groups), seed

@@ -251,3 +251,37 @@ def test_gpus_of_products_and_architectures() -> None:
     assert find_gpu("mi325x").memory_bandwidth > find_gpu("mi300x").memory_bandwidth
     with pytest.raises(HipgraftError, match="unknown GPU 'mi1000x'; expected one of mi250x"):
         find_gpu("mi1000x")
+
+
+@pytest.mark.parametrize("seed", [14, 193, 366, 581, 629, 975])
+@pytest.mark.parametrize("most_exact", [0, 5])
+def test_windows_cross_the_borders_of_regions(seed: int, most_exact: int) -> None:
+    # Of these programs, regions alone find partitions that take 1.2 to 1.5 times as long.
+    program = random_program(seed)
+    best = cheapest_by_trying(program, COST)
+    found = Partitioner(COST, most_exact).partition(program)
+    assert is_acyclic(program, [list(group) for group in found])
+    assert all(is_kernel(program, frozenset(group)) for group in found)
+    assert seconds(program, found) <= 1.05 * best
+    if len(program.ops) > most_exact:
+        assert seconds(program, Partitioner(COST, most_exact, 0).partition(program)) > 1.2 * best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_programs_beyond_the_exact_search_are_near_the_least_cost(seed: int) -> None:
+    program = random_program(seed, least=5, most=9)
+    found = Partitioner(COST, 0, 8).partition(program)
+    assert seconds(program, found) <= 1.05 * cheapest_by_trying(program, COST)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_windows_never_cost(seed: int) -> None:
+    program = random_program(seed, least=40, most=120)
+    groups = Partitioner(COST).partition(program)
+    assert is_acyclic(program, [list(group) for group in groups])
+    assert all(is_kernel(program, frozenset(group)) for group in groups)
+    free = [op for op, facts in enumerate(program.ops) if facts.role is not Role.FIXED]
+    assert sorted(op for group in groups for op in group) == free
+    # Groups lose half a quantum each at most.
+    apart = Partitioner(COST, most_window=0).partition(program)
+    assert seconds(program, groups) <= seconds(program, apart) + 1e-8 * len(groups)

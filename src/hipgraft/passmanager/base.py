@@ -111,7 +111,8 @@ def _enclosing_function(operation: ir.Operation) -> str:
     current: ir.Operation | None = operation
     while current is not None:
         if current.name == "func.func":
-            return str(current.attributes["sym_name"]).strip('"')
+            name: Any = current.attributes["sym_name"]
+            return name.value
         parent = current.parent
         current = None if parent is None else parent.operation
     return ""

@@ -275,7 +275,7 @@ class BodyBuilder:
             op.name,
             results=list(result_types),
             operands=[self.value(operand) for operand in op.operands],
-            attributes={name: op.attributes[name] for name in op.attributes},
+            attributes=dict(op.attributes.items()),
             loc=op.location,
             ip=self._end,
         )

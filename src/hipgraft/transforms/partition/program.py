@@ -39,6 +39,10 @@ class Facts:
     seconds: float = 0.0
     workgroups: int = 1
 
+    def __hash__(self) -> int:
+        """Depends on few fields, because programs are looked up by their ops' metadata."""
+        return hash((self.name, self.shape))
+
 
 FIXED = Facts("fixed", Role.FIXED)
 

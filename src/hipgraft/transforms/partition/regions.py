@@ -16,22 +16,33 @@ from hipgraft.transforms.partition.exact import Partition, best_partition
 from hipgraft.transforms.partition.merging import merged_partition
 from hipgraft.transforms.partition.program import Facts, Program, Role
 from hipgraft.transforms.partition.rules import MAX_OPERANDS
+from hipgraft.transforms.partition.windows import Windows
 
 MOST_EXACT = 14
 """Ops of a block or a region that is partitioned exactly."""
+
+_MOST_NEW = 64
+"""Windows, equal ones once, that are partitioned again; each takes up to 30 ms."""
 
 
 class Partitioner:
     """Partitions programs by a cost model, equal regions once.
 
+    Args:
+        cost: of groups.
+        most_exact: ops of a block or a region that is partitioned exactly.
+        most_window: ops of a window that is partitioned again.
+
     Attributes:
         times: of the groups of the last program.
     """
 
-    def __init__(self, cost: CostModel, most_exact: int = MOST_EXACT):
+    def __init__(
+        self, cost: CostModel, most_exact: int = MOST_EXACT, most_window: int = MOST_EXACT
+    ):
         self._cost = cost
-        self._most_exact = most_exact
-        self._known: dict[Hashable, list[tuple[tuple[int, ...], GraphTime]]] = {}
+        self._most_exact, self._most_window = most_exact, most_window
+        self._known: dict[Hashable, list[tuple[tuple[int, ...], GraphTime]] | None] = {}
         self.times: dict[tuple[int, ...], GraphTime] = {}
 
     def partition(self, program: Program) -> Partition:
@@ -48,34 +59,53 @@ class Partitioner:
             if found is not None:
                 return found
         groups: Partition = []
-        for region in _regions(program):
+        solved = [-1] * len(program.ops)
+        for number, region in enumerate(_regions(program)):
             groups.extend(self._solve(program, region) or ())
-        return groups
+            if len(region) <= self._most_exact:
+                for op in region:
+                    solved[op] = number
+
+        left = _MOST_NEW
+
+        def solve(ops: Sequence[int]) -> Partition | None:
+            nonlocal left
+            known = len(self._known)
+            found = self._solve(program, ops, is_whole=True) if left else None
+            left -= len(self._known) > known
+            return found
+
+        windows = Windows(program, groups, solved, self._cost, solve, self._most_window)
+        return windows.improved()
 
     def _solve(
         self, program: Program, ops: Sequence[int], *, is_whole: bool = False
     ) -> Partition | None:
-        """Returns the groups of ops of a program; None if a whole one has to be cut in regions."""
+        """Returns the groups of ops of a program; None if `is_whole` ones are no exact problem."""
         if len(ops) == 1:
             return [] if program.ops[ops[0]].role is Role.FIXED else [(ops[0],)]
-        part = _extracted(program, ops)
-        key = _signature(part)
-        found = self._known.get(key)
+        key = (is_whole, _signature(program, ops))
+        if key not in self._known:
+            self._known[key] = self._solved(_extracted(program, ops), is_whole=is_whole)
+        found = self._known[key]
         if found is None:
-            order = _canonical_order(part)
-            ordered = _extracted(part, order)
-            local = self._solve_part(ordered, is_whole=is_whole)
-            if local is None:
-                return None
-            groups = [tuple(sorted(order[op] for op in group)) for group in local]
-            found = [(group, graph_time(self._cost, part, set(group))) for group in groups]
-            self._known[key] = found
+            return None
         timed = {tuple(ops[op] for op in group): time for group, time in found}
         self.times |= timed
         return list(timed)
 
+    def _solved(
+        self, part: Program, *, is_whole: bool
+    ) -> list[tuple[tuple[int, ...], GraphTime]] | None:
+        order = _canonical_order(part)
+        local = self._solve_part(_extracted(part, order), is_whole=is_whole)
+        if local is None:
+            return None
+        groups = [tuple(sorted(order[op] for op in group)) for group in local]
+        return [(group, graph_time(self._cost, part, set(group))) for group in groups]
+
     def _solve_part(self, part: Program, *, is_whole: bool) -> Partition | None:
-        if len(part.ops) <= self._most_exact:
+        if is_whole or len(part.ops) <= self._most_exact:
             found = best_partition(part, self._cost)
             if found is not None or is_whole:
                 return found
@@ -158,20 +188,32 @@ def _extracted(program: Program, ops: Sequence[int]) -> Program:
         part.depth[number] = program.depth[op] - first
         for value, new in zip(made, part.made[number], strict=True):
             local[value] = new
-            part.exported[new] = program.exported[value] or any(
-                reader not in members for reader in program.readers[value]
-            )
+            is_read_elsewhere = not members.issuperset(program.readers[value])
+            part.exported[new] = program.exported[value] or is_read_elsewhere
     return part
 
 
-def _signature(part: Program) -> Hashable:
-    return (
-        tuple(part.ops),
-        tuple(map(tuple, part.reads)),
-        tuple(part.bytes_of),
-        tuple(part.exported),
-        tuple(part.depth),
-    )
+def _signature(program: Program, ops: Sequence[int]) -> Hashable:
+    """Returns what `_extracted` depends on."""
+    members = set(ops)
+    first = min(program.depth[op] for op in ops)
+    local: dict[int, int] = {}
+    found: list[object] = []
+    for op in ops:
+        found.append(program.ops[op])
+        found.append(program.depth[op] - first)
+        for value in program.reads[op]:
+            if value not in local:
+                local[value] = len(local)
+                found.append(program.bytes_of[value])
+            found.append(local[value])
+        found.append(None)
+        for value in program.made[op]:
+            local[value] = len(local)
+            found.append(program.bytes_of[value])
+            exported = program.exported[value] or not members.issuperset(program.readers[value])
+            found.append(exported)
+    return tuple(found)
 
 
 def _canonical_order(part: Program) -> list[int]:
