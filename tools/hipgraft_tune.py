@@ -34,7 +34,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Compiles each graph of a model in several ways, ranks them by the time that "
         "their kernels take or by resource usage, and writes overrides for hipgraft-compile "
         "--overrides; or, with --database, tries all lowerings and keeps the best for "
-        "hipgraft-compile --tuning-db.",
+        "hipgraft-compile --tuning-db; or, with --calibration, takes the times of the graphs for "
+        "hipgraft-compile --calibration.",
     )
     cli.add_model_arguments(parser)
     service_flags.add_worker_arguments(parser)
@@ -45,6 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     service_flags.add_cost_model_arguments(parser)
     parser.set_defaults(cost_models="")
     add("--database", default="", metavar="OUT.json", help="tuning database to write or add to")
+    add(
+        "--calibration",
+        default="",
+        metavar="OUT.json",
+        help="calibration of graphs' estimates to write, from their kernels' times",
+    )
     add(
         "--budget",
         type=cli.magnitude,
@@ -59,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     flags.cost_models = flags.cost_models or _default_cost_models(flags)
+    if flags.calibration:
+        return _write_calibration(flags)
     return _write_database(flags) if flags.database else _write_overrides(flags)
 
 
@@ -67,7 +76,7 @@ def _default_cost_models(flags: argparse.Namespace) -> str:
     from hipgraft.service.tuning.timed import can_time
 
     is_timed = all(can_time(target, flags.timing_device) for target in _targets(flags))
-    return "timed" if is_timed else "static"
+    return "timed" if is_timed else "estimated" if flags.calibration else "static"
 
 
 def _targets(flags: argparse.Namespace) -> list[Target]:
@@ -114,6 +123,44 @@ def _keep(path: str, known: Database, found: Database) -> None:
         text = f"{entry.name} takes {entry.plan} on {entry.target} ({entry.cost_model}: {costs})"
         print(text, file=sys.stderr)
     ir_io.write_output(path, known.to_json().encode())
+
+
+def _write_calibration(flags: argparse.Namespace) -> int:
+    from hipgraft.codegen.chips import find_gpu
+    from hipgraft.compiler.program import compile
+    from hipgraft.ir import io as ir_io
+    from hipgraft.service import CompileService
+    from hipgraft.service.tuning.calibrating import described, fitted, samples_of
+    from hipgraft.service.tuning.search import open_cost_models
+    from hipgraft.transforms.partition.calibration import calibration_text
+
+    cost_model, *_ = open_cost_models(flags.cost_models.split(","), flags.timing_device)
+    targets = _targets(flags)
+    with progress(flags.quiet), CompileService(service_flags.open_workers(flags)) as service:
+        model = compile(
+            flags.model,
+            flags.target,
+            compile_to="hipdnn-graphs",
+            **cli.reading(flags),
+            service=service,
+        )
+        found = {
+            target.name: fitted(
+                samples_of(
+                    model.module,
+                    target,
+                    find_gpu(model.config.gpu or target.name),
+                    service,
+                    cost_model,
+                    flags.graph,
+                )
+            )
+            for target in targets
+        }
+    for line in described(found):
+        print(line, file=sys.stderr)
+    ir_io.write_output(flags.calibration, calibration_text(found).encode())
+    return 0
 
 
 def _write_overrides(flags: argparse.Namespace) -> int:

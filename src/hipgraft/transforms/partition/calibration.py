@@ -30,6 +30,16 @@ class Calibration:
     compute: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
+def calibration_text(calibrations: Mapping[str, Calibration]) -> str:
+    """Returns the text of a file with the factors of some architectures."""
+    architectures: dict[str, dict[str, Any]] = {}
+    for name, one in sorted(calibrations.items()):
+        own: dict[str, Any] = {} if one.launch_us is None else {"launch_us": one.launch_us}
+        architectures[name] = own | {"memory": one.memory, "compute": dict(one.compute)}
+    document = {"hipgraft_calibration": VERSION, "architectures": architectures}
+    return json.dumps(document, indent=2) + "\n"
+
+
 def read_calibration(path: str, gpu: Gpu) -> Calibration:
     """Returns the factors of a GPU's architecture from a file; the default ones if it has none.
 
