@@ -9,7 +9,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.view_motion import ViewMotion
+from hipgraft.transforms.view_motion import ViewMotion, reorders
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,22 @@ class HipdnnSinkViewsPass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Moves the views of every function."""
         for block in function_blocks(module):
+            ops = [op.operation for op in block.operations]
+            if not any(map(reorders, ops)):
+                continue
             motion = ViewMotion()
-            for op in [op.operation for op in block.operations]:
-                self._visit(op, motion, state)
-            _erase_unread(block)
+            moved = sum(self._moves(op, motion, state) for op in ops)
+            if moved:
+                state.count("moved-ops", moved)
+                _erase_unread(block)
 
-    def _visit(self, op: ir.Operation, motion: ViewMotion, state: PassState) -> None:
+    def _moves(self, op: ir.Operation, motion: ViewMotion, state: PassState) -> bool:
         try:
-            if motion.visit(op) is not None:
-                state.count("moved-ops")
+            return motion.visit(op) is not None
         except Declined as declined:
             message = f"'{op.name}' op is not computed in its operand's shape: {declined.reason}"
             state.missed(op, declined.name, message)
+            return False
 
 
 def _erase_unread(block: ir.Block) -> None:

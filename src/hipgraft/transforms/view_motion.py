@@ -40,6 +40,17 @@ class _Viewed:
     level: int
 
 
+def reorders(op: ir.Operation) -> bool:
+    """Returns whether an op is a view on all of what a hipDNN op makes."""
+    if op.name != hipdnn.ViewOp.OP_NAME:
+        return False
+    owner = defining_op(op.operands[0])
+    if owner is None or not is_compute(owner):
+        return False
+    base, view = window(op.results[0])
+    return view.storage_order(shape_of(base)) is not None
+
+
 class ViewMotion:
     """Moves views past the ops of one block, first to last.
 
