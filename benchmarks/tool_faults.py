@@ -44,7 +44,7 @@ _OLD = b"what was there before"
 _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 
-# Commands by name; OUT is the output, CACHE the cache. Each uses what the one before it cached.
+# Commands by name; OUT is the output, CACHE the cache. Each uses what those before it cached.
 COMMANDS: dict[str, list[str]] = {
     "opt": ["hipgraft-opt", _MODEL, "--convert-torch-to-hipdnn", "--hipdnn-outline", "-o", "OUT"],
     "compile": ["hipgraft-compile", _MODEL, "--target=gfx942", "-q", "-o", "OUT.mlir"],
@@ -55,13 +55,13 @@ COMMANDS: dict[str, list[str]] = {
         *("-o", "OUT.mlir"),
     ],
     "tune": ["hipgraft-tune", _MODEL, "-q", "--cost-models=static", "-j1", "-o", "OUT.yaml"],
-    "cache": ["hipgraft-cache", "--cache-dir", "CACHE", "export", "OUT.tar"],
     "reduce": ["hipgraft-reduce", _MODEL, "--test=grep -q aten.relu", "-q", "-o", "OUT.mlir"],
     "emulate": [
         *("hipgraft-emulate", "--", str(_TOOLS / "hipgraft-run"), _MODEL, "--device=hip", "-q"),
         "--output=@OUT.npz",
     ],
     "serve": ["hipgraft-serve", "--idle=2"],
+    "cache": ["hipgraft-cache", "--cache-dir", "CACHE", "export", "OUT.tar"],
 }
 # A search keeps the smallest module at any time.
 _PARTIAL = frozenset({"reduce"})

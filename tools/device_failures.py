@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.runtime.devices.protocols import CallSequence
 
 
 def tell_failures(device: Any) -> None:
@@ -22,6 +21,8 @@ def tell_failures(device: Any) -> None:
 
 def _told(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any, **named: Any) -> Any:
+        from hipgraft.runtime.devices.protocols import CallSequence
+
         try:
             found = call(*arguments, **named)
         except HipgraftError:

@@ -15,7 +15,6 @@ from hipgraft.dialects.migraphx import MigraphxOp, ShapedType, ShapedTypeError, 
 from hipgraft.dialects.migraphx.types import row_major
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined, PassFailure
-from hipgraft.ir.io import return_of
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.tensor_builder import Tensor, TensorBuilder
 
@@ -82,8 +81,8 @@ class Converter(TensorBuilder):
         Raises:
             PassFailure: an op can neither be converted nor compiled as it is; at the op.
         """
-        terminator = return_of(block)
-        for op in list(block.operations)[:-1]:
+        *operations, terminator = block.operations
+        for op in operations:
             self._convert(op.operation)
         self.location = terminator.location
         return [self.tensor(value) for value in terminator.operands]

@@ -8,6 +8,7 @@ from hipgraft.dialects.migraphx import MemoryLayout, ShapedType, ShapedTypeError
 from hipgraft.dialects.migraphx.types import PREFIX
 from hipgraft.ir.bindings import func_d, ir
 from hipgraft.ir.diagnostics import Declined, PassFailure
+from hipgraft.ir.io import return_of
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.symbols import symbol_of
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Converter, element_type
@@ -85,6 +86,7 @@ def build_function(function: ir.Operation, converter: Converter, flat: bool) -> 
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
         raise PassFailure("'func.func' op expected one block", function)
+    return_of(blocks[0])  # Raises where a function ends in another op.
     signature = Signature.of(function, flat)
     name = symbol_of(function)
     made = func_d.FuncOp(
