@@ -26,6 +26,7 @@ from hipgraft.transforms.torch_to_hipdnn.constants import literal_attribute
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
 
 _LITERAL = "torch.vtensor.literal"
+_KEEP_ASSERTIONS = "--iree-opt-strip-assertions=false"
 _LESS_FUSION = (f"{FUSE_MULTI_USE}=false",)
 _NUMBERS = ("!torch.bool", "!torch.int", "!torch.list<int>")
 _ELEMENTS = ("torch.aten.Int.Tensor", "torch.aten.item")
@@ -100,7 +101,8 @@ class HipgraftCompileDynamicPass(Pass):
 
     hipDNN's graphs have static shapes, so there are none here: IREE forms the kernels. IREE leaves
     workgroup counts, memory sizes and the constants that kernels take to the host, which computes
-    them from the extents of the arguments. For `cpu` the function calls a module that runs as a
+    them from the extents of the arguments. Where extents meet in an op that must be equal and are
+    not known to be, the host asserts it. For `cpu` the function calls a module that runs as a
     whole. Kernels come from the cache or the workers of the current `hipgraft.service`. A function
     that does not compile is compiled again with less fusion, and then with attention decomposed; a
     missed remark says so.
@@ -211,13 +213,14 @@ class HipgraftCompileDynamicPass(Pass):
     def _compiled(
         self, name: str, text: str, targets: Sequence[Target], flags: tuple[str, ...]
     ) -> list[Outcome]:
+        fixed = (_KEEP_ASSERTIONS, *dynamic_flags())
         requests = [
             Request(
                 name,
                 text,
                 digest(text),
                 target,
-                (*target.default_flags, *dynamic_flags(), *flags, *self.extra_flags),
+                (*target.default_flags, *fixed, *flags, *self.extra_flags),
                 lambda: text,
             )
             for target in targets

@@ -20,6 +20,7 @@ from hipgraft.codegen.iree.entry import (
     schedule_dispatches,
     signature,
 )
+from hipgraft.codegen.iree.extent_checks import check_extents
 from hipgraft.codegen.iree.row_tiles import set_rows
 from hipgraft.codegen.iree.schedule import Schedule, read_schedule
 from hipgraft.codegen.iree.session import IreeSession, get_session
@@ -244,6 +245,8 @@ def _parse(session: IreeSession, text: str) -> ir.Module:
     module = session.parse(text)
     if "torch" in text:
         lower_torch(module)
+    if is_dynamic(signature(module)):
+        check_extents(module)
     return module
 
 

@@ -10,7 +10,7 @@ classes of dialects.
 
 import ctypes
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -31,6 +31,7 @@ __all__ = [
     "compiler_library",
     "func_d",
     "gpu_d",
+    "indexing_maps",
     "ir",
     "make_context",
     "passmanager",
@@ -126,3 +127,12 @@ def asm(op: "ir.Operation | ir.OpView | ir.Module", *, debug_info: bool = False)
     """Returns the textual form of `op` with all of its constants."""
     operation = op.operation
     return operation.get_asm(enable_debug_info=debug_info)
+
+
+def indexing_maps(op: ir.Operation) -> Sequence[ir.Attribute]:
+    """Returns the affine maps from an op's loops to its operands; none for an op without loops."""
+    if "indexing_maps" in op.attributes:
+        return list(ir.ArrayAttr(op.attributes["indexing_maps"]))
+    # The Python module of the dialect would import NumPy.
+    native = import_module("iree.compiler._mlir_libs._mlirDialectsLinalg")
+    return list(native.get_indexing_maps(op) or ())

@@ -19,8 +19,8 @@
 // CHECK:         %[[B:.*]] = memref.dim %[[X]], %c0
 // CHECK:         %[[S:.*]] = memref.dim %[[X]], %c1
 // CHECK:         %[[ROWS:.*]] = arith.muli %[[B]], %[[S]]
-// CHECK:         %[[SCRATCH:.*]], %{{.*}} = gpu.alloc async {{.*}} : memref<?xi8>
 // CHECK:         %[[WORD:.*]] = arith.index_castui %[[ROWS]] : index to i32
+// CHECK:         %[[SCRATCH:.*]], %{{.*}} = gpu.alloc async {{.*}} : memref<?xi8>
 // CHECK:         %[[GRID:.*]] = affine.min {{.*}}[%[[ROWS]]]
 // CHECK:         gpu.launch_func {{.*}} @normalize_kernels::{{.*}} blocks in (%[[GRID]]
 // CHECK-SAME:      args(%[[X]] : memref<?x?x8xf32>, %[[W]] : memref<8x2xf32>
@@ -38,6 +38,26 @@ func.func @normalize(%x: !torch.vtensor<[?,?,8],f32>) -> !torch.vtensor<[?,?,2],
   %1 = torch.aten.softmax.int %0, %int2, %none : !torch.vtensor<[?,?,2],f32>, !torch.int,
       !torch.none -> !torch.vtensor<[?,?,2],f32>
   return %1 : !torch.vtensor<[?,?,2],f32>
+}
+
+// The host asserts that extents which meet are equal, before it launches a kernel.
+
+// CHECK-LABEL: func.func private @add_extents
+// CHECK-SAME:    %[[X:.*]]: memref<?x4xf32>, %[[Y:.*]]: memref<?x4xf32>)
+// CHECK-DAG:     %[[N:.*]] = memref.dim %[[X]]
+// CHECK-DAG:     %[[M:.*]] = memref.dim %[[Y]]
+// CHECK:         %[[EQUAL:.*]] = arith.cmpi eq, %[[N]], %[[M]]
+// CHECK:         cf.assert %[[EQUAL]], "'linalg.generic' op expects dimension 0 of operand #0 and dimension 0 of operand #1 to be equal"
+// CHECK-LABEL: func.func @add(
+// CHECK:         cf.assert
+// CHECK-NOT:     cf.assert
+// CHECK:         gpu.launch_func
+func.func @add(%x: !torch.vtensor<[?,4],f32>, %y: !torch.vtensor<[?,4],f32>)
+    -> !torch.vtensor<[?,4],f32> {
+  %int1 = torch.constant.int 1
+  %0 = torch.aten.add.Tensor %x, %y, %int1 : !torch.vtensor<[?,4],f32>, !torch.vtensor<[?,4],f32>,
+      !torch.int -> !torch.vtensor<[?,4],f32>
+  return %0 : !torch.vtensor<[?,4],f32>
 }
 
 // Static functions are for other passes.

@@ -7,6 +7,7 @@ computed from them by copies of the ops that IREE generated.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from hipgraft.codegen.iree.schedule import BOOKKEEPING, entry_point, read_exports, segments
 from hipgraft.codegen.kernel import Binding, Dispatch
@@ -43,8 +44,8 @@ class Numbers:
         return self._numbers[value]
 
     def write(self, op: ir.Operation) -> bool:
-        """Copies an op if it computes a number; returns whether it does."""
-        if op.name.startswith(_ARITHMETIC):
+        """Copies an op if it computes or asserts a number; returns whether it does."""
+        if op.name.startswith(_ARITHMETIC) or op.name == "cf.assert":
             self._numbers.update(zip(op.results, self._copied(op), strict=True))
         elif op.name == "hal.buffer_view.dim":
             buffer = self.buffers[ir.BlockArgument(op.operands[0]).arg_number]
@@ -136,13 +137,17 @@ class Commands(Numbers):
         blocks = list(function.regions[0].blocks)
         if len(blocks) != 1:
             raise CodegenError("the schedule has control flow")
-        self._write_block(blocks[0])
+        ops = [view.operation for view in blocks[0].operations]
+        # Extents are compared before any kernel is launched on them.
+        self._write_ops([op for op in ops if not self.write(op)])
         builders.wait(self._token, self.location)
         builders.return_(self.location)
 
     def _write_block(self, block: ir.Block) -> None:
-        for view in block.operations:
-            op = view.operation
+        self._write_ops([op.operation for op in block.operations])
+
+    def _write_ops(self, ops: Sequence[ir.Operation]) -> None:
+        for op in ops:
             if op.name in _IGNORED or self.write(op):
                 continue
             if op.name in _ALIASES:
@@ -318,7 +323,9 @@ def write_extents(numbers: Numbers, function: ir.Operation) -> list[ir.Value]:
         elif op.name == "util.return":
             return [extent for value in op.operands for extent in _known(exported, value)]
         else:
-            numbers.write(op)
+            # What depends on values is computed, and asserted, by the program alone.
+            with suppress(CodegenError):
+                numbers.write(op)
     raise CodegenError("the schedule has control flow")
 
 

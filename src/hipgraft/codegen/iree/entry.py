@@ -43,7 +43,7 @@ def lower_torch(module: ir.Module) -> None:
     Raises:
         CodegenError: an op has no lowering.
     """
-    _run(_TORCH_PIPELINE, module)
+    run_passes(_TORCH_PIPELINE, module)
 
 
 def needs_input_phase(text: str, flags: Sequence[str]) -> bool:
@@ -58,7 +58,7 @@ def import_builtin(module: ir.Module) -> None:
     Raises:
         CodegenError: an op cannot be imported.
     """
-    _run(_IMPORT_PIPELINE, module)
+    run_passes(_IMPORT_PIPELINE, module)
 
 
 def schedule_dispatches(module: ir.Module) -> None:
@@ -71,10 +71,15 @@ def schedule_dispatches(module: ir.Module) -> None:
     Raises:
         CodegenError: the dispatches cannot be scheduled.
     """
-    _run(_SCHEDULE_PIPELINE, module)
+    run_passes(_SCHEDULE_PIPELINE, module)
 
 
-def _run(pipeline: str, module: ir.Module) -> None:
+def run_passes(pipeline: str, module: ir.Module) -> None:
+    """Runs passes that the bindings register on a module, in place.
+
+    Raises:
+        CodegenError: one fails.
+    """
     try:
         passmanager.PassManager.parse(pipeline, module.context).run(module.operation)
     except ir.MLIRError as error:

@@ -1,10 +1,10 @@
-"""The loops of linalg's generic ops."""
+"""The loops of linalg's ops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hipgraft.ir.bindings import ir
+from hipgraft.ir.bindings import indexing_maps, ir
 from hipgraft.ir.io import walk
 
 
@@ -21,9 +21,11 @@ def iterators(op: ir.Operation) -> list[str]:
 
 
 def loops_of(op: ir.Operation) -> list[list[int]]:
-    """Returns the loops that index each operand, dim by dim; -1 for other expressions."""
-    attributes = ir.ArrayAttr(op.attributes["indexing_maps"])
-    maps = [ir.AffineMapAttr(attribute).value for attribute in attributes]
+    """Returns the loops that index each operand, dim by dim; -1 for other expressions.
+
+    Empty for an op without loops.
+    """
+    maps = [ir.AffineMapAttr(attribute).value for attribute in indexing_maps(op)]
     return [list(map(_position, each.results)) for each in maps]
 
 

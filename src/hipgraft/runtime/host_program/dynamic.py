@@ -118,7 +118,20 @@ def _extents(function: ir.Operation, shapes: Sequence[Shape]) -> Iterator[int]:
         argument = ir.BlockArgument(op.operands[0]).arg_number
         known[op.results[0]] = shapes[argument][constants(op.operands[1])]
     numbers = StaticValues(known)
+    for op in [op for op in body if op.name == "cf.assert"]:
+        check_assertion(op, numbers(op.operands[0]))
     return iter([numbers(operand) for operand in terminator.operands])
+
+
+def check_assertion(op: ir.Operation, holds: int) -> None:
+    """Checks the condition of a `cf.assert`, which compares extents.
+
+    Raises:
+        OpError: it does not hold.
+    """
+    if not holds:
+        reason = ir.StringAttr(op.attributes["msg"]).value
+        raise OpError(f"the shapes of the inputs do not fit one another: {reason}", op)
 
 
 def _check_shapes(

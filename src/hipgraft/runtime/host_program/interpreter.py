@@ -24,7 +24,7 @@ from hipgraft.runtime import boundary
 from hipgraft.runtime.boundary import Array, DeviceArray
 from hipgraft.runtime.devices.protocols import unload
 from hipgraft.runtime.devices.registry import Device, GraphDevice, copy_on_device
-from hipgraft.runtime.host_program.dynamic import tensors_of
+from hipgraft.runtime.host_program.dynamic import check_assertion, tensors_of
 from hipgraft.runtime.host_program.graphs import Graph
 from hipgraft.runtime.host_program.kernels import Binary, pack_kernarg
 from hipgraft.runtime.host_program.memref import MemRef
@@ -356,12 +356,18 @@ def _execute_graph(frame: _Frame, op: ir.Operation) -> list[Any]:
     return []
 
 
+def _assert(frame: _Frame, op: ir.Operation) -> list[Any]:
+    check_assertion(op, frame.operands(op)[0])
+    return []
+
+
 def _return(frame: _Frame, op: ir.Operation) -> list[Any]:
     return []
 
 
 _HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
     "builtin.unrealized_conversion_cast": _descriptor,
+    "cf.assert": _assert,
     "func.return": _return,
     "gpu.alloc": _alloc,
     "gpu.dealloc": _dealloc,
