@@ -72,6 +72,16 @@ func.func @main(%x: memref<8xi8>, %y: memref<8xi8>, %z: memref<2xi16>)
     assert not device._allocations
 
 
+def test_a_program_of_another_origin_returns_what_is_not_given() -> None:
+    module = parse(COPY.replace("hipgraft.results = 1 : i64, ", "").replace("BODY", ""))
+    device = HostMemoryDevice()
+    x = np.arange(6, dtype=np.float32)
+    with Executor(module, device) as executor:
+        (y,) = executor.run([x])
+    np.testing.assert_array_equal(y, x)
+    assert not device._allocations
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

@@ -21,7 +21,7 @@ from random_partitions import (
 )
 
 import hipgraft
-from hipgraft.codegen.chips import GPUS, find_gpu
+from hipgraft.codegen.chips import GPUS, find_gpu, product_of
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.passmanager.base import PassState
@@ -248,6 +248,12 @@ def test_gpus_of_products_and_architectures() -> None:
     assert find_gpu("gfx90a").name == "MI250X"
     assert find_gpu("gfx942").name == find_gpu("").name == find_gpu("cpu").name == "MI300X"
     assert find_gpu("gfx1200").name == "RX 9070 XT"
+    # Architectures without a table of their own have that of the nearest one.
+    assert find_gpu("gfx1103").name == "RX 7900 XTX"
+    assert find_gpu("gfx940").name == "MI300X"
+    assert [product_of(name) for name in ("gfx950", "gfx1100", "mi325x")] == [
+        *("mi355x", "rx7900xtx", "mi325x")
+    ]
     assert find_gpu("mi325x").memory_bandwidth > find_gpu("mi300x").memory_bandwidth
     with pytest.raises(HipgraftError, match="unknown GPU 'mi1000x'; expected one of mi250x"):
         find_gpu("mi1000x")
