@@ -152,6 +152,8 @@ def _run(node: NodeProto, inputs: _Constants, model: onnx.ModelProto) -> _Consta
             values = ReferenceEvaluator(single).run(outputs, inputs)
     except Exception:  # an op or type that the evaluator does not know stays in the graph
         return None
+    if any(isinstance(value, list) for value in values):  # a sequence of tensors
+        return None
     arrays = [np.asarray(value) for value in values]
     if any(array.size > _MOST_ELEMENTS or array.dtype == object for array in arrays):
         return None

@@ -30,11 +30,13 @@ from hipgraft.frontends.onnx.legalization.grids import GRIDS
 from hipgraft.frontends.onnx.legalization.indexing import INDEXING
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
 from hipgraft.frontends.onnx.legalization.lp_norms import LP_NORMS
+from hipgraft.frontends.onnx.legalization.members import drop_unused
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
 from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
 from hipgraft.frontends.onnx.legalization.resizing import RESIZING
+from hipgraft.frontends.onnx.legalization.sequences import SEQUENCES
 from hipgraft.frontends.onnx.legalization.shifts import SHIFTS
 from hipgraft.frontends.onnx.legalization.storage import boundary_elements, store_narrow_types
 from hipgraft.frontends.onnx.legalization.tables import TABLES
@@ -68,6 +70,7 @@ REWRITES: Registry[Rewrite] = Registry(
     RECURRENT,
     REDUCTIONS,
     RESIZING,
+    SEQUENCES,
     SHIFTS,
     TABLES,
     TRANSPOSED,
@@ -115,6 +118,8 @@ def legalize(
             _refuse_contributed(model, graph)
         return True
     if _rewrite_nodes(model, graph, REWRITES, DOMAINS):
+        return True
+    if graph.sequences and drop_unused(model.graph, graph.sequences):
         return True
     if store_narrow_types(model, graph, weights):
         return True

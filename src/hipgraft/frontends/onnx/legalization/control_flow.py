@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
+from hipgraft.frontends.onnx.legalization.counted_loops import counted_steps
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
@@ -73,12 +74,17 @@ def _loop(writer: Writer) -> None:
     """`(trip count, condition, values...)` of a known number of steps."""
     body: GraphProto = writer.attribute("body")
     values = list(writer.node.input[2:])
-    if any(name not in writer.graph.elements or not writer.graph.elements[name] for name in values):
-        raise Declined("not-a-tensor", "not all values are tensors")
-    steps = _trip_count(writer, len(values))
+    if not all(_is_carried(writer, name) for name in values):
+        raise Declined("not-a-tensor", "not all values are tensors or known sequences")
+    steps = counted_steps(writer, body, _MOST_NODES // max(len(body.node), 1))
+    is_counted = steps is not None
+    if steps is None:
+        steps = _trip_count(writer, len(values))
+    elif writer.has_input(0):
+        steps = min(steps, max(writer.ints(0)[0], 0))
     _check_length(writer, body, steps)
     condition = writer.node.input[1] if writer.has_input(1) else writer.const(True)
-    is_endless = _is_endless(writer, body)
+    is_endless = is_counted or _is_endless(writer, body)
     if not is_endless and len(body.output) > len(values) + 1 and not _declared(writer, len(values)):
         raise Refused("of an unknown number of steps is not supported")
     copier = BodyCopier(writer)
@@ -98,6 +104,10 @@ def _loop(writer: Writer) -> None:
     for index, value in enumerate(values):
         writer.result(value, index)
     _scan_outputs(writer, outputs, len(values))
+
+
+def _is_carried(writer: Writer, name: str) -> bool:
+    return bool(writer.graph.elements.get(name)) or name in writer.graph.sequences
 
 
 def _declared(writer: Writer, first: int) -> int | None:

@@ -12,6 +12,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
+from hipgraft.frontends.onnx.legalization.members import members_of
 from hipgraft.ir.diagnostics import Declined
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -43,6 +44,7 @@ class GraphInfo:
         opset: version of the default domain.
         taken: all names in use.
         tensors: all initialisers.
+        sequences: names of the tensors in sequences that are known.
     """
 
     shapes: dict[str, list[int]]
@@ -51,6 +53,7 @@ class GraphInfo:
     opset: int
     taken: set[str] = field(default_factory=set[str])
     tensors: Mapping[str, TensorProto] = field(default_factory=dict[str, TensorProto])
+    sequences: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     @classmethod
     def of(
@@ -82,7 +85,8 @@ class GraphInfo:
         opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         taken = {*elements, *(name for node in graph.node for name in node.output)}
         tensors = {**weights, **{tensor.name: tensor for tensor in graph.initializer}}
-        return cls(shapes, elements, dict(constants), opset, taken, tensors)
+        sequences = members_of(graph.node, constants)
+        return cls(shapes, elements, dict(constants), opset, taken, tensors, sequences)
 
 
 _SHAPE_KEEPING = frozenset(

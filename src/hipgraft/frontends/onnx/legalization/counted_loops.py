@@ -1,0 +1,89 @@
+"""How often a loop runs whose condition follows from constants."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import GraphProto, NodeProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from hipgraft.frontends.onnx.legalization.writer import Array, GraphInfo, Writer
+from hipgraft.frontends.onnx.order import names_read
+
+
+def counted_steps(writer: Writer, body: GraphProto, most: int) -> int | None:
+    """Returns how often a loop runs whose condition follows from constants; None if it does not.
+
+    Args:
+        writer: of the loop, `(trip count, condition, values...)`.
+        body: of the loop.
+        most: steps after which counting ends.
+    """
+    needed, nodes = _condition(body)
+    outer = {name: array for name, array in writer.graph.constants.items() if name in needed}
+    inner = {tensor.name for tensor in body.initializer}
+    names = list(writer.node.input[1:]) or [""]
+    given = dict(zip((value.name for value in body.input[1:]), names, strict=True))
+    made = {name for node in nodes for name in node.output} | inner
+    state = {name: _constant(writer.graph, given[name]) for name in given if name in needed}
+    if any(array is None for array in state.values()):
+        return None
+    if needed - made - outer.keys() - state.keys() - {body.input[0].name}:
+        return None
+    following = {value.name: body.output[index].name for index, value in enumerate(body.input[1:])}
+    first = _constant(writer.graph, names[0])
+    if first is None:
+        return None
+    if not first.all():
+        return 0
+    inputs = [*outer, *state, body.input[0].name]
+    step = _evaluator(writer, body, nodes, inputs, [following[name] for name in state])
+    for count in range(most):
+        try:
+            results = step.run(None, {**outer, **state, body.input[0].name: np.int64(count)})
+        except Exception:  # an operator or a type that the evaluator does not know
+            return None
+        condition, *rest = results
+        if not np.asarray(condition).all():
+            return count + 1
+        state = dict(zip(state, rest, strict=True))
+    return None
+
+
+def _constant(graph: GraphInfo, name: str) -> Array | None:
+    return np.array(True) if not name else graph.constants.get(name)
+
+
+def _condition(body: GraphProto) -> tuple[set[str], list[NodeProto]]:
+    """The values that a condition needs, and the nodes that make them."""
+    carried = {value.name: index for index, value in enumerate(body.input[1:])}
+    needed = {body.output[0].name}
+    nodes: list[NodeProto] = []
+    while True:
+        before = len(needed)
+        nodes = [node for node in body.node if needed & set(node.output)]
+        for node in nodes:
+            needed.update(names_read(node))
+        needed.update(body.output[carried[name]].name for name in needed & carried.keys())
+        if len(needed) == before:
+            return needed, nodes
+
+
+def _evaluator(
+    writer: Writer, body: GraphProto, nodes: list[NodeProto], inputs: list[str], carried: list[str]
+) -> ReferenceEvaluator:
+    """Evaluates a condition and what is carried to the next step."""
+    # The evaluator wants each result once, and none that is an input.
+    ends = [
+        helper.make_node("Identity", [name], [f"{name}/{index}"])
+        for index, name in enumerate([body.output[0].name, *carried])
+    ]
+    graph = helper.make_graph(
+        [*nodes, *ends],
+        "condition",
+        [helper.make_value_info(name, onnx.TypeProto()) for name in inputs],
+        [helper.make_value_info(node.output[0], onnx.TypeProto()) for node in ends],
+        list(body.initializer),
+    )
+    opsets = [helper.make_opsetid("", writer.graph.opset)]
+    return ReferenceEvaluator(helper.make_model(graph, opset_imports=opsets))
