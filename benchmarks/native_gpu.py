@@ -1,9 +1,10 @@
 """Prepares a folder that checks libhipgraft and hipDNN's plugin on a GPU of another machine.
 
-    python benchmarks/native_gpu.py FOLDER [--target=sm_80] [CASE]...
+    python benchmarks/native_gpu.py FOLDER [--target=sm_80] [CASE | MODEL.onnx]...
     python3 FOLDER/run.py --costs            # there; needs Python, NumPy and the driver only
 
-Compiles graphs of hipDNN and a model for the target, and stores inputs and the results of the CPU.
+Compiles graphs of hipDNN and models for the target, and stores inputs and the results of the CPU;
+of a model that `families.py` exported, its inputs and the results of onnxruntime.
 `native_gpu_run.py` is the program that runs there.
 """
 
@@ -27,6 +28,7 @@ from hipgraft.compiler.program import Program, compile
 from hipgraft.hipdnn_io import import_document, read_json
 from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, encode_payload
 from hipgraft.hipdnn_io.wiring import wire
+from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.native import library_path, plugin_path
 from hipgraft.runtime.bundle import bundle_bytes
@@ -39,6 +41,7 @@ TESTS = ROOT / "test" / "unit"
 MODEL = ROOT / "examples" / "resnet50_bn_tiny.onnx"
 
 sys.path.insert(0, str(TESTS))
+from families import tolerances  # noqa: E402
 from hipdnn_graphs import (  # noqa: E402
     GRAPHS,
     SDPA,
@@ -143,7 +146,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name, source in graphs().items()
     }
     known[MODEL.stem] = partial(prepare_model, MODEL, flags.target, folder)
-    cases = [known[name]() for name in flags.cases or known]
+    cases: list[Any] = []
+    for name in flags.cases or known:
+        make = known.get(name) or partial(prepare_model, Path(name), flags.target, folder)
+        try:
+            cases.append(make())
+        except HipgraftError as error:
+            print(f"{name} is left out: {error.message}", flush=True)
     (folder / "cases.json").write_text(json.dumps(cases))
 
 
@@ -179,19 +188,30 @@ def prepare_graph(name: str, source: Any, target: str, folder: Path) -> Any:
 
 
 def prepare_model(path: Path, target: str, folder: Path) -> Any:
-    program, reference = hipgraft.compile(path, target), hipgraft.compile(path, "cpu")
-    inputs, expected = reference_run(reference)
+    """Writes the bundle and the tensors of a model; returns what `run.py` is to know."""
+    program = hipgraft.compile(path, target)
     recording = program.recordings(target)[0]
+    exported = path.with_suffix(".npz")
+    if exported.exists():
+        with np.load(exported) as held:
+            inputs = [held[f"input:{one.name}"] for one in recording.inputs]
+            expected = [held[f"wanted{number}"] for number in range(len(recording.results))]
+        rtol, atol = tolerances(path, expected)
+    else:
+        inputs, expected = reference_run(hipgraft.compile(path, "cpu"))
+        rtol, atol = None, None
     metadata = PlanMetadata(
-        "", list(range(len(inputs))), [100 + i for i in range(len(expected))], [], [target]
+        "", list(range(len(inputs))), [10000 + i for i in range(len(expected))], [], [target]
     )
     (folder / f"{path.stem}.hgb").write_bytes(bundle_bytes([recording], metadata.to_json()))
     arrays = {f"in.{number}": one for number, one in enumerate(inputs)}
     results: dict[int, Any] = {}
     for uid, values in zip(metadata.results, expected, strict=True):
         arrays[f"out.{uid}"] = comparable(values)
-        steps = [step // values.itemsize for step in values.strides]
+        steps = [step // values.itemsize for step in np.empty_like(values, order="C").strides]
         results[uid] = layout(values.dtype, values.shape, steps)
+        if rtol is not None:
+            results[uid] |= {"tolerance": rtol, "absolute": atol}
     np.savez(folder / f"{path.stem}.npz", allow_pickle=False, **arrays)
     return described(path.stem, metadata, results, recording, folder)
 

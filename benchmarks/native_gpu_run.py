@@ -138,9 +138,11 @@ class Memory:
             steps = [step * dtype.itemsize for step in one["strides"]]
             found = np.ndarray(one["dims"], dtype, data, 0, steps).astype(np.float64)
             expected = self.arrays[f"out.{uid}"].astype(np.float64)
-            allowed = one["tolerance"] * (1 + np.abs(expected))
-            ratio = np.abs(found - expected) / np.maximum(allowed, 1e-300)
-            ratio[found == expected] = 0
+            least = one.get("absolute", one["tolerance"])
+            allowed = one["tolerance"] * np.abs(expected) + least
+            with np.errstate(invalid="ignore"):
+                ratio = np.abs(found - expected) / np.maximum(allowed, 1e-300)
+            ratio[(found == expected) | (np.isnan(found) & np.isnan(expected))] = 0
             worst = max(worst, float(np.where(np.isnan(ratio), np.inf, ratio).max(initial=0.0)))
         return worst
 

@@ -17,6 +17,29 @@ func.func @squeeze_dims(%x: !torch.vtensor<[2,1,3,1],f32>) -> !torch.vtensor<[2,
 
 // -----
 
+// The flag says that halves are summed, and returned, as floats.
+
+// CHECK-LABEL: func.func @softmax
+// CHECK-SAME:    (%[[X:.+]]: !torch.vtensor<[2,3],f16>)
+// CHECK-DAG:     %[[DIM:.+]] = torch.constant.int 1
+// CHECK-DAG:     %[[FLOAT:.+]] = torch.constant.int 6
+// CHECK:         torch.aten.softmax.int %[[X]], %[[DIM]], %[[FLOAT]] : {{.*}} -> !torch.vtensor<[2,3],f32>
+// CHECK:         %[[NONE:.+]] = torch.constant.none
+// CHECK:         torch.aten.log_softmax.int %[[X]], %[[DIM]], %[[NONE]] : {{.*}} -> !torch.vtensor<[2,3],f16>
+func.func @softmax(%x: !torch.vtensor<[2,3],f16>)
+    -> (!torch.vtensor<[2,3],f32>, !torch.vtensor<[2,3],f16>) {
+  %int1 = torch.constant.int 1
+  %true = torch.constant.bool true
+  %false = torch.constant.bool false
+  %0 = torch.aten._softmax %x, %int1, %true
+    : !torch.vtensor<[2,3],f16>, !torch.int, !torch.bool -> !torch.vtensor<[2,3],f32>
+  %1 = torch.aten._log_softmax %x, %int1, %false
+    : !torch.vtensor<[2,3],f16>, !torch.int, !torch.bool -> !torch.vtensor<[2,3],f16>
+  return %0, %1 : !torch.vtensor<[2,3],f32>, !torch.vtensor<[2,3],f16>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @diff_with_prefix
 // CHECK-SAME:    (%[[X:.+]]: !torch.vtensor<[1,5],si64>, %[[P:.+]]: !torch.vtensor<[1,1],si64>)
 // CHECK:         %[[PARTS:.+]] = torch.prim.ListConstruct %[[P]], %[[X]]
