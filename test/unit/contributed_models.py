@@ -528,6 +528,161 @@ def wide_quantization(s: Source) -> Draw:
 
 
 @maker
+def dynamic_quantize_lstm(s: Source) -> Draw:
+    steps, features, hidden = s.extent(1, 2, 4), s.extent(2, 3, 5), s.extent(2, 4, 5)
+    kind = s.one_of("forward", "reverse", "bidirectional")
+    count = 2 if kind == "bidirectional" else 1
+    dtype, per_column = s.one_of(np.int8, np.uint8), s.one_of(True, False)
+    scale_shape = (count, 4 * hidden) if per_column else (count,)
+    # Batches are split among threads, each of which quantises its own states.
+    operands = {
+        "x": s.f32(steps, 1, features),
+        "w!": s.quantized(count, features, 4 * hidden, dtype=dtype),
+        "r!": s.quantized(count, hidden, 4 * hidden, dtype=dtype),
+        "b!": s.maybe(s.f32(count, 8 * hidden)),
+        "lengths": None,
+        "h": s.maybe(s.f32(count, 1, hidden)),
+        "c": s.maybe(s.f32(count, 1, hidden)),
+        "p!": s.maybe(s.f32(count, 3 * hidden)),
+    }
+    for name in ("w", "r"):
+        operands[f"{name}s!"] = s.scale(*scale_shape) / 10
+        operands[f"{name}z!"] = s.zero(dtype, *scale_shape)
+    return Draw(
+        "DynamicQuantizeLSTM",
+        operands,
+        {"hidden_size": hidden, "direction": kind},
+        ("y", "h_last", "c_last"),
+    )
+
+
+@maker
+def quantized_embed_norm(s: Source) -> Draw:
+    batch, rows, size = s.extent(), s.extent(), 8
+    has_segments, dtype = s.one_of(True, False), s.one_of(np.int8, np.uint8)
+    operands: dict[str, Any] = {
+        "ids": s.whole(0, 9, batch, rows),
+        "segments": s.whole(0, 2, batch, rows) if has_segments else None,
+        "words!": s.quantized(9, size, dtype=dtype),
+        "positions!": s.quantized(12, size, dtype=dtype),
+        "table!": s.quantized(2, size, dtype=dtype) if has_segments else None,
+        "g!": s.quantized(size, dtype=dtype),
+        "b!": s.quantized(size, dtype=dtype),
+        "mask": s.maybe(s.whole(0, 2, batch, rows)),
+    }
+    tables = ("words", "positions", "table", "g", "b")
+    given = [name != "table" or has_segments for name in tables]
+    for suffix, make in (("scale", s.scale), ("zero", lambda: s.zero(dtype))):
+        for name, is_given in zip(tables, given, strict=True):
+            operands[f"{name} {suffix}!"] = make() if is_given else None
+    return Draw("QEmbedLayerNormalization", operands, {"epsilon": 1e-5}, ("y", "n"))
+
+
+@maker
+def experts(s: Source) -> Draw:
+    rows, count, features, hidden = s.extent(1, 3, 5), s.extent(2, 4), 8, s.extent(4, 8)
+    kind = s.one_of("relu", "gelu", "silu", "identity", "swiglu")
+    width = hidden * (2 if kind == "swiglu" else 1)
+    attributes: dict[str, Any] = {
+        "k": s.one_of(1, 2), "activation_type": kind, "normalize_routing_weights": s.one_of(0, 1),
+    }  # fmt: skip
+    if kind == "swiglu":
+        attributes |= {"swiglu_fusion": 1, "activation_alpha": 1.5, "activation_beta": 1.0}
+        attributes |= s.one_of({}, {"swiglu_limit": 0.7})
+    operands = {
+        "x": s.f32(*s.one_of((rows, features), (1, rows, features))),
+        "r": s.f32(rows, count),
+        "w1!": s.f32(count, width, features),
+        "b1!": s.maybe(s.f32(count, width)),
+        "w2!": s.f32(count, features, hidden),
+        "b2!": s.maybe(s.f32(count, features)),
+    }
+    return Draw("MoE", operands, attributes)
+
+
+@maker
+def quantized_experts(s: Source) -> Draw:
+    rows, count, features, hidden = s.extent(1, 3, 5), s.extent(2, 4), 32, 32
+    kind, bits = s.one_of("relu", "gelu", "silu", "identity", "swiglu"), s.one_of(4, 8)
+    width = hidden * (2 if kind == "swiglu" else 1)
+    # Of blocks of eight bits, onnxruntime quantises the activations too.
+    blocks = s.one_of(0, 2) if bits == 4 else 0
+    attributes: dict[str, Any] = {
+        "k": s.one_of(1, 2), "activation_type": kind, "normalize_routing_weights": s.one_of(0, 1),
+        "expert_weight_bits": bits,
+    }  # fmt: skip
+    if kind == "swiglu":
+        attributes |= {"swiglu_fusion": 1, "activation_alpha": 1.5, "activation_beta": 1.0}
+    if blocks:
+        attributes["block_size"] = 32 // blocks
+
+    def scales(extent: int) -> np.ndarray:
+        return s.scale(count, extent, blocks) if blocks else s.scale(count, extent)
+
+    def zeros(extent: int) -> np.ndarray:
+        shape = (extent, -(-blocks * bits // 8)) if blocks else (extent * bits // 8,)
+        return s.quantized(count, *shape)
+
+    has_zeros = s.one_of(True, False)
+    operands: dict[str, Any] = {
+        "x": s.f32(rows, features),
+        "r": s.f32(rows, count),
+        "w1!": s.quantized(count, width, features * bits // 8),
+        "s1!": scales(width) / 10,
+        "b1!": s.maybe(s.f32(count, width)),
+        "w2!": s.quantized(count, features, hidden * bits // 8),
+        "s2!": scales(features) / 10,
+        "b2!": s.maybe(s.f32(count, features)),
+        "w3": None, "s3": None, "b3": None,
+        "z1!": zeros(width) if has_zeros else None,
+        "z2!": zeros(features) if has_zeros else None,
+        "z3": None,
+        "router": s.maybe(s.random.uniform(0.1, 1, (rows, count)).astype(np.float32)),
+    }  # fmt: skip
+    return Draw("QMoE", operands, attributes)
+
+
+@maker
+def matmul_bnb4(s: Source) -> Draw:
+    columns, depth, block = s.extent(1, 3, 8), s.extent(16, 32, 40), s.one_of(16, 32)
+    count = columns * depth
+    operands = {
+        "a": s.f32(s.extent(), s.extent(), depth),
+        "b!": s.quantized((count + 1) // 2),
+        "s!": s.scale(-(-count // block)),
+    }
+    attributes = {"K": depth, "N": columns, "block_size": block, "quant_type": s.one_of(0, 1)}
+    return Draw("MatMulBnb4", operands, attributes)
+
+
+@maker
+def causal_conv(s: Source) -> Draw:
+    batch, channels, steps, window = s.extent(1, 2), s.extent(1, 3), s.extent(1, 4), s.extent(2, 3)
+    dilation, is_last = s.one_of(1, 2), s.one_of(0, 1)
+    kept = (window - 1) * dilation
+    shapes = [(batch, channels, steps), (batch, channels, kept)]
+    x, state = (s.f32(*(one[0], one[2], one[1]) if is_last else one) for one in shapes)
+    operands = {
+        "x": x,
+        "w": s.f32(channels, 1, window),
+        "b": s.maybe(s.f32(channels)),
+        "s": s.maybe(state),
+    }
+    attributes = {
+        "dilation": dilation, "channels_last": is_last, "activation": s.one_of("silu", "none"),
+    }  # fmt: skip
+    return Draw("CausalConvWithState", operands, attributes, ("y", "state"))
+
+
+@maker
+def gated_rms_norm(s: Source) -> Draw:
+    size, heads = s.extent(4, 6), s.extent(1, 2)
+    shape = (s.extent(), s.extent(), size * heads)
+    operands = {"x": s.f32(*shape), "scale": s.f32(size), "gate": s.f32(*shape)}
+    return Draw("GatedRMSNorm", operands, {"activation": s.one_of("silu", "swish", "sigmoid")})
+
+
+@maker
 def others(s: Source) -> Draw:
     rows, columns = s.extent(), s.extent()
     draws = [

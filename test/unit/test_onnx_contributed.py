@@ -20,7 +20,17 @@ from hipgraft.frontends.onnx.model import read_model
 from hipgraft.ir.diagnostics import HipgraftError
 
 SEEDS = 12
-COMPILED = ("attention", "grouped_query_attention", "matmul_nbits", "qlinear_binary", "skip_norm")
+COMPILED = (
+    "attention",
+    "dynamic_quantize_lstm",
+    "experts",
+    "grouped_query_attention",
+    "matmul_bnb4",
+    "matmul_nbits",
+    "qlinear_binary",
+    "quantized_experts",
+    "skip_norm",
+)
 WITHOUT_CPU_KERNEL = {
     "BiasAdd", "BiasSplitGelu", "ComplexMul", "ComplexMulConj", "FusedMatMulActivation",
     "GroupNorm", "QLinearReduceMean", "SkipGroupNorm", "TransposeMatMul",

@@ -49,15 +49,21 @@ class _Direction:
     outputs: list[str] = field(default_factory=list[str])
 
 
-class _Network:
-    """`(x, w, r, b, lengths, h, c, p)` of an RNN, a GRU or an LSTM."""
+class Network:
+    """`(x, w, r, b, lengths, h, c, p)` of an RNN, a GRU or an LSTM.
 
-    def __init__(self, writer: Writer):
+    Args:
+        writer: of the node.
+        kind: of the network, `RNN`, `GRU` or `LSTM`.
+    """
+
+    def __init__(self, writer: Writer, kind: str):
         self.writer = writer
-        self.kind = writer.node.op_type
+        self.kind = kind
         self.element = writer.element(writer.node.input[0])
         x = writer.needed_shape(writer.node.input[0], "of this form")
-        directions, _, self.hidden = writer.needed_shape(writer.node.input[2], "of this form")
+        directions, *matrix = writer.needed_shape(writer.node.input[2], "of this form")
+        self.hidden = min(matrix)  # the other extent is that of all gates
         self.batch_first = bool(writer.attribute("layout", 0))
         self.batch, self.steps = (x[0], x[1]) if self.batch_first else (x[1], x[0])
         self.features, self.count = x[2], directions
@@ -69,6 +75,7 @@ class _Network:
         self.resets_last = bool(writer.attribute("linear_before_reset", 0))
 
     def write(self) -> None:
+        """Writes the nodes of all steps."""
         writer = self.writer
         x = writer.node.input[0]
         if self.batch_first:
@@ -97,6 +104,14 @@ class _Network:
         lengths = writer.reshape(writer.cast(name, TensorProto.INT64), [self.batch, 1])
         return [writer.op("Less", writer.like_int(step), lengths) for step in range(self.steps)]
 
+    def weights(self, index: int, number: int) -> str:
+        """Returns the weights of one direction that are input `index`, [K, gates · H]."""
+        return self.writer.transpose(self._of(index, number), [1, 0])
+
+    def product(self, x: str, weights: str) -> str:
+        """Multiplies inputs or states, [B, K], by what `weights` returns or columns of it."""
+        return self.writer.op("MatMul", x, weights)
+
     def _of(self, index: int, number: int) -> str:
         """The part of an input for one direction."""
         return self.writer.op(
@@ -114,9 +129,8 @@ class _Network:
 
     def _direction(self, rows: str, number: int) -> _Direction:
         writer, gates = self.writer, _GATES[self.kind]
-        w = writer.transpose(self._of(1, number), [1, 0])
-        r = writer.transpose(self._of(2, number), [1, 0])
-        products, bias = writer.op("MatMul", rows, w), ""
+        w, r = (self.weights(index, number) for index in (1, 2))
+        products, bias = self.product(rows, w), ""
         if writer.has_input(3):
             both = self._of(3, number)
             size = gates * self.hidden
@@ -188,16 +202,13 @@ class _Network:
         one.h, one.c = h, c
         one.outputs.append(output)
 
-    def _product(self, h: str, weights: str) -> str:
-        return self.writer.op("MatMul", h, weights)
-
     def _rnn(self, one: _Direction, given: str) -> str:
-        total = self.writer.op("Add", given, self._product(one.h, one.weights))
+        total = self.writer.op("Add", given, self.product(one.h, one.weights))
         return one.activations[0](self._clipped(total))
 
     def _lstm(self, one: _Direction, given: str) -> tuple[str, str]:
         writer = self.writer
-        total = writer.op("Add", given, self._product(one.h, one.weights))
+        total = writer.op("Add", given, self.product(one.h, one.weights))
         i, o, f, g = self._parts(total, 4)
         gate, inner, outer = one.activations
         if one.peepholes:
@@ -219,16 +230,16 @@ class _Network:
         gate, inner = one.activations
         zr, last = (0, 2 * size), (2 * size, 3 * size)
         if self.resets_last:
-            hidden = self._product(one.h, one.weights)
+            hidden = self.product(one.h, one.weights)
             hidden = writer.op("Add", hidden, one.bias) if one.bias else hidden
             both, own = writer.slice(hidden, 1, *zr), writer.slice(hidden, 1, *last)
         else:
-            both, own = self._product(one.h, writer.slice(one.weights, 1, *zr)), ""
+            both, own = self.product(one.h, writer.slice(one.weights, 1, *zr)), ""
         total = writer.op("Add", writer.slice(given, 1, *zr), both)
         z, r = (gate(self._clipped(part)) for part in self._parts(total, 2))
         if not own:
             reset = writer.op("Mul", r, one.h)
-            own = self._product(reset, writer.slice(one.weights, 1, *last))
+            own = self.product(reset, writer.slice(one.weights, 1, *last))
         else:
             own = writer.op("Mul", r, own)
         new = inner(self._clipped(writer.op("Add", writer.slice(given, 1, *last), own)))
@@ -283,7 +294,7 @@ def _activation(
 
 
 def _recurrent(writer: Writer) -> None:
-    _Network(writer).write()
+    Network(writer, writer.node.op_type).write()
 
 
 RECURRENT: dict[str, Rewrite] = dict.fromkeys(_GATES, _recurrent)

@@ -10,8 +10,8 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 _F32, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
 
 
-def _unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
-    """The numbers of a tensor of bytes, lowest bits first, as f32; the last dimension grows."""
+def unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
+    """Returns the numbers of a tensor of bytes as f32, lowest bits first, in a longer last dim."""
     wide = writer.cast(packed, _INT32)
     count = 8 // bits
     if count == 1:
@@ -31,7 +31,7 @@ def _zero_points(writer: Writer, index: int, rows: int, blocks: int, bits: int) 
     if writer.element(name) != _UINT8:
         return writer.reshape(writer.cast(name, _F32), [rows, blocks])
     width = -(-blocks * bits // 8)
-    flat = _unpacked(writer, writer.reshape(name, [rows, width]), [rows, width], bits)
+    flat = unpacked(writer, writer.reshape(name, [rows, width]), [rows, width], bits)
     return writer.slice(flat, 1, 0, blocks)
 
 
@@ -45,7 +45,7 @@ def _matmul_nbits(writer: Writer) -> None:
     element = writer.element(a)
     blocks = -(-depth // block)
     shape = [columns, blocks, block * bits // 8]
-    numbers = _unpacked(writer, writer.reshape(packed, shape), shape, bits)
+    numbers = unpacked(writer, writer.reshape(packed, shape), shape, bits)
     zero = _zero_points(writer, 3, columns, blocks, bits)
     if writer.has_input(3):
         zero = writer.reshape(zero, [columns, blocks, 1])
@@ -76,7 +76,7 @@ def _gather_block_quantized(writer: Writer) -> None:
     flat = writer.reshape(indices, [count])
     rows = writer.op("Gather", data, flat)
     if is_packed:
-        rows = _unpacked(writer, rows, [count, shape[1]], bits)
+        rows = unpacked(writer, rows, [count, shape[1]], bits)
         zero = writer.like(float(1 << (bits - 1)), _F32)
     else:
         rows, zero = writer.cast(rows, _F32), writer.like(0.0, _F32)
@@ -85,7 +85,7 @@ def _gather_block_quantized(writer: Writer) -> None:
         zeros = writer.op("Gather", writer.node.input[3], flat)
         if is_packed:
             width = writer.shape(writer.node.input[3])[1]
-            zeros = _unpacked(writer, zeros, [count, width], bits)
+            zeros = unpacked(writer, zeros, [count, width], bits)
             zeros = writer.slice(zeros, 1, 0, blocks)
         zero = writer.reshape(writer.cast(zeros, _F32), [count, blocks, 1])
     scale = writer.cast(writer.op("Gather", scales, flat), _F32)
@@ -97,10 +97,49 @@ def _gather_block_quantized(writer: Writer) -> None:
     writer.result(writer.cast(writer.reshape(y, [*picked, extent]), writer.element(scales)))
 
 
+def _matmul_bnb4(writer: Writer) -> None:
+    """`(a, packed b, largest magnitude of each block)`; blocks run over rows of b, [N, K]."""
+    a, packed, largest = writer.node.input[:3]
+    block, element = int(writer.attribute("block_size")), writer.element(a)
+    shape = [int(writer.attribute(name)) for name in ("N", "K")]
+    count = shape[0] * shape[1]
+    wide = writer.reshape(writer.cast(packed, _INT32), [-1, 1])
+    steps = writer.const([16, 1], np.int32)  # the first of two is in the higher bits
+    codes = writer.op("Mod", writer.op("Div", wide, steps), writer.const(16, np.int32))
+    table = _NORMAL_FLOATS if writer.attribute("quant_type", 1) else _FLOATS
+    numbers = writer.op("Gather", writer.const(table, np.float32), writer.reshape(codes, [-1]))
+    blocks = -(-count // block)
+    numbers = writer.slice(numbers, 0, 0, count)
+    if blocks * block != count:
+        numbers = writer.pad(numbers, [0], [blocks * block - count])
+    scales = writer.reshape(writer.cast(largest, _F32), [blocks, 1])
+    weights = writer.op("Mul", writer.reshape(numbers, [blocks, block]), scales)
+    weights = writer.slice(writer.reshape(weights, [blocks * block]), 0, 0, count)
+    weights = writer.cast(writer.reshape(weights, shape), element)
+    if writer.attribute("transB", 1):
+        weights = writer.transpose(weights, [1, 0])
+    writer.result(writer.op("MatMul", a, weights))
+
+
+_FLOATS = [
+    sign * value
+    for sign in (1.0, -1.0)
+    for value in (0.0, 1 / 192, 2 / 3, 1.0, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
+]
+"""Numbers of QLoRA's FP4 by their codes."""
+_NORMAL_FLOATS = [
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+    0.7229568362236023, 1.0,
+]  # fmt: skip
+"""Numbers of QLoRA's NF4 by their codes: quantiles of the normal distribution."""
+
 _AXES = {"gather_axis": 0, "quantize_axis": 1}
 
 BLOCKWISE: dict[str, Rewrite] = {
     "GatherBlockQuantized": _gather_block_quantized,
+    "MatMulBnb4": _matmul_bnb4,
     "MatMulNBits": _matmul_nbits,
 }
 """Rewrites by operator."""

@@ -6,6 +6,7 @@ from functools import partial
 
 from onnx import TensorProto
 
+from hipgraft.frontends.onnx.legalization.contributed.qlinear import dequantized
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _EPSILON = 1e-12
@@ -69,22 +70,44 @@ def _layer_norm(writer: Writer) -> None:
 
 def _embed_layer_norm(writer: Writer) -> None:
     ids, segments, words, positions, segment_table, gamma, beta = writer.node.input[:7]
-    rows = writer.shape(ids)[1]
     sum_ = writer.op("Gather", words, ids)
     if writer.has_input(8):
         placed = writer.op("Gather", positions, writer.node.input[8])
     else:
-        placed = writer.slice(positions, 0, 0, rows)
+        placed = writer.slice(positions, 0, 0, writer.shape(ids)[1])
     sum_ = writer.op("Add", sum_, placed)
     if segments:
         sum_ = writer.op("Add", sum_, writer.op("Gather", segment_table, segments))
     writer.result(layer_norm(writer, sum_, gamma, beta))
+    _count_words(writer)
+    writer.result(sum_, 2)
+
+
+def _count_words(writer: Writer) -> None:
+    """Makes result 1: how many words the mask, input 7, leaves of each sequence."""
     if writer.has_output(1):
-        lengths = writer.const([0] * writer.shape(ids)[0], "int32")
+        lengths = writer.const([0] * writer.shape(writer.node.input[0])[0], "int32")
         if writer.has_input(7):
             lengths = writer.reduce("ReduceSum", writer.node.input[7], [1], keepdims=False)
         writer.result(lengths, 1)
-    writer.result(sum_, 2)
+
+
+def _quantized_embed_layer_norm(writer: Writer) -> None:
+    """`(ids, segments, 5 tables, mask, 5 scales, 5 zero points)`: rows of bytes are gathered."""
+    ids, segments = writer.node.input[:2]
+
+    def real(x: str, index: int) -> str:
+        zero = writer.node.input[index + 11] if writer.has_input(index + 11) else ""
+        return dequantized(writer, x, writer.node.input[index + 6], zero)
+
+    tables = writer.node.input
+    sum_ = real(writer.op("Gather", tables[2], ids), 2)
+    positions = writer.slice(tables[3], 0, 0, writer.shape(ids)[1])
+    sum_ = writer.op("Add", sum_, real(positions, 3))
+    if segments:
+        sum_ = writer.op("Add", sum_, real(writer.op("Gather", tables[4], segments), 4))
+    writer.result(layer_norm(writer, sum_, real(tables[5], 5), real(tables[6], 6)))
+    _count_words(writer)
 
 
 def _group_norm(writer: Writer, *, skip: bool) -> None:
@@ -132,6 +155,7 @@ NORMS: dict[str, Rewrite] = {
     "EmbedLayerNormalization": _embed_layer_norm,
     "GroupNorm": partial(_group_norm, skip=False),
     "LayerNormalization": _layer_norm,
+    "QEmbedLayerNormalization": _quantized_embed_layer_norm,
     "SimplifiedLayerNormalization": _simplified_layer_norm,
     "SkipGroupNorm": partial(_group_norm, skip=True),
     "SkipLayerNormalization": partial(_skip_layer_norm, simplified=False),

@@ -175,12 +175,20 @@ def _matmul_integer_to_float(writer: Writer) -> None:
     _scaled(writer, _whole_product(writer, a, b, 4, 5), _scale(writer, 2, 3), 6)
 
 
+def dynamic_product(writer: Writer, x: str, b: str, scale: str, zero: str) -> str:
+    """Multiplies what is quantised by its own range by `b`; `zero` may be empty."""
+    a, a_scale, a_zero = writer.ops("DynamicQuantizeLinear", x, outputs=3)
+    product = writer.op("MatMulInteger", a, b, a_zero, zero)
+    return writer.op("Mul", writer.cast(product, _F32), writer.op("Mul", a_scale, scale))
+
+
 def _dynamic_quantize_matmul(writer: Writer) -> None:
     """`(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
     x, b = writer.node.input[:2]
-    a, a_scale, a_zero = writer.ops("DynamicQuantizeLinear", x, outputs=3)
-    product = writer.op("MatMulInteger", a, b, a_zero, _input(writer, 3))
-    _scaled(writer, product, writer.op("Mul", a_scale, _input(writer, 2)), 4)
+    y = dynamic_product(writer, x, b, _input(writer, 2), _input(writer, 3))
+    if writer.has_input(4):
+        y = writer.op("Add", y, writer.node.input[4])
+    writer.result(y)
 
 
 def _quantize_linear(writer: Writer) -> None:
