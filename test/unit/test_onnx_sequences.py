@@ -126,3 +126,24 @@ def test_position_beyond_the_end(tmp_path):
     path = save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)], {"one": np.array(1)})
     with pytest.raises(HipgraftError, match="'SequenceAt' at 1 of 1 tensors is invalid"):
         frontends.load(path)
+
+
+def test_operator_whose_shapes_a_loop_tells(tmp_path):
+    """It is refused without them only once the loop is written out, which tells them."""
+    loop = bags("count")[:-1]
+    nodes = [
+        *loop,
+        helper.make_node("Transpose", ["rows of bags"], ["columns"]),
+        helper.make_node("DynamicQuantizeLinear", ["columns"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["weights", "q", "zeros", "z"], ["products"]),
+        helper.make_node("Reshape", ["products", "pair"], ["y"]),
+    ]
+    inputs = {"ids": np.array([3, 0, 7, 7, 1])}
+    constants = {
+        **CONSTANTS, "table": drawn(8, FEATURES), "zeros": np.uint8(3),
+        "pair": np.array([2, BAGS]),
+        "weights": np.arange(2 * FEATURES, dtype=np.uint8).reshape(2, -1),
+    }  # fmt: skip
+    outputs = [("y", TensorProto.INT32)]
+    path = save(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
+    check(path, inputs)

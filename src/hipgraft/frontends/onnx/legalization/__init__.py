@@ -144,16 +144,23 @@ def _rewrite_nodes(
     rewrites: Mapping[str, Rewrite],
     domains: Collection[str],
 ) -> bool:
+    """Rewrites nodes; one is refused once no other one changes, which might tell its shapes."""
     nodes: list[NodeProto] = []
     changed = False
+    refused: RefusedNode | None = None
     for node in model.graph.node:
-        writer = _rewritten(node, graph, rewrites if node.domain in domains else {})
+        try:
+            writer = _rewritten(node, graph, rewrites if node.domain in domains else {})
+        except RefusedNode as error:
+            refused, writer = refused or error, None
         if writer is None:
             nodes.append(node)
             continue
         changed = True
         nodes += writer.nodes
         model.graph.initializer.extend(writer.initializers)
+    if refused and not changed:
+        raise refused
     if changed:
         del model.graph.node[:]
         model.graph.node.extend(nodes)
