@@ -221,6 +221,7 @@ def test_a_default_lowering_that_is_no_problem_is_kept(odd: ir.Operation) -> Non
     (outcome,) = Search().compile([request(odd)], compiler)
     assert outcome.decision is not None
     assert (outcome.decision.source, compiler.asked) == ("default", 1)
+    assert outcome.decision.chosen.plan == DEFAULT_PLAN
 
 
 def test_where_the_default_lowering_fails_others_are_tried(odd: ir.Operation) -> None:
@@ -278,9 +279,13 @@ def test_a_full_search_tries_what_the_database_knows_again(odd: ir.Operation) ->
         container_key(odd), "gfx942", compiler_version(), "a", str(DECOMPOSED), "counted", {}
     )
     search = Search("full", [FakeCostModel("counted", {FUSED: 1})], Database([entry]))
-    (outcome,) = search.compile([request(odd)], FakeCompiler())
+    compiler = FakeCompiler()
+    (outcome,) = search.compile([request(odd)], compiler)
     assert outcome.kernel is not None
     assert outcome.kernel.target == str(FUSED)
+    # Each plan once: the one that is known is not compiled again.
+    asked = [request.container for request in compiler.requests]
+    assert len(set(asked)) == len(asked) > 2
 
 
 def test_a_small_gain_changes_nothing(odd: ir.Operation) -> None:
