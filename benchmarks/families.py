@@ -6,8 +6,8 @@
 `export` needs torch, torchvision and onnxscript. It writes a model in several forms: by both
 exporters of PyTorch, in f32 and f16, and what onnxruntime quantises of it. Beside each are its
 inputs and what onnxruntime, unoptimised, computes.
-`check` compiles each form for each target, and runs it on the CPU. The status is 1 if one is wrong,
-aborts or ends in a traceback.
+`check` compiles each form for each target, and runs it where the target is `cpu` or an emulated GPU
+like `emulator:gfx942`. The status is 1 if one is wrong, aborts or ends in a traceback.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def keep_wanted(path: Path) -> None:
 
 
 def check(path: Path, target: str) -> Any:
-    """Compiles a model for a target; runs it on the CPU and compares."""
+    """Compiles a model for a target; on the CPU and on emulated GPUs, runs it and compares."""
     from hipgraft.onnx_backend.cases import Case, check
 
     model = onnx.load(path)
@@ -182,8 +182,10 @@ def check(path: Path, target: str) -> Any:
     wanted = [arrays[f"wanted{index}"] for index in range(len(model.graph.output))]
     rtol, atol = tolerances(path, wanted)
     case = Case(path.stem, model, inputs, wanted, rtol, atol)
-    if target in ("cpu", "graphs"):
-        return check(case, "hipdnn-graphs" if target == "graphs" else "")
+    if target == "graphs":
+        return check(case, "hipdnn-graphs")
+    if target == "cpu" or ":" in target:
+        return check(case, device=target)
     return compiled(path, target)
 
 

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from small_onnx import check, save
 
 import hipgraft
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
@@ -182,3 +183,20 @@ def test_weights_of_blocks(tmp_path, dtype):
     (got,) = results_of(tmp_path, model, {"x": x})
     want = x @ (weights.astype(np.float32) * np.repeat(scale, 4, axis=0))
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1,)])
+def test_dynamic_quantisation_of_zeros(tmp_path, shape):
+    """Their range is empty; onnxruntime takes the scale 1."""
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    inputs = {"x": np.zeros(shape, np.float32)}
+    outputs = [
+        ("q", TensorProto.UINT8),
+        ("s", TensorProto.FLOAT),
+        ("z", TensorProto.UINT8),
+        ("y", TensorProto.FLOAT),
+    ]
+    check(save(tmp_path / "m.onnx", nodes, inputs, outputs), inputs)

@@ -62,8 +62,14 @@ class Outcome:
     seconds: float = field(default=0.0, compare=False)
 
 
-def check(case: Case, stage: str = "") -> Outcome:
-    """Compiles and runs a case in this process; compiles only as far as `stage`, if it is given."""
+def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
+    """Compiles and runs a case in this process.
+
+    Args:
+        case: what is compiled.
+        stage: how far; if it is given, nothing is run.
+        device: `cpu`, or `emulator:` and an architecture.
+    """
     from hipgraft.compiler.program import compile as compile_model
     from hipgraft.ir.diagnostics import HipgraftError
     from hipgraft.service import CompileService, InProcess, use_service
@@ -73,8 +79,9 @@ def check(case: Case, stage: str = "") -> Outcome:
         path.write_bytes(case.model.SerializeToString())
         try:
             with CompileService(InProcess()) as service, use_service(service):
-                program = compile_model(path, "cpu", compile_to=stage)
-                got = None if stage else program.run(case.inputs)
+                target = device.partition(":")[2] or device
+                program = compile_model(path, target, compile_to=stage)
+                got = None if stage else program.run(case.inputs, device)
         except HipgraftError as error:
             message = f"{error.location}: {error.message}" if error.location else error.message
             return Outcome("refused", message.replace(str(path), path.name))

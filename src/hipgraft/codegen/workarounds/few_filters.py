@@ -10,8 +10,9 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 
 FEW_FILTERS = Workaround(
     name="few-filters",
-    fault="A convolution with half a tile of filters and many channels needs more LDS than there "
-    "is. With less than half a tile it compiles, but not to matrix instructions.",
+    fault="A convolution with half a tile of filters and many channels, or with a multiple of 128 "
+    "products per result, needs more LDS than there is. With less than half a tile it compiles, "
+    "but not to matrix instructions.",
     effect=Effect.FAILS,
     targets="gfx942: f16 and bf16",
     remedy="Filters of zeros fill the tile, and the result is cropped.",
@@ -22,6 +23,10 @@ _TILE = 16
 
 # From this number of channels on, additional filters cost nothing.
 _DEEP = 64
+
+# A K tile of this extent, with an M tile of 256 and an N tile of 16, needs 68 KiB of LDS for 16-bit
+# elements; f32 has shorter ones.
+_LONG = 128
 
 
 @FEW_FILTERS.avoids
@@ -37,6 +42,9 @@ def filters_to_add(target: Target, x: Tensor, w: Tensor) -> int:
     is_product = math.prod(window) == 1
     if is_product or channels != x.shape[1] or x.element not in target.matrix_elements:
         return 0
-    if filters >= _TILE or channels * math.prod(window) < _TILE:
+    products = channels * math.prod(window)
+    if filters >= _TILE or products < _TILE:
         return 0
-    return _TILE - filters if 2 * filters < _TILE or channels >= _DEEP else 0
+    is_long = products % _LONG == 0 and x.element != "f32"
+    needs_tile = 2 * filters < _TILE or channels >= _DEEP or is_long
+    return _TILE - filters if needs_tile else 0

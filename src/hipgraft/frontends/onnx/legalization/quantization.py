@@ -12,7 +12,6 @@ from hipgraft.frontends.onnx.legalization.byte_products import (
     is_product_of_bytes,
     product_of_bytes,
 )
-from hipgraft.frontends.onnx.legalization.functions import expand
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
@@ -50,6 +49,24 @@ def _quantize(writer: Writer) -> None:
     else:
         y = _saturated(writer, writer.op("Round", wide), target, _zero_point(writer, block, 2))
     writer.result(block.joined(y))
+
+
+def _dynamic_quantize(writer: Writer) -> None:
+    """`x` in bytes, by the scale and zero point that its range and zero take."""
+    x = writer.node.input[0]
+    zero, most = writer.like(0, _FLOAT), writer.like(255, _FLOAT)
+    axes = range(len(writer.needed_shape(x, "of this form")))
+    extremes = [writer.reduce(f"Reduce{name}", x, axes, keepdims=False) for name in ("Min", "Max")]
+    least = writer.op("Min", extremes[0], zero)
+    extent = writer.op("Sub", writer.op("Max", extremes[1], zero), least)
+    # As in onnxruntime; ONNX's own function divides zero by zero.
+    is_flat = writer.op("Equal", extent, zero)
+    scale = writer.op("Where", is_flat, writer.like(1, _FLOAT), writer.op("Div", extent, most))
+    shift = writer.op("Round", writer.op("Div", writer.op("Neg", least), scale))
+    point = writer.cast(writer.op("Min", shift, most), TensorProto.UINT8)
+    writer.result(writer.op("QuantizeLinear", x, scale, point))
+    writer.result(scale, 1)
+    writer.result(point, 2)
 
 
 def _quantized_type(writer: Writer) -> int:
@@ -253,7 +270,7 @@ def _name(element: int) -> str:
 QUANTIZATION: dict[str, Rewrite] = {
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize,
-    "DynamicQuantizeLinear": expand,
+    "DynamicQuantizeLinear": _dynamic_quantize,
     "MatMulInteger": _matmul_integer,
     "QLinearConv": _qlinear_conv,
     "QLinearMatMul": _qlinear_matmul,
