@@ -9,6 +9,7 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
+_MOST_TAPS = 64
 _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel"})
 
 
@@ -16,11 +17,6 @@ def _resize(writer: Writer) -> None:
     """`(x, roi, scales, sizes)`."""
     if _is_native(writer):
         raise Declined("supported", "it is left to torch-mlir")
-    for name in ("antialias", "exclude_outside"):
-        if writer.attribute(name, 0) and writer.attribute("mode", "nearest") != "nearest":
-            raise Refused(f"with {name} is not supported")
-    if writer.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise Refused("that keeps the aspect ratio is not supported")
     x = writer.node.input[0]
     kind = helper.tensor_dtype_to_np_dtype(writer.element(x)).kind
     if kind not in "fV" and writer.attribute("mode", "nearest") != "nearest":
@@ -28,10 +24,23 @@ def _resize(writer: Writer) -> None:
     before = writer.shape(x)
     after = writer.needed_shape(writer.node.output[0], "with operands that are inputs")
     axes = [int(axis) % len(before) for axis in writer.attribute("axes", range(len(before)))]
+    common = _common_scale(writer, [before[axis] for axis in axes])
     for index, axis in enumerate(axes):
-        line = _Line(writer, index, axis, before, after, len(axes))
+        line = _Line(writer, index, axis, before, after, len(axes), common)
         x = line.resized(x)
     writer.result(x)
+
+
+def _common_scale(writer: Writer, extents: list[int]) -> float | None:
+    """The scale of all dimensions where the aspect ratio is kept, else None."""
+    policy = writer.attribute("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch" or not writer.has_input(3):
+        return None
+    sizes = writer.graph.constants.get(writer.node.input[3])
+    if sizes is None:
+        raise Refused("that keeps the aspect ratio is supported for constant sizes only")
+    scales = [size / extent for size, extent in zip(sizes, extents, strict=True)]
+    return min(scales) if policy == "not_larger" else max(scales)
 
 
 def _is_native(writer: Writer) -> bool:
@@ -66,12 +75,19 @@ class _Line:
     """One dimension of a resize."""
 
     def __init__(
-        self, writer: Writer, index: int, axis: int, before: list[int], after: list[int], count: int
+        self,
+        writer: Writer,
+        index: int,
+        axis: int,
+        before: list[int],
+        after: list[int],
+        count: int,
+        scale: float | None,
     ):
         self._writer = writer
         self._position, self._axis, self._count = index, axis, count
         self._before, self._after = before[axis], after[axis]
-        self._rank = len(before)
+        self._rank, self._common_scale = len(before), scale
         self._mode = writer.attribute("mode", "nearest")
         self._coordinates = writer.attribute("coordinate_transformation_mode", "half_pixel")
 
@@ -80,6 +96,9 @@ class _Line:
         crops = self._coordinates == "tf_crop_and_resize"
         if self._before == self._after and not crops and not self._is_scaled():
             return x
+        has_weights = any(writer.attribute(name, 0) for name in ("antialias", "exclude_outside"))
+        if has_weights and self._mode != "nearest":
+            return self._filtered(x)
         points = self._points()
         if self._mode == "nearest":
             y = writer.op("Gather", x, self._index(self._rounded(points)), axis=self._axis)
@@ -98,7 +117,7 @@ class _Line:
         writer = self._writer
         if self._is_scaled():
             return writer.op("Gather", writer.node.input[2], writer.like_int(self._position))
-        return self._number(self._after / self._before)
+        return self._number(self._common_scale or self._after / self._before)
 
     def _points(self) -> str:
         """Where the results are in the tensor."""
@@ -144,6 +163,64 @@ class _Line:
         step = writer.op("Mul", writer.op("Sub", end, start), self._number((old - 1) / (new - 1)))
         return writer.op("Add", writer.op("Mul", positions, step), first)
 
+    def _filtered(self, x: str) -> str:
+        """Weighs elements by constants: of the wider windows of a smaller result, or inside."""
+        writer = self._writer
+        scale = self._known_scale()
+        points = self._known_points(scale)
+        is_cubic = self._mode == "cubic"
+        stretch = min(scale, 1.0) if writer.attribute("antialias", 0) else 1.0
+        first = int(np.floor(-(2 if is_cubic else 1) / stretch)) + 1
+        offsets = range(first, 2 - first)
+        if len(offsets) > _MOST_TAPS:
+            raise Refused(f"of {len(offsets)} elements for each result is not supported")
+        low = np.floor(points)
+        positions = low + np.array(offsets).reshape(-1, 1)
+        distances = np.abs(positions - points) * stretch
+        weights = self._cubic(distances) if is_cubic else np.clip(1 - distances, 0, 1)
+        if writer.attribute("exclude_outside", 0):
+            weights *= (positions >= 0) & (positions < self._before)
+        weights /= weights.sum(0)
+        indices = positions.clip(0, self._before - 1).astype(np.int64)
+        total = ""
+        for index, weight in zip(indices, weights, strict=True):
+            total = self._added(total, x, writer.const(index), writer.const(weight, np.float32))
+        return total
+
+    def _known_scale(self) -> float:
+        writer = self._writer
+        if not self._is_scaled():
+            return self._common_scale or self._after / self._before
+        scales = writer.graph.constants.get(writer.node.input[2])
+        if scales is None:
+            raise Refused("by filters is supported for constant scales only")
+        return float(scales[self._position])
+
+    def _known_points(self, scale: float) -> np.ndarray:
+        """Where the results are in the tensor, as `_points` says."""
+        old, new, mode = self._before, self._after, self._coordinates
+        positions = np.arange(new, dtype=np.float64)
+        if mode == "align_corners":
+            last = scale * old - 1
+            return positions * (old - 1) / last if last else positions * 0
+        if mode == "asymmetric":
+            return positions / scale
+        points = (positions + 0.5) / scale - 0.5
+        if mode == "half_pixel_symmetric":
+            return points + old / 2 * (1 - new / (scale * old))
+        if mode == "pytorch_half_pixel" and new == 1:
+            return positions - 0.5
+        if mode == "tf_crop_and_resize":
+            raise Refused("of a part by filters is not supported")
+        return points
+
+    def _cubic(self, distances: np.ndarray) -> np.ndarray:
+        """Keys's kernel."""
+        a, x = float(self._writer.attribute("cubic_coeff_a", -0.75)), distances
+        near = ((a + 2) * x - (a + 3)) * x * x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
     def _rounded(self, points: str) -> str:
         writer, half = self._writer, self._number(0.5)
         mode = writer.attribute("nearest_mode", "round_prefer_floor")
@@ -165,14 +242,18 @@ class _Line:
         total = ""
         for offset in range(2) if self._mode == "linear" else range(-1, 3):
             index = self._index(writer.op("Add", low, self._number(offset)))
-            element = writer.element(writer.node.input[0])
-            weight = writer.cast(self._weight(rest, offset), element)
-            shape = [1] * self._rank
-            shape[self._axis] = self._after
-            taken = writer.op("Gather", x, index, axis=self._axis)
-            value = writer.op("Mul", taken, writer.reshape(weight, shape))
-            total = writer.op("Add", total, value) if total else value
+            total = self._added(total, x, index, self._weight(rest, offset))
         return total
+
+    def _added(self, total: str, x: str, index: str, weight: str) -> str:
+        """Adds the elements at `index` by their weights, both [results], to a total."""
+        writer = self._writer
+        narrow = writer.cast(weight, writer.element(writer.node.input[0]))
+        shape = [1] * self._rank
+        shape[self._axis] = self._after
+        taken = writer.op("Gather", x, index, axis=self._axis)
+        value = writer.op("Mul", taken, writer.reshape(narrow, shape))
+        return writer.op("Add", total, value) if total else value
 
     def _weight(self, rest: str, offset: int) -> str:
         writer = self._writer

@@ -1,0 +1,82 @@
+"""Resizes by filters and with a kept aspect ratio, against ONNX's reference and onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from small_onnx import F32, drawn, save
+
+import hipgraft
+from hipgraft import frontends
+from hipgraft.ir.diagnostics import HipgraftError
+
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
+SMALLER, LARGER = [1, 2, 5, 4], [1, 2, 17, 20]
+FORMS = {
+    "linear, smaller": (SMALLER, {"mode": "linear", "antialias": 1, "exclude_outside": 1}),
+    "cubic, smaller": (
+        SMALLER,
+        {"mode": "cubic", "antialias": 1, "exclude_outside": 1, "cubic_coeff_a": -0.5},
+    ),
+    "cubic, larger": (LARGER, {"mode": "cubic", "antialias": 1, "exclude_outside": 1}),
+    "cubic, inside": (LARGER, {"mode": "cubic", "exclude_outside": 1}),
+    "linear, inside, corners": (
+        LARGER,
+        {"mode": "linear", "exclude_outside": 1,
+         "coordinate_transformation_mode": "align_corners"},
+    ),
+}  # fmt: skip
+
+
+def model(path, sizes, attributes):
+    inputs = {"x": drawn(1, 2, 11, 9)}
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)
+    return save(path, [node], inputs, [("y", F32)], {"sizes": np.array(sizes)}), inputs
+
+
+def found_and_wanted(path, inputs):
+    (found,) = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    (wanted,) = ReferenceEvaluator(onnx.load(path)).run(None, inputs)
+    return found, wanted
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_filters(tmp_path, form):
+    sizes, attributes = FORMS[form]
+    path, inputs = model(tmp_path / "m.onnx", sizes, attributes)
+    found, wanted = found_and_wanted(path, inputs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if "smaller" in name])
+def test_filters_as_onnxruntime_has_them(tmp_path, form):
+    """Its windows end at the border, as those of Pillow and PyTorch."""
+    path, inputs = model(tmp_path / "m.onnx", *FORMS[form])
+    (found,) = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(found, session.run(None, inputs)[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_kept_aspect_ratio(tmp_path, policy, mode):
+    attributes = {"mode": mode, "keep_aspect_ratio_policy": policy, "axes": [2, 3]}
+    path, inputs = model(tmp_path / "m.onnx", [7, 8], attributes)
+    found, wanted = found_and_wanted(path, inputs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_scales_that_are_inputs(tmp_path):
+    inputs = {"x": drawn(1, 1, 6, 6), "scales": np.array([1, 1, 0.5, 0.5], np.float32)}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear", antialias=1)
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)])
+    whole = onnx.load(path)
+    whole.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F32, [1, 1, 3, 3]))
+    onnx.save(whole, path)
+    with pytest.raises(HipgraftError, match="'Resize' by filters is supported for constant scales"):
+        frontends.load(path)
