@@ -158,13 +158,17 @@ def test_extents_of_data_are_left(tmp_path: Path) -> None:
 
 
 def further_request(
-    folder: Path, answer: Mapping[str, Any], architecture: str, shapes: list[list[int]]
+    folder: Path,
+    answer: Mapping[str, Any],
+    architecture: str,
+    shapes: list[list[int]],
+    dynamic: str = "compile",
 ) -> Request:
     """Asks for shapes of the first group, as the provider does in a run."""
     path = folder / "further.json"
     key = Path(answer["groups"][0]["bundle"]).name.rsplit("-", 1)[0]
     fields = {"version": 1, "key": key, "group": 0, "shapes": shapes,
-              "options": {"dynamic": "compile", "search": "none"}}  # fmt: skip
+              "options": {"dynamic": dynamic, "search": "none"}}  # fmt: skip
     path.write_text(json.dumps(fields))
     return Request.read(path, architecture)
 
@@ -174,8 +178,6 @@ def test_a_gpu_gets_programs_when_shapes_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = flat_rows()
-    left = ask(model, tmp_path / "e", "gfx942")
-    assert "dims=batch=N;seq=N, or by dynamic=compile" in reasons(left)["MatMul"]
     answer = ask(model, tmp_path / "r", "gfx942", dynamic="compile", search="none")
     assert not answer["left"]
     device = open_emulator("gfx942")
@@ -198,6 +200,10 @@ def test_a_gpu_gets_programs_when_shapes_come(
     # Then the program for all extents tells its calls.
     monkeypatch.setattr(further, "compile_program", fail)
     run(further_request(tmp_path, answer, "gfx942", [[2, 5, 4]]), 5)
+    # As it does where nobody asked to compile.
+    answer = ask(model, tmp_path / "e", "gfx942", search="none")
+    assert not answer["left"]
+    run(further_request(tmp_path, answer, "gfx942", [[2, 6, 4]], "error"), 6)
     device.close()
 
 

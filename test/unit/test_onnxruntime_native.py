@@ -255,7 +255,7 @@ def test_damaged_answers_are_errors(tmp_path: Path) -> None:
         pytest.skip("the compiler has no sanitizers")
     source = ROOT / "src/hipgraft/native"
     folders = [source / one for one in ("include", "core", "client", "onnxruntime")]
-    names = ["answers", "ort", "helper", "json", "digests", "known_code"]
+    names = ["answers", "files", "ort", "helper", "json", "digests", "known_code"]
     files = [path for one in folders for path in one.glob("*.cpp") if path.stem in names]
     command = ["c++", "-std=c++17", *flags, *(f"-I{folder}" for folder in folders)]
     command += ['-DHIPGRAFT_RELEASE="0"', UNIT / "onnxruntime_fuzz.cpp", *files]

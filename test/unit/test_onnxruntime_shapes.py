@@ -107,3 +107,27 @@ with pytest.raises(Exception, match="programs for certain extents; name them by 
         under=emulate,
     )
     assert "takes 6 of 6 nodes" in said
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_all_extents_on_a_gpu(home: Path) -> None:
+    emulate = (str(Path(sys.executable).with_name("hipgraft-emulate")), "--")
+    said = play(
+        home,
+        SHAPES
+        + """
+made = session_on(model, "gfx942", search="none")
+for extents in ((2, 3), (1, 5), (7, 4)):
+    compare(made, *extents)
+with pytest.raises(Exception, match="has extent 0 for 'n', which must be positive"):
+    compare(made, 0, 3)
+# Their calls are known now.
+kept = session_on(model, "gfx942", search="none", serve="off")
+compare(kept, 1, 5)
+with pytest.raises(Exception, match="no program .* is in the cache"):
+    compare(kept, 9, 9)
+""",
+        under=emulate,
+    )
+    assert said.count("takes 6 of 6 nodes") == 2

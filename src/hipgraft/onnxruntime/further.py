@@ -1,4 +1,4 @@
-"""Compiles a group of an answered graph for shapes that came when it ran."""
+"""Makes programs of groups of an answered graph for shapes that came when it ran."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from hipgraft.runtime.bundle import Bundle, write_bundle
 
 
 def make_further(request: Request) -> Path:
-    """Compiles a group for certain shapes of its inputs; returns the bundle's file.
+    """Makes a group's program for certain shapes of its inputs; returns the bundle's file.
 
-    Where that fails, the bundle has the calls that the group's program for all extents makes.
+    It is compiled if the session has the option `dynamic=compile`. Else, and where that fails, the
+    bundle has the calls that the group's program for all extents makes.
 
     Raises:
         HipgraftError: the graph is not in the cache, or nothing computes the group for these
@@ -33,13 +34,16 @@ def make_further(request: Request) -> Path:
         group = answer["groups"][request.group]
     except (OSError, ValueError, LookupError) as error:
         raise HipgraftError(f"the graph is not in the cache: {error}") from None
-    try:
-        _compile(request, group["nodes"])
-    except HipgraftError:
-        if group["variants"]:
-            raise
-        with Bundle(group["bundle"]) as whole, replacing(str(request.bundle)) as temporary:
-            write_bundle(temporary, [whole.record(request.architecture, request.shapes)])
+    if request.is_open:
+        try:
+            _compile(request, group["nodes"])
+            return request.bundle
+        except HipgraftError:
+            if group["variants"]:
+                raise
+    request.bundle.parent.mkdir(exist_ok=True)
+    with Bundle(group["bundle"]) as whole, replacing(str(request.bundle)) as temporary:
+        write_bundle(temporary, [whole.record(request.architecture, request.shapes)])
     return request.bundle
 
 

@@ -119,11 +119,9 @@ class Request:
     def takes_any_extents(self) -> bool:
         """Whether nodes may be taken for all extents of symbolic dimensions.
 
-        A GPU's program for all extents is only run by Python: without it, what the program does
-        for certain shapes has to be asked for when they come. In bodies of nodes, extents may
-        be 0.
+        In bodies of nodes, extents may be 0.
         """
-        return not self.is_nested and (self.architecture == "cpu" or self.is_open)
+        return not self.is_nested
 
     @property
     def is_strict(self) -> bool:

@@ -94,7 +94,7 @@ class Trial:
             self.kinds = [self._any.kinds]
         else:
             self.kinds = [graph.kinds(one) for one in self.variants]
-        advice = "" if self._any else _advice(missing, request)
+        advice = "" if self._any else _advice(missing)
         self.left = unsupported_nodes(graph, self.kinds, self._any, advice)
         self._failures = 0
         self._programs: dict[tuple[int, ...], Group] = {}
@@ -211,14 +211,8 @@ class Trial:
         return Group(tuple(group), boundary, (), program)
 
 
-def _advice(missing: Sequence[str], request: Request) -> str:
+def _advice(missing: Sequence[str]) -> str:
     """Says what would help where shapes depend on dimensions without extents."""
-    if not missing:
-        return ""
     names = ", ".join(f"'{one}'" for one in missing)
     example = ";".join(f"{one}=N" for one in missing)
-    said = f"{names}: give extents by option dims={example}"
-    if request.architecture == "cpu" or request.is_nested or request.dims:
-        return said
-    # What a GPU's program does for certain extents is written down when it is compiled.
-    return f"{said}, or by dynamic=compile"
+    return f"{names}: give extents by option dims={example}" if missing else ""

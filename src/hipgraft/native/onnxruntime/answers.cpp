@@ -1,15 +1,14 @@
 #include "answers.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "digests.h"
+#include "files.h"
 #include "helper.h"
 #include "json.h"
 #include "known_code.h"
@@ -21,32 +20,6 @@ namespace {
 constexpr size_t kMostAnswer = size_t{64} << 20;
 // What the result of a compilation depends on.
 constexpr const char *kKeyOptions[] = {"dims", "dynamic", "fallback", "search", "target"};
-
-using File = std::unique_ptr<FILE, int (*)(FILE *)>;
-
-File opened(const std::string &path, const char *mode) {
-  File file(fopen(path.c_str(), mode), fclose);
-  if (!file) fail(HIPGRAFT_IO_ERROR, "cannot open '%s': %s", path.c_str(), strerror(errno));
-  return file;
-}
-
-std::string contents(const std::string &path) {
-  File file = opened(path, "re");
-  std::string text;
-  char buffer[65536];
-  for (size_t count; (count = fread(buffer, 1, sizeof buffer, file.get())) > 0;) {
-    text.append(buffer, count);
-    if (text.size() > kMostAnswer) fail(HIPGRAFT_DAMAGED, "'%s' is too long", path.c_str());
-  }
-  return text;
-}
-
-void make_folders(const std::string &path) {
-  for (size_t at = 1; at != std::string::npos;) {
-    at = path.find('/', at + 1);
-    mkdir(path.substr(0, at).c_str(), 0777);
-  }
-}
 
 // A folder for a request, which is gone afterwards.
 class Request {
@@ -66,12 +39,7 @@ class Request {
 
   std::string write(const char *name, const std::vector<std::string_view> &pieces) {
     files_.push_back(path_ + "/" + name);
-    File file = opened(files_.back(), "we");
-    bool is_written = true;
-    for (std::string_view piece : pieces)
-      is_written &= fwrite(piece.data(), 1, piece.size(), file.get()) == piece.size();
-    if (!is_written || fflush(file.get()))
-      fail(HIPGRAFT_IO_ERROR, "cannot write '%s': %s", files_.back().c_str(), strerror(errno));
+    write_file(files_.back(), pieces);
     return files_.back();
   }
 
@@ -79,23 +47,6 @@ class Request {
   std::string path_;
   std::vector<std::string> files_;
 };
-
-std::string quoted(std::string_view text) {
-  std::string found = "\"";
-  for (char one : text) {
-    char escaped[8];
-    if (one == '"' || one == '\\') {
-      found += '\\';
-      found += one;
-    } else if (static_cast<unsigned char>(one) < 0x20) {
-      snprintf(escaped, sizeof escaped, "\\u%04x", one);
-      found += escaped;
-    } else {
-      found += one;
-    }
-  }
-  return found + "\"";
-}
 
 std::string option(const Options &options, const char *key) {
   auto found = options.find(key);
@@ -163,7 +114,7 @@ std::vector<std::string> names(const Json &field) {
 bool look_up(const std::string &key, size_t node_count, const Options &options, Answer &answer) {
   std::string path = place_of(key) + ".json";
   if (access(path.c_str(), R_OK)) return false;
-  answer = read_answer(contents(path), node_count);
+  answer = read_answer(contents(path, kMostAnswer), node_count);
   for (const Group &group : answer.groups)
     if (access(group.bundle.c_str(), R_OK)) return false;
   bool is_kept = answer.groups.empty() || option(options, "dynamic") != "compile";
@@ -171,6 +122,23 @@ bool look_up(const std::string &key, size_t node_count, const Options &options, 
 }
 
 }  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string found = "\"";
+  for (char one : text) {
+    char escaped[8];
+    if (one == '"' || one == '\\') {
+      found += '\\';
+      found += one;
+    } else if (static_cast<unsigned char>(one) < 0x20) {
+      snprintf(escaped, sizeof escaped, "\\u%04x", one);
+      found += escaped;
+    } else {
+      found += one;
+    }
+  }
+  return found + "\"";
+}
 
 Answer read_answer(std::string_view text, size_t node_count) {
   Json whole = Json::parse(text);
@@ -212,12 +180,12 @@ Answer ask(const Model &model, bool is_nested, size_t node_count, const std::str
       fail(HIPGRAFT_NOT_APPLICABLE, "the graph is not in the cache, and the option serve is off");
     Request request;
     request.write("model.onnx", {model.data});
-    if (!model.weights.empty()) request.write("weights.bin", model.weights);
+    if (!model.weights.empty()) request.write(kWeights, model.weights);
     std::string fields = "\"model\": \"model.onnx\", \"weights\": ";
     fields += model.weights.empty() ? "\"\"" : "\"weights.bin\"";
     if (is_nested) fields += ", \"nested\": true";
     std::string text = request_text(key, fields, architecture, options);
-    answer = read_answer(contents(send(request, text, architecture)), node_count);
+    answer = read_answer(contents(send(request, text, architecture), kMostAnswer), node_count);
   }
   for (Group &group : answer.groups) group.key = key;
   return answer;

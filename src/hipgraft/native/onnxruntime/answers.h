@@ -26,6 +26,9 @@ struct Answer {
   std::string summary, report;  // a line on what is left, and the path of all details; or empty
 };
 
+// A text in JSON.
+std::string quoted(std::string_view text);
+
 // Reads an answer about a graph of a number of nodes. Fails with HIPGRAFT_DAMAGED.
 Answer read_answer(std::string_view text, size_t node_count);
 
@@ -33,8 +36,8 @@ Answer read_answer(std::string_view text, size_t node_count);
 Answer ask(const Model &model, bool is_nested, size_t node_count, const std::string &architecture,
            const Options &options);
 
-// Has a group compiled for certain shapes of its inputs; returns the path of the bundle. The
-// session had the option dynamic=compile.
+// Has a group's program for certain shapes of its inputs made; returns the path of the bundle. It is
+// compiled with the option dynamic=compile; else the program for all extents tells its calls.
 std::string ask_for_shapes(const Group &group, const Shapes &shapes,
                            const std::string &architecture, const Options &options);
 

@@ -1,11 +1,9 @@
 #include "contexts.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "digests.h"
+#include "files.h"
 #include "json.h"
 
 namespace hipgraft::ort {
@@ -14,6 +12,7 @@ namespace {
 
 constexpr char kDomain[] = "com.microsoft", kOperator[] = "EPContext";
 constexpr char kMark[] = "hipgraft";  // the first word of compatibility texts
+constexpr size_t kMostSource = size_t{1} << 40;
 
 std::string read_text(const Attribute *attribute) {
   size_t size = 0;
@@ -46,19 +45,22 @@ int64_t number(const Node *node, const char *name, int64_t otherwise) {
   return value;
 }
 
-std::string folder_of(const std::string &path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
+std::string entry(const Options &options, const char *key) {
+  auto found = options.find(key);
+  return found == options.end() ? "" : found->second;
 }
 
-// The path of a file beside the model; it does not leave the model's folder.
-std::string beside(const Graph *graph, const std::string &name) {
+// The path of a file beside the model; it does not leave the model's folder. The session says by
+// ep.context_file_path where a model in memory would be.
+std::string beside(const Graph *graph, const std::string &name, const Options &session) {
   std::string model = text_of(get<const char *>(api.model_path, graph));
+  if (model.empty()) model = entry(session, "ep.context_file_path");
   bool is_inside = !name.empty() && name[0] != '/' && ("/" + name + "/").find("/../") == std::string::npos;
   if (!is_inside)
     fail(HIPGRAFT_INVALID_ARGUMENT, "'%s' is no file beside the model", name.c_str());
   if (model.empty())
-    fail(HIPGRAFT_INVALID_ARGUMENT, "the model is in memory, and its part '%s' is in a file",
+    fail(HIPGRAFT_INVALID_ARGUMENT,
+         "the model is in memory, and its part '%s' is in a file; ep.context_file_path says where",
          name.c_str());
   return folder_of(model) + "/" + name;
 }
@@ -88,22 +90,29 @@ std::vector<const char *> names(const std::vector<const ValueInfo *> &values) {
   return found;
 }
 
-// Writes a bundle beside the compiled model; returns the file's name there.
-std::string write_beside(const std::string &model, std::string_view bundle) {
-  Sha256 digest;
-  digest.update(bundle.data(), bundle.size());
-  std::string name = digest.text().substr(0, 32) + ".hgb", path = folder_of(model) + "/" + name;
-  FILE *file = fopen(path.c_str(), "we");
-  bool is_written = file && fwrite(bundle.data(), 1, bundle.size(), file) == bundle.size();
-  int reason = errno;
-  if (file) is_written &= !fclose(file);
-  if (!is_written) fail(HIPGRAFT_IO_ERROR, "cannot write '%s': %s", path.c_str(), strerror(reason));
-  return name;
+// Where files beside the compiled model are written.
+std::string folder_beside(const Options &session) {
+  std::string model = entry(session, "ep.context_file_path");
+  if (model.empty())
+    fail(HIPGRAFT_INVALID_ARGUMENT, "ep.context_file_path is needed to write files beside it");
+  return folder_of(model) + "/";
 }
 
-std::string entry(const Options &session, const char *key) {
-  auto found = session.find(key);
-  return found == session.end() ? "" : found->second;
+// Writes what a bundle was compiled from; returns the file's name beside the model.
+std::string write_source(const Graph *graph, const std::string &stem, const Options &session) {
+  Model model = write_model(graph);
+  std::string name = stem + ".source", folder = folder_beside(session) + name;
+  make_folders(folder);
+  write_file(folder + "/model.onnx", {model.data});
+  write_file(folder + "/" + kWeights, model.weights);
+  return name + "/model.onnx";
+}
+
+std::string notes_text(const Graph *graph, const Bound &bound, const Options &options) {
+  return "{\"inputs\": " + indices_text(bound.inputs) +
+         ", \"outputs\": " + indices_text(bound.outputs) +
+         ", \"nodes\": " + std::to_string(get<size_t>(api.node_count, graph)) +
+         ", \"dims\": " + quoted(entry(options, "dims")) + "}";
 }
 
 // Attributes of a node that is being made.
@@ -138,22 +147,26 @@ bool is_context(const Node *node) {
          text(node, "source") == kProvider;
 }
 
-Bound read_context(const Graph *graph, const Node *node, const Options &options,
-                   const std::string &architecture) {
-  std::string wanted = text(node, "hardware_architecture");
+std::string misfit(const Node *node, const Options &options, const std::string &architecture) {
+  std::string wanted = text(node, "hardware_architecture"), release = text(node, "ep_sdk_version");
   if (wanted != architecture)
-    fail(HIPGRAFT_NOT_APPLICABLE,
-         "the model was compiled for %s, and the device is %s; compile the original model again",
-         wanted.c_str(), architecture.c_str());
-  auto trust = options.find("trust_context");
-  bool is_trusted = trust != options.end() && (trust->second == "1" || trust->second == "true");
+    return "the model was compiled for " + wanted + ", and the device is " + architecture;
+  std::string choice = entry(options, "context");
+  if (release != HIPGRAFT_RELEASE && !choice.empty() && choice != "accept")
+    return "the model was compiled by hipgraft " + release + ", and this is " HIPGRAFT_RELEASE;
+  return "";
+}
+
+Bound read_context(const Graph *graph, const Node *node, const Options &options,
+                   const Options &session) {
+  std::string trust = entry(options, "trust_context");
   Bound bound;
-  bound.flags = is_trusted ? HIPGRAFT_TRUST : 0;
+  bound.flags = trust == "1" || trust == "true" ? HIPGRAFT_TRUST : 0;
   std::string data = text(node, "ep_cache_context");
   if (number(node, "embed_mode", 1)) {
     bound.bundle = hipgraft_bundle_data::open(data.data(), data.size(), bound.flags);
   } else {
-    bound.path = beside(graph, data);
+    bound.path = beside(graph, data, session);
     bound.bundle = hipgraft_bundle_data::open(bound.path.c_str(), bound.flags);
   }
   Json places = Json::parse(text(node, "notes"));
@@ -164,30 +177,41 @@ Bound read_context(const Graph *graph, const Node *node, const Options &options,
   return bound;
 }
 
-Node *write_context(const Node *fused, const Bound &bound, const Options &session,
+Source read_source(const Graph *graph, const Node *node, const Options &session) {
+  std::string name = text(node, "onnx_model_filename");
+  if (name.empty())
+    fail(HIPGRAFT_NOT_APPLICABLE,
+         "the model has no sources, which the option context=recompile writes; compile the "
+         "original model again");
+  std::string path = beside(graph, name, session);
+  Json notes = Json::parse(text(node, "notes"));
+  return {contents(path, kMostSource), contents(folder_of(path) + "/" + kWeights, kMostSource),
+          static_cast<size_t>(notes["nodes"].number()), notes["dims"].string()};
+}
+
+Node *write_context(const Graph *graph, const Node *fused, const Bound &bound,
+                    const Options &options, const Options &session,
                     const std::string &architecture) {
   if (architecture != "cpu" && bound.bundle->find(architecture).variants.empty())
     fail(HIPGRAFT_NOT_APPLICABLE,
          "a compiled model for a GPU holds programs for certain extents; name them by the option "
          "dims");
   Attributes attributes;
+  std::string_view bundle = bound.bundle->data();
+  Sha256 digest;
+  digest.update(bundle.data(), bundle.size());
+  std::string stem = digest.text().substr(0, 32), name = stem + ".hgb";
   bool is_embedded = entry(session, "ep.context_embed_mode") == "1";
   attributes.add("main_context", int64_t{1});
   attributes.add("embed_mode", int64_t{is_embedded});
-  std::string name;
-  if (!is_embedded) {
-    std::string model = entry(session, "ep.context_file_path");
-    if (model.empty())
-      fail(HIPGRAFT_INVALID_ARGUMENT, "ep.context_file_path is needed to write files beside it");
-    name = write_beside(model, bound.bundle->data());
-  }
-  attributes.add("ep_cache_context", is_embedded ? bound.bundle->data() : std::string_view(name));
+  if (!is_embedded) write_file(folder_beside(session) + name, {bundle});
+  attributes.add("ep_cache_context", is_embedded ? bundle : std::string_view(name));
   attributes.add("source", std::string_view(kProvider));
   attributes.add("ep_sdk_version", std::string_view(HIPGRAFT_RELEASE));
   attributes.add("hardware_architecture", std::string_view(architecture));
-  std::string places = "{\"inputs\": " + indices_text(bound.inputs) +
-                       ", \"outputs\": " + indices_text(bound.outputs) + "}";
-  attributes.add("notes", std::string_view(places));
+  if (entry(options, "context") == "recompile")
+    attributes.add("onnx_model_filename", write_source(graph, stem, session));
+  attributes.add("notes", notes_text(graph, bound, options));
   const char *label = get<const char *>(api.node_name, fused);
   attributes.add("partition_name", std::string_view(label));
   auto inputs = names(list(api.node_input_count, api.node_inputs, fused));

@@ -155,7 +155,7 @@ Message Writer::write_tensor(const std::string &name, const Value *value, bool m
     model_.weights.push_back({kZeros, kWeightAlignment - rest});
     end_ += kWeightAlignment - rest;
   }
-  const std::pair<const char *, std::string> entries[] = {{"location", "weights.bin"},
+  const std::pair<const char *, std::string> entries[] = {{"location", kWeights},
                                                           {"offset", std::to_string(end_)},
                                                           {"length", std::to_string(data.size())}};
   for (auto &[key, text] : entries) {

@@ -10,10 +10,12 @@
 
 namespace hipgraft::ort {
 
+constexpr char kWeights[] = "weights.bin";  // the file of a model's external data
+
 // A model. Node i of its graph is node i of ONNX Runtime's.
 struct Model {
   std::string data;  // a `ModelProto`
-  // External data, in the order of the file `weights.bin`; borrowed from the graph.
+  // External data, in its order; borrowed from the graph.
   std::vector<std::string_view> weights;
 };
 

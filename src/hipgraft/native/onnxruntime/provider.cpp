@@ -15,6 +15,7 @@ namespace {
 constexpr char kPrefix[] = "ep.hipgraftexecutionprovider.";
 // What each option may be; empty: anything.
 const std::map<std::string, std::set<std::string>> kOptions = {
+    {"context", {"accept", "recompile", "refuse"}},
     {"dims", {}},
     {"dynamic", {"compile", "error"}},
     {"fallback", {"node", "error"}},
@@ -150,9 +151,8 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
     }
   // A compiled model needs no compiler: what is left in it was left when it was compiled.
   if (nodes.empty() || is_compiled) return;
-  auto fallback = options.find("fallback");
   bool is_nested = get<const Node *>(api.parent_node, graph);
-  bool may_leave = fallback == options.end() || fallback->second == "node";
+  bool may_leave = option("fallback") != "error";
   Answer answer;
   try {
     answer = ask(write_model(graph), is_nested, nodes.size(), architecture, options);
@@ -225,10 +225,11 @@ std::unique_ptr<Compute> Provider::make_compute(Bound bound) {
 }
 
 std::unique_ptr<Compute> Provider::make_growing(Bound bound, const Group &group) {
-  auto dynamic = options.find("dynamic");
-  bool is_absent = architecture != "cpu" && !device.pool;
-  if (dynamic == options.end() || dynamic->second != "compile" || is_absent)
-    return make_compute(std::move(bound));
+  bool is_gpu = architecture != "cpu";
+  bool is_for_all = bound.bundle->find(architecture).variants.empty();
+  // A GPU's program for all extents is MLIR: the helper tells what it calls for certain ones.
+  bool grows = option("dynamic") == "compile" || (is_gpu && is_for_all);
+  if (!grows || (is_gpu && !device.pool)) return make_compute(std::move(bound));
   auto make = [this, bound, group](const Shapes &shapes) {
     Bound other = bound;
     other.path = ask_for_shapes(group, shapes, architecture, options);
@@ -240,6 +241,30 @@ std::unique_ptr<Compute> Provider::make_growing(Bound bound, const Group &group)
   return make_growing_compute(std::move(inputs), group.variants, std::move(first), make);
 }
 
+std::string Provider::option(const char *name) const {
+  auto found = options.find(name);
+  return found == options.end() ? "" : found->second;
+}
+
+const Group &Provider::recompile(const Graph *graph, const Node *node, const std::string &why) {
+  if (option("context") != "recompile")
+    fail(HIPGRAFT_NOT_APPLICABLE,
+         "%s; compile the original model again, or use the option context=recompile where the "
+         "model was written with it", why.c_str());
+  Source source = read_source(graph, node, session);
+  Options asked = options;
+  if (option("dims").empty() && !source.dims.empty()) asked["dims"] = source.dims;
+  Model model{std::move(source.model), {}};
+  if (!source.weights.empty()) model.weights.push_back(source.weights);
+  Answer answer = ask(model, false, source.node_count, architecture, asked);
+  bool is_whole = answer.groups.size() == 1 && answer.groups[0].nodes.size() == source.node_count;
+  if (!is_whole)
+    fail(HIPGRAFT_NOT_APPLICABLE, "%s; for this device hipgraft %s", why.c_str(),
+         answer.summary.c_str());
+  groups_.push_front(std::move(answer.groups[0]));
+  return groups_.front();
+}
+
 void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
                        NodeCompute **computes, Node **contexts) {
   if (refusal) throw *refusal;
@@ -248,10 +273,14 @@ void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
   for (size_t i = 0; i < count; ++i) {
     auto inner = list(api.node_count, api.nodes, graphs[i]);
     bool is_read = inner.size() == 1 && is_context(inner[0]);
-    const Group *group = is_read ? nullptr : &group_of(fused[i]);
+    const Group *group = nullptr;
+    if (!is_read) group = &group_of(fused[i]);
+    else if (auto why = misfit(inner[0], options, architecture); !why.empty())
+      group = &recompile(graphs[i], inner[0], why);
     Bound bound = group ? bind(fused[i], *group)
-                        : read_context(graphs[i], inner[0], options, architecture);
-    if (writes) contexts[i] = write_context(fused[i], bound, session, architecture);
+                        : read_context(graphs[i], inner[0], options, session);
+    if (writes)
+      contexts[i] = write_context(graphs[i], fused[i], bound, options, session, architecture);
     try {
       auto made = group ? make_growing(std::move(bound), *group) : make_compute(std::move(bound));
       computes[i] = made.release();

@@ -36,6 +36,9 @@ struct Provider : ProviderTable {
   std::unique_ptr<Compute> make_compute(Bound bound);
   // Of a group of this session, which may get further shapes.
   std::unique_ptr<Compute> make_growing(Bound bound, const Group &group);
+  // Has a node of a compiled model compiled again, which is not for this device and release.
+  const Group &recompile(const Graph *graph, const Node *node, const std::string &why);
+  std::string option(const char *name) const;
   void tell(const Answer &answer, bool is_main);
   void warn(const std::string &text);
 
