@@ -31,6 +31,8 @@ import numpy as np
 import onnx
 
 KINDS = (
+    "forecasting",
+    "language",
     "diffusion",
     "graphs",
     "recommendation",

@@ -129,6 +129,9 @@ def test_unknown_and_undecided_operators_are_refused_with_their_node(tmp_path: P
         (Draw("BeamSearch", x), r"m\.onnx:y: .*'com.microsoft.BeamSearch' is not supported"),
         (Draw("MatMulNBits", {**x, "b": np.zeros((2, 1, 8), np.uint8), "s": np.ones((2, 1))},
               {"bits": 3, "block_size": 16, "K": 2, "N": 2}), "'MatMulNBits' of 3 bits"),
+        (Draw("QLinearSigmoid", {"q": np.zeros((2, 2), np.uint8), "s!": np.float32(np.inf),
+                                 "z": None, "t!": np.float32(1), "u!": np.uint8(0)}),
+         "'QLinearSigmoid' by a scale that is not finite"),
     ):  # fmt: skip
         model = draw.model()
         result = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 2])

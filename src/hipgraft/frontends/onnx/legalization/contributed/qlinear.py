@@ -29,6 +29,10 @@ def dequantized(writer: Writer, x: str, scale: str, zero: str) -> str:
 def _scalar(writer: Writer, name: str) -> str:
     """A tensor of one element as a scalar, which has no axis."""
     shape = writer.shape(name)
+    known = writer.graph.constants.get(name)
+    if known is not None and not np.isfinite(known.astype(np.float64)).all():
+        # Calibration makes it of a mask of -inf; onnxruntime's tables make other numbers of it.
+        raise Refused("by a scale that is not finite is not supported")
     return writer.reshape(name, []) if shape == [1] else name
 
 
