@@ -224,3 +224,62 @@ def graph_transformer():
             return torch.einsum("hij,jhd->ihd", scores.softmax(-1), v).flatten(1)
 
     return Model(), (torch.randn(NODES, 8), torch.randint(0, 9, (NODES, NODES)))
+
+
+@family
+def several_aggregators():
+    """Messages of edges by mean, largest, smallest and spread, scaled by degrees; as in PNA."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.message, self.update = nn.Linear(2 * 4 + 2, 4), nn.Linear(4 + 2 * 4 * 4, 8)
+
+        def forward(self, x, edges, features):
+            source, target = edges.unbind(0)
+            y = F.relu(self.message(torch.cat([x[source], x[target], features], -1)))
+            index = target[:, None].expand(-1, 4)
+            empty = torch.zeros_like(x)
+            degree = torch.zeros_like(x[:, :1]).index_add(0, target, torch.ones_like(y[:, :1]))
+            count = degree.clamp(min=1)
+            mean = empty.index_add(0, target, y) / count
+            square = empty.index_add(0, target, y * y) / count
+            spread = (square - mean * mean).clamp(min=0).add(1e-5).sqrt()
+            most = empty.scatter_reduce(0, index, y, "amax", include_self=False)
+            least = empty.scatter_reduce(0, index, y, "amin", include_self=False)
+            found = torch.cat([mean, most, least, spread], -1)
+            return self.update(torch.cat([x, found, found * (degree + 1).log()], -1))
+
+    edges = torch.tensor([[0, 1, 2, 3, 4, 0, 2], [1, 2, 0, 1, 3, 3, 4]])
+    return Model(), (torch.randn(5, 4), edges, torch.randn(7, 2))
+
+
+@family
+def points_in_balls():
+    """Points grouped by nearest neighbours, vector attention, and features handed back."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.enter, self.place = nn.Linear(3, 8), nn.Linear(3, 8)
+            self.qkv, self.gate = (
+                nn.Linear(8, 24),
+                nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)),
+            )
+
+        def forward(self, points):
+            x = self.enter(points)
+            far = torch.cdist(points, points)
+            near = far.topk(4, -1, largest=False).indices
+            batch = torch.arange(points.shape[0])[:, None, None]
+            q, k, v = self.qkv(x).chunk(3, -1)
+            place = self.place(points[:, :, None] - points[batch, near])
+            shares = self.gate(q[:, :, None] - k[batch, near] + place).softmax(2)
+            y = (shares * (v[batch, near] + place)).sum(2)
+            few = y[:, ::3]
+            weights, rows = far[:, :, ::3].topk(2, -1, largest=False)
+            weights = 1 / (weights + 1e-3)
+            weights = weights / weights.sum(-1, keepdim=True)
+            return x + (few[batch, rows] * weights[..., None]).sum(2)
+
+    return Model(), (torch.randn(2, 9, 3),)
