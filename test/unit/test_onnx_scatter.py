@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from small_onnx import F32, check, drawn, save
+
+import hipgraft
 
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
@@ -118,3 +122,43 @@ def test_transposed_convolutions_that_are_cropped(tmp_path: Path, form: dict[str
     inputs = {"x": drawn(1, 2, 4, 5)}
     constants = {"w": drawn(2, 3, 3, 4), "b": drawn(3)}
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs, 1e-4)
+
+
+SCATTERED = """func.func @main(%x: !torch.vtensor<[3,4],f32>, %i: !torch.vtensor<[3,2],si64>,
+    %u: !torch.vtensor<[3,2],f32>) -> !torch.vtensor<[3,4],f32> {
+  %dim = torch.constant.int -1
+  %how = torch.constant.str "amax"
+  %yes = torch.constant.bool true
+  %y = torch.aten.scatter_reduce.two %x, %dim, %i, %u, %how, %yes
+      : !torch.vtensor<[3,4],f32>, !torch.int, !torch.vtensor<[3,2],si64>,
+        !torch.vtensor<[3,2],f32>, !torch.str, !torch.bool -> !torch.vtensor<[3,4],f32>
+  return %y : !torch.vtensor<[3,4],f32>
+}
+"""
+
+
+def test_dim_from_the_last(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(SCATTERED)
+    x, u = drawn(3, 4), drawn(3, 2) + 1
+    i = np.array([[3, 3], [0, 2], [1, 0]])
+    (found,) = hipgraft.compile(tmp_path / "m.mlir", "cpu").run([x, i, u])
+    wanted = x.copy()
+    for row, column in np.ndindex(3, 2):
+        wanted[row, i[row, column]] = max(wanted[row, i[row, column]], u[row, column])
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_compiler_still_crashes_at_a_dim_from_the_last(tmp_path: Path) -> None:
+    """Otherwise the workaround can go."""
+    (tmp_path / "m.mlir").write_text(SCATTERED)
+    code = (
+        "import sys\n"
+        "from hipgraft.codegen.workarounds import without\n"
+        "from hipgraft.codegen.workarounds.scatter_dim import SCATTER_DIM\n"
+        "from hipgraft.compiler.program import compile\n"
+        "from hipgraft.service import CompileService, InProcess, use_service\n"
+        "with without(SCATTER_DIM), CompileService(InProcess()) as service, use_service(service):\n"
+        "    compile(sys.argv[1], 'cpu')\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "m.mlir")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode != 0

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "extract-of-slice": "test_extract_of_slice.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
+    "scatter-dim": "test_onnx_scatter.py",
 }
 """Faults with tests of their own."""
 

@@ -7,6 +7,7 @@ import re
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.workarounds.scatter_dim import dim_of, extents_to_add
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
 
@@ -37,6 +38,9 @@ class VerbatimCopier:
             for value in op.operands
             if value in lowering.tensors
         }
+        added = extents_to_add(op)
+        if added:
+            names |= self._moved_dim(op, added, lowering)
 
         def rename(match: re.Match[str]) -> str:
             token = match.group()
@@ -51,6 +55,12 @@ class VerbatimCopier:
                 lowering.tensors[result] = Tensor.logical(
                     name, shape_of(result), element_of(result)
                 )
+
+    def _moved_dim(self, op: ir.Operation, added: int, lowering: Lowering) -> dict[str, str]:
+        """Writes a dim that counts from the first, and returns its name by the one it replaces."""
+        name = f"{_PREFIX}dim_{len(lowering.emitter.lines)}"
+        lowering.emitter.lines.append(f"{name} = torch.constant.int {(dim_of(op) or 0) + added}")
+        return {op.operands[1].get_name(self._state): name}
 
     def replace(self, op: ir.Operation, value: Tensor, lowering: Lowering) -> None:
         """Uses `value` for the result of `op`, which is not copied."""

@@ -1,0 +1,37 @@
+"""Scattered reductions along a dimension that counts from the last."""
+
+from __future__ import annotations
+
+from hipgraft.codegen.workarounds import Effect, Workaround
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.torch_dialect import extents_and_element
+
+SCATTER_DIM = Workaround(
+    name="scatter-dim",
+    fault="torch-mlir's lowering of `aten.scatter_reduce.two` takes a negative dim as an offset "
+    "into its list of extents.",
+    effect=Effect.CRASH,
+    targets="all",
+    remedy="The dim is counted from the first.",
+)
+
+
+@SCATTER_DIM.avoids
+def extents_to_add(op: ir.Operation) -> int:
+    """Returns what to add to the dim of an op, its second operand; 0 where it is right."""
+    if op.name != "torch.aten.scatter_reduce.two":
+        return 0
+    dim = dim_of(op)
+    read = extents_and_element(op.operands[0].type)
+    if dim is None or dim >= 0 or read is None:
+        return 0
+    return len(read[0])
+
+
+def dim_of(op: ir.Operation) -> int | None:
+    """Returns the constant that is the second operand; None if it is none."""
+    dim = op.operands[1]
+    owner = dim.owner.operation if isinstance(dim, ir.OpResult) else None
+    if owner is None or owner.name != "torch.constant.int":
+        return None
+    return ir.IntegerAttr(owner.attributes["value"]).value
