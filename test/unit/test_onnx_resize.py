@@ -62,6 +62,17 @@ def test_filters_as_onnxruntime_has_them(tmp_path, form):
     np.testing.assert_allclose(found, session.run(None, inputs)[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_lines(tmp_path, mode):
+    """torch-mlir resizes images alone."""
+    inputs = {"x": drawn(2, 3, 4)}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode)
+    scales = {"scales": np.array([1, 1, 2], np.float32)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], scales)
+    found, wanted = found_and_wanted(path, inputs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_kept_aspect_ratio(tmp_path, policy, mode):

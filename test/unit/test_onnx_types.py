@@ -11,7 +11,9 @@ from onnx.reference import ReferenceEvaluator
 from small_onnx import check, save
 
 import hipgraft
+from hipgraft import frontends
 from hipgraft.frontends.onnx.legalization.narrow import SMALL_FLOATS, TYPES
+from hipgraft.ir.diagnostics import HipgraftError
 
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
@@ -200,3 +202,11 @@ def test_dynamic_quantisation_of_zeros(tmp_path, shape):
         ("y", TensorProto.FLOAT),
     ]
     check(save(tmp_path / "m.onnx", nodes, inputs, outputs), inputs)
+
+
+def test_zero_points_of_single_elements_are_invalid(tmp_path):
+    nodes = [helper.make_node("MatMulInteger", ["a", "b", "", "z"], ["y"])]
+    inputs = {name: np.ones((1, 2, 2), np.uint8) for name in ("a", "b", "z")}
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("y", TensorProto.INT32)])
+    with pytest.raises(HipgraftError, match=r"'MatMulInteger' with 'z' of shape \[1, 2, 2\]"):
+        frontends.load(path)

@@ -165,6 +165,8 @@ class _Blocks:
 
 def _matmul_integer(writer: Writer) -> None:
     a, b = writer.node.input[:2]
+    _check_parameters(writer, (2,), -2)
+    _check_parameters(writer, (3,), -1)
     zeros = [writer.node.input[index] if writer.has_input(index) else "" for index in (2, 3)]
     if not any(zeros) and {writer.element(a), writer.element(b)} == {_INT8}:
         raise Declined("supported", "it is lowered rightly")
@@ -177,6 +179,15 @@ def _matmul_integer(writer: Writer) -> None:
         writer.result(writer.op("MatMul", *factors))
 
 
+def _check_parameters(writer: Writer, indices: Sequence[int], axis: int) -> None:
+    """Checks that inputs are scales or zero points of rows (-2) or columns (-1) of matrices."""
+    for index in indices:
+        name = writer.node.input[index] if writer.has_input(index) else ""
+        shape = writer.needed_shape(name, "of this form") if name else []
+        if len(shape) > 1 and shape[-1 if axis == -2 else -2] != 1:
+            raise Refused(f"with '{name}' of shape {shape} is invalid")
+
+
 def _shifted(writer: Writer, x: str, zero: str) -> str:
     """Integers of 32 bits less their zero point, if they have one."""
     wide = writer.cast(x, _INT32)
@@ -186,6 +197,8 @@ def _shifted(writer: Writer, x: str, zero: str) -> str:
 def _qlinear_matmul(writer: Writer) -> None:
     """`(a, a scale, a zero, b, b scale, b zero, y scale, y zero)`."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = writer.node.input
+    _check_parameters(writer, (1, 2), -2)
+    _check_parameters(writer, (4, 5), -1)
     if is_product_of_bytes(writer, a, b):
         left, right = (_along(writer, name, 2, 0) for name in (a_zero, a_scale))
         whole = product_of_bytes(writer, Factor(a, left), Factor(b, b_zero))

@@ -10,6 +10,7 @@ from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
 _MOST_TAPS = 64
+_IMAGE = 4  # dimensions of what torch-mlir resizes
 _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel"})
 
 
@@ -58,7 +59,9 @@ def _is_native(writer: Writer) -> bool:
     if mode == "align_corners" and not _has_whole_extents(writer):
         return False
     is_default = float(writer.attribute("cubic_coeff_a", -0.75)) == -0.75
-    return known and plain and stretches and rounds and is_default and mode in _NATIVE
+    is_image = len(writer.graph.shapes.get(writer.node.input[0], [])) == _IMAGE
+    forms = (known, plain, stretches, rounds, is_default, is_image, mode in _NATIVE)
+    return all(forms)
 
 
 def _has_whole_extents(writer: Writer) -> bool:
