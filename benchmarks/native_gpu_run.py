@@ -142,8 +142,9 @@ class Memory:
             allowed = one["tolerance"] * np.abs(expected) + least
             with np.errstate(invalid="ignore"):
                 ratio = np.abs(found - expected) / np.maximum(allowed, 1e-300)
-            ratio[(found == expected) | (np.isnan(found) & np.isnan(expected))] = 0
-            worst = max(worst, float(np.where(np.isnan(ratio), np.inf, ratio).max(initial=0.0)))
+            is_equal = (found == expected) | (np.isnan(found) & np.isnan(expected))
+            ratio = np.where(is_equal, 0, np.where(np.isnan(ratio), np.inf, ratio))
+            worst = max(worst, float(ratio.max(initial=0.0)))
         return worst
 
     def close(self) -> None:

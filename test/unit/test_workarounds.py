@@ -35,6 +35,7 @@ ELSEWHERE = {
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
     "scatter-dim": "test_onnx_scatter.py",
+    "shared-positions": "test_sorts.py",
 }
 """Faults with tests of their own."""
 

@@ -36,6 +36,7 @@ from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
+from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
@@ -245,6 +246,7 @@ def _parse(session: IreeSession, text: str) -> ir.Module:
     module = session.parse(text)
     if "torch" in text:
         lower_torch(module)
+        separate_positions(module)
     if is_dynamic(signature(module)):
         check_extents(module)
     return module
