@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <memory>
 #include <set>
 
 #include "protobuf.h"
@@ -197,11 +198,10 @@ Message Writer::write_attribute(const Attribute *attribute) {
     fail(HIPGRAFT_NOT_APPLICABLE, "attributes of type %d are not known", type);
   message.number(field::kType, kAttributeTypes[type]);
   if (type == kTensorAttribute) {
-    Value *value = get<Value *>(api.attribute_tensor, attribute);
-    // Freed below: its data cannot be written later.
-    Message tensor = write_tensor("", value, false);
-    api.release_value(value);
-    message.message(field::kTensor, tensor);
+    // Freed here: its data cannot be written later.
+    std::unique_ptr<Value, void (*)(Value *)> value(
+        get<Value *>(api.attribute_tensor, attribute), api.release_value);
+    message.message(field::kTensor, write_tensor("", value.get(), false));
     return message;
   }
   std::string data = read(attribute, type);
