@@ -25,7 +25,8 @@ from test_hostile_bundle import header_of, with_header
 from fuzz.mutations import changed_document
 from hipgraft import hipdnn_io, native
 from hipgraft.helper import DOES_NOT_COMPILE
-from hipgraft.hipdnn_io.engine_tables import EngineConfig, EngineDetails
+from hipgraft.helper.plans import Plan
+from hipgraft.hipdnn_io.engine_tables import EngineConfig, EngineDetails, KnobSetting
 from hipgraft.hipdnn_io.wiring import wire
 from hipgraft.native import plugin_path
 from hipgraft.runtime.bundle import write_bundle
@@ -259,15 +260,110 @@ handle.destroy()
     assert done.stdout.split() == expected.split()
 
 
+KNOBS = """
+import sys, json
+sys.path.insert(0, sys.argv[2])
+from hipdnn_host import *
+plugin = Plugin(sys.argv[1])
+handle = Handle(plugin)
+graph = open(sys.argv[3], "rb").read()
+for config in sys.argv[4:]:
+    try:
+        context = handle.build(bytes.fromhex(config), graph)
+        print("SUCCESS", context.workspace_size)
+        context.destroy()
+    except PluginError as error:
+        print(error.status, error.text)
+print(*plugin.logged, sep="\\n")
+handle.destroy()
+"""
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_knobs_are_obeyed_or_refused(home: Path, tmp_path: Path) -> None:
+    prepared = Prepared(matmul_gelu(), tmp_path)
+    flags = "flags=materialized-padding"
+    cases: list[tuple[str, int | float | str, str]] = [
+        ("global.deterministic", 1, "SUCCESS"),
+        ("global.workspace_size_limit", 1 << 40, "SUCCESS"),
+        ("unheard.of", 1, "SUCCESS"),
+        ("hipgraft.compile.search", "none", "SUCCESS"),
+        ("hipgraft.compile.plan", "flags=whole-reductions", "SUCCESS"),
+        ("hipgraft.compile.plan", flags, f"NOT_APPLICABLE error: the graph has no plan '{flags}'"),
+        ("hipgraft.compile.search", "wide", "NOT_APPLICABLE error: setting 'search' is 'wide'"),
+        ("hipgraft.compile.search", "a b", "BAD_PARAM knob 'hipgraft.compile.search' cannot"),
+        ("hipgraft.compile.search", 1, "BAD_PARAM knob 'hipgraft.compile.search' takes a text"),
+        ("global.deterministic", 2, "BAD_PARAM knob 'global.deterministic' cannot be 2"),
+        ("global.deterministic", 0.5, "BAD_PARAM knob 'global.deterministic' takes an integer"),
+    ]
+    configs = [
+        EngineConfig(fnv1a("HIPGRAFT_ENGINE"), [KnobSetting(name, value)]).to_bytes().hex()
+        for name, value, _ in cases
+    ]
+    command = [BIN / "hipgraft-emulate", "--", sys.executable, "-c", KNOBS, plugin_path()]
+    done = subprocess.run(
+        [*command, HOST.parent, prepared.graph, *configs],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for line, (name, value, expected) in zip(lines, cases, strict=False):
+        assert line.startswith(expected), (name, value, line)
+    assert "hipgraft: unknown knob 'unheard.of'" in lines
+    # Each setting of the compilation has a file of its own in the cache.
+    settings = ["", ";search=none", ";plan=flags=whole-reductions"]
+    graph = prepared.graph.read_bytes()
+    keys = [Plan(graph, f"gfx942{one}").key for one in settings]
+    made = {path.stem for path in (home / "cache" / "hipdnn").rglob("*.hgb")}
+    assert set(keys) <= made
+    assert len(set(keys)) == 3
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_workspaces_over_the_limit_are_refused(home: Path, tmp_path: Path) -> None:
+    """A scalar in host memory takes 256 bytes of the workspace."""
+    prepared = Prepared(scaled(), tmp_path)
+    configs = [
+        EngineConfig(fnv1a("HIPGRAFT_ENGINE"), [KnobSetting(name, limit)]).to_bytes().hex()
+        for name, limit in zip(["global.workspace_size_limit"] * 4, [-1, 256, 255, 0], strict=True)
+    ]
+    command = [BIN / "hipgraft-emulate", "--", sys.executable, "-c", KNOBS, plugin_path()]
+    done = subprocess.run(
+        [*command, HOST.parent, prepared.graph, *configs],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    refusal = "NOT_APPLICABLE the graph needs a workspace of 256 bytes; the limit is "
+    expected = ["SUCCESS 256", "SUCCESS 256", f"{refusal}255", f"{refusal}0"]
+    assert done.stdout.splitlines()[:4] == expected
+
+
 def test_what_is_told_of_the_engine() -> None:
     """The generated FlatBuffer, and the host's, as hipDNN's schema reads them."""
     from hipgraft.tools.dev import gen_engine_details
 
     assert gen_engine_details.TARGET.read_text() == gen_engine_details.text()
     text = gen_engine_details.TARGET.read_text()
-    numbers = text[text.index("{") + 1 : text.index("}")].split(",")
+    numbers = text[text.index("{") + 1 : text.index("};")].split(",")
     details = EngineDetails.from_bytes(bytes(int(number, 16) for number in numbers))
     assert details.engine_id == fnv1a("HIPGRAFT_ENGINE")
+    assert details.behavior_notes == (0, 2, 4)
+    defaults = {knob.knob_id: knob.default_value for knob in details.knobs}
+    assert defaults == {
+        "hipgraft.compile.search": "default",
+        "hipgraft.compile.plan": "searched",
+        "hipgraft.compile.cost_model": "static",
+        "global.workspace_size_limit": -1,
+        "global.deterministic": 0,
+    }
     assert EngineConfig.from_bytes(engine_config(7)).engine_id == 7
 
 

@@ -76,15 +76,16 @@ def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecu
     """Returns the plan of a compiled graph.
 
     Args:
-        program: compiled to its end, for AMD GPUs.
+        program: compiled to its end, for GPUs. hipDNN itself runs on AMD's; the plugin plays
+            plans on others where `HIPGRAFT_PLUGIN_DEVICE` names one.
         boundary: of the module that it was compiled from.
 
     Raises:
-        HipgraftError: the program is for another kind of device or not compiled to its end.
+        HipgraftError: the program is for the CPU or not compiled to its end.
     """
     targets = program.config.target
-    if not all(target.startswith("gfx") for target in targets):
-        raise HipgraftError(f"hipDNN's plans are for AMD GPUs, not for '{','.join(targets)}'")
+    if "cpu" in targets:
+        raise HipgraftError("hipDNN's plans are for GPUs, not for 'cpu'")
     recordings = [one for target in targets for one in program.recordings(target)]
     inputs, results = ([one.uid for one in group] for group in (boundary.inputs, boundary.results))
     by_value = [one.uid for one in boundary.inputs if one.is_runtime_pass_by_value]
@@ -110,7 +111,7 @@ def compile_plan(
 
     Args:
         model: a graph's file, a template's folder, or a module with one `hipdnn.graph`.
-        target: AMD architectures or products.
+        target: architectures or products of GPUs.
         sweep_case: id of a case of a template; may be left out where there is one.
         options: as of `hipgraft.compile`.
 

@@ -1,6 +1,6 @@
-"""Compiles what is on standard input for an architecture, into the user's cache.
+"""Compiles what is on standard input for a target, into the user's cache.
 
-`plan ARCHITECTURE` reads a graph of hipDNN, `session ARCHITECTURE` the path of a request. The exit
+`plan TARGET` reads a graph of hipDNN, `session ARCHITECTURE` the path of a request. The exit
 status is `DOES_NOT_COMPILE` where the compiler refuses it, and 1 for what may pass: a full disk.
 """
 
@@ -21,9 +21,9 @@ def main() -> int:
     # Nobody waits for the result once the server has ended.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
-        what, architecture = sys.argv[1:]
+        what, target = sys.argv[1:]
         data = sys.stdin.buffer.read()
-        job = Session.read(data, architecture) if what == "session" else Plan(data, architecture)
+        job = Session.read(data, target) if what == "session" else Plan(data, target)
         job.compile()
     except HipgraftError as error:
         print(error, file=sys.stderr)

@@ -1,6 +1,6 @@
 """Compiled graphs of hipDNN in the user's cache, and how they are made.
 
-A graph is known by the digest of its FlatBuffer, the architecture and hipgraft's release. `KEY.hgb`
+A graph is known by the digest of its FlatBuffer, the target and hipgraft's release. `KEY.hgb`
 is its bundle, whose metadata has the tensors' uids; `KEY.no` says why it cannot be compiled.
 `hipgraft/native/plugin/plans.cpp` reads both.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipgraft import __version__
+from hipgraft.helper.settings import Settings
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.directories import default_cache_directory
 from hipgraft.ir.outputs import write_whole
@@ -28,20 +29,20 @@ _PACKED = ("fp4_e2m1", "int4")
 
 @dataclass(frozen=True)
 class Plan:
-    """A graph for an architecture.
+    """A graph for a target.
 
     Attributes:
         graph: hipDNN's FlatBuffer.
-        architecture: as `gfx942`.
+        target: an architecture with settings, as `hipgraft.helper.settings` reads it.
     """
 
     graph: bytes
-    architecture: str
+    target: str
 
     @property
     def key(self) -> str:
         """The name in the cache, as the plugin computes it."""
-        prefix = f"hipgraft {__version__} {self.architecture}\n".encode()
+        prefix = f"hipgraft {__version__} {self.target}\n".encode()
         return hashlib.sha256(prefix + self.graph).hexdigest()
 
     @property
@@ -75,7 +76,8 @@ class Plan:
         from hipgraft.engines import find_engine, graph_of
 
         try:
-            Target.parse(self.architecture)
+            settings = Settings.parse(self.target)
+            Target.parse(settings.architecture)
             document, module = self._read()
             reason = _unsupported(document)
             if reason is not None:
@@ -86,7 +88,7 @@ class Plan:
                 for op in function.regions[0].blocks[0].operations
                 if op.operation.name == "hipdnn.graph"
             )
-            failure = find_engine("iree").check(graph_of(graph), self.architecture)
+            failure = find_engine("iree").check(graph_of(graph), settings.architecture)
         except HipgraftError as error:
             return str(error)
         return None if failure is None else failure.message
@@ -102,7 +104,9 @@ class Plan:
         from hipgraft.hipdnn_io.plan_payload import decode_payload
 
         _, module = self._read()
-        plan = compile_plan(module, self.architecture)
+        settings = Settings.parse(self.target)
+        with settings.open_service() as service:
+            plan = compile_plan(module, settings.architecture, service=service)
         write_whole(self.bundle, decode_payload(bytes(plan.plugin_payload)))
 
     def _read(self) -> tuple[GraphDocument, ir.Module]:

@@ -1,7 +1,8 @@
 """The server behind `hipgraft-serve`: a socket, a thread per request, a child per compilation.
 
-A request is a line `hipgraft 1 WHAT ARCHITECTURE SIZE` and SIZE bytes. WHAT is `check` or `compile`
-of a graph of hipDNN, whose FlatBuffer the bytes are, or `session`, a graph of ONNX Runtime: the
+A request is a line `hipgraft 1 WHAT TARGET SIZE` and SIZE bytes. WHAT is `check` or `compile` of a
+graph of hipDNN, whose FlatBuffer the bytes are; TARGET is an architecture with the settings of
+`hipgraft.helper.settings`. Or it is `session`, for a graph of ONNX Runtime and an architecture: the
 bytes are the absolute path of a request (`hipgraft.onnxruntime.request`). The answer is a line:
 `yes PATH`, where the path of the bundle, or of a session's answer, is empty as long as nothing is
 compiled, `no REASON`, or `error TEXT`. When nobody waits for an answer any more, because all who
@@ -42,7 +43,10 @@ MOST_GRAPH = 64 << 20
 SECONDS = 1800.0
 """How long a compilation may take."""
 
-_REQUEST = re.compile(rb"hipgraft 1 (check|compile|session) ([a-z0-9_]{3,32}) ([0-9]{1,9})\n")
+_SETTING = rb"(?:;[a-z_]+=[a-zA-Z0-9_.,=-]+)"
+_REQUEST = re.compile(
+    rb"hipgraft 1 (check|compile|session) ([a-z0-9_]{3,32}" + _SETTING + rb"*) ([0-9]{1,9})\n"
+)
 _MOST_LINE = 256
 _CREDENTIALS = struct.Struct("3i")  # `ucred`: process, user, group
 _TRIES = 2  # to compile what crashes the compiler
@@ -53,7 +57,7 @@ class Job(Protocol):
     """What one request is about."""
 
     @property
-    def architecture(self) -> str:
+    def target(self) -> str:
         """What to compile for."""
         ...
 
@@ -189,13 +193,13 @@ class Server:
             data = stream.read(int(request[3]))
         if len(data) != int(request[3]):
             return "error the request is truncated"
-        what, architecture = request[1].decode(), request[2].decode()
+        what, target = request[1].decode(), request[2].decode()
         try:
-            job = _job(what, data, architecture)
+            job = _job(what, data, target)
         except HipgraftError as error:
             return f"error {' '.join(str(error).split())}"
         answer = self._merged(what, job, connection)
-        self._log(f"{what} {job.architecture} {job.key[:12]}: {answer}")
+        self._log(f"{what} {job.target} {job.key[:12]}: {answer}")
         return answer
 
     def _merged(self, what: str, job: Job, connection: socket.socket) -> str:
@@ -259,10 +263,10 @@ class Server:
         return f"error {' '.join(reason.split())}"
 
 
-def _job(what: str, data: bytes, architecture: str) -> Job:
+def _job(what: str, data: bytes, target: str) -> Job:
     if what == "session":
-        return Session.read(data, architecture)
-    return Plan(data, architecture)
+        return Session.read(data, target)
+    return Plan(data, target)
 
 
 def _is_done(future: Future[str]) -> bool:
@@ -282,7 +286,7 @@ def _is_closed(connection: socket.socket) -> bool:
 
 def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
     """Compiles in a child process; returns its exit status and what it said was wrong."""
-    command = python_command("-m", "hipgraft.helper", type(job).__name__.lower(), job.architecture)
+    command = python_command("-m", "hipgraft.helper", type(job).__name__.lower(), job.target)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
         given.write(job.data)
         given.seek(0)

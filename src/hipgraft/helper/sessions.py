@@ -34,7 +34,7 @@ class Session:
         return cls(path, Request.read(path, architecture))
 
     @property
-    def architecture(self) -> str:
+    def target(self) -> str:
         """What to compile for."""
         return self.request.architecture
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hipgraft.ir.directories import default_cache_directory
 from hipgraft.service.cache import Cache
 from hipgraft.service.executors import ExecutorWorkers, connect_executor
@@ -12,18 +14,22 @@ from hipgraft.service.processes import ProcessWorkers
 from hipgraft.service.request import Request
 from hipgraft.service.service import CompileService, current_service, is_service_used, use_service
 
+if TYPE_CHECKING:
+    from hipgraft.service.tuning.search import Search
 
-def default_service(workers: Workers | None = None) -> CompileService:
+
+def default_service(workers: Workers | None = None, search: Search | None = None) -> CompileService:
     """Returns a service with the user's cache and the shipped database, as in the tools.
 
     Args:
         workers: compile the jobs; by default one process per core.
+        search: chooses lowerings; by default as the tools do.
     """
     # Imported here because the search imports the service.
     from hipgraft.service.tuning.database import shipped_database
     from hipgraft.service.tuning.search import Search
 
-    search = Search(database=shipped_database())
+    search = search or Search(database=shipped_database())
     workers = workers or ProcessWorkers()
     return CompileService(workers, Cache(default_cache_directory()), search=search)
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 namespace hipgraft {
 
@@ -13,28 +14,71 @@ class FlatTable {
   // The root table; `is_valid` tells whether there is one.
   explicit FlatTable(std::string_view data) : data_(data) {
     uint32_t root = 0;
-    if (!read(0, root) || !read(root, back_)) return;
-    int64_t vtable = static_cast<int64_t>(root) - back_;
-    if (vtable < 0 || !read(static_cast<size_t>(vtable), vtable_size_) || vtable_size_ < 4) return;
-    if (static_cast<size_t>(vtable) + vtable_size_ > data_.size()) return;
-    at_ = root;
-    vtable_ = static_cast<size_t>(vtable);
-    is_valid_ = true;
+    if (read(0, root)) open(root);
   }
 
   bool is_valid() const { return is_valid_; }
 
   template <typename T>
   T scalar(unsigned field, T otherwise) const {
-    uint16_t offset = 0;
-    size_t entry = 4 + 2 * size_t{field};
-    if (!is_valid_ || entry + 2 > vtable_size_ || !read(vtable_ + entry, offset) || !offset)
-      return otherwise;
+    size_t at = place(field);
     T value;
-    return read(at_ + offset, value) ? value : otherwise;
+    return at && read(at, value) ? value : otherwise;
+  }
+
+  // A table in a field, or in a union: invalid if it is absent.
+  FlatTable table(unsigned field) const { return FlatTable(data_, followed(place(field))); }
+
+  std::string_view text(unsigned field) const {
+    size_t at = followed(place(field));
+    uint32_t size = 0;
+    if (!at || !read(at, size) || size > data_.size() - at - sizeof size) return {};
+    return data_.substr(at + sizeof size, size);
+  }
+
+  // A vector of tables; those that lie outside of the data are invalid.
+  std::vector<FlatTable> tables(unsigned field) const {
+    std::vector<FlatTable> found;
+    size_t at = followed(place(field));
+    uint32_t count = 0;
+    if (!at || !read(at, count)) return found;
+    for (uint32_t i = 0; i < count; ++i) {
+      found.push_back(FlatTable(data_, followed(at += sizeof(uint32_t))));
+      if (!found.back().is_valid()) break;
+    }
+    return found;
   }
 
  private:
+  FlatTable(std::string_view data, size_t at) : data_(data) {
+    if (at) open(at);
+  }
+
+  void open(size_t at) {
+    if (!read(at, back_)) return;
+    int64_t vtable = static_cast<int64_t>(at) - back_;
+    if (vtable < 0 || !read(static_cast<size_t>(vtable), vtable_size_) || vtable_size_ < 4) return;
+    if (static_cast<size_t>(vtable) + vtable_size_ > data_.size()) return;
+    at_ = at;
+    vtable_ = static_cast<size_t>(vtable);
+    is_valid_ = true;
+  }
+
+  // Where a field is; 0 if it is absent.
+  size_t place(unsigned field) const {
+    uint16_t offset = 0;
+    size_t entry = 4 + 2 * size_t{field};
+    if (!is_valid_ || entry + 2 > vtable_size_ || !read(vtable_ + entry, offset) || !offset)
+      return 0;
+    return at_ + offset;
+  }
+
+  // Where the offset at a place leads; 0 if there is none, or it leads out of the data.
+  size_t followed(size_t at) const {
+    uint32_t step = 0;
+    return at && read(at, step) && step && step < data_.size() - at ? at + step : 0;
+  }
+
   template <typename T>
   bool read(size_t at, T &value) const {
     if (at > data_.size() || data_.size() - at < sizeof value) return false;

@@ -15,9 +15,9 @@ namespace hipgraft {
 
 namespace {
 
-// The cache's name of a graph: `hipgraft.serve.plans.key` makes the same.
-std::string key(std::string_view graph, const std::string &architecture) {
-  std::string prefix = "hipgraft " HIPGRAFT_RELEASE " " + architecture + "\n";
+// The cache's name of a graph: `hipgraft.helper.plans.Plan.key` makes the same.
+std::string key(std::string_view graph, const std::string &target) {
+  std::string prefix = "hipgraft " HIPGRAFT_RELEASE " " + target + "\n";
   Sha256 digest;
   digest.update(prefix.data(), prefix.size());
   digest.update(graph.data(), graph.size());
@@ -49,8 +49,8 @@ int look_up(const std::string &key, Answer &answer) {
   return 0;
 }
 
-Answer ask(const char *what, std::string_view graph, const std::string &architecture) {
-  std::string answer = ask_helper(what, architecture, graph);
+Answer ask(const char *what, std::string_view graph, const std::string &target) {
+  std::string answer = ask_helper(what, target, graph);
   std::string_view text = answer;
   if (text.substr(0, 4) == "yes ") return {true, std::string(text.substr(4))};
   if (text.substr(0, 3) == "no ") return {false, std::string(text.substr(3))};
@@ -82,19 +82,19 @@ Known known;
 
 }  // namespace
 
-Answer check_graph(std::string_view graph, const std::string &architecture) {
-  std::string name = key(graph, architecture);
+Answer check_graph(std::string_view graph, const std::string &target) {
+  std::string name = key(graph, target);
   Answer answer;
   if (known.find(name, answer)) return answer;
-  if (look_up(name, answer) < 0) answer = ask("check", graph, architecture);
+  if (look_up(name, answer) < 0) answer = ask("check", graph, target);
   known.keep(name, answer);
   return answer;
 }
 
-Answer compile_graph(std::string_view graph, const std::string &architecture) {
-  std::string name = key(graph, architecture);
+Answer compile_graph(std::string_view graph, const std::string &target) {
+  std::string name = key(graph, target);
   Answer answer;
-  if (look_up(name, answer) < 0) answer = ask("compile", graph, architecture);
+  if (look_up(name, answer) < 0) answer = ask("compile", graph, target);
   known.keep(name, answer);  // a claim that failed to compile is not made again
   return answer;
 }

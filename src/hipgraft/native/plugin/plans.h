@@ -6,19 +6,20 @@
 
 namespace hipgraft {
 
-// What is known of a graph on an architecture.
+// What is known of a graph for a target.
 struct Answer {
   bool is_yes;
   std::string text;  // of a compiled graph, the path of its bundle; of a refusal, the reason
 };
 
-// Tells whether a graph will compile for an architecture. Does not compile.
+// Tells whether a graph will compile for a target: an architecture with the settings of
+// `settings.h`. Does not compile.
 //
 // The answer for a graph of which nothing is known comes from the helper, which is started if it
 // does not run. Fails with HIPGRAFT_IO_ERROR if there is none.
-Answer check_graph(std::string_view graph, const std::string &architecture);
+Answer check_graph(std::string_view graph, const std::string &target);
 
 // Gives a compiled graph; compiles it if nobody has.
-Answer compile_graph(std::string_view graph, const std::string &architecture);
+Answer compile_graph(std::string_view graph, const std::string &target);
 
 }  // namespace hipgraft

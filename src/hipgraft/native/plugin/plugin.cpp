@@ -10,42 +10,24 @@
 
 #include "abi.h"
 #include "context.h"
-#include "engine_details.inc"
 #include "environment.h"
 #include "errors.h"
 #include "failures.h"
-#include "flatbuffer.h"
 #include "payload.h"
 #include "plans.h"
+#include "settings.h"
 
 using namespace hipgraft;
 
 namespace {
-
-// The engine's id, which hipDNN compares with its name: FNV-1a of 64 bits.
-constexpr int64_t engine_id() {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char *at = kEngineName; *at; ++at)
-    hash = (hash ^ static_cast<uint8_t>(*at)) * 0x100000001b3;
-  return static_cast<int64_t>(hash);
-}
-
-void expect_engine(int64_t id) {
-  if (id != engine_id())
-    fail(HIPGRAFT_INVALID_ARGUMENT, "engine %lld is none of this plugin",
-         static_cast<long long>(id));
-}
 
 std::string_view bytes(const hipdnnPluginConstData_t *data, const char *what) {
   if (!data || !data->ptr || !data->size) fail(HIPGRAFT_INVALID_ARGUMENT, "no %s is given", what);
   return {static_cast<const char *>(data->ptr), data->size};
 }
 
-// Checks that a configuration, a FlatBuffer of hipDNN, is of this engine.
-void check_config(const hipdnnPluginConstData_t *config) {
-  FlatTable table(bytes(config, "engine configuration"));
-  if (!table.is_valid()) fail(HIPGRAFT_DAMAGED, "the engine configuration is no FlatBuffer");
-  expect_engine(table.scalar<int64_t>(0, 0));
+Settings settings_in(const hipdnnPluginConstData_t *config) {
+  return read_settings(bytes(config, "engine configuration"));
 }
 
 // Gives bytes to hipDNN, which gives them back to `release`.
@@ -190,8 +172,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetEngineDetails(
     expect("handle, engine_details", handle, engine_details);
     expect_engine(id);
     bytes(op_graph, "graph");
-    hand_over({reinterpret_cast<const char *>(kEngineDetails), sizeof kEngineDetails},
-              engine_details);
+    hand_over(hipgraft::engine_details(), engine_details);
   });
 }
 
@@ -210,12 +191,15 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
     const hipdnnPluginConstData_t *op_graph, hipdnnEnginePluginExecutionContext_t *context) {
   return answered([&] {
     expect("handle, execution_context", handle, context);
-    check_config(engine_config);
-    Answer answer = compile_graph(bytes(op_graph, "graph"), handle->device->architecture());
+    Settings settings = settings_in(engine_config);
+    Answer answer = compile_graph(bytes(op_graph, "graph"),
+                                  handle->device->architecture() + settings.compilation);
     if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
     // The helper wrote it as this user, who is known by the bundle's digest.
     auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
-    *context = new HipdnnEnginePluginExecutionContext(*handle, std::move(bundle));
+    auto made = std::make_unique<HipdnnEnginePluginExecutionContext>(*handle, std::move(bundle));
+    settings.check_workspace(made->graph.workspace_size());
+    *context = made.release();
   });
 }
 
@@ -232,15 +216,16 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetWorkspaceSize(
     const hipdnnPluginConstData_t *op_graph, size_t *workspace_size) {
   return answered([&] {
     expect("handle, workspace_size", handle, workspace_size);
-    check_config(engine_config);
+    Settings settings = settings_in(engine_config);
     // Exact where the graph is compiled already; else hipDNN asks the context later.
     const std::string &architecture = handle->device->architecture();
-    Answer answer = check_graph(bytes(op_graph, "graph"), architecture);
+    Answer answer = check_graph(bytes(op_graph, "graph"), architecture + settings.compilation);
     if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
     *workspace_size = 0;
     if (answer.text.empty()) return;
     auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
     *workspace_size = GraphProgram(std::move(bundle), architecture).workspace_size();
+    settings.check_workspace(*workspace_size);
   });
 }
 

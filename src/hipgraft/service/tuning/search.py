@@ -35,6 +35,7 @@ class Search:
         cost_models: the first one decides; disagreements of later ones are reported.
         database: plans that are already known.
         budget: seconds after which no search starts.
+        plan: of the graphs that have it, whatever the database says; None for what is best.
         found: entries for the graphs that were searched.
     """
 
@@ -42,13 +43,15 @@ class Search:
     cost_models: Sequence[CostModel] = field(default_factory=lambda: [StaticCostModel()])
     database: Database = field(default_factory=Database)
     budget: float = float("inf")
+    plan: Plan | None = None
     found: Database = field(default_factory=Database)
 
     @property
     def identity(self) -> str:
         """The settings that determine the decisions, as text."""
         cost_models = ",".join(cost_model.name for cost_model in self.cost_models)
-        return f"{self.mode} {cost_models} {self.budget}\n{self.database.identity}"
+        plan = "" if self.plan is None else f" {self.plan}"
+        return f"{self.mode} {cost_models} {self.budget}{plan}\n{self.database.identity}"
 
     def compile(self, requests: Sequence[Request], compile_all: Compile) -> list[Outcome]:
         """Returns the best outcome of each request, in order, with its `decision`.
@@ -56,7 +59,12 @@ class Search:
         Args:
             requests: the requests.
             compile_all: compiles requests without a search.
+
+        Raises:
+            HipgraftError: none of the graphs has the plan that is asked for.
         """
+        if self.plan is not None:
+            return self._compile_given(self.plan, requests, compile_all)
         plans = [self._known(request) for request in requests]
         first = [
             request if plan is None else _planned(request, plan)
@@ -69,6 +77,18 @@ class Search:
         for each in sorted(searched, key=lambda each: -each.flops):
             self._search(each, compile_all, end)
         return [each.outcome for each in searched]
+
+    def _compile_given(
+        self, plan: Plan, requests: Sequence[Request], compile_all: Compile
+    ) -> list[Outcome]:
+        plans = [DEFAULT_PLAN if one.choices is None else plan for one in requests]
+        offered = {
+            one for request in requests if request.choices for one in request.choices.plans()
+        }
+        if plan not in (DEFAULT_PLAN, *offered):
+            known = ", ".join(map(str, [DEFAULT_PLAN, *sorted(offered)]))
+            raise HipgraftError(f"the graph has no plan '{plan}': expected {known}")
+        return compile_all(list(map(_planned, requests, plans)))
 
     def _known(self, request: Request) -> Plan | None:
         name = request.target.name
