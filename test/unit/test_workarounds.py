@@ -36,6 +36,7 @@ ELSEWHERE = {
     "narrow-floats": "test_cpu_code.py",
     "scatter-dim": "test_onnx_scatter.py",
     "shared-positions": "test_sorts.py",
+    "sorted-slice": "test_sorted_slice.py",
 }
 """Faults with tests of their own."""
 

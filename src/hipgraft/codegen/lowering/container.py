@@ -20,6 +20,7 @@ from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.broadcast_reduction import is_reduced_broadcast
 from hipgraft.codegen.workarounds.operand_gaps import is_read_with_gaps
+from hipgraft.codegen.workarounds.sorted_slice import is_sorted_slice
 from hipgraft.dialects.hipdnn import ContainerOp, wrap
 from hipgraft.dialects.migraphx import is_migraphx
 from hipgraft.ir.bindings import ir
@@ -114,8 +115,8 @@ def _read_operands(lowering: Lowering, container: ContainerOp) -> list[str]:
         argument, layout = arguments[position], layouts[position]
         if position not in ragged:
             operand = read_operand(emitter, names[position], layout)
-            has_gaps = is_read_with_gaps(argument, layout)
-            if has_gaps or is_reduced_broadcast(argument, operand):
+            is_part = is_read_with_gaps(argument, layout) or is_sorted_slice(argument, layout)
+            if is_part or is_reduced_broadcast(argument, operand):
                 operand = emitter.materialized(emitter.logical(operand))
             lowering.tensors[argument] = _best_read(lowering, container, operand, layout)
             continue
