@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,7 @@ def played(path: Path, case: str | None, architecture: str, most_work: float) ->
         done = subprocess.run(
             [BIN / "hipgraft-emulate", "--arch", architecture, "--", sys.executable, HOST],
             input=json.dumps(job),
+            env={"HIPGRAFT_SERVE": str(BIN / "hipgraft-serve"), **os.environ},
             capture_output=True,
             text=True,
             check=False,
@@ -119,6 +121,8 @@ def played(path: Path, case: str | None, architecture: str, most_work: float) ->
         (answer,) = json.loads(done.stdout)["answers"]
         if "error" in answer:
             return "claimed, but failed", answer["text"]
+        if not answer["applicable"]:  # what failed to compile is remembered
+            return "not applicable", answer["logged"][-1]
         if not is_small:
             return "compiled", "too large for the emulator"
         worst = 0.0
