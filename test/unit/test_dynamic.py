@@ -153,7 +153,6 @@ def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
         ([x, mask[:, :4]], "input #1 has extent 4 for 'seq', which is 5 before"),
         ([x[:, :, :8], mask], r"input #0 has shape \[2, 5, 8\]; expected memref<\?x\?x24xf32>"),
         ([x], "takes 2 inputs, but 1 were given"),
-        ([x[:, :0], mask[:, :0]], "input #0 has extent 0 for 'seq', which must be positive"),
     ]
     device = NullDevice("gfx942")
     with Executor(program.module, device) as executor, Jit(program.module, device) as jit:

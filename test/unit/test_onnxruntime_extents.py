@@ -207,8 +207,64 @@ def test_a_gpu_gets_programs_when_shapes_come(
     device.close()
 
 
+@pytest.mark.parametrize("extents", [{"batch": 2, "seq": 0}, {"batch": 0, "seq": 3}])
+def test_extents_of_0(extents: dict[str, int], tmp_path: Path) -> None:
+    """Sums over no elements are 0."""
+    model = model_of(
+        [
+            node("MatMul", ["x", "w"], ["m"]),
+            node("LayerNormalization", ["m", "scale"], ["l"]),
+            node("Concat", ["l", "x"], ["c"], axis=2),
+            node("ReduceSum", ["c", "axis"], ["y"], keepdims=0),
+        ],
+        {"x": ["batch", "seq", 4]},
+        w=np.random.default_rng(2).normal(size=(4, 8)).astype(np.float32),
+        scale=np.ones(8, np.float32),
+        axis=[1],
+    )
+    answer = ask(model, tmp_path / "r")
+    assert not answer["left"]
+    check(model, answer, drawn(model, extents))
+
+
+@requires_emulator
+def test_extents_of_0_on_a_gpu(tmp_path: Path) -> None:
+    model = model_of(
+        [node("Exp", ["x"], ["e"]), node("ReduceSum", ["e", "axis"], ["y"], keepdims=0)],
+        {"x": ["batch", "seq", 4]},
+        axis=[1],
+    )
+    answer = ask(model, tmp_path / "r", "gfx942", search="none")
+    device = open_emulator("gfx942")
+    for batch, seq in ((2, 0), (0, 3)):
+        request = further_request(tmp_path, answer, "gfx942", [[batch, seq, 4]], "error")
+        with hipgraft.load(make_further(request)) as program:
+            (found,) = program.run({"x": np.ones((batch, seq, 4), np.float32)}, device)
+        np.testing.assert_array_equal(found, np.zeros((batch, 4), np.float32))
+    device.close()
+
+
+def test_a_divisor_of_0_is_an_error(tmp_path: Path) -> None:
+    model = model_of(
+        [
+            node("Shape", ["x"], ["m"], start=1, end=2),
+            node("Concat", ["rest", "m"], ["shape"], axis=0),
+            node("Reshape", ["x", "shape"], ["r"]),
+            node("ReduceSum", ["r", "axis"], ["y"], keepdims=0),
+        ],
+        {"x": ["n", "m", 8]},
+        rest=[-1],
+        axis=[0],
+    )
+    with hipgraft.compile(model, "cpu") as program:
+        given = np.ones((2, 3, 8), np.float32)
+        np.testing.assert_array_equal(program.run([given])[0], np.full(3, 16, np.float32))
+        with pytest.raises(HipgraftError, match="an extent that others are divided by is 0"):
+            program.run([given[:, :0]])
+
+
 def test_bodies_are_not_for_all_extents(tmp_path: Path) -> None:
-    """A loop may begin with a value of no elements."""
+    """What a loop hands on may change its shape."""
     model = flat_rows()
     ask(model, tmp_path / "r", "cpu")
     path = tmp_path / "r" / "request.json"

@@ -44,8 +44,7 @@ def test_all_extents_on_the_cpu(home: Path) -> None:
 made = session(model)
 with ThreadPoolExecutor(4) as pool:
     list(pool.map(lambda number: compare(made, 1 + number % 3, 2 + number % 5), range(60)))
-with pytest.raises(Exception, match="has extent 0 for 'n', which must be positive"):
-    compare(made, 0, 3)
+compare(made, 2, 0)
 some = session(model, dims="n=2")
 compare(some, 2, 9)
 with pytest.raises(Exception, match="has shape .3, 9, 8."):
@@ -120,8 +119,7 @@ def test_all_extents_on_a_gpu(home: Path) -> None:
 made = session_on(model, "gfx942", search="none")
 for extents in ((2, 3), (1, 5), (7, 4)):
     compare(made, *extents)
-with pytest.raises(Exception, match="has extent 0 for 'n', which must be positive"):
-    compare(made, 0, 3)
+compare(made, 2, 0)
 # Their calls are known now.
 kept = session_on(model, "gfx942", search="none", serve="off")
 compare(kept, 1, 5)

@@ -126,10 +126,10 @@ class CpuPrograms:
         for index, result in enumerate(session.run(arrays)):
             shape = (c_int64 * result.ndim)(*result.shape)
             address = output(call, index, shape, result.ndim)
-            if not address:
+            if not address and result.nbytes:
                 raise HipgraftError(f"no memory for result #{index}")
             packed = np.ascontiguousarray(result)
-            ctypes.memmove(address, packed.ctypes.data, packed.nbytes)
+            ctypes.memmove(address or 0, packed.ctypes.data, packed.nbytes)
 
 
 def _array(tensor: Tensor, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:

@@ -119,7 +119,7 @@ class Request:
     def takes_any_extents(self) -> bool:
         """Whether nodes may be taken for all extents of symbolic dimensions.
 
-        In bodies of nodes, extents may be 0.
+        In bodies of nodes, what one round hands on to the next may change its shape.
         """
         return not self.is_nested
 

@@ -1,6 +1,7 @@
-"""Assertions that the extents of operands which meet in an op are equal.
+"""Assertions on extents: those of operands that meet in an op are equal, and divisors are not 0.
 
-Lowerings to linalg assume it of dynamic extents, and kernels then read beyond the smaller operand.
+Lowerings to linalg assume the former of dynamic extents, and kernels then read beyond the smaller
+operand. The latter would end the process of a host.
 """
 
 from __future__ import annotations
@@ -15,12 +16,19 @@ from hipgraft.ir.io import walk
 
 _FOLD = "builtin.module(any(resolve-shaped-type-result-dims),canonicalize,cse)"
 
+_DIVISIONS = frozenset(
+    f"arith.{name}"
+    for name in ("ceildivsi", "ceildivui", "divsi", "divui", "floordivsi", "remsi", "remui")
+)
+
 _Place = tuple[int, int]
 """An operand and one of its dimensions."""
 
 
 def check_extents(module: ir.Module) -> None:
     """Writes a `cf.assert` wherever extents must be equal and are not known to be, in place.
+
+    Likewise for divisors that must not be 0.
 
     Assertions in the bodies of ops, about values, go: kernels have no way to report them.
 
@@ -34,6 +42,8 @@ def check_extents(module: ir.Module) -> None:
     for op in [view.operation for view in entry.regions[0].blocks[0].operations]:
         for one, other in _meetings(op):
             _write(op, one, other)
+        if op.name in _DIVISIONS and not _is_constant(op.operands[1]):
+            _write_divisor(op)
     run_passes(_FOLD, module)
 
 
@@ -76,6 +86,28 @@ def _write(op: ir.Operation, one: _Place, other: _Place) -> None:
         places = " and ".join(f"dimension {dim} of operand #{n}" for n, dim in (one, other))
         message = ir.StringAttr.get(f"'{op.name}' op expects {places} to be equal")
         ir.Operation.create("cf.assert", operands=equal.results, attributes={"msg": message})
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return value.owner.name == "arith.constant" if isinstance(value, ir.OpResult) else False
+
+
+def _write_divisor(op: ir.Operation) -> None:
+    divisor = op.operands[1]
+    with ir.InsertionPoint(op), op.location:
+        zero = ir.Operation.create(
+            "arith.constant",
+            results=[divisor.type],
+            attributes={"value": ir.IntegerAttr.get(divisor.type, 0)},
+        )
+        other = ir.Operation.create(
+            "arith.cmpi",
+            results=[ir.IntegerType.get_signless(1)],
+            operands=[divisor, zero.result],
+            attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)},
+        )
+        message = ir.StringAttr.get("an extent that others are divided by is 0")
+        ir.Operation.create("cf.assert", operands=other.results, attributes={"msg": message})
 
 
 def _dim(op: ir.Operation, place: _Place) -> ir.Value:

@@ -126,6 +126,7 @@ class GpuCompute final : public Compute {
   }
 
   static void check_layout(const Tensor &tensor) {
+    if (!tensor.nbytes) return;
     int64_t step = 1;
     bool is_plain = tensor.offset == 0;
     for (size_t i = tensor.shape.size(); i-- > 0; step *= tensor.shape[i])

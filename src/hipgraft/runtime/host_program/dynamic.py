@@ -150,11 +150,10 @@ def _check_shapes(
             n for dim, n in enumerate(shape) if ir.MemRefType(argument.type).is_dynamic_dim(dim)
         ]
         for name, extent in zip(names[position], dynamic, strict=False):
-            least, most = ranges.get(name, (1, extent))
+            least, most = ranges.get(name, (0, extent))
             what = f"input #{position} has extent {extent}" + (f" for '{name}'" if name else "")
-            if not max(least, 1) <= extent <= most:
-                expected = f"from {least} to {most}" if name in ranges else "positive"
-                raise OpError(f"{what}, which must be {expected}", function)
+            if not least <= extent <= most:
+                raise OpError(f"{what}, which must be from {least} to {most}", function)
             if name and found.setdefault(name, extent) != extent:
                 raise OpError(f"{what}, which is {found[name]} before", function)
 

@@ -339,14 +339,14 @@ def _memcpy(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 def _launch(frame: _Frame, op: ir.Operation) -> list[Any]:
     groups = frame.segments(op)
-    grid = tuple(extent for (extent,) in groups[1:4])
-    block = tuple(extent for (extent,) in groups[4:7])
+    grid, block = (tuple(extent for (extent,) in groups[at : at + 3]) for at in (1, 4))
     (shared,) = groups[10] or [0]
     binary_name, kernel_name = ir.SymbolRefAttr(op.attributes["kernel"]).value
     kernel = frame.executor.binary(binary_name, op).kernel(kernel_name, op)
     words = [_start(v, op) if isinstance(v, MemRef) else v for v in groups[11]]
     kernarg = pack_kernarg(kernel.info, words, op)
-    frame.device.launch(kernel.handle, grid, block, shared, kernarg)
+    if all(grid):  # a driver refuses a grid without workgroups
+        frame.device.launch(kernel.handle, grid, block, shared, kernarg)
     return [_TOKEN] * len(op.results)
 
 
