@@ -59,6 +59,8 @@ def node_cases() -> list[Case]:
 
 def _case(test: Any) -> Case:
     (data,) = test.data_sets
+    inputs: list[Any]
+    wanted: list[Any]
     inputs, wanted = ([_array(value) for value in values] for values in data)
     if _ANY_VALUE.match(test.name):
         wanted = [None] * len(wanted)
