@@ -276,6 +276,33 @@ def test_invalid_graph(tmp_path):
         frontends.load(path)
 
 
+@pytest.mark.parametrize(
+    ("node", "at", "said"),
+    [
+        (
+            helper.make_node("Transpose", ["x"], ["y"], name="a (b): c", perm=[0, 1, 2]),
+            "m.onnx:a (b): c (Transpose)",
+            r"invalid ONNX model: Invalid attribute perm \{0, 1, 2\}, input shape = \{2\}$",
+        ),
+        (
+            helper.make_node("Concat", ["x"], ["y"], name="join"),
+            "m.onnx:join",
+            r"invalid ONNX model: Required attribute 'axis' is missing\.$",
+        ),
+        (
+            helper.make_node("Relu", ["x"], ["y"], most=1),
+            "m.onnx:Relu",
+            "invalid ONNX model: Unrecognized attribute: most for operator Relu$",
+        ),
+    ],
+)
+def test_what_onnx_finds_invalid_is_located_at_its_node(tmp_path, node, at, said):
+    path = save(tmp_path / "m.onnx", [node], {"x": ([2], F32)}, {"y": ([2], F32)})
+    with pytest.raises(HipgraftError, match=said) as error:
+        frontends.load(path)
+    assert error.value.location == at
+
+
 def test_external_data(tmp_path):
     weights = rng.standard_normal((64, 64)).astype(np.float32)
     node = helper.make_node("MatMul", ["x", "w"], ["y"])

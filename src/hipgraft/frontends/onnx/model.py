@@ -13,6 +13,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, checker, defs, inliner, shape_inference, version_converter
 
+from hipgraft.frontends.onnx.checker_errors import node_and_message
 from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.folding import fold_constants, small_constants
 from hipgraft.frontends.onnx.inline import surroundings
@@ -110,7 +111,9 @@ def read_model(
             raise
         raise _at(path, error.message) from None
     except (checker.ValidationError, shape_inference.InferenceError) as error:
-        raise _at(path, f"invalid ONNX model: {_one_line(error)}") from error
+        node, message = node_and_message(error)
+        node = node.removeprefix(f"{path.name}:")
+        raise _at(path, f"invalid ONNX model: {message}", node) from error
     except UnicodeDecodeError:
         # Of a name in the checker's message, which is lost with it.
         raise _at(path, "invalid ONNX model: a name is not UTF-8") from None
@@ -123,11 +126,6 @@ def read_model(
 def _at(path: Path, message: str, node: str = "") -> HipgraftError:
     location = f"{path.name}:{node}" if node else str(path)
     return HipgraftError(message, location=location)
-
-
-def _one_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
-    return " ".join(line for line in lines if line) or type(error).__name__
 
 
 def _parse(path: Path) -> onnx.ModelProto:
@@ -155,7 +153,9 @@ def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], 
         for tensor in filter(external_bytes, weights):
             location_of(tensor, path)
     except (OSError, ValueError, checker.ValidationError) as error:
-        raise _at(path, f"external data is missing or invalid: {_one_line(error)}") from error
+        raise _at(
+            path, f"external data is missing or invalid: {node_and_message(error)[1]}"
+        ) from error
 
 
 def _check_operators(model: onnx.ModelProto, path: Path) -> None:
@@ -349,7 +349,7 @@ def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     try:
         return version_converter.convert_version(model, _UPGRADED_OPSET)
     except Exception as error:  # the converter raises whatever its C++ side threw
-        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {_one_line(error)}"
+        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {node_and_message(error)[1]}"
         raise _at(path, message) from error
 
 

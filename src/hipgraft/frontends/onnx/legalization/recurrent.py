@@ -62,8 +62,10 @@ class Network:
         self.kind = kind
         self.element = writer.element(writer.node.input[0])
         x = writer.needed_shape(writer.node.input[0], "of this form")
-        directions, *matrix = writer.needed_shape(writer.node.input[2], "of this form")
-        self.hidden = min(matrix)  # the other extent is that of all gates
+        directions, *sides = writer.needed_shape(writer.node.input[2], "of this form")
+        if len(x) != 3 or len(sides) != 2:
+            raise ValueError("the input and the weights have three dimensions each")
+        self.hidden = min(sides)  # the other extent is that of all gates
         self.batch_first = bool(writer.attribute("layout", 0))
         self.batch, self.steps = (x[0], x[1]) if self.batch_first else (x[1], x[0])
         self.features, self.count = x[2], directions

@@ -1,0 +1,33 @@
+"""What ONNX's checker and inference say of a model, told of the node that they mean."""
+
+from __future__ import annotations
+
+import re
+
+_INFERENCE = re.compile(
+    r"\(op_type:(?P<operator>\w+)(?:, node name: (?P<node>.*?))?\): \[\w+\] (?P<message>.*)"
+)
+_CHECKER = re.compile(
+    r"(?P<message>.*?) ==> Context: Bad node spec for node\. "
+    r"Name: (?P<node>.*) OpType: (?P<operator>\w+)"
+)
+
+
+def node_and_message(error: Exception) -> tuple[str, str]:
+    """Returns the node that a message of ONNX's is about, and what it says of it.
+
+    Args:
+        error: of `onnx.checker` or `onnx.shape_inference`. Inference tells of all nodes in which
+            it fails, the checker of the first.
+
+    Returns:
+        The name of the first node, or its operator if it has none, empty if none is named; the
+        message on one line.
+    """
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = " ".join(line for line in lines if line) or type(error).__name__
+    match = _INFERENCE.search(said) or _CHECKER.match(said)
+    if not match:
+        return "", said
+    message = match["message"].split(" (op_type:")[0]
+    return match["node"] or match["operator"], message
