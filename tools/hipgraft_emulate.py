@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hipgraft.ir.command_line import Parser
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SECONDS = 0.1  # after which what is new is told
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,15 +31,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="hipgraft-emulate",
         usage="hipgraft-emulate [--arch ARCH] [--devices N] [--time host|model] "
-        "-- COMMAND [ARGUMENT ...]",
+        "[--check CHECKS] -- COMMAND [ARGUMENT ...]",
         description="Runs a program that loads HIP's runtime on emulated GPUs. Its exit status is "
-        "the program's, or 1 where a kernel failed and the program did not notice.",
+        "the program's, or 1 where a kernel failed and the program did not notice, or where checks "
+        "found defects.",
     )
     add = parser.add_argument
     add("--arch", default="gfx942", metavar="ARCH", help="of the GPUs; by default gfx942")
     add("--devices", type=cli.positive, default=1, metavar="N", help="number of GPUs; by default 1")
     add("--time", choices=("host", "model"), default="host", help="what events hold: the time that "
         "emulation takes, by default, or the estimated time of the GPU")  # fmt: skip
+    add("--check", default="", metavar="CHECKS", help="what to look for in each launch: all, or "
+        "names of checks as for hipgraft-run; defects are told once a kernel")  # fmt: skip
     add("command", nargs="+", metavar="COMMAND", help="program, and its arguments")
     add("--version", action=cli.VersionAction)
     return parser
@@ -46,24 +50,37 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(flags: argparse.Namespace) -> int:
     # Only now: `--help` and wrong flags need no emulator.
+    from hipgraft.emulator import parse_checks
     from hipgraft.emulator.hip_runtime import emulation
 
-    estimated = flags.time == "model"
-    with emulation(flags.arch, flags.devices, estimated=estimated) as emulated:
-        status = _wait(flags.command, emulated.environment)
-        return status or int(bool(emulated.errors))
+    check, estimated = parse_checks(flags.check), flags.time == "model"
+    with emulation(flags.arch, flags.devices, estimated=estimated, check=check) as emulated:
+        status = _wait(flags.command, emulated.environment, emulated.tell)
+        emulated.tell(ended=True)
+        reports = emulated.reports
+        if reports.findings:
+            defects = "defect" if reports.findings == 1 else "defects"
+            sys.stderr.write(f"error: the checks found {reports.findings} {defects}\n")
+        return status or int(bool(emulated.errors or reports.faults or reports.findings))
 
 
-def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs a command, forwards signals to it, and returns its exit status."""
+def _wait(command: Sequence[str], environment: Mapping[str, str], tell: Callable[[], None]) -> int:
+    """Runs a command, forwards signals to it, and returns its exit status.
+
+    Calls `tell` from time to time.
+    """
     try:
         process = subprocess.Popen(command, env={**os.environ, **environment})
     except OSError as error:
         raise HipgraftError(f"'{command[0]}' cannot be run: {error.strerror}") from error
     for number in _FORWARDED:
         signal.signal(number, lambda received, _: process.send_signal(received))
-    status = process.wait()
-    return status if status >= 0 else 128 - status
+    while True:
+        try:
+            status = process.wait(_SECONDS)
+            return status if status >= 0 else 128 - status
+        except subprocess.TimeoutExpired:
+            tell()
 
 
 if __name__ == "__main__":

@@ -90,8 +90,12 @@ def assemble(
     lds: int = 0,
     denormals: int = 3,
     data: str = "",
+    flags: Sequence[str] = (),
 ) -> CodeObject:
-    """Returns a code object with the kernel `f`, whose arguments are pointers, and with `data`."""
+    """Returns a code object with the kernel `f`, whose arguments are pointers, and with `data`.
+
+    The assembler takes `flags`.
+    """
     gfx9 = architecture.startswith("gfx9")
     accumulators = architecture in ("gfx90a", "gfx942", "gfx950")
     own = ".amdhsa_accum_offset 256" if accumulators else ""
@@ -110,6 +114,7 @@ def assemble(
         arguments="\n".join(_ARGUMENT.format(offset=8 * number) for number in range(pointers)),
     )
     command = [assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={architecture}", "-filetype=obj"]
+    command += flags
     with tempfile.TemporaryDirectory() as folder:
         source, binary, linked = (Path(folder) / name for name in ("f.s", "f.o", "f.hsaco"))
         source.write_text(text)

@@ -9,6 +9,7 @@ import pytest
 from assembled import assemble, requires_assembler
 
 from hipgraft.emulator import Check, EmulatorDevice, EmulatorError, launch, parse_checks
+from hipgraft.emulator.source_lines import SourceLines
 from hipgraft.tools import hipgraft_run
 
 pytestmark = requires_assembler
@@ -154,6 +155,78 @@ def test_checks_are_chosen_by_name(tmp_path: Path):
     done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert "error: kernel 'f': race in LDS: 'ds_write_b32 v1, v0' at 0x" in done.stderr
+
+
+# Those of the assembler's template.
+LINES_BEFORE = 8
+LINES = """
+  .file 1 "/kernels/src" "swap.cpp"
+  .loc 1 12 0
+  ds_write_b32 v1, v0
+  .loc 1 0 0
+  s_nop 0
+  .loc 1 14 0
+  v_xor_b32 v2, 0x100, v1
+  ds_read_b32 v3, v2
+  .loc 1 20 0
+  global_store_dword v1, v3, s[4:5]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "lines"),
+    [
+        (LINES, [], ("swap.cpp:14", "swap.cpp:12", "swap.cpp:20")),
+        (LINES, ["-dwarf-version=5"], ("swap.cpp:14", "swap.cpp:12", "swap.cpp:20")),
+        (EXCHANGE.format(barrier="  s_nop 0"), ["-g"], ("f.s:{0}", "f.s:{1}", "f.s:{2}")),
+        (EXCHANGE.format(barrier="  s_nop 0"), [], ("", "", "")),
+    ],
+    ids=["loc", "loc in DWARF 5", "assembler", "none"],
+)
+def test_source_lines(text: str, flags: list[str], lines: tuple[str, str, str], tmp_path: Path):
+    code = assemble(BEGIN + text, "gfx942", pointers=1, lds=1024, flags=flags)
+    # The assembler's own lines are those of the template's text.
+    body = ["ds_read_b32", "ds_write_b32", "global_store_dword"]
+    numbers = [_line_of(one, BEGIN + text) for one in body]
+    read, write, store = (line.format(*numbers) for line in lines)
+    memory = np.zeros(128, np.uint32)
+    (race,) = launch(code, "f", (1,), (128,), [memory], check=Check.RACES).findings
+    assert race.other is not None
+    sources = {site.text.split()[0]: site.source for site in (race.site, race.other)}
+    assert sources == {"ds_read_b32": read, "ds_write_b32": write}
+    told = f" ({race.site.source})" if race.site.source else ""
+    assert f"at 0x{race.site.instruction:x}{told} in wave" in str(race)
+    with pytest.raises(EmulatorError) as fault:
+        launch(code, "f", (1,), (128,), [memory[:100]])
+    told = f" ({store})" if store else ""
+    assert f"{told} in wave 1 of workgroup (0, 0, 0)" in fault.value.message
+    assert told or "(f.s" not in fault.value.message
+    (tmp_path / "f.hsaco").write_bytes(code.data)
+    np.savez(tmp_path / "in.npz", y=memory)
+    command = [sys.executable, "-m", "hipgraft.emulator", "f.hsaco", "--block=128"]
+    command += ["--args=in.npz", "--check=races"]
+    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.stderr == f"error: {race}\n"
+
+
+def _line_of(mnemonic: str, text: str) -> int:
+    (number,) = [i for i, line in enumerate(text.split("\n")) if line.split()[:1] == [mnemonic]]
+    return LINES_BEFORE + number
+
+
+def test_damaged_line_tables_tell_nothing():
+    code = assemble(BEGIN + LINES, "gfx942", pointers=1, lds=1024)
+    (address,) = [row.address for row in code.rows if row.text.startswith("ds_read")]
+    assert SourceLines(code.data).find(address) == "swap.cpp:14"
+    folder = code.data.index(b"/kernels/src")
+    version = folder - 24  # after the length; then lengths, and the operands of opcodes
+    assert code.data[version : version + 2] == b"\x04\0"
+    for place in range(version - 4, folder + 60):
+        damaged = bytearray(code.data)
+        damaged[place] ^= 0xFF
+        SourceLines(bytes(damaged))
+        if place in (version, version - 3):
+            assert SourceLines(bytes(damaged)).find(address) == ""
 
 
 def test_devices_and_the_run_tool_check(capfd: pytest.CaptureFixture[str]):

@@ -21,6 +21,7 @@ from hipgraft.emulator.decoder import Decoder
 from hipgraft.emulator.disassembly import Row, disassemble
 from hipgraft.emulator.errors import EmulatorError
 from hipgraft.emulator.native import Instruction, core
+from hipgraft.emulator.source_lines import SourceLines
 
 _MAGIC = b"\x7fELF"
 _AMDGPU_NOTE = 32
@@ -155,6 +156,10 @@ class Kernel:
         count = len(self.instructions)
         return core().library.emulator_new(self.instructions, count, self._code.number)
 
+    def source(self, address: int) -> str:
+        """Returns file and line of the instruction at an address; '' if unknown."""
+        return self._code.lines.find(address)
+
     def index_of(self, address: int) -> int:
         """Returns the index of the instruction at an address; -1 if there is none."""
         addresses = [one.address for one in self.instructions]
@@ -246,6 +251,11 @@ class CodeObject:
     def rows(self) -> list[Row]:
         """The disassembled instructions of all kernels."""
         return disassemble(self.data, self.number)
+
+    @cached_property
+    def lines(self) -> SourceLines:
+        """Source lines of instructions."""
+        return SourceLines(self.data)
 
     def kernel(self, name: str) -> Kernel:
         """Returns a kernel by its symbol.

@@ -40,16 +40,18 @@ class Site:
         text: the instruction.
         workgroup: number of the workgroup, x first.
         wave: number of the wave in it.
+        source: file and line, such as `add.cpp:12`; '' where the code object does not tell.
     """
 
     instruction: int
     text: str
     workgroup: int
     wave: int
+    source: str = ""
 
     def __str__(self) -> str:
-        where = f"wave {self.wave} of workgroup {self.workgroup}"
-        return f"'{self.text}' at 0x{self.instruction:x} in {where}"
+        place = f"0x{self.instruction:x}" + (f" ({self.source})" if self.source else "")
+        return f"'{self.text}' at {place} in wave {self.wave} of workgroup {self.workgroup}"
 
 
 @dataclass(frozen=True)

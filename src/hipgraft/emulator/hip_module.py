@@ -144,6 +144,20 @@ def decode(source: bytes, code: CodeObject) -> bytes:
     return writer.content(bytes(header))
 
 
+def read_decoded(content: bytes, architecture: str) -> CodeObject:
+    """Returns the code object that a file was decoded from.
+
+    Args:
+        content: the file.
+        architecture: for which it was decoded.
+    """
+    header = _Header.from_buffer_copy(content)
+    code = _choose(content[header.source :][: header.source_size], architecture)
+    if code is None:
+        raise EmulatorError(f"expected a code object for {architecture}")
+    return code
+
+
 class _Writer:
     """Content after the header, and where its parts are."""
 

@@ -1,7 +1,7 @@
 """Running programs on the emulated `libamdhip64`: the library, and what it is told.
 
 The library is in `hip/`. It finds its settings in a folder that an environment variable names, and
-appends to a file there what went wrong in kernels.
+leaves files there that say what went wrong: `hip_reports.py` puts them in words.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from hipgraft.emulator.code_object import architecture_number
 from hipgraft.emulator.decoded_cache import decoded_folder, decoder_version
 from hipgraft.emulator.device import ARCHITECTURE, check_available
 from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
+from hipgraft.emulator.findings import Check
+from hipgraft.emulator.hip_reports import Reports
 from hipgraft.emulator.native import ComputeUnit
 from hipgraft.emulator.timing import compute_unit, variations
 
@@ -51,28 +53,46 @@ class Emulation:
     Attributes:
         folder: holds the links to the library, and the settings.
         environment: variables to set.
+        reports: what launches have to tell.
     """
 
     folder: Path
     environment: Mapping[str, str]
+    reports: Reports
 
     @property
     def errors(self) -> str:
-        """What went wrong so far, a line each."""
+        """What the library said of other failures than those of launches, a line each."""
         path = self.folder / "errors"
         return path.read_text() if path.exists() else ""
+
+    def tell(self, *, ended: bool = False) -> None:
+        """Writes what launches have to tell to standard error, each time what is new.
+
+        Args:
+            ended: whether the programs have ended.
+        """
+        for line in self.reports.news(ended=ended):
+            sys.stderr.write(f"{line}\n")
 
 
 @contextmanager
 def emulation(
-    architecture: str = ARCHITECTURE, devices: int = 1, *, estimated: bool = False
+    architecture: str = ARCHITECTURE,
+    devices: int = 1,
+    *,
+    estimated: bool = False,
+    check: Check = Check.NONE,
 ) -> Generator[Emulation]:
     """Prepares a folder for programs to run with; it is removed at the end.
+
+    What launches have to tell is written to standard error by `Emulation.tell`, and at the end.
 
     Args:
         architecture: of the emulated GPUs.
         devices: how many there are.
         estimated: whether events hold estimated times of the GPU, not those of the emulator.
+        check: what to look for in launches.
 
     Raises:
         EmulatorError: the architecture is unknown, or the emulator is not there.
@@ -88,18 +108,21 @@ def emulation(
             (folder / link).symlink_to(library)
         if estimated:
             settings["model"] = str(_write_model(folder / "model", architecture))
+        settings["checks"] = int(check)
         settings["cache"], settings["folder"] = str(_cache(folder)), name
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         (folder / "settings").write_text("".join(lines))
         before = os.environ.get("LD_LIBRARY_PATH")
-        yield Emulation(
-            folder,
-            {
-                FOLDER_VARIABLE: str(folder),
-                "HIPGRAFT_LIBAMDHIP64": str(folder / _NAMES[0]),
-                "LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder),
-            },
-        )
+        environment = {
+            FOLDER_VARIABLE: str(folder),
+            "HIPGRAFT_LIBAMDHIP64": str(folder / _NAMES[0]),
+            "LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder),
+        }
+        emulated = Emulation(folder, environment, Reports(folder, architecture))
+        try:
+            yield emulated
+        finally:
+            emulated.tell(ended=True)
 
 
 class _Variation(ctypes.Structure):

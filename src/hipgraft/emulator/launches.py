@@ -17,15 +17,9 @@ import numpy as np
 from hipgraft.emulator import native
 from hipgraft.emulator.code_object import Argument, CodeObject, Kernel
 from hipgraft.emulator.errors import EmulatorError, ExecutionError
-from hipgraft.emulator.findings import (
-    Check,
-    Finding,
-    Site,
-    describe_kind,
-    has_memory,
-    has_other_site,
-)
+from hipgraft.emulator.findings import Check, Finding
 from hipgraft.emulator.native import Launch, Region, Statistics, core
+from hipgraft.emulator.sites import describe_fault, describe_findings
 
 KernelArgument = np.ndarray[Any, Any] | np.generic | bytes | int
 """An array for a pointer; bytes or a number for a value."""
@@ -212,7 +206,7 @@ def launch(
         workgroups=-(-total // every),
         of_workgroups=total,
         seconds=seconds,
-        findings=_findings(kernel, found[: statistics.findings]),
+        findings=describe_findings(kernel, found[: statistics.findings]),
     )
 
 
@@ -231,32 +225,8 @@ def _run(prepared: Prepared) -> tuple[Statistics, float]:
     )
     seconds = time.perf_counter() - start
     if failed:
-        raise ExecutionError(f"kernel '{kernel.name}': {error.value.decode()}")
+        raise ExecutionError(describe_fault(kernel, error.value.decode()))
     return statistics, seconds
-
-
-def _findings(kernel: Kernel, found: Sequence[native.Finding]) -> tuple[Finding, ...]:
-    if not found:
-        return ()
-    texts = {row.address: row.text for row in kernel.rows}
-
-    def site(address: int, workgroup: int, wave: int) -> Site:
-        return Site(address, texts.get(address, ""), workgroup, wave)
-
-    return tuple(
-        Finding(
-            kernel=kernel.name,
-            kind=describe_kind(one.kind),
-            site=site(one.instruction, one.workgroup, one.wave),
-            other=site(one.other_instruction, one.other_workgroup, one.other_wave)
-            if has_other_site(one.kind)
-            else None,
-            lane=one.lane,
-            address=one.address if has_memory(one.kind) else None,
-            size=one.size,
-        )
-        for one in found
-    )
 
 
 def _three(extents: Sequence[int]) -> tuple[int, int, int]:

@@ -21,6 +21,7 @@ from hipgraft.emulator.costs import cost_table
 from hipgraft.emulator.errors import EmulatorError, ExecutionError
 from hipgraft.emulator.launches import ERROR_BYTES, KernelArgument, Prepared, prepare
 from hipgraft.emulator.native import ComputeUnit, Replayed, TraceStatistics, core
+from hipgraft.emulator.sites import describe_fault
 
 _LINE = 128
 _PAGE = 4096
@@ -250,7 +251,7 @@ class _Timing:
             ERROR_BYTES,
         )
         if not trace:
-            raise ExecutionError(f"kernel '{prepared.kernel.name}': {error.value.decode()}")
+            raise ExecutionError(describe_fault(prepared.kernel, error.value.decode()))
         try:
             yield trace, statistics
         finally:

@@ -2,11 +2,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reports.h"
 #include "timing.h"
 
 namespace {
 
-constexpr int kErrorBytes = 1024;
 // Bytes after the kernel argument segment that may be read: loads are wider than arguments.
 constexpr size_t kSlack = 256;
 constexpr uint64_t kMostItems = 1024;
@@ -117,18 +117,19 @@ void run_kernel(const KernelCall& call) {
   add_region(regions, segment.data(), segment.size(), false);
   add_region(regions, &packet, sizeof packet, false);
   Statistics statistics;
-  char error[kErrorBytes] = "";
+  char fault[kFaultBytes] = "";
   std::lock_guard<std::mutex> running(one_at_a_time);
   if (!function.machine)
     function.machine = core()->create(module.at<Instruction>(kernel.instructions),
                                       kernel.instruction_count, module.header().architecture);
   add_kernel_time(call, launch, segment);
-  if (!core()->launch(function.machine, &launch, regions.data(), regions.size(), &statistics, error,
-                      sizeof error))
-    return;
-  complain("kernel '" + function.name + "': " + error);
+  Report report(function, launch);
+  bool failed = core()->launch(function.machine, &launch, regions.data(), regions.size(),
+                               &statistics, fault, sizeof fault);
+  report.close(fault);
+  if (!failed) return;
   lock.lock();
-  all.fault = strstr(error, "out of bounds") ? hipErrorIllegalAddress : hipErrorLaunchFailure;
+  all.fault = strstr(fault, "out of bounds") ? hipErrorIllegalAddress : hipErrorLaunchFailure;
 }
 
 // `extra` is a list of a buffer and its size.

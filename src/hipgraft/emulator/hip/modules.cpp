@@ -73,6 +73,7 @@ bool map_decoded(const std::string& path, const char* data, size_t size, Module&
   if (file < 0) return false;
   struct stat found;
   fstat(file, &found);
+  module.path = path;
   module.file_size = found.st_size;
   void* mapped = mmap(nullptr, module.file_size, PROT_READ, MAP_PRIVATE, file, 0);
   close(file);
@@ -189,7 +190,7 @@ hipError_t load_module(const void* image, Module** result, size_t limit) {
   size_t size = size_of(data, limit);
   if (!size) return hipErrorInvalidImage;
   if (!core()) return hipErrorSharedObjectInitFailed;
-  std::unique_ptr<Module> module(new Module{&current_device(), nullptr, 0, nullptr, {}});
+  std::unique_ptr<Module> module(new Module{&current_device(), "", nullptr, 0, nullptr, {}});
   if (hipError_t error = open_decoded(data, size, *module)) return error;
   if (hipError_t error = load_image(*module)) return error;
   Lock lock(all.mutex);

@@ -1,6 +1,8 @@
 // Loaded code objects and their kernels.
 #pragma once
 
+#include <tuple>
+
 #include "decoded.h"
 #include "runtime.h"
 
@@ -22,10 +24,13 @@ struct Function {
   std::string name;
   void* machine;
   int attributes[2];  // largest dynamic LDS, carve-out: kept, and without effect
+  // Kind and instructions of what checks found.
+  std::set<std::tuple<int, uint32_t, uint32_t>> told = {};
 };
 
 struct Module {
   Device* device;
+  std::string path;  // of the decoded code object
   const char* file;  // mapped
   size_t file_size;
   char* image;

@@ -1,0 +1,72 @@
+"""What the core says of a launch, in words: the places of findings and faults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from hipgraft.emulator import native
+from hipgraft.emulator.disassembly import Row
+from hipgraft.emulator.findings import (
+    Finding,
+    Site,
+    describe_kind,
+    has_memory,
+    has_other_site,
+)
+
+_AT = re.compile(r"(?<=, at )0x([0-9a-f]+)(?= in wave \d+ of workgroup \([^()]*\)$)")
+
+
+class Described(Protocol):
+    """What texts say of a kernel; see `Kernel`."""
+
+    @property
+    def name(self) -> str:
+        """The symbol."""
+        ...
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The disassembled instructions."""
+        ...
+
+    def source(self, address: int) -> str:
+        """Returns file and line of the instruction at an address; '' if unknown."""
+        ...
+
+
+def describe_fault(kernel: Described, text: str) -> str:
+    """Returns the message of a fault: the kernel, what the core says, and the source line."""
+
+    def located(match: re.Match[str]) -> str:
+        source = kernel.source(int(match[1], 16))
+        return f"{match[0]} ({source})" if source else match[0]
+
+    return f"kernel '{kernel.name}': {_AT.sub(located, text)}"
+
+
+def describe_findings(kernel: Described, found: Sequence[native.Finding]) -> tuple[Finding, ...]:
+    """Returns what the core found in a kernel, with the texts of instructions."""
+    if not found:
+        return ()
+    texts = {row.address: row.text for row in kernel.rows}
+
+    def site(address: int, workgroup: int, wave: int) -> Site:
+        return Site(address, texts.get(address, ""), workgroup, wave, kernel.source(address))
+
+    return tuple(
+        Finding(
+            kernel=kernel.name,
+            kind=describe_kind(one.kind),
+            site=site(one.instruction, one.workgroup, one.wave),
+            other=site(one.other_instruction, one.other_workgroup, one.other_wave)
+            if has_other_site(one.kind)
+            else None,
+            lane=one.lane,
+            address=one.address if has_memory(one.kind) else None,
+            size=one.size,
+        )
+        for one in found
+    )
