@@ -13,6 +13,7 @@ from hipgraft.emulator.errors import (
     UnknownInstructionError,
 )
 from hipgraft.emulator.findings import Check, Finding, parse_checks
+from hipgraft.emulator.launch_layout import TrackedArray
 from hipgraft.emulator.launches import Counts, Order, launch
 from hipgraft.emulator.timing import Estimate, estimate
 
@@ -28,6 +29,7 @@ __all__ = [
     "Finding",
     "MissingEmulatorError",
     "Order",
+    "TrackedArray",
     "UnknownInstructionError",
     "check_available",
     "estimate",

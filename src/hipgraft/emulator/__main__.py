@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         help="of the waves of a workgroup between barriers")  # fmt: skip
     add("--seed", type=int, default=1, help="of a random order and of uninitialised registers")
     add("--check", default="", metavar="CHECKS", help="all, or of races, uninitialised, alignment, "
-        "barriers; what is found is printed, and the exit status is 1")  # fmt: skip
+        "barriers, order; what is found is printed, and the exit status is 1")  # fmt: skip
     add("--every", type=int, default=1, metavar="N", help="run each N-th workgroup only")
     add("--estimate", action="store_true", help="print the estimated time on a GPU instead")
     add("--dynamic-lds", type=int, default=0, metavar="BYTES", help="besides the kernel's own")

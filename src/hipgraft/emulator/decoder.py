@@ -154,8 +154,8 @@ class Decoder:
                 instruction.immediate = word & 0xFFFF
                 register = parse_register(statement.operands[-1 if form == "SETREGR" else 0])
                 assert register is not None
-                instruction.s[0] = Source(kind=register.kind, index=register.index)
-                instruction.d[0] = Destination(kind=register.kind, index=register.index)
+                instruction.s[0] = Source(kind=register.kind, index=register.index, count=1)
+                instruction.d[0] = Destination(kind=register.kind, index=register.index, count=1)
             case "GPRIDX":
                 statement.modifiers.clear()
                 instruction.immediate = word >> 8 & 0xFF
@@ -204,7 +204,7 @@ class Decoder:
         register = parse_register(text)
         if register is None:
             raise ValueError(f"'{text}' is no register")
-        destination = Destination(kind=register.kind, index=register.index)
+        destination = Destination(kind=register.kind, index=register.index, count=register.count)
         if register.half:
             destination.part = PARTS["WORD_1" if register.half == "h" else "WORD_0"]
             destination.unused = _KEEP

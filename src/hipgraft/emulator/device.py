@@ -6,6 +6,7 @@ Device memory is host memory: an address is that of a numpy buffer with a guard 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.disassembly import disassembler
 from hipgraft.emulator.errors import EmulatorError
 from hipgraft.emulator.findings import Check, Finding
-from hipgraft.emulator.launches import Counts, KernelArgument, Order, launch
+from hipgraft.emulator.launch_layout import KernelArgument, TrackedArray
+from hipgraft.emulator.launches import Counts, Order, launch
 from hipgraft.emulator.native import core
 
 if TYPE_CHECKING:
@@ -26,6 +28,26 @@ GARBAGE = 0xA5
 """The value of each byte of new memory."""
 ARCHITECTURE = "gfx942"
 """The default device's architecture."""
+
+
+@dataclass(frozen=True)
+class _Allocation:
+    """Memory, and of each byte whether anything was stored there, if that is tracked."""
+
+    content: np.ndarray[Any, Any]
+    defined: np.ndarray[Any, Any] | None
+
+    def behind(self, offset: int) -> _Allocation:
+        defined = None if self.defined is None else self.defined[offset:]
+        return _Allocation(self.content[offset:], defined)
+
+    def store(self, data: np.ndarray[Any, Any]) -> None:
+        self.content[: data.nbytes] = data
+        if self.defined is not None:
+            self.defined[: data.nbytes] = 1
+
+    def argument(self) -> KernelArgument:
+        return self.content if self.defined is None else TrackedArray(self.content, self.defined)
 
 
 class EmulatorDevice:
@@ -41,7 +63,8 @@ class EmulatorDevice:
     Attributes:
         architecture: e.g. `gfx942`.
         launches: the counts of each launch so far.
-        check: what to look for in launches to come.
+        check: what to look for in launches to come. That memory is uninitialised is known of what
+            was allocated while that check was on.
     """
 
     name = "emulator"
@@ -58,14 +81,17 @@ class EmulatorDevice:
         self.launches: list[Counts] = []
         self._order, self._seed, self.check = order, seed, check
         self._every = every or {}
-        self._buffers: dict[int, np.ndarray[Any, Any]] = {}
+        self._buffers: dict[int, _Allocation] = {}
 
     def allocate(self, nbytes: int) -> int:
         """Returns the address of new memory, which holds garbage."""
         raw = np.full(nbytes + 2 * _GUARD + _ALIGNMENT, GARBAGE, np.uint8)
         start = -(raw.ctypes.data + _GUARD) % _ALIGNMENT + _GUARD
         address = int(raw.ctypes.data) + start
-        self._buffers[address] = raw[start : start + nbytes]
+        is_tracked = bool(self.check & Check.UNINITIALISED)
+        self._buffers[address] = _Allocation(
+            raw[start : start + nbytes], np.zeros(nbytes, np.uint8) if is_tracked else None
+        )
         return address
 
     def free(self, address: int) -> None:
@@ -78,13 +104,13 @@ class EmulatorDevice:
         """Copies host memory to `address`."""
         data = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
         if data.nbytes:
-            self._memory(address, data.nbytes)[: data.nbytes] = data
+            self._memory(address, data.nbytes).store(data)
 
     def copy_to_host(self, buffer: Buffer, address: int) -> None:
         """Copies from `address` into writable host memory."""
         data = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
         if data.nbytes:
-            data[:] = self._memory(address, data.nbytes)[: data.nbytes]
+            data[:] = self._memory(address, data.nbytes).content[: data.nbytes]
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
         """Repeats `pattern` over `nbytes`, a multiple of its length."""
@@ -92,7 +118,7 @@ class EmulatorDevice:
             raise EmulatorError(f"fill of {nbytes} bytes with a pattern of {len(pattern)}")
         if nbytes:
             repeated = np.tile(np.frombuffer(pattern, np.uint8), nbytes // len(pattern))
-            self._memory(address, nbytes)[:nbytes] = repeated
+            self._memory(address, nbytes).store(repeated)
 
     def load_code_object(self, data: bytes) -> CodeObject:
         """Loads an executable for this device."""
@@ -127,7 +153,8 @@ class EmulatorDevice:
                     f"kernel '{function.name}' takes more arguments than {len(kernarg)} bytes"
                 )
             if argument.kind == "global_buffer":
-                arguments.append(self._memory(int.from_bytes(field, "little"), 1))
+                memory = self._memory(int.from_bytes(field, "little"), 1)
+                arguments.append(memory.argument())
             else:
                 arguments.append(field)
         counts = launch(
@@ -156,10 +183,10 @@ class EmulatorDevice:
         """Frees all memory."""
         self._buffers.clear()
 
-    def _memory(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        for base, view in self._buffers.items():
-            if base <= address and address + nbytes <= base + view.nbytes:
-                return view[address - base :]
+    def _memory(self, address: int, nbytes: int) -> _Allocation:
+        for base, one in self._buffers.items():
+            if base <= address and address + nbytes <= base + one.content.nbytes:
+                return one.behind(address - base)
         raise EmulatorError(f"0x{address:x} with {nbytes} bytes is outside of every allocation")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
 
+from hipgraft.emulator import native
 from hipgraft.emulator.errors import EmulatorError
 
 
@@ -16,19 +18,31 @@ class Check(IntFlag):
     UNINITIALISED = 2
     ALIGNMENT = 4
     BARRIERS = 8
-    ALL = 15
+    ORDER = 16
+    ALL = 31
 
 
-_WHAT = (
-    "race in LDS",
-    "race in global memory",
-    "read of uninitialised LDS",
-    "misaligned access",
-    "barrier while lanes are off",
-    "waves wait at different barriers",
+@dataclass(frozen=True)
+class _Kind:
+    """What findings of a kind say: of the memory, and of the other site, if they have them."""
+
+    what: str
+    has_memory: bool
+    other: str = ""
+
+
+_KINDS = (
+    _Kind("race in LDS", True, "the other is"),
+    _Kind("race in global memory", True, "the other is"),
+    _Kind("read of uninitialised LDS", True),
+    _Kind("misaligned access", True),
+    _Kind("barrier while lanes are off", False),
+    _Kind("waves wait at different barriers", False, "the other is"),
+    _Kind("store of an uninitialised value", True, "it comes from"),
+    _Kind("address that depends on an uninitialised value", True, "it comes from"),
+    _Kind("control flow that depends on an uninitialised value", False, "it comes from"),
+    _Kind("result that depends on the order of waves", True),
 )
-_HAS_OTHER = (0, 1, 5)
-_HAS_MEMORY = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,9 @@ class Finding:
         kernel: symbol.
         kind: what it is, in words.
         site: where it was noticed.
-        other: the access before, or the other barrier.
+        other: the access before, the other barrier, or the instruction that first read something
+            uninitialised.
+        relation: what `other` is, in words.
         lane: of the wave.
         address: of the memory, or in LDS; None for barriers.
         size: bytes accessed.
@@ -75,27 +91,36 @@ class Finding:
     lane: int
     address: int | None
     size: int
+    relation: str = ""
 
     def __str__(self) -> str:
         text = f"kernel '{self.kernel}': {self.kind}: {self.site}, lane {self.lane}"
         if self.address is not None:
             text += f", address 0x{self.address:x}, {self.size} bytes"
-        return f"{text}; the other is {self.other}" if self.other else text
+        return f"{text}; {self.relation} {self.other}" if self.other else text
 
 
-def describe_kind(number: int) -> str:
-    """Returns what a kind of findings is, in words."""
-    return _WHAT[number]
+def describe(found: native.Finding, kernel: str, site: Callable[[int, int, int], Site]) -> Finding:
+    """Returns a finding of the core in words.
 
-
-def has_other_site(number: int) -> bool:
-    """Whether findings of a kind have a second site."""
-    return number in _HAS_OTHER
-
-
-def has_memory(number: int) -> bool:
-    """Whether findings of a kind are about an address."""
-    return number in _HAS_MEMORY
+    Args:
+        found: as the core tells it.
+        kernel: symbol.
+        site: makes one of the instruction's address, the workgroup and the wave.
+    """
+    kind, other = _KINDS[int(found.kind)], None
+    if kind.other and found.other_instruction:
+        other = site(found.other_instruction, found.other_workgroup, found.other_wave)
+    return Finding(
+        kernel=kernel,
+        kind=kind.what,
+        site=site(found.instruction, found.workgroup, found.wave),
+        other=other,
+        lane=found.lane,
+        address=found.address if kind.has_memory else None,
+        size=found.size,
+        relation=kind.other,
+    )
 
 
 def parse_checks(text: str) -> Check:

@@ -17,7 +17,7 @@ from hipgraft.codegen.chips import CHIPS
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.costs import cost_table
 from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
-from hipgraft.emulator.launches import launch_structure
+from hipgraft.emulator.launch_layout import launch_structure
 from hipgraft.emulator.native import Instruction, Launch
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.outputs import write_whole

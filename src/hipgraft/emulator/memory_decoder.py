@@ -21,7 +21,7 @@ from hipgraft.emulator.native import (
     Instruction,
     Source,
 )
-from hipgraft.emulator.operands import parse_register, parse_source
+from hipgraft.emulator.operands import Register, parse_register, parse_source
 from hipgraft.emulator.syntax import Statement
 
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
@@ -99,8 +99,8 @@ def _decode_lds(instruction: Instruction, kind: str, statement: Statement) -> No
 def _decode_scalar(instruction: Instruction, statement: Statement) -> None:
     target, base, *offsets = statement.operands
     register = _register(target, SCALAR)
-    instruction.d[0] = Destination(kind=SCALAR, index=register)
-    instruction.scalar_base = _register(base, SCALAR)
+    instruction.d[0] = Destination(kind=SCALAR, index=register.index, count=register.count)
+    instruction.scalar_base = _register(base, SCALAR).index
     for text in offsets:
         if _NUMBER.fullmatch(text):
             instruction.offset0 += int(text, 0)
@@ -128,7 +128,7 @@ def _decode_buffer(
         instruction.memory_flags |= MEMORY_IDXEN
     if vector != "off":
         _set_source(instruction, 0, vector)
-    instruction.scalar_base = _register(resource, SCALAR)
+    instruction.scalar_base = _register(resource, SCALAR).index
     instruction.s[2] = parse_source(scalar, "w")
 
 
@@ -147,7 +147,7 @@ def _decode_global(
         _set_source(instruction, 1, operands.pop(0))
     scalar = operands.pop(0) if operands else "off"
     if scalar not in ("off", "null"):
-        instruction.scalar_base = _register(scalar, SCALAR)
+        instruction.scalar_base = _register(scalar, SCALAR).index
     if operands:
         raise ValueError(f"unknown operand '{operands[0]}'")
     wide = parse_register(vector)
@@ -156,15 +156,17 @@ def _decode_global(
 
 
 def _set_destination(instruction: Instruction, text: str) -> None:
-    instruction.d[0] = Destination(kind=VECTOR, index=_register(text, VECTOR))
+    register = _register(text, VECTOR)
+    instruction.d[0] = Destination(kind=VECTOR, index=register.index, count=register.count)
 
 
 def _set_source(instruction: Instruction, number: int, text: str) -> None:
-    instruction.s[number] = Source(kind=VECTOR, index=_register(text, VECTOR))
+    register = _register(text, VECTOR)
+    instruction.s[number] = Source(kind=VECTOR, index=register.index, count=register.count)
 
 
-def _register(text: str, kind: int) -> int:
+def _register(text: str, kind: int) -> Register:
     register = parse_register(text)
     if register is None or register.kind != kind or register.half:
         raise ValueError(f"'{text}' is not a register of the expected kind")
-    return register.index
+    return register

@@ -27,7 +27,7 @@ class Source(ctypes.Structure):
     """An operand that an instruction reads."""
 
     _fields_ = (
-        *_fields(_int, "kind index"),
+        *_fields(_int, "kind index count"),
         *_fields(_uint, "low high"),
         *_fields(_int, "negate absolute part sign_extend"),
     )
@@ -36,7 +36,7 @@ class Source(ctypes.Structure):
 class Destination(ctypes.Structure):
     """An operand that an instruction writes."""
 
-    _fields_ = _fields(_int, "kind index part unused")
+    _fields_ = _fields(_int, "kind index count part unused")
 
 
 class Instruction(ctypes.Structure):
@@ -58,7 +58,11 @@ class Instruction(ctypes.Structure):
 class Region(ctypes.Structure):
     """Memory that a kernel may access."""
 
-    _fields_ = (*_fields(_uint64, "low high"), *_fields(_int, "writable id"))
+    _fields_ = (
+        *_fields(_uint64, "low high"),
+        *_fields(_int, "writable id"),
+        ("defined", _uint64),
+    )
 
 
 class Launch(ctypes.Structure):

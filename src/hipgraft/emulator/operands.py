@@ -132,7 +132,7 @@ def parse_source(text: str, kind: str, *, high: bool = False, signed: bool = Fal
     if bare.text == "null":
         return source
     if register is not None:
-        source.kind, source.index = register.kind, register.index
+        source.kind, source.index, source.count = register.kind, register.index, register.count
         if register.half == "h":
             source.part = PARTS["WORD_1"]
         elif register.half == "l" and kind == "w":

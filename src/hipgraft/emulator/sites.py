@@ -8,13 +8,7 @@ from typing import Protocol
 
 from hipgraft.emulator import native
 from hipgraft.emulator.disassembly import Row
-from hipgraft.emulator.findings import (
-    Finding,
-    Site,
-    describe_kind,
-    has_memory,
-    has_other_site,
-)
+from hipgraft.emulator.findings import Finding, Site, describe
 
 _AT = re.compile(r"(?<=, at )0x([0-9a-f]+)(?= in wave \d+ of workgroup \([^()]*\)$)")
 
@@ -56,17 +50,4 @@ def describe_findings(kernel: Described, found: Sequence[native.Finding]) -> tup
     def site(address: int, workgroup: int, wave: int) -> Site:
         return Site(address, texts.get(address, ""), workgroup, wave, kernel.source(address))
 
-    return tuple(
-        Finding(
-            kernel=kernel.name,
-            kind=describe_kind(one.kind),
-            site=site(one.instruction, one.workgroup, one.wave),
-            other=site(one.other_instruction, one.other_workgroup, one.other_wave)
-            if has_other_site(one.kind)
-            else None,
-            lane=one.lane,
-            address=one.address if has_memory(one.kind) else None,
-            size=one.size,
-        )
-        for one in found
-    )
+    return tuple(describe(one, kernel.name, site) for one in found)

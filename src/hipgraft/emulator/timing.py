@@ -19,7 +19,8 @@ from hipgraft.codegen.chips import CHIPS, Chip
 from hipgraft.emulator.code_object import CodeObject, Kernel
 from hipgraft.emulator.costs import cost_table
 from hipgraft.emulator.errors import EmulatorError, ExecutionError
-from hipgraft.emulator.launches import ERROR_BYTES, KernelArgument, Prepared, prepare
+from hipgraft.emulator.launch_layout import KernelArgument, Prepared, prepare
+from hipgraft.emulator.launches import ERROR_BYTES
 from hipgraft.emulator.native import ComputeUnit, Replayed, TraceStatistics, core
 from hipgraft.emulator.sites import describe_fault
 

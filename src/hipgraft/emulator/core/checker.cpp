@@ -1,12 +1,12 @@
 // See checker.h.
 #include "checker.h"
 
-namespace {
-
 Site site_of(const Wave& w, Access access) {
   return {w.E->ops[w.pc - 1].address, w.wg->epoch, w.wg->number + 1, (u16)w.number,
           (u16)(access == ATOMIC)};
 }
+
+namespace {
 
 // Whether nothing orders two accesses.
 bool unordered(const Site& a, const Site& b) {
@@ -96,4 +96,22 @@ void settle_pending(Checker& checker) {
     if (memcmp(pending.place, pending.before, pending.finding.size)) add(checker, pending.finding);
   }
   checker.pending_count = 0;
+}
+
+void add_order_finding(const Machine& machine, u64 address) {
+  for (int i = 0; i < machine.region_count; i++) {
+    const Region& region = machine.regions[i];
+    const Cell* cells = machine.checker->regions[i];
+    if (!cells || address < region.low || address >= region.high) continue;
+    const Site& writer = cells[address - region.low].writer;
+    if (!writer.group || writer.atomic) continue;
+    Finding finding = {};
+    finding.kind = FINDING_ORDER;
+    finding.size = 1;
+    finding.address = address;
+    finding.instruction = writer.address;
+    finding.workgroup = writer.group - 1;
+    finding.wave = writer.wave;
+    return add(*machine.checker, finding);
+  }
 }

@@ -1,4 +1,5 @@
-// Finds races, reads of uninitialised LDS, misaligned accesses and divergent barriers.
+// Finds races, reads of uninitialised LDS, misaligned accesses and divergent barriers. Uses of other
+// uninitialised values are found by twin.h.
 //
 // A checked launch runs on one thread, its workgroups one after the other. Every byte that it
 // accesses has a cell with its last writer and two readers. Two accesses of which one writes race
@@ -8,8 +9,6 @@
 
 #include "emulator.h"
 #include "machine.h"
-
-enum Access { LOAD, STORE, ATOMIC };
 
 struct Site {
   u32 address;  // of the instruction
@@ -46,8 +45,15 @@ struct Checker {
 void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 size, Access access,
              bool in_lds);
 
+// The current instruction of a wave.
+Site site_of(const Wave& w, Access access);
+
 // Adds a finding of the wave's current instruction, once for each pair of instructions.
 void add_finding(Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other);
+
+// Adds a finding of the last store to a byte of global memory, which depends on the order of waves,
+// unless an atomic made it: sums of floats depend on the order on GPUs, too.
+void add_order_finding(const Machine& machine, u64 address);
 
 // Decides about the stores of the instruction that has just run.
 void settle_pending(Checker& checker);

@@ -29,12 +29,15 @@ enum Part { PART_ALL = 0, PART_WORD0, PART_WORD1, PART_BYTE0, PART_BYTE1, PART_B
 
 struct Source {
   int32_t kind, index;
+  int32_t count;  // of registers
   uint32_t low, high;
   int32_t negate, absolute, part, sign_extend;
 };
 
 struct Destination {
-  int32_t kind, index, part;
+  int32_t kind, index;
+  int32_t count;  // of registers
+  int32_t part;
   int32_t unused;  // the rest of the register: 0 zeros, 1 sign, 2 kept
 };
 
@@ -60,6 +63,7 @@ struct Instruction {
 struct Region {
   uint64_t low, high;
   int32_t writable, id;
+  uint8_t* defined;  // of each byte, whether anything was stored there; null where all are
 };
 
 enum Schedule { SCHEDULE_FORWARD = 0, SCHEDULE_REVERSE = 1, SCHEDULE_RANDOM = 2 };
@@ -94,7 +98,13 @@ struct Statistics {
 };
 
 // What a checked launch looks for, besides faults.
-enum Check { CHECK_RACES = 1, CHECK_UNINITIALISED = 2, CHECK_ALIGNMENT = 4, CHECK_BARRIERS = 8 };
+enum Check {
+  CHECK_RACES = 1,
+  CHECK_UNINITIALISED = 2,
+  CHECK_ALIGNMENT = 4,
+  CHECK_BARRIERS = 8,
+  CHECK_ORDER = 16,  // the launch runs several times, from the same memory
+};
 
 enum FindingKind {
   FINDING_LDS_RACE = 0,
@@ -103,9 +113,14 @@ enum FindingKind {
   FINDING_MISALIGNED,
   FINDING_DIVERGENT_BARRIER,   // some lanes of the wave are off
   FINDING_DIFFERENT_BARRIERS,  // waves wait at different instructions
+  FINDING_UNINITIALISED_STORE,    // to global memory
+  FINDING_UNINITIALISED_ADDRESS,  // of memory
+  FINDING_UNINITIALISED_CONTROL,  // a branch, or lanes that are turned on or off
+  FINDING_ORDER,  // a store to memory that differs when waves run in another order
 };
 
-// The instruction at `instruction`, and for races the one at `other_instruction` before.
+// The instruction at `instruction`; for races the one at `other_instruction` before, for values that
+// are uninitialised the one that read them first, or 0.
 struct Finding {
   int32_t kind, lane;
   uint32_t size, instruction, other_instruction, workgroup, other_workgroup, wave, other_wave;

@@ -4,6 +4,7 @@
 #include "checker.h"
 #include "machine.h"
 #include "trace.h"
+#include "twin.h"
 
 extern const Table kVectorIntegerTable, kVectorFloatTable, kCrossLaneTable, kMatrixTable,
     kScalarTable, kMemoryTable;
@@ -139,29 +140,39 @@ void check_barrier(Wave** waves, int number) {
   }
 }
 
+inline void step(Wave& w, int pc) {
+  const Machine& machine = *w.E;
+  const Op& o = machine.ops[pc];
+  w.pc = pc + 1;
+  w.wmask = w.exec();
+  if (machine.trace && machine.trace->costs[pc].kind == COST_MATRIX) {
+    // Matrices are data, of which time does not depend.
+  } else if (w.indexed && o.is_vector) {
+    run_indexed(w, pc);
+  } else if (!o.flags) {
+    machine.functions[pc](w, o);
+  } else if (o.flags & FLAG_DPP) {
+    Op moved = o;
+    shuffle_first_operand(w, moved);
+    machine.functions[pc](w, moved);
+  } else {
+    run_dual(w, pc);
+  }
+}
+
 // Runs until a barrier, the end, a fault, or `quantum` instructions.
 void run_wave(Wave& w, u64 quantum) {
   const Machine& machine = *w.E;
   for (; quantum && w.state == WAVE_RUNS; quantum--) {
     int pc = w.pc;
     if (pc < 0 || pc >= machine.count) return fail(w, "execution leaves the kernel");
-    const Op& o = machine.ops[pc];
-    w.pc = pc + 1;
     w.instructions++;
-    w.wmask = w.exec();
-    if (machine.trace && machine.trace->costs[pc].kind == COST_MATRIX) {
-      // Matrices are data, of which time does not depend.
-    } else if (w.indexed && o.is_vector) {
-      run_indexed(w, pc);
-    } else if (!o.flags) {
-      machine.functions[pc](w, o);
-    } else if (o.flags & FLAG_DPP) {
-      Op moved = o;
-      shuffle_first_operand(w, moved);
-      machine.functions[pc](w, moved);
-    } else {
-      run_dual(w, pc);
+    if (w.twin) {
+      begin_step(w);
+      step(w.twin->wave, pc);
     }
+    step(w, pc);
+    if (w.twin) end_step(w);
     if (machine.trace) record_step(w, pc);
     if (machine.checker) check_instruction(w);
     if (w.state == WAVE_FAULTED) w.pc = pc;
@@ -209,8 +220,7 @@ int set_pair(Wave& w, int number, u64 value) {
   return number + 2;
 }
 
-// Sets what the hardware sets before a wave starts. Source: LLVM's AMDGPU usage guide, "Initial
-// Kernel Execution State".
+// Source: LLVM's AMDGPU usage guide, "Initial Kernel Execution State".
 void set_user_registers(Wave& w, const Launch& launch, const u32* id) {
   int n = 0;
   if (launch.properties & USES_PRIVATE_SEGMENT_BUFFER)
@@ -234,6 +244,22 @@ void set_user_registers(Wave& w, const Launch& launch, const u32* id) {
   if (launch.rsrc2 >> 10 & 1) w.s[n++] = 0;
 }
 
+// Sets what the hardware sets before a wave starts.
+void set_initial_registers(Wave& w, const Launch& launch, const u32* id) {
+  u32 items = launch.block[0] * launch.block[1] * launch.block[2];
+  u64 exec = 0;
+  for (int l = 0; l < w.nl; l++) {
+    u32 item = w.number * w.nl + l;
+    if (item >= items) break;
+    u32 x = item % launch.block[0], y = item / launch.block[0] % launch.block[1];
+    exec |= 1ull << l;
+    w.v[0][l] = x | y << 10 | item / launch.block[0] / launch.block[1] << 20;
+  }
+  w.exec() = w.all = exec;
+  w.s[124] = 0;
+  set_user_registers(w, launch, id);
+}
+
 void start_wave(Wave& w, const Launch& launch, const u32* id, int number, u64& seed) {
   w.nl = launch.wave_size;
   w.scc = w.indexed = w.last_region = 0;
@@ -242,20 +268,12 @@ void start_wave(Wave& w, const Launch& launch, const u32* id, int number, u64& s
   w.instructions = 0;
   w.mode = launch.rsrc1 >> 12 & 0xff;
   w.scratch_lane = launch.scratch_bytes;
-  set_garbage(w, launch, seed);
-  u32 items = launch.block[0] * launch.block[1] * launch.block[2];
-  u64 exec = 0;
-  for (int l = 0; l < w.nl; l++) {
-    u32 item = number * w.nl + l;
-    if (item >= items) break;
-    u32 x = item % launch.block[0], y = item / launch.block[0] % launch.block[1];
-    exec |= 1ull << l;
-    w.v[0][l] = x | y << 10 | item / launch.block[0] / launch.block[1] << 20;
-  }
-  w.exec() = w.all = exec;
   w.number = number;
-  w.s[124] = 0;
-  set_user_registers(w, launch, id);
+  set_garbage(w, launch, seed);
+  set_initial_registers(w, launch, id);
+  if (!w.twin) return;
+  start_twin(w);
+  set_initial_registers(w.twin->wave, launch, id);
 }
 
 // What the threads of a launch share.
@@ -299,8 +317,17 @@ int run_turn(Run& run, Wave** waves, u64& seed) {
   return -1;
 }
 
-void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
+// The memory of the workgroups that a thread runs one after the other.
+struct Residence {
+  Workgroup group;
+  Wave** waves;
+  TwinLds twins;
+};
+
+void run_workgroup(Run& run, Residence& residence, u64 number) {
   const Launch& launch = *run.launch;
+  Workgroup& group = residence.group;
+  Wave** waves = residence.waves;
   u32 id[3] = {(u32)(number % launch.grid[0]), (u32)(number / launch.grid[0] % launch.grid[1]),
                (u32)(number / launch.grid[0] / launch.grid[1])};
   u64 seed = ((launch.seed + 1) * 0x9E3779B97F4A7C15ull) ^ ((number + 1) * 0xD1B54A32D192ED03ull);
@@ -311,6 +338,7 @@ void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
   if (checker) memset(checker->lds, 0, launch.lds_bytes * sizeof(Cell));
   const u32 garbage = launch.poison ? 0x7fa00000 | (seed & 0xfffff) : 0;
   for (u32 i = 0; i + 4 <= launch.lds_bytes; i += 4) memcpy(group.lds + i, &garbage, 4);
+  if (residence.twins.group.lds) start_lds(residence.twins, group);
   for (int i = 0; i < run.waves; i++) start_wave(*waves[i], launch, id, i, seed);
   while (true) {
     int live = 0, waiting = 0;
@@ -337,15 +365,12 @@ void run_workgroup(Run& run, Wave** waves, Workgroup& group, u64 number) {
   for (int i = 0; i < run.waves; i++) count(run.statistics.instructions, waves[i]->instructions);
 }
 
-// The memory of the workgroups that a thread runs one after the other.
-struct Residence {
-  Workgroup group;
-  Wave** waves;
-};
-
 void open_residence(Residence& residence, Run& run) {
   const Launch& launch = *run.launch;
   residence.group = {0, 0, (u8*)malloc(launch.lds_bytes + 1), launch.lds_bytes};
+  residence.twins = {};
+  bool twins = run.machine->checker && (launch.checks & CHECK_UNINITIALISED);
+  if (twins) open_lds(residence.twins, launch.lds_bytes);
   Wave** waves = residence.waves = (Wave**)malloc(run.waves * sizeof(Wave*));
   size_t size = (sizeof(Wave) + 63) / 64 * 64;
   for (int i = 0; i < run.waves; i++) {
@@ -354,6 +379,10 @@ void open_residence(Residence& residence, Run& run) {
     waves[i]->wg = &residence.group;
     waves[i]->bytes_loaded = waves[i]->bytes_stored = 0;
     waves[i]->scratch = (u8*)malloc((size_t)launch.scratch_bytes * kLanes + 1);
+    waves[i]->twin = nullptr;
+    waves[i]->accesses = nullptr;
+    waves[i]->is_twin = false;
+    if (twins) add_twin(*waves[i], residence.twins, launch.scratch_bytes, (launch.seed << 8 | i) * 2 + 1);
   }
 }
 
@@ -362,9 +391,11 @@ void close_residence(Residence& residence, Run& run) {
   for (int i = 0; i < run.waves; i++) {
     count(run.statistics.bytes_loaded, waves[i]->bytes_loaded);
     count(run.statistics.bytes_stored, waves[i]->bytes_stored);
+    free_twin(waves[i]->twin);
     free(waves[i]->scratch);
     free(waves[i]);
   }
+  if (residence.twins.group.lds) close_lds(residence.twins);
   free(waves);
   free(residence.group.lds);
 }
@@ -377,7 +408,7 @@ void* work(void* argument) {
   while (!__atomic_load_n(&run.faulted, __ATOMIC_ACQUIRE)) {
     u64 number = __atomic_fetch_add(&run.next, step, __ATOMIC_RELAXED);
     if (number >= run.total) break;
-    run_workgroup(run, residence.waves, residence.group, number);
+    run_workgroup(run, residence, number);
   }
   close_residence(residence, run);
   return nullptr;
@@ -455,6 +486,119 @@ int highest_vector_register(const Op& o) {
   return highest;
 }
 
+// A launch's surroundings.
+struct Call {
+  Machine* machine;
+  const Region* regions;
+  int region_count;
+  char* error;
+  int error_size;
+};
+
+// `differing` is the address of a byte whose last store is a finding, or 0.
+int run_once(const Call& call, const Launch& launch, Statistics& statistics, u64 differing) {
+  Machine& machine = *call.machine;
+  Run run;
+  start_run(run, machine, &launch, call.regions, call.region_count);
+  machine.checker = new_checker(launch, call.region_count);
+  run_threads(run, machine.checker ? 1 : launch.threads);
+  statistics = run.statistics;
+  if (machine.checker && differing) add_order_finding(machine, differing);
+  statistics.findings = machine.checker ? machine.checker->count : 0;
+  free_checker(machine.checker, call.region_count);
+  machine.checker = nullptr;
+  statistics.loads_out_of_bounds = machine.loads_out_of_bounds;
+  statistics.stores_out_of_bounds = machine.stores_out_of_bounds;
+  statistics.partly_out_of_bounds = machine.partly_out_of_bounds;
+  if (run.faulted) snprintf(call.error, call.error_size, "%s", run.error);
+  return run.faulted;
+}
+
+// A copy of the memory that a launch may write.
+struct Snapshot {
+  u8 **content, **defined;  // by region; null where there is none
+};
+
+u8* copy_of(const void* from, size_t size) {
+  u8* copy = (u8*)malloc(size + 1);
+  memcpy(copy, from, size);
+  return copy;
+}
+
+Snapshot take_snapshot(const Call& call) {
+  Snapshot taken = {(u8**)calloc(call.region_count + 1, sizeof(u8*)),
+                    (u8**)calloc(call.region_count + 1, sizeof(u8*))};
+  for (int i = 0; i < call.region_count; i++) {
+    const Region& region = call.regions[i];
+    size_t size = region.high - region.low;
+    if (!region.writable) continue;
+    taken.content[i] = copy_of((const void*)region.low, size);
+    if (region.defined) taken.defined[i] = copy_of(region.defined, size);
+  }
+  return taken;
+}
+
+void restore(const Call& call, const Snapshot& snapshot) {
+  for (int i = 0; i < call.region_count; i++) {
+    const Region& region = call.regions[i];
+    size_t size = region.high - region.low;
+    if (snapshot.content[i]) memcpy((void*)region.low, snapshot.content[i], size);
+    if (snapshot.defined[i]) memcpy(region.defined, snapshot.defined[i], size);
+  }
+}
+
+// The address of the first byte that is not what a snapshot holds, or 0.
+u64 difference(const Call& call, const Snapshot& snapshot) {
+  for (int i = 0; i < call.region_count; i++) {
+    const Region& region = call.regions[i];
+    const u8 *now = (const u8*)region.low, *then = snapshot.content[i];
+    size_t size = region.high - region.low;
+    if (!then || !memcmp(now, then, size)) continue;
+    for (size_t at = 0; at < size; at++)
+      if (now[at] != then[at]) return region.low + at;
+  }
+  return 0;
+}
+
+void free_snapshot(const Call& call, Snapshot& snapshot) {
+  for (int i = 0; i < call.region_count; i++) {
+    free(snapshot.content[i]);
+    free(snapshot.defined[i]);
+  }
+  free(snapshot.content);
+  free(snapshot.defined);
+}
+
+// Runs a launch in other orders, then in its own, and compares. What its own order leaves stays.
+int run_in_orders(const Call& call, const Launch& launch, Statistics& statistics) {
+  Snapshot before = take_snapshot(call);
+  int faulted = run_once(call, launch, statistics, 0);
+  Snapshot after = take_snapshot(call);
+  for (int order = SCHEDULE_FORWARD; order <= SCHEDULE_REVERSE && !faulted; order++) {
+    if (order == launch.schedule) continue;
+    Statistics ignored;
+    Launch again = launch;
+    again.checks = 0;
+    again.schedule = order;
+    restore(call, before);
+    faulted = run_once(call, again, ignored, 0);
+    u64 differing = faulted ? 0 : difference(call, after);
+    if (!differing) continue;
+    again = launch;
+    again.checks = CHECK_ORDER;
+    again.findings += statistics.findings * sizeof(Finding);
+    again.most_findings -= statistics.findings;
+    restore(call, before);
+    faulted = run_once(call, again, ignored, differing);
+    statistics.findings += ignored.findings;
+    break;
+  }
+  restore(call, after);
+  free_snapshot(call, before);
+  free_snapshot(call, after);
+  return faulted;
+}
+
 }  // namespace
 
 extern "C" {
@@ -500,20 +644,9 @@ void emulator_free(void* handle) {
 
 int emulator_launch(void* handle, const Launch* launch, const Region* regions, int region_count,
                     Statistics* statistics, char* error, int error_size) {
-  Machine& machine = *(Machine*)handle;
-  Run run;
-  start_run(run, machine, launch, regions, region_count);
-  machine.checker = new_checker(*launch, region_count);
-  run_threads(run, machine.checker ? 1 : launch->threads);
-  *statistics = run.statistics;
-  statistics->findings = machine.checker ? machine.checker->count : 0;
-  free_checker(machine.checker, region_count);
-  machine.checker = nullptr;
-  statistics->loads_out_of_bounds = machine.loads_out_of_bounds;
-  statistics->stores_out_of_bounds = machine.stores_out_of_bounds;
-  statistics->partly_out_of_bounds = machine.partly_out_of_bounds;
-  if (run.faulted) snprintf(error, error_size, "%s", run.error);
-  return run.faulted;
+  Call call = {(Machine*)handle, regions, region_count, error, error_size};
+  if (launch->checks & CHECK_ORDER) return run_in_orders(call, *launch, *statistics);
+  return run_once(call, *launch, *statistics, 0);
 }
 
 void* emulator_trace(void* handle, const Launch* launch, const Region* regions, int region_count,
@@ -538,7 +671,7 @@ void* emulator_trace(void* handle, const Launch* launch, const Region* regions, 
       trace->current->waves = (Array<Step>*)calloc(run.waves, sizeof(Array<Step>));
       trace->current->wave_count = run.waves;
     }
-    run_workgroup(run, residence.waves, residence.group, workgroups[i]);
+    run_workgroup(run, residence, workgroups[i]);
     end_group(*trace, is_neighbour);
     if (i - full + 1 == (number - full) / 2)
       statistics->unique_lines_of_half = statistics->unique_lines;

@@ -48,6 +48,8 @@ static inline void swap(T& a, T& b) {
   b = c;
 }
 
+enum Access { LOAD, STORE, ATOMIC };
+
 enum WaveState { WAVE_RUNS = 0, WAVE_AT_BARRIER = 1, WAVE_ENDED = 2, WAVE_FAULTED = 3 };
 
 struct Wave;
@@ -71,8 +73,10 @@ struct Table {
 #define TABLE(name, operations) \
   extern const Table name = {operations, sizeof(operations) / sizeof(Operation)}
 
+struct Accesses;
 struct Checker;
 struct Trace;
+struct Twin;
 
 struct Workgroup {
   u32 number, epoch;  // epoch: barriers so far
@@ -115,6 +119,9 @@ struct alignas(64) Wave {
   u8* scratch;
   u32 scratch_lane;  // bytes of scratch per lane
   u64 instructions, bytes_loaded, bytes_stored;
+  Twin* twin;          // null in waves that are not checked for uninitialised values, and in twins
+  Accesses* accesses;  // where those to memory are noted, or null
+  bool is_twin;
   int indexed;      // set by s_set_gpr_idx_on
   int last_region;  // that an access fell into
   u8 sink[64];      // takes the place of memory that must not be accessed

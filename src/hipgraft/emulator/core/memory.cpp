@@ -8,6 +8,7 @@
 #include "floats.h"
 #include "machine.h"
 #include "trace.h"
+#include "twin.h"
 
 namespace {
 
@@ -41,6 +42,7 @@ NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) 
   (access == LOAD ? w.bytes_loaded : w.bytes_stored) += size;
   const Machine& machine = *w.E;
   bool writes = access != LOAD, readonly = false;
+  if (w.accesses) note_access(w, {MEMORY_GLOBAL, access, lane, size, address});
   // Accesses mostly fall into the region of the one before.
   for (int i = -1; i < machine.region_count; i++) {
     int number = i < 0 ? w.last_region : i;
@@ -56,6 +58,8 @@ NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) 
       observe(w, cells_at(machine, address, size), lane, (u8*)address, address, size, access,
               false);
     }
+    if (w.is_twin) return twin_place(w, region, address, size, access);
+    if (writes && region.defined) memset(region.defined + (address - region.low), 1, size);
     return (u8*)address;
   }
   return refuse(w,
@@ -66,6 +70,7 @@ NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) 
 }
 
 u8* lds_at(Wave& w, int lane, u32 address, u32 size, Access access) {
+  if (w.accesses) note_access(w, {MEMORY_OF_WORKGROUP, access, lane, size, address});
   if ((u64)address + size > w.wg->lds_bytes)
     return refuse(w, access == LOAD ? "LDS load out of bounds" : "LDS store out of bounds", lane,
                   address, size);
@@ -76,6 +81,7 @@ u8* lds_at(Wave& w, int lane, u32 address, u32 size, Access access) {
 }
 
 u8* scratch_at(Wave& w, int lane, u64 address, u32 size, Access access) {
+  if (w.accesses) note_access(w, {MEMORY_OF_LANE, access, lane, size, address});
   if (address + size > w.scratch_lane)
     return refuse(w, access == LOAD ? "scratch load out of bounds" : "scratch store out of bounds",
                   lane, address, size);
