@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         metavar="CHECKS",
         help="look for defects of kernels on the emulator: all, or of races, uninitialised, "
-        "alignment, barriers; what is found is an error",
+        "alignment, barriers, order; what is found is an error",
     )
     add("--runtime", choices=RUNTIMES, default=RUNTIMES[0], help="how to run a program")
     add("--benchmark", type=cli.natural, default=0, metavar="N", help="time N runs on the device")

@@ -96,7 +96,8 @@ class Finding:
     def __str__(self) -> str:
         text = f"kernel '{self.kernel}': {self.kind}: {self.site}, lane {self.lane}"
         if self.address is not None:
-            text += f", address 0x{self.address:x}, {self.size} bytes"
+            unit = "byte" if self.size == 1 else "bytes"
+            text += f", address 0x{self.address:x}, {self.size} {unit}"
         return f"{text}; {self.relation} {self.other}" if self.other else text
 
 
