@@ -25,8 +25,8 @@ UNWRITTEN = (
 )
 EXCHANGE = UNWRITTEN.format(2, 9, "0x100")
 ORDER = (
-    r"error: kernel 'f': result that depends on the order of waves: 'global_store_dword .*' at 0x\w+ "
-    r"\(swap.cpp:\d+\) in wave \d of workgroup 0, lane 0, address 0x\w+, 1 byte\n"
+    r"error: kernel 'f': result that depends on the order of waves: 'global_store_dword .*' at "
+    r"0x\w+ \(swap.cpp:\d+\) in wave \d of workgroup 0, lane 0, address 0x\w+, 1 byte\n"
 )
 ENDLESS = UNWRITTEN.format(1, 3, "0x0")
 
