@@ -95,6 +95,8 @@ enum hipGraphNodeType {
   hipGraphNodeTypeMemFree = 11,
 };
 
+enum hipGraphInstantiateFlags { hipGraphInstantiateFlagAutoFreeOnLaunch = 1 };
+
 struct Stream;
 struct Event;
 struct Module;
@@ -237,6 +239,12 @@ struct hipMemPoolProps {
   unsigned char reserved[56];
 };
 static_assert(sizeof(hipMemPoolProps) == 88);
+struct hipMemAllocNodeParams {
+  hipMemPoolProps poolProps;
+  const hipMemAccessDesc* accessDescs;
+  size_t accessDescCount, bytesize;
+  void* dptr;
+};
 
 struct hip_Memcpy2D {
   size_t srcXInBytes, srcY;

@@ -23,7 +23,19 @@ size_t extent(const Place& place, const Copy& copy) {
   return (copy.depth - 1) * place.slice + (copy.height - 1) * place.pitch + copy.width;
 }
 
+// Whether memory is there when the work runs; that of graphs may not be.
+bool is_there(const void* address) {
+  State& all = state();
+  Lock lock(all.mutex);
+  const Allocation* found = find_memory(all, address);
+  if (!found || found->is_usable()) return true;
+  complain("a copy or fill of memory of a graph, which is not allocated then");
+  all.fault = hipErrorIllegalAddress;
+  return false;
+}
+
 void run_copy(const Copy& copy) {
+  if (!is_there(copy.target.start) || !is_there(copy.source.start)) return;
   add_memory_time(copy.width * copy.height * copy.depth);
   for (size_t z = 0; z < copy.depth; z++)
     for (size_t y = 0; y < copy.height; y++)
@@ -168,6 +180,7 @@ hipError_t make_described(State& all, const Given& given, Task* task) {
 }
 
 void run_fill(const hipMemsetParams& fill) {
+  if (!is_there(fill.dst)) return;
   add_memory_time(fill.width * fill.elementSize * (fill.height ? fill.height : 1));
   for (size_t y = 0; y < (fill.height ? fill.height : 1); y++) {
     char* row = (char*)fill.dst + y * fill.pitch;

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "copies.h"
-#include "graphs.h"
+#include "graph_memory.h"
 
 namespace {
+
+constexpr char kOfMemory[] = " for graphs with memory nodes";
 
 // Adds a node whose task `make(all, task)` fills in.
 template <class Make>
@@ -110,6 +112,7 @@ HIP_API hipGraphDestroy(hipGraph_t graph) {
 HIP_API hipGraphClone(hipGraph_t* clone, hipGraph_t graph) {
   if (!clone) return finish(hipErrorInvalidValue);
   return finish(with_graph(graph, [&](State&) {
+    if (has_memory_nodes(*graph)) return unsupported("hipGraphClone", kOfMemory);
     *clone = clone_graph(*graph);
     return hipSuccess;
   }));
@@ -171,6 +174,28 @@ HIP_API hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph, const hipGra
       add(node, graph, after, count, [&](State&, Task* task) { return make_host(given, task); }));
 }
 
+HIP_API hipGraphAddMemAllocNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                                size_t count, hipMemAllocNodeParams* given) {
+  if (!given) return finish(hipErrorInvalidValue);
+  return finish(add(node, graph, after, count, [&](State& all, Task* task) {
+    if (hipError_t error = make_allocation_task(all, *graph, *given, task)) return error;
+    given->dptr = task->memory->given.dptr;
+    return hipSuccess;
+  }));
+}
+
+HIP_API hipGraphAddMemFreeNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
+                               size_t count, void* address) {
+  return finish(add(node, graph, after, count, [&](State& all, Task* task) {
+    return make_free_task(all, *graph, address, task);
+  }));
+}
+HIP_API hipDrvGraphAddMemFreeNode(hipGraphNode_t* node, hipGraph_t graph,
+                                  const hipGraphNode_t* after, size_t count,
+                                  hipDeviceptr_t address) {
+  return hipGraphAddMemFreeNode(node, graph, after, count, address);
+}
+
 HIP_API hipGraphAddEventRecordNode(hipGraphNode_t* node, hipGraph_t graph,
                                    const hipGraphNode_t* after, size_t count, hipEvent_t event) {
   return finish(add(node, graph, after, count, [&](State& all, Task* task) {
@@ -189,6 +214,7 @@ HIP_API hipGraphAddChildGraphNode(hipGraphNode_t* node, hipGraph_t graph,
                                   const hipGraphNode_t* after, size_t count, hipGraph_t child) {
   return finish(add(node, graph, after, count, [&](State&, Task* task) {
     if (!graphs().graphs.count(child)) return hipErrorInvalidValue;
+    if (has_memory_nodes(*child)) return unsupported("hipGraphAddChildGraphNode", kOfMemory);
     task->type = hipGraphNodeTypeGraph;
     task->child = clone_graph(*child);
     return hipSuccess;
@@ -224,6 +250,7 @@ HIP_API hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t* from,
     if (count && (!from || !to)) return hipErrorInvalidValue;
     for (size_t i = 0; i < count; i++) {
       if (!is_node(from[i]) || !is_node(to[i])) return hipErrorInvalidValue;
+      if (has_memory_nodes(*graph)) return unsupported("hipGraphRemoveDependencies", kOfMemory);
       auto& after = to[i]->after;
       auto found = std::find(after.begin(), after.end(), from[i]);
       if (found == after.end()) return hipErrorInvalidValue;
@@ -235,6 +262,7 @@ HIP_API hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t* from,
 
 HIP_API hipGraphDestroyNode(hipGraphNode_t node) {
   return finish(with_node(node, [&](State&) {
+    if (has_memory_nodes(*node->graph)) return unsupported("hipGraphDestroyNode", kOfMemory);
     for (Node* other : dependents(node))
       other->after.erase(std::find(other->after.begin(), other->after.end(), node));
     if (node->task.child) destroy_graph(node->task.child);

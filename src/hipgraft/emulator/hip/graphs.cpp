@@ -1,7 +1,7 @@
 // Capturing streams into graphs; instantiating and launching graphs.
-#include "graphs.h"
-
 #include <algorithm>
+
+#include "graph_memory.h"
 
 namespace {
 
@@ -37,11 +37,13 @@ bool add_steps(const Graph& graph, std::vector<ExecutableGraph::Step>& steps) {
   return true;
 }
 
-hipError_t instantiate(ExecutableGraph** executable, Graph* graph) {
+hipError_t instantiate(ExecutableGraph** executable, Graph* graph, unsigned long long flags) {
   if (!executable) return hipErrorInvalidValue;
   return with_graph(graph, [&](State&) {
     std::unique_ptr<ExecutableGraph> made(new ExecutableGraph);
     if (!add_steps(*graph, made->steps)) return hipErrorInvalidValue;
+    if (hipError_t error = check_memory(*made)) return error;
+    made->flags = flags;
     *executable = made.release();
     graphs().executables.insert(*executable);
     return hipSuccess;
@@ -244,18 +246,27 @@ HIP_API hipThreadExchangeStreamCaptureMode(int* mode) {
 HIP_API hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* wrong,
                             char*, size_t) {
   if (wrong) *wrong = nullptr;
-  return finish(instantiate(executable, graph));
+  return finish(instantiate(executable, graph, 0));
 }
 HIP_API hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
                                      unsigned long long flags) {
-  // 1: memory nodes, of which there are none; 2: upload; 8: priorities.
+  // 1: frees before it launches; 2: upload; 8: priorities.
   if (flags & ~11ull) return unsupported("hipGraphInstantiateWithFlags", " with these flags");
-  return finish(instantiate(executable, graph));
+  return finish(instantiate(executable, graph, flags));
+}
+
+HIP_API hipGraphExecGetFlags(hipGraphExec_t executable, unsigned long long* flags) {
+  State& all = state();
+  Lock lock(all.mutex);
+  if (!flags || !graphs().executables.count(executable)) return finish(hipErrorInvalidValue);
+  *flags = executable->flags;
+  return finish(hipSuccess);
 }
 
 HIP_API hipGraphLaunch(hipGraphExec_t executable, hipStream_t handle) {
   return finish(with_stream(handle, [&](State& all, Lock&, Stream& stream) {
     if (!graphs().executables.count(executable)) return hipErrorInvalidValue;
+    if (hipError_t error = prepare_memory(all, stream, *executable)) return error;
     for (const ExecutableGraph::Step& step : executable->steps)
       if (hipError_t error = submit(all, stream, step.task)) return error;
     return hipSuccess;
@@ -278,15 +289,16 @@ HIP_API hipGraphExecDestroy(hipGraphExec_t executable) {
 
 HIP_API hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGraphNode_t* wrong,
                            int* result) {
-  enum { UPDATED = 0, TOPOLOGY_CHANGED = 2, TYPE_CHANGED = 3 };
+  enum { UPDATED = 0, TOPOLOGY_CHANGED = 2, TYPE_CHANGED = 3, UNSUPPORTED = 6 };
   return finish(with_graph(graph, [&](State&) {
     if (!graphs().executables.count(executable)) return hipErrorInvalidValue;
     std::vector<ExecutableGraph::Step> steps;
     bool is_same = add_steps(*graph, steps) && steps.size() == executable->steps.size();
     int found = is_same ? UPDATED : TOPOLOGY_CHANGED;
     for (size_t i = 0; is_same && i < steps.size(); i++) {
-      if (steps[i].task.type == executable->steps[i].task.type) continue;
-      found = TYPE_CHANGED;
+      const Task &before = executable->steps[i].task, &after = steps[i].task;
+      if (before.type == after.type && before.memory == after.memory) continue;
+      found = before.type == after.type ? UNSUPPORTED : TYPE_CHANGED;
       if (wrong) *wrong = const_cast<Node*>(steps[i].node);
       break;
     }

@@ -21,6 +21,7 @@ struct ExecutableGraph {
     Task task;
   };
   std::vector<Step> steps;
+  unsigned long long flags = 0;
 };
 
 struct Graphs {

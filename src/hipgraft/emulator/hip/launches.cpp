@@ -68,6 +68,7 @@ void add_region(std::vector<Region>& regions, const void* start, size_t size, bo
 std::vector<Region> accessible(State& all, const Device& device) {
   std::vector<Region> regions;
   for (const auto& [address, one] : all.memory) {
+    if (!one.is_usable()) continue;
     bool is_own = one.device == device.number || device.peers.count(one.device);
     if (one.kind == MEMORY_IMAGE && is_own) {
       const DecodedHeader& header = one.module->header();

@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime.h"
+#include <utility>
+
+#include "graph_memory.h"
 
 namespace {
 
@@ -19,7 +21,7 @@ size_t total_memory() { return (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAG
 size_t used_memory(const State& all) {
   size_t used = 0;
   for (const auto& [address, one] : all.memory)
-    if (one.kind != MEMORY_REGISTERED) used += one.size;
+    if (one.kind != MEMORY_REGISTERED && one.is_usable()) used += one.size;
   return used;
 }
 
@@ -32,6 +34,12 @@ hipError_t allocate_now(void** address, size_t size, MemoryKind kind, unsigned f
   return allocate(all, size, kind, flags, nullptr, address);
 }
 
+// Whether memory may be freed once what was submitted so far has run.
+bool take(Allocation& memory) {
+  if (!memory.graph) return true;
+  return std::exchange(memory.graph->is_left, false);
+}
+
 hipError_t free_now(void* address, bool of_host) {
   State& all = state();
   Lock lock(all.mutex);
@@ -40,6 +48,7 @@ hipError_t free_now(void* address, bool of_host) {
   if (!found || found->address != (uintptr_t)address) return hipErrorInvalidValue;
   bool is_device = found->kind == MEMORY_DEVICE || found->kind == MEMORY_MANAGED;
   if (of_host ? found->kind != MEMORY_HOST : !is_device) return hipErrorInvalidValue;
+  if (!take(*found)) return hipErrorInvalidValue;
   // As on a GPU, freeing waits for the work that may use the memory.
   for (const Device* device : all.devices) wait_for_device(all, lock, *device);
   return release(all, address);
@@ -52,9 +61,9 @@ hipError_t allocate_in_stream(void** address, size_t size, Pool* pool, hipStream
   hipError_t error = hipSuccess;
   Stream* stream = find_stream(all, handle, &error);
   if (!stream) return error;
-  if (stream->capture) return unsupported("hipMallocAsync", " while a stream captures");
   if (!pool) pool = stream->device->pool;
   if (!all.pools.count(pool)) return hipErrorInvalidValue;
+  if (stream->capture) return capture_allocation(all, *stream, pool->device, size, address);
   return allocate(all, size, MEMORY_DEVICE, 0, pool, address);
 }
 
@@ -76,7 +85,6 @@ hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Po
   mprotect(mapping + page, inner, PROT_READ | PROT_WRITE);
   char* start = mapping + page + (inner - size) / kAlignment * kAlignment;
   if (size >= page) start = mapping + page;
-  if (size <= kMostGarbage) memset(start, kGarbage, size);
   int device = pool ? pool->device : thread().device;
   all.memory[(uintptr_t)start] = {(uintptr_t)start, size,   kind,   device, flags, pool,
                                   mapping,          mapped, nullptr};
@@ -84,13 +92,24 @@ hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Po
     pool->used += size;
     if (pool->used > pool->most_used) pool->most_used = pool->used;
   }
+  renew(all.memory[(uintptr_t)start]);
   *address = start;
   return hipSuccess;
+}
+
+void renew(Allocation& memory) {
+  if (memory.size <= kMostGarbage) memset((void*)memory.address, kGarbage, memory.size);
+}
+
+void discard(Allocation& memory) {
+  size_t page = sysconf(_SC_PAGESIZE);
+  madvise((char*)memory.mapping + page, memory.mapped - 2 * page, MADV_DONTNEED);
 }
 
 hipError_t release(State& all, const void* address) {
   auto found = all.memory.find((uintptr_t)address);
   if (found == all.memory.end()) return hipErrorInvalidValue;
+  if (found->second.graph) return end_memory(all, *found->second.graph);
   if (found->second.pool) found->second.pool->used -= found->second.size;
   if (found->second.mapping) munmap(found->second.mapping, found->second.mapped);
   all.memory.erase(found);
@@ -271,10 +290,11 @@ HIP_API hipFreeAsync(void* address, hipStream_t handle) {
   Stream* stream = find_stream(all, handle, &error);
   if (!stream) return finish(error);
   if (!address) return finish(hipErrorInvalidValue);
-  if (stream->capture) return unsupported("hipFreeAsync", " while a stream captures");
-  const Allocation* found = find_memory(all, address);
+  if (stream->capture) return finish(capture_free(all, *stream, address));
+  Allocation* found = find_memory(all, address);
   if (!found || found->address != (uintptr_t)address || found->kind != MEMORY_DEVICE)
     return finish(hipErrorInvalidValue);
+  if (!take(*found)) return finish(hipErrorInvalidValue);
   Task task;
   task.type = hipGraphNodeTypeMemFree;
   task.run = [address] {

@@ -15,11 +15,30 @@ hipError_t with_pool(hipMemPool_t pool, Body body) {
 
 }  // namespace
 
+hipError_t check_pool(const State& all, const hipMemPoolProps& properties) {
+  const hipMemLocation& at = properties.location;
+  if (properties.allocType != 1 || at.type != 1) return hipErrorInvalidValue;
+  if (at.id < 0 || at.id >= (int)all.devices.size()) return hipErrorInvalidValue;
+  return properties.handleTypes ? unsupported("hipMemPoolProps", " for other processes")
+                                : hipSuccess;
+}
+
+hipError_t give_access(State& all, int device, const hipMemAccessDesc* list, size_t count) {
+  if (!list && count) return hipErrorInvalidValue;
+  for (size_t i = 0; i < count; i++) {
+    int number = list[i].location.id;
+    if (list[i].location.type != 1 || number < 0 || number >= (int)all.devices.size())
+      return hipErrorInvalidDevice;
+    if (list[i].flags != 3 && number == device) return hipErrorInvalidValue;
+    if (list[i].flags == 3 && number != device) all.devices[number]->peers.insert(device);
+  }
+  return hipSuccess;
+}
+
 HIP_API hipMemPoolCreate(hipMemPool_t* pool, const hipMemPoolProps* properties) {
-  if (!pool || !properties || properties->allocType != 1) return finish(hipErrorInvalidValue);
-  if (properties->location.type != 1) return finish(hipErrorInvalidValue);
-  if (properties->handleTypes) return unsupported("hipMemPoolCreate", " for other processes");
+  if (!pool || !properties) return finish(hipErrorInvalidValue);
   return finish(with_device(properties->location.id, [&](State& all, Lock&, Device& device) {
+    if (hipError_t error = check_pool(all, *properties)) return error;
     *pool = new Pool{device.number, 0, 0, {0, 1, 1, 1}};
     all.pools.insert(*pool);
     return hipSuccess;
@@ -76,18 +95,8 @@ HIP_API hipMemPoolTrimTo(hipMemPool_t pool, size_t) {
 
 // Memory of a pool is accessible like any other of its device: to that, and to its peers.
 HIP_API hipMemPoolSetAccess(hipMemPool_t pool, const hipMemAccessDesc* list, size_t count) {
-  if (!list && count) return finish(hipErrorInvalidValue);
-  return finish(with_pool(pool, [&](State& all, Pool& pool) {
-    for (size_t i = 0; i < count; i++) {
-      int number = list[i].location.id;
-      if (list[i].location.type != 1 || number < 0 || number >= (int)all.devices.size())
-        return hipErrorInvalidDevice;
-      if (list[i].flags != 3 && number == pool.device) return hipErrorInvalidValue;
-      if (list[i].flags == 3 && number != pool.device)
-        all.devices[number]->peers.insert(pool.device);
-    }
-    return hipSuccess;
-  }));
+  return finish(with_pool(
+      pool, [&](State& all, Pool& pool) { return give_access(all, pool.device, list, count); }));
 }
 
 HIP_API hipMemPoolGetAccess(int* flags, hipMemPool_t pool, hipMemLocation* location) {

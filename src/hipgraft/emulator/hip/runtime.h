@@ -21,6 +21,8 @@ struct Settings {
   double number(const char* name, double otherwise = 0) const;
 };
 
+struct GraphMemory;
+
 enum MemoryKind { MEMORY_DEVICE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED, MEMORY_IMAGE };
 
 struct Allocation {
@@ -32,13 +34,34 @@ struct Allocation {
   Pool* pool;
   void* mapping;  // with its guard pages; null for registered memory
   size_t mapped;
-  Module* module = nullptr;  // whose image it is
+  Module* module = nullptr;                     // whose image it is
+  GraphMemory* graph = nullptr;                 // memory of a graph
+  std::shared_ptr<GraphMemory> held = nullptr;  // while that is allocated
+
+  bool is_usable() const { return !graph || held; }
 };
+
+// Memory that a node of a graph allocates. It has its address as long as a node, or an allocation
+// that no node has freed, needs it.
+struct GraphMemory : std::enable_shared_from_this<GraphMemory> {
+  hipMemAllocNodeParams given = {};
+  const Graph* graph = nullptr;  // with the node that allocates it
+  bool is_freed_inside = false;  // by a node of that graph
+  bool is_left = false;          // by a launch, after all work that was submitted so far
+  ~GraphMemory();                // with the lock held
+};
+typedef std::shared_ptr<GraphMemory> GraphMemoryPtr;
 
 struct Pool {
   int device;
   uint64_t used, most_used;
   uint64_t attributes[9];  // by number; 1 to 4 are the program's
+};
+
+// How many bytes of a device graphs hold now, and have held at most: of memory that is allocated,
+// and of memory that is kept for later launches, too.
+struct GraphUsage {
+  uint64_t used, most_used, reserved, most_reserved;
 };
 
 // One piece of work in a stream.
@@ -59,6 +82,7 @@ struct Device {
   Pool* pool;
   std::set<int> peers = {};  // whose memory it may access
   unsigned flags = 0;
+  GraphUsage of_graphs = {};
   std::vector<OperationPtr> orphans = {};  // the last work of destroyed streams
 };
 
@@ -73,6 +97,7 @@ struct Task {
   std::shared_ptr<struct KernelCall> kernel;
   hipMemsetParams fill = {};
   hipHostNodeParams host = {};
+  GraphMemoryPtr memory = nullptr;
 };
 
 // A capture of streams into a graph.
@@ -151,6 +176,13 @@ hipError_t release(State& all, const void* address);
 Allocation* find_memory(State& all, const void* address);
 // Whether `size` bytes at an address are in one allocation.
 bool is_within(State& all, const void* address, size_t size);
+// Gives memory of a graph new contents, or its bytes back to the system.
+void renew(Allocation& memory);
+void discard(Allocation& memory);
+// The error for properties that no pool can have.
+hipError_t check_pool(const State& all, const hipMemPoolProps& properties);
+// Lets devices access memory of another.
+hipError_t give_access(State& all, int device, const hipMemAccessDesc* list, size_t count);
 
 // Streams. All with the lock held.
 Stream* find_stream(State& all, hipStream_t handle, hipError_t* error);
@@ -185,3 +217,5 @@ hipError_t refuse_during_capture(State& all);
 
 // Graphs. With the lock held.
 hipError_t capture_task(State& all, Stream& stream, Task task);
+hipError_t capture_allocation(State& all, Stream& stream, int device, size_t size, void** address);
+hipError_t capture_free(State& all, Stream& stream, void* address);
