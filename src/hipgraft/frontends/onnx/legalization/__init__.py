@@ -35,6 +35,7 @@ from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
 from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
+from hipgraft.frontends.onnx.legalization.regions import REGIONS
 from hipgraft.frontends.onnx.legalization.resizing import RESIZING
 from hipgraft.frontends.onnx.legalization.sequences import SEQUENCES
 from hipgraft.frontends.onnx.legalization.shifts import SHIFTS
@@ -69,6 +70,7 @@ REWRITES: Registry[Rewrite] = Registry(
     QUANTIZATION,
     RECURRENT,
     REDUCTIONS,
+    REGIONS,
     RESIZING,
     SEQUENCES,
     SHIFTS,

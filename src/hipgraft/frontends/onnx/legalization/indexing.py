@@ -167,12 +167,37 @@ def _range(writer: Writer) -> None:
     writer.result(writer.op("Add", writer.op("Mul", numbers, step), start))
 
 
+def _tensor_scatter(writer: Writer) -> None:
+    """`(cache, update, starts)`: each sequence's update at its place in the cache."""
+    cache, update = writer.node.input[:2]
+    shape = writer.needed_shape(cache, "of this form")
+    axis = axis_of(writer, -2, len(shape))
+    extent, count = shape[axis], writer.needed_shape(update, "of this form")[axis]
+    line = [extent if dim == axis else 1 for dim in range(len(shape))]
+    distance = writer.const(np.arange(extent).reshape(line))
+    if writer.has_input(2):
+        starts = writer.cast(writer.node.input[2], _INT64)
+        starts = writer.reshape(starts, [shape[0], *[1] * (len(shape) - 1)])
+        distance = writer.op("Sub", distance, starts)
+        if writer.attribute("mode", "linear") == "circular":
+            distance = writer.op("Mod", distance, writer.like_int(extent))
+    not_before = writer.op("GreaterOrEqual", distance, writer.like_int(0))
+    not_after = writer.op("Less", distance, writer.like_int(count))
+    is_new = writer.op("And", not_before, not_after)
+    bounded = writer.op("Max", distance, writer.like_int(0))
+    bounded = writer.op("Min", bounded, writer.like_int(count - 1))
+    whole = writer.op("Expand", bounded, writer.const(np.array(shape, np.int64)))
+    moved = writer.op("GatherElements", update, whole, axis=axis)
+    writer.result(writer.op("Where", is_new, moved, cache))
+
+
 INDEXING: dict[str, Rewrite] = {
     "Compress": _compress,
     "OneHot": _one_hot,
     "Range": _range,
     "ReverseSequence": _reverse_sequence,
     "Slice": _slice,
+    "TensorScatter": _tensor_scatter,
     "TopK": _top_k,
     "Trilu": _trilu,
 }

@@ -181,23 +181,17 @@ def _factors(windows: Windows, *, includes: bool) -> Array:
 
 def _max_pool(writer: Writer) -> None:
     """Maxima of the tensor, padded by its lowest number where both ends are not padded alike."""
+    if writer.has_output(1):
+        return _max_pool_with_positions(writer)
     windows = windows_of(writer)
     uneven = writer.attribute("auto_pad", "NOTSET") != "NOTSET" or windows.before != windows.after
     # Padding must be at most half of the kernel for torch.
     deep = any(2 * b > k for b, k in zip(windows.before, windows.kernel, strict=True))
     if not uneven and not deep and not writer.attribute("ceil_mode", 0):
         raise Declined("supported", "it is plain")
-    if writer.has_output(1):
-        raise Declined("no-form", "positions are those in the tensor that is not padded")
-    x = writer.node.input[0]
-    lowest = _lowest(writer.element(x))
-    after = [max(reach, 0) for reach in windows.reach]
-    padded = writer.pad(
-        x, [0, 0, *windows.before], [0, 0, *after], writer.like(lowest, writer.element(x))
-    )
     y = writer.op(
         "MaxPool",
-        padded,
+        _padded_by_lowest(writer, windows),
         kernel_shape=windows.kernel,
         strides=windows.strides,
         **_dilations(windows.dilations),
@@ -205,10 +199,79 @@ def _max_pool(writer: Writer) -> None:
     writer.result(y)
 
 
+def _padded_by_lowest(writer: Writer, windows: Windows) -> str:
+    x = writer.node.input[0]
+    element = writer.element(x)
+    after = [max(reach, 0) for reach in windows.reach]
+    lowest = writer.like(_lowest(element), element)
+    return writer.pad(x, [0, 0, *windows.before], [0, 0, *after], lowest)
+
+
+def _max_pool_with_positions(writer: Writer) -> None:
+    """Maxima, and where they are in the whole tensor; torch counts in each plane by itself."""
+    x = writer.node.input[0]
+    batch, channels, *extents = writer.needed_shape(x, "with positions")
+    windows, rank = windows_of(writer), len(extents)
+    if writer.has_output(0):
+        attributes = {k: v for k, v in writer.attributes().items() if k != "storage_order"}
+        writer.result(writer.op("MaxPool", x, **attributes))
+    padded = _padded_by_lowest(writer, windows)
+    taps = list(np.ndindex(*windows.kernel))
+    axis = writer.const([0], np.int64)
+    read = [writer.op("Unsqueeze", _read_tap(writer, padded, windows, tap), axis) for tap in taps]
+    chosen = writer.op("ArgMax", writer.op("Concat", *read, axis=0), axis=0, keepdims=0)
+    # Numbers of the elements of a plane, in rows or in columns.
+    inner_first = range(rank)[:: 1 if writer.attribute("storage_order", 0) else -1]
+    steps, size = [0] * rank, 1
+    for dim in inner_first:
+        steps[dim], size = size, size * extents[dim]
+    offsets = [np.dot(np.multiply(tap, windows.dilations), steps) for tap in taps]
+    first = np.arange(batch * channels).reshape(batch, channels, *[1] * rank) * size
+    for dim, step in enumerate(steps):
+        starts = np.arange(windows.counts[dim]) * windows.strides[dim] - windows.before[dim]
+        first = first + (starts * step).reshape(-1, *[1] * (rank - 1 - dim))
+    within = writer.op("Gather", writer.const(offsets, np.int64), chosen)
+    writer.result(writer.op("Add", within, writer.const(first, np.int64)), 1)
+
+
+def _read_tap(writer: Writer, padded: str, windows: Windows, tap: Sequence[int]) -> str:
+    """What all windows read with one element of the kernel."""
+    for dim, offset in enumerate(tap):
+        start = offset * windows.dilations[dim]
+        last = start + (windows.counts[dim] - 1) * windows.strides[dim]
+        padded = writer.slice(padded, 2 + dim, start, last + 1, windows.strides[dim])
+    return padded
+
+
+def _max_unpool(writer: Writer) -> None:
+    """`(x, positions)`: the elements at their positions in a tensor of zeros."""
+    x, positions = writer.node.input[:2]
+    shape = writer.needed_shape(x, "of this form")
+    kernel = [int(k) for k in writer.attribute("kernel_shape")]
+    strides = writer.attribute("strides", [1] * len(kernel))
+    pads = writer.attribute("pads", [0] * 2 * len(kernel))
+    result = shape[:2] + [
+        (extent - 1) * int(stride) - int(before) - int(after) + size
+        for extent, stride, before, after, size in zip(
+            shape[2:], strides, pads[: len(kernel)], pads[len(kernel) :], kernel, strict=True
+        )
+    ]
+    if writer.has_input(2) and writer.ints(2) != result:
+        raise Refused(f"to another shape than {result} is not supported")
+    size = math.prod(result)
+    zeros = writer.op("Expand", writer.zero(x), writer.const(np.array([size], np.int64)))
+    flat = [writer.reshape(name, [math.prod(shape)]) for name in (positions, x)]
+    writer.result(writer.reshape(writer.op("ScatterElements", zeros, *flat, axis=0), result))
+
+
 def _lowest(element: int) -> float:
     dtype = helper.tensor_dtype_to_np_dtype(element)
     return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
 
 
-POOLING: dict[str, Rewrite] = {"AveragePool": _average_pool, "MaxPool": _max_pool}
+POOLING: dict[str, Rewrite] = {
+    "AveragePool": _average_pool,
+    "MaxPool": _max_pool,
+    "MaxUnpool": _max_unpool,
+}
 """Rewrites by operator."""

@@ -1,0 +1,154 @@
+"""Operators on images that sample between elements: deformable convolution, regions of interest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import TensorProto
+
+from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
+
+_FLOAT = TensorProto.FLOAT
+_HALF_PIXEL_OPSET = 16  # from which regions are moved by half a pixel
+_LINEAR_OPSET = 20  # of the new name for bilinear sampling
+
+
+def _samples(writer: Writer, x: str, positions: Sequence[str], padding: str) -> str:
+    """Samples images, in f32.
+
+    Args:
+        writer: of the node.
+        x: images [N, C, H, W] of f32.
+        positions: rows and columns in elements, [N, A, B] each, of f32.
+        padding: `zeros` or `border`.
+
+    Returns:
+        The name of the samples, [N, C, A, B].
+    """
+    extents = writer.shape(x)[2:]
+    parts: list[str] = []
+    for position, extent in zip(positions, extents, strict=True):
+        twice = writer.op("Mul", position, writer.const(np.float32(2 / extent)))
+        part = writer.op("Add", twice, writer.const(np.float32(1 / extent - 1)))
+        parts.append(writer.op("Unsqueeze", part, writer.const(np.array([3], np.int64))))
+    grid = writer.op("Concat", parts[1], parts[0], axis=3)
+    mode = "linear" if writer.graph.opset >= _LINEAR_OPSET else "bilinear"
+    return writer.op("GridSample", x, grid, mode=mode, padding_mode=padding)
+
+
+def _as_float(writer: Writer, x: str, shape: Sequence[int]) -> str:
+    """Views a value in another shape, in f32."""
+    seen = writer.reshape(writer.cast(x, _FLOAT), shape)
+    writer.graph.shapes[seen] = list(shape)
+    return seen
+
+
+def _deform_conv(writer: Writer) -> None:
+    """`(x, w, offsets, bias, mask)`: products of filters and of what each tap samples."""
+    x, w, offsets = writer.node.input[:3]
+    batch, channels, *extents = writer.needed_shape(x, "of this form")
+    filters, depth, *kernel = writer.needed_shape(w, "of this form")
+    counts = writer.needed_shape(offsets, "of this form")[2:]
+    if len(extents) != 2:
+        raise Refused("on other than two spatial dimensions is not supported")
+    groups, parts = int(writer.attribute("group", 1)), int(writer.attribute("offset_group", 1))
+    taps, points = math.prod(kernel), math.prod(counts)
+    moved = _as_float(writer, offsets, [batch * parts, taps, 2, points])
+    positions = [
+        writer.op(
+            "Add",
+            writer.op("Gather", moved, writer.like_int(dim), axis=2),
+            writer.const(_positions(writer, dim, kernel, counts)),
+        )
+        for dim in range(2)
+    ]
+    images = _as_float(writer, x, [batch * parts, channels // parts, *extents])
+    columns = _samples(writer, images, positions, "zeros")
+    if writer.has_input(4):
+        mask = _as_float(writer, writer.node.input[4], [batch * parts, 1, taps, points])
+        columns = writer.op("Mul", columns, mask)
+    columns = writer.cast(columns, writer.element(x))
+    columns = writer.reshape(columns, [batch, groups, depth * taps, points])
+    weights = writer.reshape(w, [groups, filters // groups, depth * taps])
+    y = writer.reshape(writer.op("MatMul", weights, columns), [batch, filters, *counts])
+    if writer.has_input(3):
+        bias = writer.reshape(writer.node.input[3], [1, filters, 1, 1])
+        y = writer.op("Add", y, bias)
+    writer.result(y)
+
+
+def _positions(writer: Writer, dim: int, kernel: Sequence[int], counts: Sequence[int]) -> Array:
+    """Where the taps are without offsets, along a dimension: [1, taps, points]."""
+    stride = int(writer.attribute("strides", [1, 1])[dim])
+    dilation = int(writer.attribute("dilations", [1, 1])[dim])
+    before = int(writer.attribute("pads", [0] * 4)[dim])
+    tap = np.indices(kernel)[dim].reshape(1, -1, 1)
+    point = np.indices(counts)[dim].reshape(1, 1, -1)
+    return (point * stride - before + tap * dilation).astype(np.float32)
+
+
+def _roi_align(writer: Writer) -> None:
+    """`(x, rois, images)`: averages of samples, in a grid over each region of an image.
+
+    Images are sampled one above the other: a region's rows are those of its image.
+    """
+    x, rois, numbers = writer.node.input
+    batch, channels, height, width = writer.needed_shape(x, "of this form")
+    (count, _) = writer.needed_shape(rois, "of this form")
+    ratio = int(writer.attribute("sampling_ratio", 0))
+    if ratio <= 0:
+        raise Refused("whose number of samples depends on values is not supported")
+    if writer.attribute("mode", "avg") != "avg":
+        raise Refused("of maxima is not supported")
+    sizes = [int(writer.attribute(f"output_{name}", 1)) for name in ("height", "width")]
+    grids = [size * ratio for size in sizes]
+    shape = [count, *grids]
+    positions: list[str] = []
+    inside = ""
+    for dim, extent in enumerate((height, width)):
+        position = _region(writer, rois, 1 - dim, sizes[dim], ratio)
+        above = writer.op("GreaterOrEqual", position, writer.const(np.float32(-1)))
+        below = writer.op("LessOrEqual", position, writer.const(np.float32(extent)))
+        within = writer.reshape(
+            writer.op("And", above, below), [count, *(grids[n] if n == dim else 1 for n in (0, 1))]
+        )
+        inside = writer.op("And", inside, within) if inside else within
+        least = writer.op("Max", position, writer.const(np.float32(0)))
+        position = writer.op("Min", least, writer.const(np.float32(extent - 1)))
+        if dim == 0:
+            rows = writer.reshape(writer.cast(numbers, _FLOAT), [count, 1])
+            first = writer.op("Mul", rows, writer.const(np.float32(height)))
+            position = writer.op("Add", position, first)
+        line = writer.reshape(position, [count, *(grids[n] if n == dim else 1 for n in (0, 1))])
+        whole = writer.op("Expand", line, writer.const(np.array(shape, np.int64)))
+        positions.append(writer.reshape(whole, [1, count * grids[0], grids[1]]))
+    stacked = writer.transpose(writer.cast(x, _FLOAT), [1, 0, 2, 3])
+    image = _as_float(writer, stacked, [1, channels, batch * height, width])
+    samples = writer.reshape(_samples(writer, image, positions, "border"), [channels, *shape])
+    samples = writer.op("Where", inside, samples, writer.const(np.float32(0)))
+    cells = writer.reshape(samples, [channels, count, sizes[0], ratio, sizes[1], ratio])
+    means = writer.reduce("ReduceMean", cells, [3, 5], keepdims=False)
+    writer.result(writer.cast(writer.transpose(means, [1, 0, 2, 3]), writer.element(x)))
+
+
+def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> str:
+    """Where the samples of regions are along a dimension, [regions, size · ratio]."""
+    default = "half_pixel" if writer.graph.opset >= _HALF_PIXEL_OPSET else "output_half_pixel"
+    half_pixel = writer.attribute("coordinate_transformation_mode", default) == "half_pixel"
+    scale = writer.const(np.float32(writer.attribute("spatial_scale", 1.0)))
+    scaled = writer.op("Mul", writer.cast(rois, _FLOAT), scale)
+    if half_pixel:
+        scaled = writer.op("Sub", scaled, writer.const(np.float32(0.5)))
+    start, end = (writer.take(scaled, 1, [column + offset]) for offset in (0, 2))
+    length = writer.op("Sub", end, start)
+    if not half_pixel:
+        length = writer.op("Max", length, writer.const(np.float32(1)))
+    parts = (np.arange(size)[:, None] + (np.arange(ratio) + 0.5) / ratio) / size
+    steps = writer.op("Mul", length, writer.const(parts.reshape(1, -1).astype(np.float32)))
+    return writer.op("Add", start, steps)
+
+
+REGIONS: dict[str, Rewrite] = {"DeformConv": _deform_conv, "RoiAlign": _roi_align}
+"""Rewrites by operator."""

@@ -1,0 +1,146 @@
+"""Deformable convolutions, regions of interest, unpooling and caches, against onnxruntime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from small_onnx import F32, I64, check, drawn, save
+
+import hipgraft
+from hipgraft import frontends
+from hipgraft.ir.diagnostics import HipgraftError
+
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
+
+def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
+    """For operators that the installed onnxruntime lacks."""
+    wanted = ReferenceEvaluator(onnx.load(path)).run(None, dict(inputs))
+    outputs = hipgraft.compile(path, "cpu").run(list(inputs.values()))
+    for got, want in zip(outputs, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "given", "opset"),
+    [
+        ({}, "xwo", 19),
+        ({"pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}, "xwob", 19),
+        ({"group": 2, "offset_group": 4, "pads": [1, 1, 1, 1]}, "xwobm", 22),
+        ({"offset_group": 2}, "xwo-m", 22),
+    ],
+)
+def test_deformable_convolution(tmp_path, attributes, given, opset):
+    pads, strides, dilations = (
+        attributes.get(name, [default] * count)
+        for name, default, count in (("pads", 0, 4), ("strides", 1, 2), ("dilations", 1, 2))
+    )
+    counts = [
+        (extent + pads[dim] + pads[dim + 2] - (size - 1) * dilations[dim] - 1) // strides[dim] + 1
+        for dim, (extent, size) in enumerate(((7, 3), (6, 2)))
+    ]
+    parts = attributes.get("offset_group", 1)
+    tensors = {
+        "x": drawn(2, 4, 7, 6),
+        "w": drawn(6, 4 // attributes.get("group", 1), 3, 2),
+        # Some samples are outside of the image.
+        "o": 2 * drawn(2, parts * 12, *counts),
+        "b": drawn(6),
+        "m": drawn(2, parts * 6, *counts),
+    }
+    node = helper.make_node(
+        "DeformConv", [name.strip("-") for name in given], ["y"], kernel_shape=[3, 2], **attributes
+    )
+    inputs = {name: tensors[name] for name in given if name != "-"}
+    check_against_reference(
+        save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=opset), inputs, 1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "opset"), [("half_pixel", 20), ("output_half_pixel", 16), ("", 20), ("", 13), ("", 10)]
+)
+def test_regions_of_interest(tmp_path, form, opset):
+    attributes = {"coordinate_transformation_mode": form} if form else {}
+    node = helper.make_node(
+        "RoiAlign", ["x", "r", "n"], ["y"], output_height=3, output_width=2, sampling_ratio=2,
+        spatial_scale=0.5, **attributes,
+    )  # fmt: skip
+    regions = np.array(
+        [[0, 0, 9, 9], [4, 2, 11, 13], [-8, -3, 20, 30], [5, 5, 5.5, 5.5], [13, 15, 90, 80]],
+        np.float32,
+    )
+    inputs = {"x": drawn(3, 4, 8, 7), "r": regions, "n": np.array([0, 2, 1, 2, 1])}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=opset), inputs, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [({}, "whose number of samples depends on values"), ({"mode": "max"}, "of maxima")],
+)
+def test_regions_that_are_refused(tmp_path, attributes, reason):
+    ratio = {"sampling_ratio": 2} if attributes else {}
+    node = helper.make_node("RoiAlign", ["x", "r", "n"], ["y"], name="roi", **attributes, **ratio)
+    inputs = {"x": drawn(1, 1, 4, 4), "r": drawn(1, 4), "n": np.array([0])}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)])
+    with pytest.raises(HipgraftError, match=f"'RoiAlign' {reason}") as error:
+        frontends.read(path)
+    assert error.value.location == "m.onnx:roi (RoiAlign)"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"strides": [2, 2]},
+        {"strides": [2, 1], "storage_order": 1},
+        {"strides": [2, 2], "ceil_mode": 1, "pads": [1, 0, 0, 0]},
+        {"dilations": [2, 3], "pads": [1, 1, 1, 1]},
+        {"auto_pad": "SAME_UPPER", "strides": [3, 2]},
+    ],
+)
+def test_positions_of_maxima(tmp_path, attributes):
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 3], **attributes)
+    # Equal elements: the first one counts.
+    inputs = {"x": np.round(drawn(2, 3, 7, 8))}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32), ("i", I64)])
+    check(path, inputs)
+
+
+def test_positions_of_maxima_in_other_dimensions(tmp_path):
+    for shape in ((2, 3, 9), (2, 2, 4, 5, 6)):
+        kernel = [2] * (len(shape) - 2)
+        node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=kernel, strides=kernel)
+        inputs = {"x": drawn(*shape)}
+        path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32), ("i", I64)])
+        check(path, inputs)
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 1, 1, 1]])
+def test_unpooling(tmp_path, pads):
+    attributes = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": pads}
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p", "i"], **attributes),
+        helper.make_node("MaxUnpool", ["p", "i"], ["y"], **attributes),
+    ]
+    inputs = {"x": drawn(2, 3, 6, 8)}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("y", F32)]), inputs)
+
+
+@pytest.mark.parametrize(
+    ("mode", "starts", "axis"),
+    [("linear", None, -2), ("linear", [0, 3], -2), ("circular", [5, 2], 1)],
+)
+def test_tensor_scatter(tmp_path, mode, starts, axis):
+    shape = [2, 6, 6, 3]
+    new = [2, 2, 6, 3] if axis == 1 else [2, 6, 2, 3]
+    inputs = {"cache": drawn(*shape), "new": drawn(*new)}
+    if starts:
+        inputs["starts"] = np.array(starts)
+    node = helper.make_node("TensorScatter", list(inputs), ["y"], mode=mode, axis=axis)
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=24)
+    check_against_reference(path, inputs)
