@@ -48,10 +48,10 @@ TEXTS = {
 }
 
 
-def launch(hip: Hip, name: str, offset: int = 0) -> None:
-    """Runs a kernel on 512 bytes."""
+def launch(hip: Hip, name: str, offset: int = 0, size: int = 512) -> None:
+    """Runs a kernel on the first 512 bytes of an allocation."""
     code = assemble(BEGIN + TEXTS[name], "gfx942", pointers=1, lds=512)
-    parameters = lib.parameters_of(hip.make("hipMalloc", 512) + offset)
+    parameters = lib.parameters_of(hip.make("hipMalloc", size) + offset)
     shape = (1, 1, 1, 128, 1, 1)
     hip.call("hipModuleLaunchKernel", hip.function(code.data), *shape, 0, 0, parameters, None)
     assert hip.status("hipDeviceSynchronize") == (700 if offset else 0)
@@ -92,6 +92,7 @@ def start_children(hip: Hip) -> None:
 MODES: dict[str, Callable[[Hip], None]] = {
     "right": partial(launch, name="right"),
     "wrong": partial(launch, name="wrong"),
+    "large": partial(launch, name="wrong", size=4 << 30),
     "again": launch_again,
     "fault": partial(launch, name="right", offset=4),
     "killed": launch_until_killed,

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator
 from ctypes import c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any
 
 import hip_library as lib
 import numpy as np
@@ -159,7 +160,7 @@ def test_memory_that_a_launch_leaves(hip: Hip, double: int, stream: int, numbers
     launch = ("hipGraphLaunch", executable, stream)
     free = ("hipGraphLaunch", freeing, stream)
     free_later, free_now = ("hipFreeAsync", memory, stream), ("hipFree", memory)
-    for status, call in (
+    calls: list[tuple[int, tuple[Any, ...]]] = [
         (lib.INVALID_VALUE, free),
         (lib.INVALID_VALUE, free_now),
         (0, launch),
@@ -172,7 +173,8 @@ def test_memory_that_a_launch_leaves(hip: Hip, double: int, stream: int, numbers
         (0, launch),
         (0, free_now),
         (0, launch),
-    ):
+    ]
+    for status, call in calls:
         assert hip.status(*call) == status, call
     hip.call("hipStreamSynchronize", stream)
     np.testing.assert_array_equal(hip.download(memory), 2 * numbers)

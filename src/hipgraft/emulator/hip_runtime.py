@@ -92,13 +92,18 @@ def emulation(
         architecture: of the emulated GPUs.
         devices: how many there are.
         estimated: whether events hold estimated times of the GPU, not those of the emulator.
-        check: what to look for in launches.
+        check: what to look for in launches. `ALL` is all but `ORDER`, which restores the memory
+            before a launch; a program may use that meanwhile.
 
     Raises:
         EmulatorError: the architecture is unknown, or the emulator is not there.
     """
     if not 1 <= devices <= _MOST_DEVICES:
         raise EmulatorError(f"expected 1 to {_MOST_DEVICES} devices, found {devices}")
+    if Check.ORDER in check and check != Check.ALL:
+        raise EmulatorError(
+            "the check 'order' runs launches again, which is for programs of hipgraft only"
+        )
     settings = _settings(architecture, devices)
     check_available()
     library = library_path()
@@ -108,7 +113,7 @@ def emulation(
             (folder / link).symlink_to(library)
         if estimated:
             settings["model"] = str(_write_model(folder / "model", architecture))
-        settings["checks"] = int(check)
+        settings["checks"] = int(check & ~Check.ORDER)
         settings["cache"], settings["folder"] = str(_cache(folder)), name
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         (folder / "settings").write_text("".join(lines))

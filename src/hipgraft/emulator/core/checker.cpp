@@ -1,6 +1,8 @@
 // See checker.h.
 #include "checker.h"
 
+#include <sys/mman.h>
+
 Site site_of(const Wave& w, Access access) {
   return {w.E->ops[w.pc - 1].address, w.wg->epoch, w.wg->number + 1, (u16)w.number,
           (u16)(access == ATOMIC)};
@@ -45,6 +47,18 @@ Finding make(const Wave& w, FindingKind kind, int lane, u64 address, u32 size, c
 }
 
 }  // namespace
+
+Cell* new_cells(const Region& region) {
+  // Most of it is never touched, so it may be larger than the machine's memory.
+  void* made = mmap(nullptr, (region.high - region.low) * sizeof(Cell), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) abort();  // past the address space
+  return (Cell*)made;
+}
+
+void free_cells(Cell* cells, const Region& region) {
+  if (cells) munmap(cells, (region.high - region.low) * sizeof(Cell));
+}
 
 void add_finding(Wave& w, FindingKind kind, int lane, u64 address, u32 size, const Site* other) {
   add(*w.E->checker, make(w, kind, lane, address, size, other));

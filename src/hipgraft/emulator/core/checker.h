@@ -41,6 +41,10 @@ struct Checker {
   int pending_count;
 };
 
+// The cells of a region, of which memory is taken where they are used.
+Cell* new_cells(const Region& region);
+void free_cells(Cell* cells, const Region& region);
+
 // Observes an access of a lane to memory that it may access. `cells` are those of its bytes.
 void observe(Wave& w, Cell* cells, int lane, const u8* place, u64 address, u32 size, Access access,
              bool in_lds);

@@ -440,9 +440,9 @@ Checker* new_checker(const Launch& launch, int regions) {
   return checker;
 }
 
-void free_checker(Checker* checker, int regions) {
+void free_checker(Checker* checker, const Region* regions, int count) {
   if (!checker) return;
-  for (int i = 0; i < regions; i++) free(checker->regions[i]);
+  for (int i = 0; i < count; i++) free_cells(checker->regions[i], regions[i]);
   free(checker->regions);
   free(checker->lds);
   free(checker);
@@ -505,7 +505,7 @@ int run_once(const Call& call, const Launch& launch, Statistics& statistics, u64
   statistics = run.statistics;
   if (machine.checker && differing) add_order_finding(machine, differing);
   statistics.findings = machine.checker ? machine.checker->count : 0;
-  free_checker(machine.checker, call.region_count);
+  free_checker(machine.checker, call.regions, call.region_count);
   machine.checker = nullptr;
   statistics.loads_out_of_bounds = machine.loads_out_of_bounds;
   statistics.stores_out_of_bounds = machine.stores_out_of_bounds;

@@ -34,7 +34,7 @@ Cell* cells_at(const Machine& machine, u64 address, u32 size) {
   }
   const Region& region = machine.regions[found];
   Cell*& cells = machine.checker->regions[found];
-  if (!cells) cells = (Cell*)calloc(region.high - region.low, sizeof(Cell));
+  if (!cells) cells = new_cells(region);
   return cells + (address - region.low);
 }
 
