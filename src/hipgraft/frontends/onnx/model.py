@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import TensorProto, checker, defs, inliner, shape_inference, version_converter
+from onnx import TensorProto, checker, defs, inliner, shape_inference
 
 from hipgraft.frontends.onnx.checker_errors import node_and_message
 from hipgraft.frontends.onnx.external import external_bytes, location_of
@@ -36,17 +36,11 @@ from hipgraft.frontends.onnx.limits import (
 )
 from hipgraft.frontends.onnx.order import sort_nodes
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
+from hipgraft.frontends.onnx.upgrade import OLDEST_OPSET, UPGRADED_OPSET, upgrade
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
 from hipgraft.ir.activity import doing
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import ELEMENTS
-
-OLDEST_OPSET = 13
-"""torch-mlir's ONNX lowerings know the forms from this opset on."""
-
-_UPGRADED_OPSET = 17
-# Scans of opset 8 have a batch dimension and lengths of sequences.
-_SCAN_WITHOUT_BATCH = 9
 
 _FLAGS = {
     "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box",
@@ -99,7 +93,7 @@ def read_model(
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
         with memory_limit():
             model = inliner.inline_local_functions(model)
-        model = _upgrade(model, path)
+        model = _upgraded(model, path)
         _name_nodes(model, path)
         _note_elements(model, weights)
         with memory_limit():
@@ -336,21 +330,15 @@ def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
     }
 
 
-def _upgrade(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+def _upgraded(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     opset = _opset(model)
-    oldest = _UPGRADED_OPSET if _has_contributed(model) else OLDEST_OPSET
+    oldest = UPGRADED_OPSET if _has_contributed(model) else OLDEST_OPSET
     if not opset or opset >= oldest:
         return model
-    for node in model.graph.node:
-        if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:
-            # The converter keeps its operands, which mean something else then.
-            message = f"ONNX operator 'Scan' of opset {opset} is not supported; convert the model"
-            raise _at(path, message, _name_of(node))
     try:
-        return version_converter.convert_version(model, _UPGRADED_OPSET)
-    except Exception as error:  # the converter raises whatever its C++ side threw
-        message = f"cannot upgrade opset {opset} to {_UPGRADED_OPSET}: {node_and_message(error)[1]}"
-        raise _at(path, message) from error
+        return upgrade(model, opset)
+    except RefusedNode as refused:  # nodes have no location yet
+        raise _at(path, str(refused), _name_of(refused.node)) from None
 
 
 def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
