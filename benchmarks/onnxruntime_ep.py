@@ -1,6 +1,7 @@
 """What hipgraft's provider takes of models in ONNX Runtime, and what it costs.
 
     python benchmarks/onnxruntime_ep.py [MODEL.onnx | MODEL.onnx.xz]... [--target cpu] [--json FILE]
+    python benchmarks/onnxruntime_ep.py --no-peers --limit 120 FOLDER/*-dynamo.onnx
     python benchmarks/onnxruntime_ep.py --overhead
 
 For each model, by default the small ones of the tests: the share of nodes and of FLOPs that the
@@ -8,7 +9,9 @@ provider takes, the largest difference of results from ONNX Runtime's CPU provid
 largest value, and the wall times of making a session. Cold is with an empty cache and the helper
 not started yet, warm with both there. The peers are measured in the same run: ONNX Runtime's own
 session, and `iree-import-onnx` with `iree-compile` of the whole model. For another target than
-`cpu` sessions are made for an absent GPU: they compute nothing.
+`cpu` sessions are made for an absent GPU: they compute nothing. Inputs are drawn, or those in the
+`.npz` beside a model, as `benchmarks/families.py` writes them. `--no-peers` leaves `iree-compile`
+out; the file of `--json` also has why nodes were left.
 
 `--overhead` times runs of a Relu of 16 floats in a GPU's memory, with a HIP that does nothing.
 """
@@ -34,7 +37,6 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 _BIN = Path(sys.executable).parent
-_LIMIT = 1200.0
 _COLUMNS = ("model", "nodes", "FLOPs", "groups", "difference", "cold", "warm", "ONNX Runtime",
             "iree-compile", "cold / iree-compile", "warm / ONNX Runtime")  # fmt: skip
 
@@ -44,6 +46,8 @@ def main() -> None:
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--limit", type=float, default=1200.0, help="seconds for each model")
     parser.add_argument("--overhead", action="store_true")
     parser.add_argument("--child", choices=("session", "runs"), help=argparse.SUPPRESS)
     flags = parser.parse_args()
@@ -55,10 +59,10 @@ def main() -> None:
         print_overhead()
     else:
         models = flags.models or sorted((ROOT / "test" / "models").glob("*.onnx"))
-        print_models(models, flags.target, flags.json)
+        print_models(models, flags)
 
 
-def print_models(models: Sequence[Path], target: str, file: Path | None) -> None:
+def print_models(models: Sequence[Path], flags: argparse.Namespace) -> None:
     """Prints a row for each model, when it is there."""
     print("| " + " | ".join(_COLUMNS) + " |")
     print("| " + " | ".join("---" for _ in _COLUMNS) + " |")
@@ -70,12 +74,13 @@ def print_models(models: Sequence[Path], target: str, file: Path | None) -> None
             if model.suffix == ".xz":
                 path = Path(folder, model.stem)
                 path.write_bytes(lzma.decompress(model.read_bytes()))
-            found = {"model": name, **in_child("session", Path(folder), str(path), target)}
-            found["iree"] = time_iree(path, target, Path(folder))
-        rows.append(found)
-        print("| " + " | ".join(cells(found)) + " |", flush=True)
-    if file is not None:
-        file.write_text(json.dumps(rows, indent=1) + "\n")
+            target, limit = flags.target, flags.limit
+            measured = in_child("session", Path(folder), str(path), target, limit=limit)
+            peer = None if flags.no_peers else time_iree(path, target, Path(folder), limit)
+        rows.append({"model": name, **measured, "iree": peer})
+        print("| " + " | ".join(cells(rows[-1])) + " |", flush=True)
+        if flags.json is not None:
+            flags.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -98,7 +103,9 @@ def cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def in_child(what: str, folder: Path, *arguments: str, **variables: str) -> dict[str, Any]:
+def in_child(
+    what: str, folder: Path, *arguments: str, limit: float = 1200.0, **variables: str
+) -> dict[str, Any]:
     """Measures in a process whose user's folders are new; ends the helper."""
     run = folder / "run"
     run.mkdir(mode=0o700)
@@ -109,13 +116,14 @@ def in_child(what: str, folder: Path, *arguments: str, **variables: str) -> dict
     try:
         done = subprocess.run(
             command, env={**os.environ, **home, **variables}, capture_output=True, text=True,
-            timeout=_LIMIT, check=False,
+            timeout=limit, check=False,
         )  # fmt: skip
         if done.returncode:
-            return {"error": done.stderr.strip().splitlines()[-1][:200]}
+            last = (done.stderr.strip().splitlines() or [""])[-1][:200]
+            return {"error": f"exit status {done.returncode}: {last}"}
         return json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        return {"error": f"took more than {_LIMIT:.0f} s"}
+        return {"error": f"took more than {limit:.0f} s"}
     finally:
         end_helpers(run)
 
@@ -130,7 +138,7 @@ def end_helpers(run: Path) -> None:
                 os.kill(int(process.name), signal.SIGKILL)
 
 
-def time_iree(model: Path, target: str, folder: Path) -> float | None:
+def time_iree(model: Path, target: str, folder: Path, limit: float) -> float | None:
     """Returns the seconds of importing and compiling a whole model; None if that fails."""
     from hipgraft.codegen.target import Target
 
@@ -142,7 +150,7 @@ def time_iree(model: Path, target: str, folder: Path) -> float | None:
         [_BIN / "iree-compile", imported, *flags],
     ):
         try:
-            subprocess.run(command, capture_output=True, check=True, timeout=_LIMIT)
+            subprocess.run(command, capture_output=True, check=True, timeout=limit)
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
             return None
     return time.perf_counter() - start
@@ -175,7 +183,7 @@ def measure_session(model: Path, target: str) -> dict[str, Any]:
     taken = sum(len(group["nodes"]) for group in fields["groups"])
     difference = None
     if target == "cpu":
-        inputs = drawn(own[0][0])
+        inputs = given(model) or drawn(own[0][0])
         wanted, found = own[0][0].run(None, inputs), ours[-1][0].run(None, inputs)
         difference = max(
             (largest_difference(a, b) for a, b in zip(found, wanted, strict=True)), default=0.0
@@ -186,6 +194,7 @@ def measure_session(model: Path, target: str) -> dict[str, Any]:
         "flops": int(work[1]) if work else None,
         "groups": len(fields["groups"]),
         "summary": fields["summary"],
+        "left": fields["left"],
         "difference": difference,
         "cold": ours[0][1],
         "warm": min(seconds for _, seconds in ours[1:]),
@@ -209,6 +218,15 @@ def provider_session(model: str | bytes, architecture: str, report: str = "") ->
     options = {"report": report} if report else {}
     settings.add_provider_for_devices([device], options)
     return ort.InferenceSession(model, settings)
+
+
+def given(model: Path) -> dict[str, Any]:
+    """Reads the inputs of the `.npz` beside a model; nothing when there is none."""
+    file = model.with_suffix(".npz")
+    arrays = np.load(file) if file.exists() else {}
+    return {
+        name.removeprefix("input:"): arrays[name] for name in arrays if name.startswith("input:")
+    }
 
 
 def drawn(session: Any) -> dict[str, Any]:
