@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
-OPSETS = (17, 21, 22)
+OPSETS = (7, 9, 10, 11, 12, 17, 17, 21, 22)
 EXTENTS = (1, 2, 3, 4, 5, 7)
 TYPES = ("tensor(float)",) * 6 + (
     "tensor(float16)", "tensor(double)", "tensor(int32)", "tensor(int64)", "tensor(int8)",

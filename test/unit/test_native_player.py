@@ -409,7 +409,6 @@ def test_runs_compiled_kernels(tmp_path: Path) -> None:
     assert hipgraft_compile.main(command) == 0
     emulator = EmulatorDevice()
     kept: list[Any] = []
-    known: dict[int, Any] = vars(emulator)["_buffers"]
 
     def load_module(_: Any, data: int, size: int, module: Any) -> int:
         kept.append(emulator.load_code_object(ctypes.string_at(data, size)))
@@ -425,8 +424,6 @@ def test_runs_compiled_kernels(tmp_path: Path) -> None:
         _: Any, kernel: int, grid: Any, block: Any, shared: int, data: int, size: int
     ) -> int:
         arguments = ctypes.string_at(data, size)
-        for address in addresses:  # memory of the player is known to the emulator by its address
-            known[address.ctypes.data] = address
         emulator.launch(kept[kernel - 1], grid[:3], block[:3], shared, arguments)
         return 0
 
@@ -449,7 +446,7 @@ def test_runs_compiled_kernels(tmp_path: Path) -> None:
             ]
             for memory, array in zip(addresses, inputs, strict=False):
                 memory[: array.nbytes] = array.view(np.uint8).ravel()
-            pointers = [memory.ctypes.data for memory in addresses]
+            pointers = [emulator.register(memory) for memory in addresses]
             executable.enqueue(
                 pointers[:-1], workspace=pointers[-1] if found.workspace_size else None
             )

@@ -36,6 +36,31 @@ def test_scales_that_are_an_attribute(tmp_path):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=7), inputs)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, None])
+def test_hardmax(tmp_path, axis):
+    node = helper.make_node("Hardmax", ["x"], ["y"], **({} if axis is None else {"axis": axis}))
+    inputs = {"x": drawn(3, 5, 2)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=11), inputs)
+
+
+def test_bodies(tmp_path):
+    """Upgraded like the model itself."""
+    inputs = {"c": np.array(True), "x": drawn(1, 3, 4, 5)}
+    bodies = [
+        helper.make_graph(
+            [helper.make_node("Upsample", ["x"], [mode], mode=mode, scales=[1.0, 1.0, 2.0, 2.0])],
+            mode,
+            [],
+            [helper.make_tensor_value_info(mode, F32, None)],
+        )
+        for mode in ("linear", "nearest")
+    ]
+    node = helper.make_node("If", ["c"], ["y"], then_branch=bodies[0], else_branch=bodies[1])
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=7)
+    for condition in (True, False):
+        check(path, {**inputs, "c": np.array(condition)})
+
+
 def test_resizing_both_ways_to_the_nearest_is_refused(tmp_path):
     node = helper.make_node("Resize", ["x", "s"], ["y"], name="both")
     inputs, constants = {"x": drawn(1, 3, 4, 4)}, {"s": np.array([1, 1, 0.5, 2], np.float32)}

@@ -94,8 +94,14 @@ class EmulatorDevice:
         )
         return address
 
+    def register(self, memory: np.ndarray[Any, Any]) -> int:
+        """Returns the address of the caller's own memory, contiguous, which kernels may use too."""
+        address = int(memory.ctypes.data)
+        self._buffers[address] = _Allocation(memory.reshape(-1).view(np.uint8), None)
+        return address
+
     def free(self, address: int) -> None:
-        """Frees what `allocate` returned."""
+        """Frees what `allocate` returned; forgets what `register` did."""
         if address not in self._buffers:
             raise EmulatorError(f"free of 0x{address:x}, which is no allocation")
         del self._buffers[address]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnx
@@ -18,6 +18,8 @@ UPGRADED_OPSET = 17
 """The one that older models get."""
 # Scans of opset 8 have a batch dimension and lengths of sequences.
 _SCAN_WITHOUT_BATCH = 9
+# From which on the axis of `Hardmax` is one dimension, not the first of several.
+_HARDMAX_BY_AXIS = 13
 # From which on an attribute says where the elements of a resized tensor come from.
 _RESIZE_BY_COORDINATES = 11
 
@@ -33,7 +35,7 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
         RefusedNode: the converter makes something else of a node.
         HipgraftError: the model cannot be converted.
     """
-    for node in model.graph.node:
+    for node in (node for graph in _graphs(model.graph) for node in graph.node):
         if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:
             # The converter keeps its operands, which mean something else then.
             raise RefusedNode(node, f"of opset {opset} is not supported; convert the model")
@@ -42,18 +44,55 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     except Exception as error:  # the converter raises whatever its C++ side threw
         said = node_and_message(error)[1]
         raise HipgraftError(f"cannot upgrade opset {opset} to {UPGRADED_OPSET}: {said}") from error
+    if opset < _HARDMAX_BY_AXIS:
+        _flatten_hardmax(upgraded.graph)
     if opset < _RESIZE_BY_COORDINATES:
-        _keep_coordinates(upgraded)
+        _keep_coordinates(upgraded.graph)
     return upgraded
 
 
-def _keep_coordinates(model: onnx.ModelProto) -> None:
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """The graph and those in its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _graphs(inner)
+
+
+def _flatten_hardmax(graph: onnx.GraphProto) -> None:
+    """Takes maxima over all dimensions from the axis on, as the converter does for `Softmax`."""
+    for one in _graphs(graph):
+        nodes = list(one.node)
+        del one.node[:]
+        for node in nodes:
+            one.node.extend(_flattened(node) if node.op_type == "Hardmax" else [node])
+
+
+def _flattened(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    operand, result = node.input[0], node.output[0]
+    shape, flat, maxima = (f"{result}:{what}" for what in ("shape", "flat", "maxima"))
+    axis = next((one.i for one in node.attribute if one.name == "axis"), 1)
+    name = node.name
+    return [
+        helper.make_node("Shape", [operand], [shape], name),
+        helper.make_node("Flatten", [operand], [flat], name, axis=axis),
+        helper.make_node("Hardmax", [flat], [maxima], name, axis=1),
+        helper.make_node("Reshape", [maxima, shape], [result], name),
+    ]
+
+
+def _keep_coordinates(graph: onnx.GraphProto) -> None:
     """Resizes as `Upsample` and the first `Resize` do, which the converter forgets."""
-    values = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
-    for node in model.graph.node:
+    graphs = list(_graphs(graph))
+    nodes = [node for one in graphs for node in one.node]
+    values = {
+        one.name: numpy_helper.to_array(one) for inner in graphs for one in inner.initializer
+    }
+    for node in nodes:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
             values[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-    for node in model.graph.node:
+    for node in nodes:
         if node.op_type != "Resize":
             continue
         node.attribute.append(helper.make_attribute("coordinate_transformation_mode", "asymmetric"))
