@@ -6,10 +6,11 @@
 Operators, their inputs, types, optional inputs and attributes are drawn from ONNX's schemas, and
 shapes from those that are empty, of one element, odd and prime. onnxruntime, unoptimised, or ONNX's
 reference implementation says whether a model is valid, and what it computes; where both do and do
-not agree, the round does not count. A model that hipgraft refuses in one line counts as right. One
-that is wrong, aborts or ends in a traceback is made smaller, and written to `--failures` with its
-inputs. Models of opsets before 13 are judged by onnxruntime alone. `--rewrites` compiles nothing: the reference implementation evaluates the model as the
-frontend has rewritten it, which takes milliseconds. The status is 1 if there is a failure.
+not agree, the round does not count. Before opset 13 onnxruntime alone is asked. A model that
+hipgraft refuses in one line counts as right. One that is wrong, aborts or ends in a traceback is
+made smaller, and written to `--failures` with its inputs. `--rewrites` compiles nothing: the
+reference implementation evaluates the model as the frontend has rewritten it, which takes
+milliseconds. The status is 1 if there is a failure.
 """
 
 from __future__ import annotations

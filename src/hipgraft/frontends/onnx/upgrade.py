@@ -86,9 +86,7 @@ def _keep_coordinates(graph: onnx.GraphProto) -> None:
     """Resizes as `Upsample` and the first `Resize` do, which the converter forgets."""
     graphs = list(_graphs(graph))
     nodes = [node for one in graphs for node in one.node]
-    values = {
-        one.name: numpy_helper.to_array(one) for inner in graphs for one in inner.initializer
-    }
+    values = {one.name: numpy_helper.to_array(one) for inner in graphs for one in inner.initializer}
     for node in nodes:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
             values[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
