@@ -15,6 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 ROUNDS := 200
 SEED := 0
+DEVICE := cpu
 TIME := 300
 
 .DEFAULT_GOAL := help
@@ -60,7 +61,7 @@ cases: venv ## count the (op, mode, element type) that compute what their oracle
 	$(PYTEST) $(wildcard test/unit/test_lowering_*.py)
 
 differential: venv ## compare ROUNDS random ONNX models with onnxruntime and ONNX's reference
-	$(BIN)/python benchmarks/differential.py --rounds=$(ROUNDS) --seed=$(SEED)
+	$(BIN)/python benchmarks/differential.py --rounds=$(ROUNDS) --seed=$(SEED) --device=$(DEVICE)
 
 fuzz: venv ## search TIME seconds for inputs that do harm; keep what is found as a regression
 	$(BIN)/python -m fuzz --time=$(TIME)

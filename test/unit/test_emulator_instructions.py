@@ -362,3 +362,24 @@ v_mov_b32 v7, s17
     np.testing.assert_array_equal(found[:3].view(np.float32), [pi - 1, -pi, np.float32(1) - pi])
     square = (0xBF800000_40490FDB**2) % 2**64
     assert found[3:].tolist() == [3, 5, square & 0xFFFFFFFF, square >> 32]
+
+
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("segment", [0, 1, 2, 17, 22, 31])
+def test_bits_for_range_reduction(architecture: str, segment: int):
+    """`v_trig_preop_f64` gives 53 bits of 2/pi, which has 1201; pi is mpmath's."""
+    from mpmath import mp
+
+    lanes = wave_size(architecture)
+    angles = np.ldexp(RANDOM.uniform(-1, 1, lanes), RANDOM.integers(-30, 1024, lanes))
+    with mp.workprec(1300):
+        fraction = int(mp.floor(2 / mp.pi * 2**1201))
+    expected = []
+    for angle in angles:
+        exponent = int(np.frexp(angle)[1]) - 1 + 1023
+        first = 53 * segment + max(exponent - 1077, 0)
+        bits = (fraction << first & (1 << 1201) - 1) >> 1201 - 53
+        expected.append(np.ldexp(float(bits), -53 - first + (128 if exponent >= 1968 else 0)))
+    given = numbered(2, registers(angles[:, None]))
+    found = execute(architecture, f"v_trig_preop_f64 v[4:5], v[2:3], {segment}", given, (4, 5))
+    np.testing.assert_array_equal(np.ascontiguousarray(found.T).view(np.float64)[:, 0], expected)

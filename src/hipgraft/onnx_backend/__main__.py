@@ -1,7 +1,7 @@
-"""Runs ONNX's node suite on the CPU and says how each case ends.
+"""Runs ONNX's node suite and says how each case ends.
 
     python -m hipgraft.onnx_backend --suite node [-j 2] [--filter REGEX] [--sample N] [--json FILE]
-                                    [--again FILE] [--kinds wrong,abort]
+                                    [--again FILE] [--kinds wrong,abort] [--device emulator:gfx942]
 
 A case passes, is refused in one line, computes something wrong, aborts the process, ends in a
 traceback, or takes too long. `--json` keeps the outcomes, `--again` repeats those of a former run
@@ -17,7 +17,6 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -88,7 +87,7 @@ def main() -> int:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     _warm_up()
     outcomes: dict[str, Outcome] = {}
-    jobs = _jobs(chosen, options.stage)
+    jobs = ((case.name, partial(check, case, options.stage, options.device)) for case in chosen)
     for name, outcome in run_contained(jobs, workers=options.j, timeout=options.timeout):
         outcomes[name] = outcome
         if options.verbose or outcome.kind != "pass":
@@ -102,9 +101,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = Parser(
-        "python -m hipgraft.onnx_backend", description="runs ONNX's node suite on the CPU"
-    )
+    parser = Parser("python -m hipgraft.onnx_backend", description="runs ONNX's node suite")
     parser.add_argument("--suite", default="node", choices=["node"], help="of ONNX's suites")
     parser.add_argument("-j", type=int, default=1, help="cases at a time")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
@@ -114,6 +111,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", default="", help="where to keep the outcomes")
     parser.add_argument("--again", default="", help="outcomes of a former run")
     parser.add_argument("--kinds", default="refused,wrong,abort,traceback,timeout")
+    parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE")
     parser.add_argument("--stage", default="", help="compile as far as this stage only")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
@@ -123,10 +121,6 @@ def _is_chosen(name: str, options: argparse.Namespace, former: dict[str, list[st
     if former and former.get(name, ["pass"])[0] not in options.kinds.split(","):
         return False
     return re.search(options.filter, name) is not None
-
-
-def _jobs(cases: list[Case], stage: str) -> Iterator[tuple[str, partial[Outcome]]]:
-    return ((case.name, partial(check, case, stage)) for case in cases)
 
 
 def _warm_up() -> None:

@@ -1,4 +1,4 @@
-"""Runs ONNX models on the CPU in processes of their own, and says how each ended.
+"""Runs ONNX models in processes of their own, and says how each ended.
 
 Each job is a forked child: what aborts, hangs or eats memory ends alone, and is an outcome.
 """
@@ -71,6 +71,7 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
         device: `cpu`, or `emulator:` and an architecture.
     """
     from hipgraft.compiler.program import compile as compile_model
+    from hipgraft.emulator.errors import EmulatorError
     from hipgraft.ir.diagnostics import HipgraftError
     from hipgraft.service import CompileService, InProcess, use_service
 
@@ -82,6 +83,8 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
                 target = device.partition(":")[2] or device
                 program = compile_model(path, target, compile_to=stage)
                 got = None if stage else program.run(case.inputs, device)
+        except EmulatorError as error:  # what was compiled faults
+            return Outcome("wrong", str(error))
         except HipgraftError as error:
             message = f"{error.location}: {error.message}" if error.location else error.message
             return Outcome("refused", message.replace(str(path), path.name))

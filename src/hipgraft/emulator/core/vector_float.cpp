@@ -67,6 +67,22 @@ static inline u32 divfix32(u32 A, u32 B, u32 C) {
 }
 static inline int dexp(double x) { return (asq(x) >> 52) & 2047; }
 
+// 53 bits of 2/pi, by which range reduction multiplies an angle: those from the segment on, and for
+// large angles as many bits further as do not matter then.
+static double two_over_pi(double angle, int segment) {
+  static const u64 bits[] = {  // the first 1201 bits behind the point
+      0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+      0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
+      0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+      0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b,
+      0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b0000};
+  int first = 53 * segment + max(dexp(angle) - 1077, 0);
+  u64 mantissa = 0;
+  for (int i = first; i < first + 53; ++i)
+    mantissa = mantissa << 1 | (i < 1201 ? bits[i / 64] >> (63 - i % 64) & 1 : 0);
+  return ldexp((double)mantissa, -53 - first + (dexp(angle) >= 1968 ? 128 : 0));
+}
+
 // The compares of one condition; `v_cmpx` also sets EXEC.
 #define COMPARE(condition, type, sources, function)        \
   {"v_cmp_" condition "_" type, "m", sources, function}, { \
@@ -481,6 +497,15 @@ const Operation kOperations[] = {
          if (e < -5000) e = -5000;
          r[l] = asq(ldexp(asd(A[l]), e));
        }
+       postd(w, o, r);
+       wr64(w, o.d[0], r);
+     }},
+    {"v_trig_preop_f64", "d", "dw",
+     [](Wave& w, const Op& o) {
+       A64(A, 0);
+       A32(B, 1, 0);
+       u64 r[64];
+       L64 r[l] = asq(two_over_pi(asd(A[l]), B[l] & 31));
        postd(w, o, r);
        wr64(w, o.d[0], r);
      }},
