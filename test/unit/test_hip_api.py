@@ -53,7 +53,7 @@ class Gate:
 
     def __init__(self, hip: Hip, stream: int):
         self._event = threading.Event()
-        self._function = lib.HOST_FUNCTION(lambda _: self._event.wait(30))
+        self._function = lib.HOST_FUNCTION(lambda _: self._event.wait(120))
         hip.call("hipLaunchHostFunc", stream, self._function, None)
 
     def open(self) -> None:

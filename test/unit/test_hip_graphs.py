@@ -318,7 +318,7 @@ def test_events_in_graphs_order_other_streams(hip: Hip, stream: int):
     other, event = hip.make("hipStreamCreateWithFlags", 1), hip.make("hipEventCreate")
     hold, order = threading.Event(), list[str]()
     graph = hip.make("hipGraphCreate", 0)
-    functions = [lib.HOST_FUNCTION(lambda _: hold.wait(30) and order.append("graph"))]
+    functions = [lib.HOST_FUNCTION(lambda _: hold.wait(120) and order.append("graph"))]
     functions += [lib.HOST_FUNCTION(lambda _: order.append("other"))]
     host = lib.HostNode(ctypes.cast(functions[0], c_void_p), None)
     first = hip.make("hipGraphAddHostNode", graph, None, 0, ctypes.byref(host))

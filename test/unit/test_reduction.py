@@ -150,7 +150,7 @@ def test_a_signal_leaves_the_smallest_so_far_and_no_process(tmp_path: Path, numb
     while not (waiting.exists() and waiting.read_text()) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(number)
-    assert process.wait(20) == 128 + number, process.stderr and process.stderr.read()
+    assert process.wait(120) == 128 + number, process.stderr and process.stderr.read()
     assert len(inner(output.read_text())) < len(inner(module_text()))
     assert not list(folder.iterdir())
     with pytest.raises(ProcessLookupError):

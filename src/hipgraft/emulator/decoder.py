@@ -29,8 +29,8 @@ _UNUSED = {"UNUSED_PAD": 0, "UNUSED_SEXT": 1, "UNUSED_PRESERVE": _KEEP}
 
 # Before gfx10, most operations with results of 16 bits clear the upper half; these keep it.
 _KEEPS_UPPER_HALF = re.compile(
-    r"v_(fmac|fmaak|fmamk|mac|fma|mad|div_fixup)_f16|v_mad_[ui]16|v_(med3|max3|min3)_[fiu]16"
-    r"|v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_scalef32_(pk|sr)_\w+"
+    r"v_(fmac|fmaak|fmamk|mac|madak|madmk|fma|mad|div_fixup)_f16|v_mad_[ui]16"
+    r"|v_(med3|max3|min3)_[fiu]16|v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_scalef32_(pk|sr)_\w+"
 )
 _CLAMPS_INTEGERS = re.compile(
     r"v_(add|sub|subrev)(_nc|_co|_co_ci)?_[ui](32|16)|v_dot\w+|v_pk_(add|sub)_[ui]16|v_mad_\w+"

@@ -696,6 +696,8 @@ const Operation kOperations[] = {
     LDS_ATOMIC("add", "f32", AT_FADD, u32, 4, ""),
     LDS_ATOMIC("add", "f64", AT_FADD, u64, 8, ""),
     LDS_ATOMIC("sub", "u32", AT_SUB, u32, 4, ""),
+    LDS_ATOMIC("sub_clamp", "u32", AT_SUBCLAMP, u32, 4, ""),
+    LDS_ATOMIC("cond_sub", "u32", AT_CSUB, u32, 4, ""),
     LDS_ATOMIC("sub", "u64", AT_SUB, u64, 8, ""),
     LDS_ATOMIC("rsub", "u32", AT_RSUB, u32, 4, ""),
     LDS_ATOMIC("rsub", "u64", AT_RSUB, u64, 8, ""),

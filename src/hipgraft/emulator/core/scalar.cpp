@@ -154,6 +154,14 @@ static inline void br(Wave& w, const Op& o) {
     name, "@", "NOP", [](Wave& w, const Op& o) {} \
   }
 
+// A scalar register and `count - 1` after it, counted on by M0.
+static int indexed(Wave& w, int first, int count) {
+  int i = first + (int)w.s[kM0];
+  if (i >= 0 && i + count <= 106) return i;
+  fail(w, "index of a scalar register");
+  return first;
+}
+
 // clang-format off
 const Operation kOperations[] = {
     // SALU
@@ -258,6 +266,12 @@ const Operation kOperations[] = {
     SOP1W("s_brev_b32", a = (a >> 1 & 0x55555555) | (a & 0x55555555) << 1;
           a = (a >> 2 & 0x33333333) | (a & 0x33333333) << 2;
           a = (a >> 4 & 0x0f0f0f0f) | (a & 0x0f0f0f0f) << 4; r = __builtin_bswap32(a)),
+    {"s_brev_b64", "q", "q",
+     [](Wave& w, const Op& o) {
+       u64 a = scal64(w, o.s[0]), r = 0;
+       for (int i = 0; i < 64; ++i) r = r << 1 | (a >> i & 1);
+       sw64(w, o.d[0], r);
+     }},
     SOP1W("s_abs_i32", r = (i32)a < 0 ? 0u - a : a; w.scc = r != 0),
     SOP1W("s_sext_i32_i8", r = (u32)(i32)(i8)a),
     SOP1W("s_sext_i32_i16", r = (u32)(i32)(i16)a),
@@ -269,6 +283,18 @@ const Operation kOperations[] = {
        sw32(w, o.d[0], r);
      }},
     SOP1W("s_bcnt0_i32_b32", r = 32 - __builtin_popcount(a); w.scc = r != 0),
+    {"s_bcnt0_i32_b64", "w", "q",
+     [](Wave& w, const Op& o) {
+       u32 r = 64 - __builtin_popcountll(scal64(w, o.s[0]));
+       w.scc = r != 0;
+       sw32(w, o.d[0], r);
+     }},
+    SOP1W("s_ff0_i32_b32", r = ~a ? __builtin_ctz(~a) : ~0u),
+    {"s_ff0_i32_b64", "w", "q",
+     [](Wave& w, const Op& o) {
+       u64 a = ~scal64(w, o.s[0]);
+       sw32(w, o.d[0], a ? __builtin_ctzll(a) : ~0u);
+     }},
     SOP1W("s_ff1_i32_b32", r = a ? __builtin_ctz(a) : ~0u),
     ALIAS("s_ctz_i32_b32", "s_ff1_i32_b32"),
     {"s_ff1_i32_b64", "w", "q",
@@ -287,6 +313,21 @@ const Operation kOperations[] = {
        sw32(w, o.d[0], a ? __builtin_clzll(a) : ~0u);
      }},
     ALIAS("s_clz_i32_u64", "s_flbit_i32_b64"),
+    {"s_flbit_i32_i64", "w", "q",
+     [](Wave& w, const Op& o) {
+       i64 a = (i64)scal64(w, o.s[0]);
+       u64 other = a < 0 ? ~a : a;  // a one where a bit is not that of the sign
+       sw32(w, o.d[0], other ? __builtin_clzll(other) : ~0u);
+     }},
+    ALIAS("s_cls_i32_i64", "s_flbit_i32_i64"),
+    {"s_bitset0_b64", "q", "w",
+     [](Wave& w, const Op& o) {
+       w.s[o.d[0].index + (scal32(w, o.s[0]) >> 5 & 1)] &= ~(1u << (scal32(w, o.s[0]) & 31));
+     }},
+    {"s_bitset1_b64", "q", "w",
+     [](Wave& w, const Op& o) {
+       w.s[o.d[0].index + (scal32(w, o.s[0]) >> 5 & 1)] |= 1u << (scal32(w, o.s[0]) & 31);
+     }},
     {"s_bitset0_b32", "w", "w",
      [](Wave& w, const Op& o) { w.s[o.d[0].index] &= ~(1u << (scal32(w, o.s[0]) & 31)); }},
     {"s_bitset1_b32", "w", "w",
@@ -368,6 +409,8 @@ const Operation kOperations[] = {
      [](Wave& w, const Op& o) { sw32(w, o.d[0], cvtu32(asf(scal32(w, o.s[0])))); }},
     {"s_cvt_f32_f16", "w", "h",
      [](Wave& w, const Op& o) { sw32(w, o.d[0], asu(h2f(scal32(w, o.s[0])))); }},
+    {"s_cvt_hi_f32_f16", "w", "w",
+     [](Wave& w, const Op& o) { sw32(w, o.d[0], asu(h2f(scal32(w, o.s[0]) >> 16))); }},
     {"s_cvt_f16_f32", "w", "f",
      [](Wave& w, const Op& o) { sw32(w, o.d[0], f2h(asf(scal32(w, o.s[0])))); }},
     {"s_trunc_f32", "w", "f",
@@ -483,6 +526,22 @@ const Operation kOperations[] = {
        if (w.exec()) br(w, o);
      }},
     // register-indexed moves, scalar transcendental (gfx12)
+    {"s_movrels_b32", "w", "w",
+     [](Wave& w, const Op& o) { sw32(w, o.d[0], w.s[indexed(w, o.s[0].index, 1)]); }},
+    {"s_movrels_b64", "q", "q",
+     [](Wave& w, const Op& o) {
+       int i = indexed(w, o.s[0].index, 2);
+       sw64(w, o.d[0], w.s[i] | (u64)w.s[i + 1] << 32);
+     }},
+    {"s_movreld_b32", "w", "w",
+     [](Wave& w, const Op& o) { w.s[indexed(w, o.d[0].index, 1)] = scal32(w, o.s[0]); }},
+    {"s_movreld_b64", "q", "q",
+     [](Wave& w, const Op& o) {
+       u64 a = scal64(w, o.s[0]);
+       int i = indexed(w, o.d[0].index, 2);
+       w.s[i] = (u32)a;
+       w.s[i + 1] = (u32)(a >> 32);
+     }},
     {"v_movrels_b32", "w", "w",
      [](Wave& w, const Op& o) {
        int i = o.s[0].index + (int)w.s[kM0];
@@ -534,6 +593,8 @@ const Operation kOperations[] = {
     SH2("mul", a* b),
     SH2("max_num", fmaxq(a, b)),
     SH2("min_num", fminq(a, b)),
+    ALIAS("s_max_f16", "s_max_num_f16"),
+    ALIAS("s_min_f16", "s_min_num_f16"),
     SH2("maximum", maximum_of(a, b)),
     SH2("minimum", minimum_of(a, b)),
     SF2("s_maximum_f32", maximum_of(a, b)),

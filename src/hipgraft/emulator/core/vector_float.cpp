@@ -67,10 +67,18 @@ static inline u32 divfix32(u32 A, u32 B, u32 C) {
 }
 static inline int dexp(double x) { return (asq(x) >> 52) & 2047; }
 
+static float flushed(float x) { return asf(ftzu(asu(x))); }
+
+// Rounds twice, and knows no denormal numbers, whatever the mode.
+static float mad(float a, float b, float c) {
+  return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
+}
+
 // 53 bits of 2/pi, by which range reduction multiplies an angle: those from the segment on, and for
 // large angles as many bits further as do not matter then.
 static double two_over_pi(double angle, int segment) {
-  static const u64 bits[] = {  // the first 1201 bits behind the point
+  static const u64 bits[] = {
+      // the first 1201 bits behind the point
       0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
       0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
       0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
@@ -116,7 +124,20 @@ const Operation kOperations[] = {
     F2("v_mul_legacy_f32", (a == 0 || b == 0) ? 0.0f : a * b),
     ALIAS("v_mul_dx9_zero_f32", "v_mul_legacy_f32"),
     F3("v_fma_f32", __builtin_fmaf(a, b, c)),
-    F3("v_mad_f32", a* b + c),
+    F3("v_mad_f32", mad(a, b, c)),
+    ALIAS("v_madak_f32", "v_mad_f32"),
+    ALIAS("v_madmk_f32", "v_mad_f32"),
+    {"v_mac_f32", "f", "ff",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 32);
+       A32(B, 1, 32);
+       const u32* C = w.v[o.d[0].index];
+       u32 r[kLanes];
+       L64
+         r[l] = asu(mad(asf(A[l]), asf(B[l]), asf(C[l])));
+       postf(w, o, r);
+       wr(w, o.d[0], r);
+     }},
     F3("v_fmaak_f32", __builtin_fmaf(a, b, c)),
     F3("v_fmamk_f32", __builtin_fmaf(a, b, c)),
     {"v_fmac_f32", "f", "ff",
@@ -145,6 +166,17 @@ const Operation kOperations[] = {
        }
        postd(w, o, r);
        wr64(w, o.d[0], r);
+     }},
+    {"v_mac_f16", "h", "hh",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 16);
+       A32(B, 1, 16);
+       u32 r[kLanes];
+       int sh = o.d[0].part == PART_WORD1 ? 16 : 0;
+       L64
+         r[l] = d2h((double)h2f(f2h(h2f(A[l]) * h2f(B[l]))) + h2f(w.v[o.d[0].index][l] >> sh));
+       posth(w, o, r);
+       wr(w, o.d[0], r);
      }},
     {"v_fmac_f16", "h", "hh",
      [](Wave& w, const Op& o) {
@@ -414,6 +446,8 @@ const Operation kOperations[] = {
     H2("v_minimum_f16", minimum_of(a, b)),
     H3("v_fma_f16", fma_odd(a, b, c)),
     H3("v_mad_f16", (double)h2f(f2h(a* b)) + c),
+    ALIAS("v_madak_f16", "v_mad_f16"),
+    ALIAS("v_madmk_f16", "v_mad_f16"),
     H3("v_fmaak_f16", fma_odd(a, b, c)),
     H3("v_fmamk_f16", fma_odd(a, b, c)),
     H3("v_max3_f16", fmaxq(fmaxq(a, b), c)),
@@ -424,6 +458,8 @@ const Operation kOperations[] = {
     ALIAS("v_med3_num_f16", "v_med3_f16"),
     H3("v_maximum3_f16", maximum_of(maximum_of(a, b), c)),
     H3("v_minimum3_f16", minimum_of(minimum_of(a, b), c)),
+    H3("v_maximumminimum_f16", minimum_of(maximum_of(a, b), c)),
+    H3("v_minimummaximum_f16", maximum_of(minimum_of(a, b), c)),
     H3("v_maxmin_f16", fminq(fmaxq(a, b), c)),
     H3("v_minmax_f16", fmaxq(fminq(a, b), c)),
     ALIAS("v_maxmin_num_f16", "v_maxmin_f16"),
@@ -472,6 +508,8 @@ const Operation kOperations[] = {
     D3("v_fma_f64", fma(a, b, c)),
     D2("v_max_f64", dmaxq(a, b)),
     D2("v_min_f64", dminq(a, b)),
+    D2("v_maximum_f64", isnan(a) || isnan(b) ? NAN : dmaxq(a, b)),
+    D2("v_minimum_f64", isnan(a) || isnan(b) ? NAN : dminq(a, b)),
     ALIAS("v_max_num_f64", "v_max_f64"),
     ALIAS("v_min_num_f64", "v_min_f64"),
     D1("v_rcp_f64", 1.0 / a),

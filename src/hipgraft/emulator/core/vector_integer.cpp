@@ -53,6 +53,31 @@ static void addco(Wave& w, const Op& o) {  // 0 add 1 sub 2 subrev ; carry-in if
   ((i32)(TA)(a) * (i32)(TB)(b) + (i32)(TA)((a) >> 8) * (i32)(TB)((b) >> 8) + \
    (i32)(TA)((a) >> 16) * (i32)(TB)((b) >> 16) + (i32)(TA)((a) >> 24) * (i32)(TB)((b) >> 24))
 
+static u32 clamped(i32 x, i32 low, i32 high) { return min(max(x, low), high) & 255; }
+
+#define ASHR_PK(type, low, high)                                    \
+  {"v_ashr_pk_" type "_i32", "s", "www", [](Wave& w, const Op& o) { \
+     A32(A, 0, 0);                                                  \
+     A32(B, 1, 0);                                                  \
+     A32(C, 2, 0);                                                  \
+     u32 r[kLanes];                                                 \
+     L64                                                            \
+       r[l] = clamped((i32)A[l] >> (C[l] & 31), low, high) |        \
+              clamped((i32)B[l] >> (C[l] & 31), low, high) << 8;    \
+     wr(w, o.d[0], r);                                              \
+   }}
+
+static i32 dot8(u32 a, u32 b, bool a_is_signed, bool b_is_signed) {
+  i32 sum = 0;
+  for (int shift = 0; shift < 32; shift += 4) {
+    i32 x = a >> shift & 15, y = b >> shift & 15;
+    if (a_is_signed && x > 7) x -= 16;
+    if (b_is_signed && y > 7) y -= 16;
+    sum += x * y;
+  }
+  return sum;
+}
+
 // clang-format off
 const Operation kOperations[] = {
     // VALU moves / bitwise / shifts
@@ -545,6 +570,79 @@ const Operation kOperations[] = {
        wr(w, o.d[0], r);
      }},
     ALIAS("v_dot2acc_f32_bf16", "v_dot2c_f32_bf16"),
+    {"v_sat_pk_u8_i16", "s", "w",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 0);
+       u32 r[kLanes];
+       L64
+         r[l] = clamped((i16)A[l], 0, 255) | clamped((i16)(A[l] >> 16), 0, 255) << 8;
+       wr(w, o.d[0], r);
+     }},
+    ASHR_PK("u8", 0, 255),
+    ASHR_PK("i8", -128, 127),
+    {"v_dot2c_i32_i16", "w", "pp",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 0);
+       A32(B, 1, 0);
+       u32 r[kLanes];
+       L64
+         r[l] = w.v[o.d[0].index][l] + (i16)A[l] * (i16)B[l] + (i16)(A[l] >> 16) * (i16)(B[l] >> 16);
+       wr(w, o.d[0], r);
+     }},
+    {"v_dot2_u32_u16", "w", "ppw",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 0);
+       A32(B, 1, 0);
+       A32(C, 2, 0);
+       u32 r[kLanes];
+       L64 {
+         u64 s = C[l];
+         for (int h = 0; h < 2; h++) s += (u64)(u16)pk(o, 0, A[l], h) * (u16)pk(o, 1, B[l], h);
+         r[l] = o.clamp && s > MASK32 ? ~0u : (u32)s;
+       }
+       wr(w, o.d[0], r);
+     }},
+    {"v_dot8c_i32_i4", "w", "ww",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 0);
+       A32(B, 1, 0);
+       u32 r[kLanes];
+       L64
+         r[l] = w.v[o.d[0].index][l] + (u32)dot8(A[l], B[l], true, true);
+       wr(w, o.d[0], r);
+     }},
+    {"v_dot8_i32_i4", "w", "www",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 0);
+       A32(B, 1, 0);
+       A32(C, 2, 0);
+       u32 r[kLanes];
+       L64
+         r[l] = sati32((i64)(i32)C[l] + dot8(A[l], B[l], true, true), o.clamp);
+       wr(w, o.d[0], r);
+     }},
+    {"v_dot8_u32_u4", "w", "www",
+     [](Wave& w, const Op& o) {
+       A32(A, 0, 0);
+       A32(B, 1, 0);
+       A32(C, 2, 0);
+       u32 r[kLanes];
+       L64
+         r[l] = addus(C[l], (u32)dot8(A[l], B[l], false, false), o.clamp);
+       wr(w, o.d[0], r);
+     }},
+    {"v_dot8_i32_iu4", "w", "www",
+     [](Wave& w, const Op& o) {
+       Src s0 = o.s[0], s1 = o.s[1];
+       s0.negate = s1.negate = 0;  // says which operand is signed
+       u32 tA[64], tB[64];
+       const u32 *A = src<0>(w, s0, tA), *B = src<0>(w, s1, tB);
+       A32(C, 2, 0);
+       u32 r[kLanes];
+       L64
+         r[l] = sati32((i64)(i32)C[l] + dot8(A[l], B[l], o.neg_lo & 1, o.neg_lo & 2), o.clamp);
+       wr(w, o.d[0], r);
+     }},
     {"v_dot2_i32_i16", "w", "ppw",
      [](Wave& w, const Op& o) {
        A32(A, 0, 0);
