@@ -69,8 +69,15 @@ def _is_clear(candidate: Draft) -> bool:
     integers = any(one is not None and one.dtype.kind in "iu" for one in candidate.inputs[:1])
     if len(set(axes)) < len(axes):
         return False
+    if (
+        candidate.attributes.get("auto_pad", "NOTSET") != "NOTSET"
+        and "pads" in candidate.attributes
+    ):
+        return False
     if integers and candidate.op in ("Div", "Mod"):
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
+    if integers and candidate.op == "Pow":
+        return candidate.inputs[1] is not None and candidate.inputs[1].dtype.kind == "u"
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog"))
 
