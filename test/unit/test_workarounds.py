@@ -31,6 +31,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.diagnostics import HipgraftError
 
 ELSEWHERE = {
+    "cpu-functions": "test_cpu_functions.py",
     "extract-of-slice": "test_extract_of_slice.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",

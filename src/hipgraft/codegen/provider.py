@@ -33,6 +33,7 @@ from hipgraft.codegen.objects.code_object import (
 from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
+from hipgraft.codegen.workarounds.cpu_functions import expand_functions
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
@@ -161,7 +162,7 @@ def _compile_for_cpu(
     text: str, target: Target, flags: tuple[str, ...], save_temps: Temps | None
 ) -> Kernel:
     session = get_session(flags)
-    module = _parse(session, text)
+    module = _parse(session, text, on_cpu=True)
     kind, host = signature(module), ""
     session.run(module, compile_to="flow")
     read_whole_sources(module)
@@ -242,11 +243,12 @@ def _formed_dispatches(
     return session, module, kind
 
 
-def _parse(session: IreeSession, text: str) -> ir.Module:
+def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Module:
     module = session.parse(text)
     if "torch" in text:
         lower_torch(module)
         separate_positions(module)
+    expand_functions(module, only_constants=not on_cpu)
     if is_dynamic(signature(module)):
         check_extents(module)
     return module
