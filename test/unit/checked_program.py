@@ -41,6 +41,15 @@ ENDLESS = """
 .Lagain:
   s_branch .Lagain
 """
+COPY = """
+  s_load_dwordx2 s[6:7], s[0:1], 0x8
+  s_waitcnt lgkmcnt(0)
+  .loc 1 21 0
+  global_load_dword v2, v1, s[4:5]
+  s_waitcnt vmcnt(0)
+  .loc 1 22 0
+  global_store_dword v1, v2, s[6:7]
+"""
 TEXTS = {
     "right": EXCHANGE.format(barrier="  s_waitcnt lgkmcnt(0)\n  s_barrier"),
     "wrong": EXCHANGE.format(barrier=""),
@@ -55,6 +64,32 @@ def launch(hip: Hip, name: str, offset: int = 0, size: int = 512) -> None:
     shape = (1, 1, 1, 128, 1, 1)
     hip.call("hipModuleLaunchKernel", hip.function(code.data), *shape, 0, 0, parameters, None)
     assert hip.status("hipDeviceSynchronize") == (700 if offset else 0)
+
+
+def copy(hip: Hip, before: str) -> None:
+    """Runs a kernel that copies memory, after what should be stored there."""
+    code = assemble(BEGIN + COPY, "gfx942", pointers=2)
+    function = hip.function(code.data)
+    source, target, other = (hip.make("hipMalloc", 512) for _ in range(3))
+
+    def run(one: int, two: int) -> None:
+        shape = (1, 1, 1, 128, 1, 1)
+        parameters = lib.parameters_of(one, two)
+        hip.call("hipModuleLaunchKernel", function, *shape, 0, 0, parameters, None)
+        hip.call("hipDeviceSynchronize")
+
+    if before == "fill":
+        hip.call("hipMemset", source, 1, 512)
+    elif before == "part":
+        hip.call("hipMemset", source, 1, 256)
+    elif before == "host":
+        hip.call("hipMemcpy", source, bytes(512), 512, lib.HOST_TO_DEVICE)
+    elif before == "device":
+        hip.call("hipMemcpy", source, other, 512, lib.DEVICE_TO_DEVICE)
+    elif before == "kernel":
+        hip.call("hipMemset", other, 1, 512)
+        run(other, source)
+    run(source, target)
 
 
 def launch_again(hip: Hip) -> None:
@@ -97,6 +132,10 @@ MODES: dict[str, Callable[[Hip], None]] = {
     "fault": partial(launch, name="right", offset=4),
     "killed": launch_until_killed,
     "children": start_children,
+    **{
+        f"copy-{before}": partial(copy, before=before)
+        for before in ("nothing", "part", "device", "fill", "host", "kernel")
+    },
     "exit": lambda _: sys.exit(7),
 }
 

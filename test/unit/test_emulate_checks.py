@@ -60,6 +60,19 @@ def test_findings_outlive_the_program(tmp_path: Path):
     assert re.fullmatch(EXCHANGE + RACE + ENDLESS + closing(3), found)
 
 
+@pytest.mark.parametrize(("before", "lane"), [("nothing", 0), ("part", 0), ("device", 0)])
+def test_memory_that_nothing_was_stored_to(before: str, lane: int, tmp_path: Path):
+    found = told("--check=uninitialised", f"copy-{before}", cwd=tmp_path)
+    assert re.search(r"uninitialised.*'global_store_dword v1, v2.*swap.cpp:22", found), found
+    assert re.search(r"'global_load_dword v2, v1.*swap.cpp:21", found), found
+    assert f"lane {lane}, " in found
+
+
+@pytest.mark.parametrize("before", ["fill", "host", "kernel"])
+def test_memory_that_something_was_stored_to(before: str, tmp_path: Path):
+    assert told("--check=uninitialised", f"copy-{before}", cwd=tmp_path, status=0) == ""
+
+
 def test_children_are_checked(tmp_path: Path):
     found = told("--check=races,uninitialised", "children", cwd=tmp_path)
     assert found.count("\n") == 4

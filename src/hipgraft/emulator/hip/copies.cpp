@@ -37,10 +37,15 @@ bool is_there(const void* address) {
 void run_copy(const Copy& copy) {
   if (!is_there(copy.target.start) || !is_there(copy.source.start)) return;
   add_memory_time(copy.width * copy.height * copy.depth);
+  State& all = state();
   for (size_t z = 0; z < copy.depth; z++)
-    for (size_t y = 0; y < copy.height; y++)
-      memmove(copy.target.start + z * copy.target.slice + y * copy.target.pitch,
-              copy.source.start + z * copy.source.slice + y * copy.source.pitch, copy.width);
+    for (size_t y = 0; y < copy.height; y++) {
+      char* target = copy.target.start + z * copy.target.slice + y * copy.target.pitch;
+      const char* source = copy.source.start + z * copy.source.slice + y * copy.source.pitch;
+      memmove(target, source, copy.width);
+      Lock lock(all.mutex);
+      define(all, target, source, copy.width);
+    }
 }
 
 hipError_t sides_of(hipMemcpyKind kind, bool* to_device, bool* from_device) {
@@ -186,6 +191,9 @@ void run_fill(const hipMemsetParams& fill) {
     char* row = (char*)fill.dst + y * fill.pitch;
     for (size_t x = 0; x < fill.width; x++)
       memcpy(row + x * fill.elementSize, &fill.value, fill.elementSize);
+    State& all = state();
+    Lock lock(all.mutex);
+    define(all, row, nullptr, fill.width * fill.elementSize);
   }
 }
 

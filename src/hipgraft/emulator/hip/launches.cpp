@@ -59,9 +59,10 @@ std::vector<uint8_t> make_segment(const KernelCall& call) {
   return segment;
 }
 
-void add_region(std::vector<Region>& regions, const void* start, size_t size, bool writable) {
+void add_region(std::vector<Region>& regions, const void* start, size_t size, bool writable,
+                uint8_t* defined = nullptr) {
   uint64_t low = (uint64_t)start;
-  regions.push_back({low, low + size, writable, 0});
+  regions.push_back({low, low + size, writable, 0, defined});
 }
 
 // What a kernel of a device may access: its memory, its peers', and the host's that HIP knows of.
@@ -77,7 +78,7 @@ std::vector<Region> accessible(State& all, const Device& device) {
         add_region(regions, one.module->image + segments[i].low, segments[i].high - segments[i].low,
                    segments[i].writable);
     } else if (one.kind != MEMORY_DEVICE || is_own) {
-      add_region(regions, (void*)address, one.size, true);
+      add_region(regions, (void*)address, one.size, true, one.defined);
     }
   }
   return regions;

@@ -34,6 +34,10 @@ hipError_t allocate_now(void** address, size_t size, MemoryKind kind, unsigned f
   return allocate(all, size, kind, flags, nullptr, address);
 }
 
+bool tracks_definition(const State& all) {
+  return (uint32_t)all.settings.number("checks") & CHECK_UNINITIALISED;
+}
+
 // Whether memory may be freed once what was submitted so far has run.
 bool take(Allocation& memory) {
   if (!memory.graph) return true;
@@ -92,13 +96,32 @@ hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Po
     pool->used += size;
     if (pool->used > pool->most_used) pool->most_used = pool->used;
   }
-  renew(all.memory[(uintptr_t)start]);
+  Allocation& made = all.memory[(uintptr_t)start];
+  // What the host stores to its own memory is not seen.
+  if (kind == MEMORY_DEVICE && tracks_definition(all)) {
+    void* flags = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (flags != MAP_FAILED) made.defined = (uint8_t*)flags;
+  }
+  renew(made);
   *address = start;
   return hipSuccess;
 }
 
 void renew(Allocation& memory) {
   if (memory.size <= kMostGarbage) memset((void*)memory.address, kGarbage, memory.size);
+  if (memory.defined) madvise(memory.defined, memory.size, MADV_DONTNEED);
+}
+
+void define(State& all, const void* target, const void* source, size_t size) {
+  Allocation* to = find_memory(all, target);
+  if (!to || !to->defined) return;
+  uint8_t* flags = to->defined + ((uintptr_t)target - to->address);
+  const Allocation* from = source ? find_memory(all, source) : nullptr;
+  if (from && from->defined)
+    memmove(flags, from->defined + ((uintptr_t)source - from->address), size);
+  else
+    memset(flags, 1, size);
 }
 
 void discard(Allocation& memory) {
@@ -112,6 +135,7 @@ hipError_t release(State& all, const void* address) {
   if (found->second.graph) return end_memory(all, *found->second.graph);
   if (found->second.pool) found->second.pool->used -= found->second.size;
   if (found->second.mapping) munmap(found->second.mapping, found->second.mapped);
+  if (found->second.defined) munmap(found->second.defined, found->second.size);
   all.memory.erase(found);
   return hipSuccess;
 }

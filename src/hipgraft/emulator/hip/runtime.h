@@ -37,6 +37,7 @@ struct Allocation {
   Module* module = nullptr;                     // whose image it is
   GraphMemory* graph = nullptr;                 // memory of a graph
   std::shared_ptr<GraphMemory> held = nullptr;  // while that is allocated
+  uint8_t* defined = nullptr;  // of each byte, whether anything was stored; null if not tracked
 
   bool is_usable() const { return !graph || held; }
 };
@@ -176,6 +177,8 @@ hipError_t release(State& all, const void* address);
 Allocation* find_memory(State& all, const void* address);
 // Whether `size` bytes at an address are in one allocation.
 bool is_within(State& all, const void* address, size_t size);
+// Notes that something was stored to `size` bytes, or what was stored to `source`.
+void define(State& all, const void* target, const void* source, size_t size);
 // Gives memory of a graph new contents, or its bytes back to the system.
 void renew(Allocation& memory);
 void discard(Allocation& memory);
