@@ -38,6 +38,7 @@ from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
+from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
@@ -248,6 +249,8 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
     if "torch" in text:
         lower_torch(module)
         separate_positions(module)
+    if not on_cpu:
+        reorder_extremes(module)
     expand_functions(module, only_constants=not on_cpu)
     if is_dynamic(signature(module)):
         check_extents(module)

@@ -14,7 +14,6 @@ from math import prod
 from hipgraft.codegen.iree.compilation_info import compilation_info
 from hipgraft.codegen.iree.linalg_loops import extents_of, generics_of, iterators, loops_of
 from hipgraft.codegen.target import Target, TargetKind
-from hipgraft.codegen.workarounds.signed_extremes import has_signed_extreme
 from hipgraft.ir.bindings import ir
 
 CUDA_OPTIONS = "no_reduce_shared_memory_bank_conflicts = false, use_igemm_convolution = false"
@@ -119,14 +118,12 @@ def _several(extents: Sequence[int]) -> list[int]:
 
 
 def _reduces_rows(op: ir.Operation, extents: tuple[int, ...]) -> bool:
-    """Whether an op reduces contiguous elements in its innermost loop and is masked correctly."""
+    """Whether an op reduces contiguous elements in its innermost loop."""
     last = len(extents) - 1
     inner = [dims for dims in loops_of(op)[:-1] if last in dims]
     is_last = [kind == "reduction" for kind in iterators(op)] == [False] * last + [True]
-    body = [each.operation.name for each in op.regions[0].blocks[0].operations]
-    is_masked = not has_signed_extreme(body)
     is_along = all(dims[-1] == last for dims in inner)
-    return is_last and is_masked and is_along and _extents(op) == extents
+    return is_last and is_along and _extents(op) == extents
 
 
 # CUDA: the fastest of the settings timed on an H200. Longer rows need more registers than exist.

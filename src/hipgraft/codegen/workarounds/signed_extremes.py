@@ -1,25 +1,233 @@
-"""Maxima and minima of signed integers in reductions over partial tiles."""
+"""Maxima and minima of integers in reductions that are distributed over lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from hipgraft.codegen.workarounds import Effect, Workaround
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.io import walk
 
 SIGNED_EXTREMES = Workaround(
     name="signed-extremes",
-    fault="Lanes beyond a row's end are filled with 0 for `arith.maxsi` and -1 for `arith.minsi`, "
-    "the neutral elements of unsigned integers.",
+    fault="Where the lanes of a wavefront share a row, they start with 0 for `arith.maxsi` and -1 "
+    "for `arith.minsi`, the neutral elements of unsigned integers; with 64 bits it is the other "
+    "way round: `arith.maxui` starts with the least signed integer. So the maximum of negative "
+    "numbers is 0. Reductions of `i8` end the compiler.",
     effect=Effect.WRONG,
     targets="AMDGPU, CUDA",
-    remedy="Such reductions get no tiles that distribute a row over lanes; maxima and minima of "
-    "floats are reduced as unsigned integers in the same order.",
+    remedy="Integers of up to 32 bits are reduced as unsigned ones of 32 bits, those of 64 bits as "
+    "signed ones, with the sign bit inverted before and after, which keeps their order.",
 )
 
-_SIGNED = ("arith.maxsi", "arith.minsi")
+_OTHER = {
+    "arith.maxsi": "arith.maxui",
+    "arith.minsi": "arith.minui",
+    "arith.maxui": "arith.maxsi",
+    "arith.minui": "arith.minsi",
+}
 
 
-@SIGNED_EXTREMES.avoids
-def has_signed_extreme(ops: Iterable[str]) -> bool:
-    """Returns whether a reduction with these ops in its body must not be masked."""
-    return any(name in _SIGNED for name in ops)
+@dataclass(frozen=True)
+class _Extreme:
+    """A reduction whose only used result is a maximum or minimum.
+
+    Attributes:
+        op: the reduction.
+        number: which of its results that is.
+        step: the op in its body that computes it from an element and the result so far.
+    """
+
+    op: ir.Operation
+    number: int
+    step: ir.Operation
+
+    @property
+    def init(self) -> int:
+        """The number of the operand that the result starts with."""
+        return len(self.op.operands) - len(self.op.results) + self.number
+
+    @property
+    def width(self) -> int:
+        return ir.IntegerType(self.step.result.type).width
+
+    @property
+    def is_signed(self) -> bool:
+        return self.step.name.endswith("si")
+
+
+def reorder_extremes(module: ir.Module) -> int:
+    """Gives reductions of integers the signedness that the compiler gets right; returns how many.
+
+    Args:
+        module: after torch ops were lowered.
+    """
+    if not SIGNED_EXTREMES.is_on:
+        return 0
+    found = [_extreme(op) for op in walk(module.operation) if op.name == "linalg.generic"]
+    wrong = [one for one in found if one is not None and one.is_signed == (one.width < 64)]
+    for one in wrong:
+        with module.context:
+            _reorder(one)
+    return len(wrong)
+
+
+def _extreme(op: ir.Operation) -> _Extreme | None:
+    used = [number for number, result in enumerate(op.results) if list(result.uses)]
+    if len(used) != 1 or "reduction" not in str(op.attributes["iterator_types"]):
+        return None
+    block = op.regions[0].blocks[0]
+    step = _made_by(_terminator(block).operands[used[0]])
+    if step is None or step.name not in _OTHER:
+        return None
+    found = _Extreme(op, used[0], step)
+    return found if block.arguments[found.init] in list(step.operands) else None
+
+
+def _terminator(block: ir.Block) -> ir.Operation:
+    return list(block.operations)[-1].operation
+
+
+def _made_by(value: ir.Value) -> ir.Operation | None:
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def _reorder(one: _Extreme) -> None:
+    op, block = one.op, one.op.regions[0].blocks[0]
+    before = op.operands[one.init]
+    kind = ir.IntegerType.get_signless(max(one.width, 32))
+    element = one.step.result.type
+    count = len(op.operands) - len(op.results)
+    with op.location:
+        with ir.InsertionPoint(op):
+            start = _mapped(before, kind, lambda value: _flipped(_widened(value, kind)))
+            maps = list(ir.ArrayAttr(op.attributes["indexing_maps"]))
+            attributes = {
+                **{name: op.attributes[name] for name in op.attributes},
+                "indexing_maps": ir.ArrayAttr.get([*maps[:count], maps[one.init]]),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([count, 1]),
+            }
+            reduction = ir.Operation.create(
+                "linalg.generic",
+                results=[start.type],
+                operands=[*list(op.operands)[:count], start],
+                attributes=attributes,
+                regions=1,
+            )
+            result = _mapped(
+                reduction.result, element, lambda value: _narrowed(value, element), before
+            )
+        block.append_to(reduction.regions[0])
+        total = block.arguments[one.init]
+        (value,) = [each for each in one.step.operands if each != total]
+        with ir.InsertionPoint(one.step):
+            key = _flipped(_widened(value, kind))
+            step = ir.Operation.create(_OTHER[one.step.name], results=[kind], operands=[key, total])
+        _terminator(block).erase()
+        with ir.InsertionPoint(block):
+            ir.Operation.create("linalg.yield", operands=[step.result])
+        _erase_unused(block)
+        total.set_type(kind)
+        for number in reversed(range(count, len(op.operands))):
+            if number != one.init:
+                block.erase_argument(number)
+    op.results[one.number].replace_all_uses_with(result)
+    op.erase()
+
+
+def _erase_unused(block: ir.Block) -> None:
+    for op in reversed([op.operation for op in block.operations]):
+        if op.results and not any(list(result.uses) for result in op.results):
+            op.erase()
+
+
+def _widened(value: ir.Value, kind: ir.IntegerType) -> ir.Value:
+    if value.type == kind:
+        return value
+    return ir.Operation.create("arith.extsi", results=[kind], operands=[value]).result
+
+
+def _flipped(value: ir.Value) -> ir.Value:
+    kind = ir.IntegerType(value.type)
+    sign = arith_d.ConstantOp(kind, ir.IntegerAttr.get(kind, -(1 << (kind.width - 1)))).result
+    return ir.Operation.create("arith.xori", results=[kind], operands=[value, sign]).result
+
+
+def _narrowed(value: ir.Value, kind: ir.Type) -> ir.Value:
+    flipped = _flipped(value)
+    if flipped.type == kind:
+        return flipped
+    return ir.Operation.create("arith.trunci", results=[kind], operands=[flipped]).result
+
+
+def _mapped(
+    value: ir.Value,
+    element: ir.Type,
+    compute: Callable[[ir.Value], ir.Value],
+    like: ir.Value | None = None,
+) -> ir.Value:
+    """Applies a function to each element.
+
+    Args:
+        value: a tensor.
+        element: type of the results.
+        compute: builds the function.
+        like: a tensor of the result's type, if there is one.
+    """
+    have = ir.RankedTensorType(value.type)
+    kind = ir.RankedTensorType.get(list(have.shape), element)
+    filling = _made_by(value)
+    if filling is not None and filling.name == "linalg.fill":
+        return _filled(compute(filling.operands[0]), filling.operands[1], kind)
+    outs = like if like is not None else _empty(value, kind)
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(have.shape)))
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    return _structured(
+        "linalg.generic",
+        [value],
+        outs,
+        compute,
+        indexing_maps=ir.ArrayAttr.get([identity, identity]),
+        iterator_types=ir.ArrayAttr.get([parallel] * len(have.shape)),
+    )
+
+
+def _filled(value: ir.Value, before: ir.Value, kind: ir.RankedTensorType) -> ir.Value:
+    return _structured("linalg.fill", [value], _empty(before, kind), lambda one: one)
+
+
+def _empty(like: ir.Value, kind: ir.RankedTensorType) -> ir.Value:
+    """An empty tensor with the extents of another."""
+    extents: list[ir.Value] = []
+    for dim in range(len(kind.shape)):
+        if kind.is_dynamic_dim(dim):
+            number = arith_d.ConstantOp(ir.IndexType.get(), dim).result
+            extents.append(
+                ir.Operation.create(
+                    "tensor.dim", results=[ir.IndexType.get()], operands=[like, number]
+                ).result
+            )
+    return ir.Operation.create("tensor.empty", results=[kind], operands=extents).result
+
+
+def _structured(
+    name: str,
+    inputs: list[ir.Value],
+    outs: ir.Value,
+    compute: Callable[[ir.Value], ir.Value],
+    **attributes: ir.Attribute,
+) -> ir.Value:
+    """Builds an op of linalg with one input and one result."""
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(inputs), 1])
+    op = ir.Operation.create(
+        name, results=[outs.type], operands=[*inputs, outs], attributes=attributes, regions=1
+    )
+    kinds = [each.type for each in (*inputs, outs)]
+    block = ir.Block.create_at_start(
+        op.regions[0],
+        [each.element_type if isinstance(each, ir.RankedTensorType) else each for each in kinds],
+    )
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[compute(block.arguments[0])])
+    return op.result

@@ -1,8 +1,7 @@
 """Maximum and minimum reductions, which return NaN if any element is NaN.
 
 IREE's AMDGPU reductions ignore NaN. So floats are mapped to integers in the same order, with NaN as
-the largest; integer reductions are as fast. The integers are unsigned, because masked lanes are
-right for these only (`codegen/workarounds/signed_extremes.py`).
+the largest; integer reductions are as fast.
 """
 
 from __future__ import annotations
