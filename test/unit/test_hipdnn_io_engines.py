@@ -222,6 +222,57 @@ def test_plan_that_hipdnn_wrote():
     assert plan == SerializedExecutionPlan(77, 1024, (11, 22), b"payload")
 
 
+@pytest.mark.parametrize("flag", [None, False, True])
+def test_plan_of_the_older_order_is_refused(flag: bool | None):
+    """There an engine configuration is before the payload; hipDNN's newer readers refuse it too."""
+    for padding in range(0, 600, 4):  # any low byte of the payload's offset
+        builder = flatbuffers.Builder(0)
+        payload = builder.CreateByteVector(b"payload")
+        builder.CreateByteVector(b"?" * padding)
+        config = builder.CreateByteVector(CONFIG.to_bytes())
+        builder.StartVector(8, 1, 8)
+        builder.PrependInt64(11)
+        uids = builder.EndVector()
+        builder.StartObject(7)
+        builder.PrependInt64Slot(1, 77, 0)
+        builder.PrependUOffsetTRelativeSlot(5, payload, 0)
+        builder.PrependUOffsetTRelativeSlot(4, config, 0)
+        builder.PrependUOffsetTRelativeSlot(3, uids, 0)
+        builder.PrependUint32Slot(0, 1, 0)
+        if flag is not None:
+            builder.PrependBoolSlot(6, flag, None)
+        builder.Finish(builder.EndObject())
+        with pytest.raises(HipgraftError, match=r"x\.plan: .*is of an older hipDNN"):
+            SerializedExecutionPlan.from_bytes(bytes(builder.Output()), "x.plan")
+
+
+@pytest.mark.parametrize("size", range(9))
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_flag_of_a_plan_is_no_offset(size: int, flag: bool, is_first: bool):
+    """Wherever the byte is in the table."""
+    builder = flatbuffers.Builder(0)
+    payload = builder.CreateByteVector(b"p" * (size + 1))
+    builder.StartVector(8, 1, 8)
+    builder.PrependInt64(11)
+    uids = builder.EndVector()
+    builder.StartObject(8)
+    if is_first:
+        builder.PrependBoolSlot(5, flag, None)
+    builder.PrependInt64Slot(1, 77, 0)
+    builder.PrependUOffsetTRelativeSlot(4, payload, 0)
+    builder.PrependUOffsetTRelativeSlot(3, uids, 0)
+    builder.PrependUint32Slot(0, 1, 0)
+    for slot in (6, 7)[: size % 3]:
+        builder.PrependBoolSlot(slot, True, None)  # of the future
+    if not is_first:
+        builder.PrependBoolSlot(5, flag, None)
+    builder.Finish(builder.EndObject())
+    plan = SerializedExecutionPlan.from_bytes(bytes(builder.Output()))
+    assert plan.is_override_shape_enabled is flag
+    assert plan.plugin_payload == b"p" * (size + 1)
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"version": 2}, "the plan has version 2; expected 1"),
     ({"workspace_size": -1}, "the plan has a workspace of -1 bytes"),

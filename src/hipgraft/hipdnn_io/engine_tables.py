@@ -66,10 +66,20 @@ class EngineTable:
             HipgraftError: it is no such buffer, or one that hipDNN would refuse; located.
         """
         with damaged(f"hipDNN's table '{cls.__name__}'", source):
-            table = _object(read_table(cls.__name__, data, cls.IDENTIFIER))
+            written = read_table(cls.__name__, data, cls.IDENTIFIER)
+            cls.check_layout(written, source)
+            table = _object(written)
         found = cast(Self, table)
         found.check(source)
         return found
+
+    @classmethod
+    def check_layout(cls, table: Table, source: str) -> None:
+        """Checks that the fields are in the order of the schema, where there was another one.
+
+        Raises:
+            HipgraftError: they are in the other; located in `source`.
+        """
 
     def check(self, source: str) -> None:
         """Checks what hipDNN checks besides the buffer's structure.
@@ -243,6 +253,23 @@ class SerializedExecutionPlan(EngineTable):
     plugin_payload: bytes
     is_override_shape_enabled: bool = False
     version: int = PLAN_VERSION
+
+    @classmethod
+    def check_layout(cls, table: Table, source: str) -> None:
+        """Refuses plans of the order in which an engine configuration is before the payload.
+
+        There the payload has the number that is now the flag's, so that the place of the flag has
+        an offset, which is a multiple of four and not zero. A flag is 0 or 1, with zeros after it.
+
+        Raises:
+            HipgraftError: the plan is in that order.
+        """
+        if table.has_offset("is_override_shape_enabled"):
+            raise HipgraftError(
+                "the plan is of an older hipDNN, with an engine configuration before the payload: "
+                "build and serialize it again",
+                location=source,
+            )
 
     def check(self, source: str) -> None:
         """Checks what hipDNN checks before it asks a plugin.

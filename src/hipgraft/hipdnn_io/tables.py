@@ -241,6 +241,18 @@ class Table:
         values = {field.name: self._field(field) for field in fields}
         return {name: value for name, value in values.items() if value is not None}
 
+    def has_offset(self, name: str) -> bool:
+        """Whether a field that is a single byte in the schema has an offset in this buffer."""
+        slot = SCHEMA.tables[self.name][name].slot
+        place = self._offset(slot)
+        vtable = self.at - self._unpack("<i", self.at)
+        entries = range(vtable + 4, vtable + self._unpack("<H", vtable), 2)
+        others = [self.at + self._unpack("<H", at) for at in entries if at != vtable + 4 + 2 * slot]
+        if place is None or place % 4 or any(place < at < place + 4 for at in others):
+            return False
+        target = self._unpack("<I", place) if place + 4 <= len(self.data) else 0
+        return target >= 4 and target % 4 == 0
+
     def _unpack(self, form: str, at: int) -> Any:
         if at < 0:
             raise struct.error("outside of the buffer")
