@@ -147,6 +147,14 @@ class HipdnnOp:
         """
         return {}
 
+    def infer_resized(self) -> dict[str, Shape]:
+        """Returns the shapes of results whose types are still those for other operands.
+
+        Raises:
+            VerifyError: the operands do not fit together.
+        """
+        return self.infer()
+
     def infer_element_type(self, result: str) -> ir.Type:
         """Returns the element type that `result` has when the builder is given no type."""
         return element_type_of(self._operands[0])

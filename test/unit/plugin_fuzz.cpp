@@ -3,6 +3,7 @@
 //
 //     plugin_fuzz SEED ROUNDS FILE...
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -25,6 +26,29 @@ hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionContextFromSerialized(
     hipdnnEnginePluginExecutionContext_t *);
 hipdnnPluginStatus_t hipdnnEnginePluginDestroyExecutionContext(
     hipdnnEnginePluginHandle_t, hipdnnEnginePluginExecutionContext_t);
+hipdnnPluginStatus_t hipdnnEnginePluginExecuteOpGraphWithOverrides(
+    hipdnnEnginePluginHandle_t, hipdnnEnginePluginExecutionContext_t, void *,
+    const hipdnnPluginDeviceBuffer_t *, uint32_t, uint32_t, const int64_t *, const uint32_t *,
+    const int64_t *const *, const int64_t *const *);
+}
+
+// Executes with overrides that fit, are hostile or null, without buffers: nothing is launched.
+static void override_shapes(hipdnnEnginePluginHandle_t handle,
+                            hipdnnEnginePluginExecutionContext_t context, std::mt19937 &draw) {
+  const int64_t values[] = {1, 2, 4, 16, 0, -1, INT64_MAX, INT64_MIN};
+  int64_t uids[3], numbers[6][4];
+  uint32_t lengths[3];
+  const int64_t *shapes[3], *strides[3];
+  for (int i = 0; i < 3; ++i) {
+    uids[i] = draw() % 5;
+    lengths[i] = draw() % 5;
+    for (int at = 0; at < 8; ++at) numbers[2 * i + at / 4][at % 4] = values[draw() % 8];
+    shapes[i] = draw() % 16 ? numbers[2 * i] : nullptr;
+    strides[i] = draw() % 16 ? numbers[2 * i + 1] : nullptr;
+  }
+  hipdnnPluginDeviceBuffer_t none{-1, nullptr};
+  hipdnnEnginePluginExecuteOpGraphWithOverrides(handle, context, nullptr, &none, 1, draw() % 4, uids,
+                                                lengths, shapes, strides);
 }
 
 int main(int argc, char **argv) {
@@ -48,6 +72,7 @@ int main(int argc, char **argv) {
     hipdnnEnginePluginCreateExecutionContext(handle, &data, &data, &context);
     if (!hipdnnEnginePluginCreateExecutionContextFromSerialized(handle, &data, &context)) {
       ++restored;
+      override_shapes(handle, context, draw);
       hipdnnEnginePluginDestroyExecutionContext(handle, context);
     }
   }

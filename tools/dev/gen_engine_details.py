@@ -34,6 +34,12 @@ KNOBS = (
         IntConstraint(-1, 2**63 - 1),
     ),
     Knob(
+        "hipgraft.overrides.compile",
+        "whether the first execution with other shapes has them compiled; else they must be cached",
+        1,
+        IntConstraint(0, 1),
+    ),
+    Knob(
         "global.deterministic",
         "whether results are the same bits each time, as those of all kernels here are",
         0,

@@ -7,7 +7,7 @@ from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, required
 from hipgraft.dialects.hipdnn.kinds import BOOL, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import shape_text
-from hipgraft.ir.tensors import shape_of
+from hipgraft.ir.tensors import Shape, shape_of
 
 
 class ReductionOp(ComputeOp, mnemonic="reduction"):
@@ -27,6 +27,13 @@ class ReductionOp(ComputeOp, mnemonic="reduction"):
         """The reduced dimensions."""
         before, after = shape_of(self.in_), shape_of(self.out)
         return [dim for dim, extent in enumerate(before) if extent != after[dim]]
+
+    def infer_resized(self) -> dict[str, Shape]:  # noqa: D102
+        before, after = shape_of(self.in_), shape_of(self.out)
+        if len(before) != len(after):
+            return {}
+        kept = zip(before, after, strict=True)
+        return {"out": tuple(1 if reduced == 1 else extent for extent, reduced in kept)}
 
     def verify(self) -> None:  # noqa: D102
         before, after = shape_of(self.in_), shape_of(self.out)

@@ -1,8 +1,8 @@
 """Compiled graphs of hipDNN in the user's cache, and how they are made.
 
-A graph is known by the digest of its FlatBuffer, the target and hipgraft's release. `KEY.hgb`
-is its bundle, whose metadata has the tensors' uids; `KEY.no` says why it cannot be compiled.
-`hipgraft/native/plugin/plans.cpp` reads both.
+A graph is known by the digest of its FlatBuffer with overrides, the target and hipgraft's release.
+`KEY.hgb` is its bundle, whose metadata has the tensors' uids; `KEY.no` says why it cannot be
+compiled. `hipgraft/native/plugin/plans.cpp` reads both.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Plan:
     """A graph for a target.
 
     Attributes:
-        graph: hipDNN's FlatBuffer.
+        graph: hipDNN's FlatBuffer, and the overrides of which the target tells.
         target: an architecture with settings, as `hipgraft.helper.settings` reads it.
     """
 
@@ -78,7 +78,7 @@ class Plan:
         try:
             settings = Settings.parse(self.target)
             Target.parse(settings.architecture)
-            document, module = self._read()
+            document, module = self._read(settings)
             reason = _unsupported(document)
             if reason is not None:
                 return reason
@@ -103,16 +103,21 @@ class Plan:
         from hipgraft.compiler.plan import compile_plan
         from hipgraft.hipdnn_io.plan_payload import decode_payload
 
-        _, module = self._read()
         settings = Settings.parse(self.target)
+        _, module = self._read(settings)
         with settings.open_service() as service:
             plan = compile_plan(module, settings.architecture, service=service)
         write_whole(self.bundle, decode_payload(bytes(plan.plugin_payload)))
 
-    def _read(self) -> tuple[GraphDocument, ir.Module]:
+    def _read(self, settings: Settings) -> tuple[GraphDocument, ir.Module]:
         from hipgraft.hipdnn_io import import_document, read_flatbuffer
+        from hipgraft.hipdnn_io.overrides import overridden, parse_overrides
 
-        document = read_flatbuffer(self.graph, "graph")
+        end = len(self.graph) - settings.overrides
+        document = read_flatbuffer(self.graph[: max(end, 0)], "graph")
+        if settings.overrides:
+            text = self.graph[end:].decode("ascii", "replace")
+            document = overridden(document, parse_overrides(text))
         return document, import_document(document)
 
     def _file(self, suffix: str) -> Path:
@@ -128,6 +133,4 @@ def _unsupported(document: GraphDocument) -> str | None:
         if tensor.data_type in _PACKED and not tensor.virtual:
             # Where programs are called, they take a byte each.
             return f"tensor '{tensor.name}' has two elements of type {tensor.data_type} in a byte"
-    if document.extra.get("is_override_shape_enabled"):
-        return "shapes that change at run time need kernels of their own"
     return None

@@ -1,7 +1,9 @@
 """What hipDNN's knobs set of how a graph is compiled.
 
 Requests name a target: an architecture, and the settings that differ from the defaults as
-`;NAME=VALUE`, in the order of `TEXT_KNOBS`. The plugin writes it from hipDNN's knobs.
+`;NAME=VALUE`, in the order of `TEXT_KNOBS`. The plugin writes it from hipDNN's knobs. A last
+setting, `overrides`, says how many bytes after the graph are the shapes of an execution
+(`hipgraft.hipdnn_io.overrides`).
 """
 
 from __future__ import annotations
@@ -65,12 +67,14 @@ class Settings:
         search: mode of the search.
         plan: text of a plan, or `SEARCHED`.
         cost_model: name of the cost model that decides.
+        overrides: bytes of overrides after the graph.
     """
 
     architecture: str
     search: str = "default"
     plan: str = SEARCHED
     cost_model: str = "static"
+    overrides: int = 0
 
     @classmethod
     def parse(cls, target: str) -> Settings:
@@ -82,6 +86,9 @@ class Settings:
         architecture, *pairs = target.split(";")
         given = {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
         knobs = {knob.name: knob for knob in TEXT_KNOBS}
+        count = given.pop("overrides", "0")
+        if not (count.isascii() and count.isdigit()):
+            raise HipgraftError(f"setting 'overrides' is '{count}': expected a number of bytes")
         for name, value in given.items():
             if name not in knobs:
                 raise HipgraftError(f"unknown setting '{name}': expected {', '.join(knobs)}")
@@ -89,7 +96,7 @@ class Settings:
             if values and value not in values:
                 listed = ", ".join(values)
                 raise HipgraftError(f"setting '{name}' is '{value}': expected {listed}")
-        return cls(architecture, **given)
+        return cls(architecture, **given, overrides=int(count))
 
     def open_service(self) -> CompileService:
         """Returns a service that compiles so, with the user's cache.

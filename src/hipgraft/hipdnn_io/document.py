@@ -97,6 +97,8 @@ class GraphDocument:
         extra: other fields of the graph.
         source: name of the file, for messages.
         warnings: what a reader should know, e.g. unknown fields.
+        is_overridden: whether shapes of an execution are in place of the file's, so that those of
+            virtual tensors follow from the nodes.
     """
 
     name: str
@@ -108,6 +110,7 @@ class GraphDocument:
     extra: dict[str, Json] = field(default_factory=_no_fields)
     source: str = ""
     warnings: list[str] = field(default_factory=list[str])
+    is_overridden: bool = False
 
     def error(self, message: str) -> HipgraftError:
         """Returns an error of this file."""

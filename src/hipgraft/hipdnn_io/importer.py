@@ -185,10 +185,29 @@ class _Importer:
             **attributes,
         )
         _keep_precision(op, attributes)
+        if self.document.is_overridden:
+            self._infer_virtual(wired, op)
         written = list(wired.written)
         self.values.update(zip(written, op.operation.results, strict=True))
         tensors = [_tensor_record(self.wiring.tensors[uid]) for uid in written]
         set_record(op.operation, {**_node_record(wired), "tensors": tensors})
+
+    def _infer_virtual(self, wired: WiredNode, op: hipdnn.ComputeOp) -> None:
+        """Gives virtual results the shapes that follow from the operands'."""
+        inferred = op.infer_resized()
+        for field in op.result_fields:
+            for uid, value in zip(wired.results[field.name], op.result_values(field), strict=True):
+                tensor = self.wiring.tensors[uid]
+                if not tensor.virtual:
+                    continue
+                if field.name not in inferred:
+                    raise self.document.error(
+                        f"{tensor.label} is virtual, and '{op.operation.name}' does not tell its "
+                        "shape where others are overridden"
+                    )
+                tensor.dims = list(inferred[field.name])
+                tensor.strides = list(row_major_strides(tensor.dims))
+                value.set_type(self._type(tensor))
 
     def _in_dialect_order(
         self, mode: str | None, operands: list[list[ir.Value]]

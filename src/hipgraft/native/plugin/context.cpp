@@ -5,6 +5,7 @@
 
 #include "errors.h"
 #include "json.h"
+#include "plans.h"
 
 using namespace hipgraft;
 
@@ -38,16 +39,15 @@ size_t GraphProgram::workspace_size() const {
   return program_->workspace_size + kScalar * by_value_.size();
 }
 
-HipdnnEnginePluginExecutionContext::HipdnnEnginePluginExecutionContext(
-    const HipdnnEnginePluginHandle &handle, std::shared_ptr<hipgraft_bundle_data> bundle)
+LoadedGraph::LoadedGraph(const HipdnnEnginePluginHandle &handle,
+                         std::shared_ptr<hipgraft_bundle_data> bundle)
     : graph(std::move(bundle), handle.device->architecture()),
       executable_(handle.device, graph.program(), 0) {}
 
 // Puts scalars of host memory into the workspace, on the stream, and points to them there. Fills
 // carry their values, so that the host may change its own at once.
-void HipdnnEnginePluginExecutionContext::place_scalars(const HipdnnEnginePluginHandle &handle,
-                                                       void *workspace,
-                                                       std::vector<void *> &pointers) const {
+void LoadedGraph::place_scalars(const HipdnnEnginePluginHandle &handle, void *workspace,
+                                std::vector<void *> &pointers) const {
   auto place = reinterpret_cast<uint64_t>(workspace) + graph.program().workspace_size;
   Device::Current current(*handle.device);
   for (size_t index : graph.by_value()) {
@@ -67,10 +67,8 @@ void HipdnnEnginePluginExecutionContext::place_scalars(const HipdnnEnginePluginH
   }
 }
 
-void HipdnnEnginePluginExecutionContext::execute(const HipdnnEnginePluginHandle &handle,
-                                                 void *workspace,
-                                                 const hipdnnPluginDeviceBuffer_t *buffers,
-                                                 uint32_t count) {
+void LoadedGraph::execute(const HipdnnEnginePluginHandle &handle, void *workspace,
+                          const hipdnnPluginDeviceBuffer_t *buffers, uint32_t count) {
   thread_local std::vector<void *> pointers;
   pointers.clear();
   for (int64_t uid : graph.uids()) {
@@ -88,21 +86,68 @@ void HipdnnEnginePluginExecutionContext::execute(const HipdnnEnginePluginHandle 
   executable_.enqueue(0, handle.stream, pointers.data(), pointers.size(), workspace);
 }
 
-void HipdnnEnginePluginExecutionContext::check_override(int64_t uid, uint32_t rank,
-                                                        const int64_t *shape,
-                                                        const int64_t *strides) const {
+bool LoadedGraph::differs(const Override &override) const {
   auto &uids = graph.uids();
-  auto found = std::find(uids.begin(), uids.end(), uid);
+  auto uid = static_cast<long long>(override.uid);
+  auto found = std::find(uids.begin(), uids.end(), override.uid);
   if (found == uids.end())
-    fail(HIPGRAFT_INVALID_ARGUMENT, "there is no tensor %lld to override",
-         static_cast<long long>(uid));
-  expect("override_shapes, override_strides", shape, strides);
-  auto &tensors = graph.program().variants[0].tensors;
-  const Tensor &tensor = tensors[static_cast<size_t>(found - uids.begin())];
-  bool fits = tensor.shape.size() == rank;
-  for (uint32_t dim = 0; dim < rank && fits; ++dim)
-    fits = tensor.shape[dim] == shape[dim] && (shape[dim] == 1 || tensor.strides[dim] == strides[dim]);
-  if (!fits)
-    fail(HIPGRAFT_NOT_APPLICABLE, "the plan was compiled for another shape of tensor %lld",
-         static_cast<long long>(uid));
+    fail(HIPGRAFT_INVALID_ARGUMENT, "there is no tensor %lld to override", uid);
+  expect("override_shapes, override_strides", override.shape, override.strides);
+  const Tensor &tensor =
+      graph.program().variants[0].tensors[static_cast<size_t>(found - uids.begin())];
+  if (tensor.shape.size() != override.rank)
+    fail(HIPGRAFT_INVALID_ARGUMENT, "tensor %lld has %zu dimensions, and the override %u", uid,
+         tensor.shape.size(), override.rank);
+  bool is_same = true;
+  for (uint32_t dim = 0; dim < override.rank; ++dim) {
+    int64_t extent = override.shape[dim], stride = override.strides[dim];
+    if (extent < 1 || stride < 0)
+      fail(HIPGRAFT_INVALID_ARGUMENT, "tensor %lld cannot have extent %lld with stride %lld", uid,
+           static_cast<long long>(extent), static_cast<long long>(stride));
+    is_same &= tensor.shape[dim] == extent && (extent == 1 || tensor.strides[dim] == stride);
+  }
+  return !is_same;
+}
+
+std::string LoadedGraph::differing(std::vector<Override> overrides) const {
+  auto is_before = [](auto &one, auto &other) { return one.uid < other.uid; };
+  std::sort(overrides.begin(), overrides.end(), is_before);
+  std::string text;
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    const Override &one = overrides[i];
+    if (i && one.uid == overrides[i - 1].uid)
+      fail(HIPGRAFT_INVALID_ARGUMENT, "tensor %lld is overridden twice",
+           static_cast<long long>(one.uid));
+    if (!differs(one)) continue;
+    text += std::to_string(one.uid);
+    for (const int64_t *numbers : {one.shape, one.strides})
+      for (uint32_t dim = 0; dim < one.rank; ++dim)
+        text += (dim ? "," : ":") + std::to_string(numbers[dim]);
+    text += "\n";
+  }
+  return text;
+}
+
+LoadedGraph &HipdnnEnginePluginExecutionContext::with(const HipdnnEnginePluginHandle &handle,
+                                                      std::vector<Override> overrides) {
+  std::string text = main.differing(std::move(overrides));
+  if (text.empty()) return main;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = others_.find(text);
+    if (found != others_.end()) return *found->second;
+  }
+  if (overridable_.graph.empty()) fail(HIPGRAFT_NOT_APPLICABLE, "%s", overridable_.why_not);
+  std::string target = overridable_.target + ";overrides=" + std::to_string(text.size());
+  std::string data = overridable_.graph + text;
+  Answer answer = overridable_.compiles ? compile_graph(data, target) : cached_graph(data, target);
+  if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
+  auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
+  auto made = std::make_unique<LoadedGraph>(handle, std::move(bundle));
+  size_t size = made->graph.workspace_size(), given = main.graph.workspace_size();
+  if (size > given)
+    fail(HIPGRAFT_NOT_APPLICABLE,
+         "these shapes need a workspace of %zu bytes; those of the plan need %zu", size, given);
+  std::lock_guard<std::mutex> lock(mutex_);
+  return *others_.emplace(std::move(text), std::move(made)).first->second;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,21 @@ class GraphProgram {
   std::vector<size_t> by_value_;  // of the inputs that are scalars in host memory
 };
 
+// A tensor's shape and strides of one execution, in elements, in place of the graph's.
+struct Override {
+  int64_t uid;
+  uint32_t rank;
+  const int64_t *shape, *strides;
+};
+
+// A graph whose executions may have other shapes, and how those are compiled.
+struct Overridable {
+  std::string graph;   // hipDNN's FlatBuffer; empty if no execution may have other shapes
+  std::string target;  // as of `compile_graph`
+  bool compiles;       // else only what the cache has is executed
+  const char *why_not;  // other shapes cannot be, where there is no graph
+};
+
 }  // namespace hipgraft
 
 struct HipdnnEnginePluginHandle {
@@ -41,22 +58,47 @@ struct HipdnnEnginePluginHandle {
   hipStream_t stream = nullptr;
 };
 
-struct HipdnnEnginePluginExecutionContext {
-  HipdnnEnginePluginExecutionContext(const HipdnnEnginePluginHandle &handle,
-                                     std::shared_ptr<hipgraft_bundle_data> bundle);
+namespace hipgraft {
+
+// A graph's program, loaded on a device.
+class LoadedGraph {
+ public:
+  LoadedGraph(const HipdnnEnginePluginHandle &handle, std::shared_ptr<hipgraft_bundle_data> bundle);
 
   // Starts the graph on the handle's stream.
   void execute(const HipdnnEnginePluginHandle &handle, void *workspace,
                const hipdnnPluginDeviceBuffer_t *buffers, uint32_t count);
-  // Checks that overrides say what the plan was compiled for: it has no other kernels.
-  void check_override(int64_t uid, uint32_t rank, const int64_t *shape,
-                      const int64_t *strides) const;
+  // The overrides that differ from what was compiled, as `hipgraft.hipdnn_io.overrides` reads them:
+  // empty if none does. Fails if one cannot be.
+  std::string differing(std::vector<Override> overrides) const;
 
-  const hipgraft::GraphProgram graph;
+  const GraphProgram graph;
 
  private:
+  bool differs(const Override &override) const;
   void place_scalars(const HipdnnEnginePluginHandle &handle, void *workspace,
                      std::vector<void *> &pointers) const;
 
-  hipgraft::Executable executable_;
+  Executable executable_;
+};
+
+}  // namespace hipgraft
+
+// A graph that hipDNN executes, with its programs for the shapes that it was executed with.
+struct HipdnnEnginePluginExecutionContext {
+  HipdnnEnginePluginExecutionContext(const HipdnnEnginePluginHandle &handle,
+                                     std::shared_ptr<hipgraft_bundle_data> bundle,
+                                     hipgraft::Overridable overridable)
+      : main(handle, std::move(bundle)), overridable_(std::move(overridable)) {}
+
+  // The program for overrides. Fails with HIPGRAFT_NOT_APPLICABLE if there is none.
+  hipgraft::LoadedGraph &with(const HipdnnEnginePluginHandle &handle,
+                              std::vector<hipgraft::Override> overrides);
+
+  hipgraft::LoadedGraph main;
+
+ private:
+  const hipgraft::Overridable overridable_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<hipgraft::LoadedGraph>> others_;  // by their overrides
 };

@@ -19,7 +19,11 @@ struct Answer {
 // does not run. Fails with HIPGRAFT_IO_ERROR if there is none.
 Answer check_graph(std::string_view graph, const std::string &target);
 
-// Gives a compiled graph; compiles it if nobody has.
+// Gives a compiled graph; compiles it if nobody has. The target of a graph that overrides follow ends
+// with `;overrides=` and their bytes.
 Answer compile_graph(std::string_view graph, const std::string &target);
+
+// Gives a compiled graph that is in the cache.
+Answer cached_graph(std::string_view graph, const std::string &target);
 
 }  // namespace hipgraft

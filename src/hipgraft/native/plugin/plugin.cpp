@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "errors.h"
 #include "failures.h"
+#include "flatbuffer.h"
 #include "payload.h"
 #include "plans.h"
 #include "settings.h"
@@ -21,6 +22,8 @@ using namespace hipgraft;
 
 namespace {
 
+constexpr unsigned kIsOverrideShapeEnabled = 7;  // field of hipDNN's `Graph`
+
 std::string_view bytes(const hipdnnPluginConstData_t *data, const char *what) {
   if (!data || !data->ptr || !data->size) fail(HIPGRAFT_INVALID_ARGUMENT, "no %s is given", what);
   return {static_cast<const char *>(data->ptr), data->size};
@@ -28,6 +31,13 @@ std::string_view bytes(const hipdnnPluginConstData_t *data, const char *what) {
 
 Settings settings_in(const hipdnnPluginConstData_t *config) {
   return read_settings(bytes(config, "engine configuration"));
+}
+
+// What executions of a graph may override.
+Overridable overridable(std::string_view graph, std::string target, const Settings &settings) {
+  if (!FlatTable(graph).scalar<uint8_t>(kIsOverrideShapeEnabled, 0))
+    return {"", "", false, "the plan has other shapes, and its graph does not allow overrides"};
+  return {std::string(graph), std::move(target), settings.compiles_overrides, ""};
 }
 
 // Gives bytes to hipDNN, which gives them back to `release`.
@@ -192,13 +202,15 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
   return answered([&] {
     expect("handle, execution_context", handle, context);
     Settings settings = settings_in(engine_config);
-    Answer answer = compile_graph(bytes(op_graph, "graph"),
-                                  handle->device->architecture() + settings.compilation);
+    std::string_view graph = bytes(op_graph, "graph");
+    std::string target = handle->device->architecture() + settings.compilation;
+    Answer answer = compile_graph(graph, target);
     if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
     // The helper wrote it as this user, who is known by the bundle's digest.
     auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
-    auto made = std::make_unique<HipdnnEnginePluginExecutionContext>(*handle, std::move(bundle));
-    settings.check_workspace(made->graph.workspace_size());
+    auto made = std::make_unique<HipdnnEnginePluginExecutionContext>(
+        *handle, std::move(bundle), overridable(graph, target, settings));
+    settings.check_workspace(made->main.graph.workspace_size());
     *context = made.release();
   });
 }
@@ -234,7 +246,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetWorkspaceSizeFrom
     size_t *workspace_size) {
   return answered([&] {
     expect("handle, execution_context, workspace_size", handle, context, workspace_size);
-    *workspace_size = context->graph.workspace_size();
+    *workspace_size = context->main.graph.workspace_size();
   });
 }
 
@@ -244,7 +256,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginExecuteOpGraph(
     uint32_t num_device_buffers) {
   return answered([&] {
     expect("handle, execution_context, device_buffers", handle, context, device_buffers);
-    context->execute(*handle, workspace, device_buffers, num_device_buffers);
+    context->main.execute(*handle, workspace, device_buffers, num_device_buffers);
   });
 }
 
@@ -257,10 +269,12 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginExecuteOpGraphWithOv
     expect("handle, execution_context, device_buffers", handle, context, device_buffers);
     if (num_overrides)
       expect("overrides", override_unique_ids, override_lengths, override_shapes, override_strides);
+    std::vector<Override> overrides;
     for (uint32_t i = 0; i < num_overrides; ++i)
-      context->check_override(override_unique_ids[i], override_lengths[i], override_shapes[i],
-                              override_strides[i]);
-    context->execute(*handle, workspace, device_buffers, num_device_buffers);
+      overrides.push_back({override_unique_ids[i], override_lengths[i], override_shapes[i],
+                           override_strides[i]});
+    context->with(*handle, std::move(overrides))
+        .execute(*handle, workspace, device_buffers, num_device_buffers);
   });
 }
 
@@ -271,7 +285,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionCo
     hipdnnPluginConstData_t *serialized_context) {
   return answered([&] {
     expect("handle, execution_context, serialized_context", handle, context, serialized_context);
-    hand_over(payload_of(context->graph.bundle().data()), serialized_context);
+    hand_over(payload_of(context->main.graph.bundle().data()), serialized_context);
   });
 }
 
@@ -300,6 +314,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
     std::string_view bundle = bundle_in(bytes(serialized_context, "payload"));
     // Restoring a plan is the application's deliberate act, like loading a library.
     auto data = hipgraft_bundle_data::open(bundle.data(), bundle.size(), HIPGRAFT_TRUST);
-    *context = new HipdnnEnginePluginExecutionContext(*handle, std::move(data));
+    Overridable none{"", "", false, "a restored plan has the shapes that it was compiled for"};
+    *context = new HipdnnEnginePluginExecutionContext(*handle, std::move(data), std::move(none));
   });
 }

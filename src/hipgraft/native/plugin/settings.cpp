@@ -81,6 +81,8 @@ Settings read_settings(std::string_view config) {
       texts[known] = text_of(setting, id);
     } else if (id == "global.workspace_size_limit") {
       settings.workspace_limit = integer_of(setting, id, -1, INT64_MAX);
+    } else if (id == "hipgraft.overrides.compile") {
+      settings.compiles_overrides = integer_of(setting, id, 0, 1);
     } else if (id == "global.deterministic") {
       integer_of(setting, id, 0, 1);  // all kernels are
     } else {

@@ -18,6 +18,8 @@ struct Settings {
   std::string compilation;       // follows the architecture in requests to the helper
   int64_t workspace_limit = -1;  // bytes; -1 for none
 
+  bool compiles_overrides = true;  // when an execution first has other shapes
+
   // Fails with HIPGRAFT_NOT_APPLICABLE if a graph needs more.
   void check_workspace(size_t size) const;
 };

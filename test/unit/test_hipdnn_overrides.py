@@ -1,0 +1,227 @@
+"""Shapes and strides that hipDNN gives at run time: each has a program of its own, or a reason."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator import requires_emulator
+from hipdnn_graphs import graph, node, pointwise, tensor, uids
+from hipdnn_host import fnv1a, in_memory
+from hipdnn_play import BIN, HOST, environment
+from served import user_in
+
+from hipgraft import hipdnn_io
+from hipgraft.hipdnn_io import GraphDocument, import_document
+from hipgraft.hipdnn_io.engine_tables import EngineConfig, KnobSetting
+from hipgraft.hipdnn_io.overrides import Override, overridden, overrides_text, parse_overrides
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.native import plugin_path
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """A user's folders, with a helper of their own, which is gone afterwards."""
+    with user_in(tmp_path_factory.mktemp("home")) as home:
+        yield home
+
+
+def read(nodes: list[Any], tensors: list[Any], **fields: Any) -> GraphDocument:
+    return hipdnn_io.read_json(json.dumps(graph(nodes, tensors, **fields)))
+
+
+def product_relu(**fields: Any) -> GraphDocument:
+    """`relu(a @ b)`, where the product is virtual."""
+    return read(
+        [
+            node("MatmulAttributes", inputs=uids(a=1, b=2), outputs=uids(c=3)),
+            pointwise("relu_fwd", 3, out=4),
+        ],
+        [
+            tensor(1, [1, 9, 16]),
+            tensor(2, [1, 16, 24]),
+            tensor(3, [1, 9, 24], virtual=True),
+            tensor(4, [1, 9, 24]),
+        ],
+        **fields,
+    )
+
+
+SCRIPT = """
+import json, sys
+sys.path.insert(0, sys.argv[2])
+from hipdnn_host import *
+job = json.load(sys.stdin)
+plugin, hip = Plugin(sys.argv[1]), Hip()
+handle = Handle(plugin)
+handle.set_stream(hip.stream())
+graph = open(job["graph"], "rb").read()
+assert handle.applicable(graph)
+context = handle.build(bytes.fromhex(job["config"]), graph)
+if job.get("restored"):
+    context = handle.restore(context.serialize())
+inputs = np.load(job["inputs"])
+answers = []
+for run in job["runs"]:
+    pointers = {int(uid): hip.upload(inputs[name]) for uid, name in run["inputs"].items()}
+    pointers[4] = hip.upload(np.full(run["size"], 255, np.uint8))
+    overrides = {int(uid): one for uid, one in run["overrides"].items()}
+    try:
+        context.execute_with(hip.allocate(context.workspace_size), pointers, overrides)
+        hip.call("hipDeviceSynchronize")
+        answers.append(["SUCCESS", hip.download(pointers[4], run["size"]).tobytes().hex()])
+    except PluginError as error:
+        answers.append([error.status, error.text])
+context.destroy()
+handle.destroy()
+print(json.dumps(answers))
+"""
+
+
+class Runs:
+    """Executions of `product_relu` with other numbers of rows and layouts."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.runs: list[dict[str, Any]] = []
+        self.expected: list[Any] = []
+        self.inputs: dict[str, Any] = {}
+
+    def add(self, rows: int, *, b_strides: tuple[int, ...] = (384, 24, 1)) -> None:
+        draw = np.random.default_rng(rows)
+        a = draw.uniform(-1, 1, (1, rows, 16)).astype(np.float32)
+        b = draw.uniform(-1, 1, (1, 16, 24)).astype(np.float32)
+        at = str(len(self.runs))
+        self.inputs |= {f"a{at}": in_memory(a, (16 * rows, 16, 1))}
+        self.inputs |= {f"b{at}": in_memory(b, b_strides)}
+        overrides = {
+            4: ([1, rows, 24], [24 * rows, 24, 1]),
+            2: ([1, 16, 24], list(b_strides)),
+            1: ([1, rows, 16], [16 * rows, 16, 1]),
+        }
+        names = {1: f"a{at}", 2: f"b{at}"}
+        self.runs.append({"inputs": names, "size": 4 * rows * 24, "overrides": overrides})
+        self.expected.append(np.maximum(a.astype(np.float64) @ b, 0))
+
+    def play(self, home: Path, *, compiles: int = 1, restored: bool = False, **others: str) -> Any:
+        file = self.folder / "graph.fb"
+        document = product_relu(is_override_shape_enabled=True)
+        file.write_bytes(hipdnn_io.write_flatbuffer(document))
+        np.savez(self.folder / "inputs.npz", allow_pickle=False, **self.inputs)
+        knob = KnobSetting("hipgraft.overrides.compile", compiles)
+        job = {
+            "graph": str(file),
+            "config": EngineConfig(fnv1a("HIPGRAFT_ENGINE"), [knob]).to_bytes().hex(),
+            "inputs": str(self.folder / "inputs.npz"),
+            "runs": self.runs,
+            "restored": restored,
+        }
+        command = [BIN / "hipgraft-emulate", "--", sys.executable, "-c", SCRIPT]
+        done = subprocess.run(
+            [*command, plugin_path(), HOST.parent],
+            input=json.dumps(job),
+            env=environment(home, **others),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def check(self, answers: Any) -> None:
+        for (status, text), expected in zip(answers, self.expected, strict=True):
+            assert status == "SUCCESS", text
+            found = np.frombuffer(bytes.fromhex(text), np.float32).reshape(expected.shape)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_other_shapes_and_strides_have_programs_of_their_own(home: Path, tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    runs.add(9)
+    runs.add(5)
+    runs.add(9, b_strides=(384, 1, 16))
+    runs.add(5)
+    runs.check(runs.play(home))
+    # They are in the cache, where a process finds them that may not compile.
+    runs.check(runs.play(home, compiles=0, HIPGRAFT_SERVE="off"))
+    runs.add(3)
+    *known, (status, text) = runs.play(home, compiles=0)
+    assert [one[0] for one in known] == ["SUCCESS"] * 4
+    assert (status, text) == ("NOT_APPLICABLE", "nobody has compiled the graph for these shapes")
+    answers = runs.play(home, restored=True)
+    assert [one[0] for one in answers] == ["SUCCESS"] + ["NOT_APPLICABLE"] * 4
+    assert answers[1][1] == "a restored plan has the shapes that it was compiled for"
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_overrides_that_cannot_be_are_told(home: Path, tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    one = ([1, 5, 16], [80, 16, 1])
+    cases: list[tuple[dict[int, Any], str, str]] = [
+        ({1: one}, "NOT_APPLICABLE", "expected"),  # but the result still has 9 rows
+        ({3: ([1, 5, 24], [120, 24, 1])}, "BAD_PARAM", "there is no tensor 3 to override"),
+        ({1: ([5, 16], [16, 1])}, "BAD_PARAM", "tensor 1 has 3 dimensions, and the override 2"),
+        ({1: ([1, 0, 16], one[1])}, "BAD_PARAM", "tensor 1 cannot have extent 0 with stride 16"),
+        ({1: (one[0], [80, -16, 1])}, "BAD_PARAM", "tensor 1 cannot have extent 5 with stride -16"),
+    ]
+    for overrides, _, _ in cases:
+        runs.add(9)
+        runs.runs[-1]["overrides"] = overrides
+    for answer, (_, status, text) in zip(runs.play(home), cases, strict=True):
+        assert answer[0] == status, answer
+        assert text in answer[1]
+
+
+def test_virtual_tensors_follow() -> None:
+    """Also a reduction's, whose axes are those that were reduced in the graph."""
+    document = read(
+        [
+            pointwise("abs", 1, out=2),
+            node("ReductionAttributes", inputs=uids(in_=2), outputs=uids(out=3), mode="ADD"),
+            pointwise("mul", 3, 1, out=4),
+        ],
+        [
+            tensor(1, [4, 6, 5]),
+            tensor(2, [4, 6, 5], virtual=True),
+            tensor(3, [4, 1, 5], virtual=True),
+            tensor(4, [4, 6, 5]),
+        ],
+    )
+    changed = [Override(uid, (2, 8, 3), (24, 3, 1)) for uid in (1, 4)]
+    assert parse_overrides(overrides_text(changed)) == [
+        Override(one.uid, list(one.dims), list(one.strides)) for one in changed
+    ]
+    text = str(import_document(overridden(document, changed)))
+    assert text.count("tensor<2x8x3xf32>") > 4
+    assert "tensor<2x1x3xf32>" in text
+    assert "tensor<4x" not in text
+    assert document.tensors[0].dims == [4, 6, 5]
+
+
+REFUSED = [
+    ([Override(9, (1,), (1,))], "there is no tensor with uid 9 to override"),
+    ([Override(3, (1, 5, 24), (120, 24, 1))], "is virtual, so that nobody can override it"),
+    ([Override(1, (5, 16), (16, 1))], "expected an override of 3 extents, but found 2"),
+    ([Override(1, (1, 5, 16), (80, 16, 1))], r"expected .*5x24.*found .*9x24"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "message"), REFUSED, ids=[text for _, text in REFUSED])
+def test_wrong_overrides_are_errors(overrides: list[Override], message: str) -> None:
+    with pytest.raises(HipgraftError, match=message):
+        import_document(overridden(product_relu(), overrides))
+
+
+@pytest.mark.parametrize("text", ["x", "1:2", "1:2:", "1:2,:3", "-1:2:3", "1:2:3:4"])
+def test_malformed_overrides_are_errors(text: str) -> None:
+    with pytest.raises(HipgraftError, match="expected an override UID:DIMS:STRIDES"):
+        parse_overrides(text)
