@@ -15,7 +15,8 @@ from hipgraft.ir.diagnostics import node_name
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.block_costs import Block, GraphCosts
-from hipgraft.transforms.engine_choice import POLICIES, EngineChoice
+from hipgraft.transforms.engine_choice import COST, POLICIES, EngineChoice
+from hipgraft.transforms.joined_products import report_apart, report_joined
 from hipgraft.transforms.outlining import BodyBuilder, Group, operand_layouts, outline
 from hipgraft.transforms.partition.calibration import Calibration, read_calibration
 from hipgraft.transforms.partition.cost import GraphTime, Roofline
@@ -47,6 +48,13 @@ class HipdnnOutlinePass(Pass):
     dimensions) and the elementwise ops that can share its kernel. Elementwise ops without an anchor
     form graphs of their own. Values that stay inside a graph are f32 where the program has f16 or
     bf16, so that a chain is rounded once, at its end.
+
+    Up to three products of one left factor, as those of q, k and v of attention or of a gate and
+    what it gates, share a graph, each with its elementwise ops: their kernel is one launch that
+    loads the factor once. The rows are a multiple of 16, the right factors are arguments or
+    constants of one type, and no other contraction comes between the ops that need the results.
+    A passed remark `joined` names such a graph, a missed remark `products-apart` says why a
+    product is in another graph than one before it.
 
     Of all such graphs the pass forms those of least estimated time, unless `policy` says otherwise;
     see [its page](cost.md). Analysis remarks have the estimates.
@@ -106,6 +114,9 @@ class HipdnnOutlinePass(Pass):
         "", "GPU that times are estimated for, e.g. 'mi325x'; that of 'arch', or MI300X, if empty"
     )
     calibration: str = option("", "JSON file of measured factors for these estimates")
+    join_products: bool = option(
+        True, "let up to three products of one left factor share a graph (policy 'cost')"
+    )
 
     def __post_init__(self) -> None:
         check_names(self.engines)
@@ -130,7 +141,8 @@ class HipdnnOutlinePass(Pass):
         factors = read_calibration(self.calibration, gpu) if self.calibration else Calibration()
         launch = None if factors.launch_us is None else 1e-6 * factors.launch_us
         return GraphCosts(
-            ProgramReader(gpu, factors.compute), Roofline(gpu, factors.memory, launch)
+            ProgramReader(gpu, factors.compute, joins_products=self.join_products),
+            Roofline(gpu, factors.memory, launch),
         )
 
     def _element_of(self, value: ir.Value, is_inside: bool) -> str:
@@ -142,6 +154,8 @@ class HipdnnOutlinePass(Pass):
     ) -> int:
         *ops, terminator = [op.operation for op in block.operations]
         grouping, times = choice.group(Block(ops, list(terminator.operands)), state)
+        if self.policy == COST and self.join_products:
+            report_apart(ops, grouping, state)
 
         def make(
             group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
@@ -153,6 +167,7 @@ class HipdnnOutlinePass(Pass):
             message += "" if engine == IREE else f" for {engine}"
             node = node_name(group.ops[0].location)
             state.passed(group.ops[0], "outlined", message, engine=engine, node=node)
+            report_joined(group, name, state)
             if group in times:
                 self._report_time(times[group], name, group, state)
             return self._make_graph(name, engine, group, inputs, outputs)

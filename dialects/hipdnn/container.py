@@ -11,6 +11,7 @@ from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp
 from hipgraft.ir.bindings import ir
 
 _YIELD = "hipdnn.yield"
+_PRODUCT = "hipdnn.matmul"
 _CONSTANTS = ("arith.constant", "torch.constant.", "torch.vtensor.literal")
 _CONNECTORS = ("torch_c.", "torch.prim.ListConstruct")
 
@@ -35,6 +36,11 @@ class ContainerOp(HipdnnOp):
     def body(self) -> ir.Block:
         """The block that holds the ops."""
         return self.operation.regions[0].blocks[0]
+
+    @property
+    def connects_products(self) -> bool:
+        """Whether products of one left factor are connected."""
+        return False
 
     @classmethod
     def computes(cls, name: str) -> bool:
@@ -104,19 +110,33 @@ def _check_definitions(container: ContainerOp, ops: Sequence[ir.Operation]) -> N
 
 
 def _check_connected(container: ContainerOp, ops: Sequence[ir.Operation]) -> None:
-    # In hipDNN a tensor connects its writer with its readers, but not two readers. So arguments,
-    # constants and what is only made of them do not count.
+    parts = connected_parts(ops, by_factor=container.connects_products)
+    if parts > 1:
+        raise container.error(f"expected connected ops, but found {parts} separate parts")
+
+
+def connected_parts(ops: Sequence[ir.Operation], *, by_factor: bool = False) -> int:
+    """Returns the number of parts that ops of a body consist of.
+
+    In hipDNN a tensor connects its writer with its readers, but not two readers. So arguments,
+    constants and what is only made of them do not count.
+
+    Args:
+        ops: of a body, in order, without the terminator.
+        by_factor: whether products of one left factor are connected, too.
+    """
     parts: list[set[ir.Value]] = []
     computed: set[ir.Value] = set()
     for op in ops:
         read = computed.intersection(op.operands)
         if op.name.startswith(_CONSTANTS) or (op.name.startswith(_CONNECTORS) and not read):
             continue
+        if by_factor and op.name == _PRODUCT:
+            read.add(op.operands[0])
         computed.update(op.results)
         joined = [part for part in parts if not part.isdisjoint(read)]
         whole = joined[0] if joined else set[ir.Value]()
-        whole.update(op.results, *joined[1:])
+        whole.update(op.results, read, *joined[1:])
         parts = [part for part in parts if part not in joined]
         parts.append(whole)
-    if len(parts) > 1:
-        raise container.error(f"expected connected ops, but found {len(parts)} separate parts")
+    return len(parts)

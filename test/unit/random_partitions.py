@@ -25,12 +25,21 @@ def _facts(name: str, draw: random.Random) -> Facts:
     return Facts(name, Role.ELEMENTWISE, shape, shape, draw.choice((4e-9, 8e-8, 4e-6)), 512)
 
 
-def random_program(seed: int, least: int = 3, most: int = 9) -> Program:
-    """A program of a few ops, whose operands are drawn among all earlier values of the shape."""
+def random_program(seed: int, least: int = 3, most: int = 9, *, products: int = 0) -> Program:
+    """A program of a few ops, whose operands are drawn among all earlier values of the shape.
+
+    So many products of one operand come first, which may share kernels.
+    """
     draw = random.Random(seed)
     program = Program()
     full = [program.value(draw.choice((1 << 20, 1 << 21))) for _ in range(3)]
     rows = [program.value(2048)]
+    if products:
+        facts = _facts("matmul", draw)
+        for _ in range(products):
+            op = program.op(facts, [full[0], program.value(1 << 20)], [1 << 20])
+            program.relate(op, 0)
+            full.extend(program.made[op])
     for _ in range(draw.randint(least, most)):
         name = draw.choice(("add", "add", "exp", "exp", "sum", "row", "norm", "matmul", "fixed"))
         source = draw.choice(full[-4:])
@@ -72,6 +81,8 @@ def permuted(program: Program, seed: int) -> tuple[Program, list[int]]:
         reads = [local[value] for value in program.reads[op]]
         sizes = [program.bytes_of[value] for value in program.made[op]]
         new = made.op(program.ops[op], reads, sizes)
+        if op in program.kin:
+            made.relate(new, program.kin[op])
         for value, number in zip(program.made[op], made.made[new], strict=True):
             local[value] = number
             made.exported[number] = program.exported[value]
@@ -109,6 +120,7 @@ def is_kernel(program: Program, group: frozenset[int]) -> bool:
             for other in reached
             if set(program.made[op]) & set(program.reads[other])
             or set(program.made[other]) & set(program.reads[op])
+            or program.kin.get(op, -1) == program.kin.get(other, -2)
         }
         if near <= reached:
             break

@@ -22,6 +22,8 @@ Strides = Sequence[Sequence[int] | None]
 class GraphOp(ContainerOp, mnemonic="graph"):
     """A hipDNN operation graph: compute ops and constants, compiled to one executable.
 
+    In a graph for `iree`, products of one left factor count as connected.
+
     A tensor is ragged where an operand holds the offsets `[B + 1]` of its batches: batch `b` is
     what lies from element `offset[b] · multiplier` of the tensor's memory up to
     `offset[b + 1] · multiplier`, by the strides without that of the batches. Its memory is as long
@@ -37,6 +39,11 @@ class GraphOp(ContainerOp, mnemonic="graph"):
         INTS, "per operand, elements per unit of these offsets; absent means 1"
     )
     result_ragged_multipliers = optional(INTS, "per result, likewise")
+
+    @property
+    def connects_products(self) -> bool:
+        """Whether it is hipgraft's own: its code generator makes one kernel of such products."""
+        return self.engine == "iree"
 
     @property
     def is_ragged(self) -> bool:

@@ -7,6 +7,7 @@ from typing import cast
 
 from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
+from hipgraft.dialects.hipdnn.container import connected_parts
 from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
 from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.forms import FORMS, NodeForm, form_name
@@ -63,6 +64,10 @@ def export_graph(graph: GraphOp) -> GraphDocument:
     errors = hipdnn.verify(graph.operation)
     if errors:
         raise errors[0]
+    parts = connected_parts([op.operation for op in graph.body.operations][:-1])
+    if parts > 1:
+        message = f"hipDNN's graphs are connected, but this one has {parts} separate parts"
+        raise OpError(message, graph.operation)
     with graph.operation.context, ir.Location.unknown():
         return _Exporter(graph).document()
 

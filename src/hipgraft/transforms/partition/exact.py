@@ -60,6 +60,7 @@ def _is_connected(program: Program, members: set[int]) -> bool:
         op = waiting.pop()
         near = {program.producer[value] for value in program.reads[op]}
         near.update(reader for value in program.made[op] for reader in program.readers[value])
+        near.update(program.related(op))
         new = (near & members) - reached
         reached |= new
         waiting.extend(new)
@@ -86,6 +87,8 @@ class _Search:
                 if program.joins(op, value):
                     self._joined[op] |= 1 << source
                     self._joined[source] |= 1 << op
+            for other in program.related(op):
+                self._joined[op] |= 1 << other
         for op in reversed(range(count)):
             for source in _bits(self._before[op]):
                 self._below[source] |= 1 << op | self._below[op]

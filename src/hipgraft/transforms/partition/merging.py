@@ -40,7 +40,7 @@ class _Merging:
     def run(self) -> None:
         """Merges until nothing is saved."""
         for op in list(self.members):
-            self._propose(op, self._readers(op))
+            self._propose(op, self._readers(op) | self._related(op))
         while self._heap:
             _, first, second = heapq.heappop(self._heap)
             if first in self.members and second in self.members:
@@ -67,7 +67,8 @@ class _Merging:
         self._weights[number] = weight(self._cost, self._program, union)
         for op in union:
             self._group[op] = number
-        self._propose(number, [*self._readers(number), *self._sources(number)])
+        near = self._readers(number) | self._sources(number) | self._related(number)
+        self._propose(number, near)
 
     def _has_way_around(self, first: int, second: int) -> bool:
         """Returns whether a path between two groups leads through a third."""
@@ -94,6 +95,10 @@ class _Merging:
             for value in program.made[op]
             for reader in program.readers[value]
         } - {group}
+
+    def _related(self, group: int) -> set[int]:
+        related = (one for op in self.members[group] for one in self._program.related(op))
+        return {self._group[op] for op in related} - {group}
 
     def _sources(self, group: int) -> set[int]:
         program = self._program

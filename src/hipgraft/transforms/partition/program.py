@@ -60,6 +60,9 @@ class Program:
         readers: of each value, the ops that read it.
         depth: of each op, the number of ops on the longest path to it.
         exported: of each value, whether it is read where no op is, for example returned.
+        kin: of products, a number; those of equal numbers may share a kernel although neither reads
+            the other.
+        kindred: the ops of each such number.
     """
 
     ops: list[Facts] = field(default_factory=list[Facts])
@@ -70,6 +73,8 @@ class Program:
     readers: list[list[int]] = field(default_factory=list[list[int]])
     exported: list[bool] = field(default_factory=list[bool])
     depth: list[int] = field(default_factory=list[int])
+    kin: dict[int, int] = field(default_factory=dict[int, int])
+    kindred: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
     def value(self, nbytes: int, producer: int = -1, *, exported: bool = False) -> int:
         """Adds a value and returns its number."""
@@ -93,6 +98,16 @@ class Program:
         self.depth.append(depth)
         self.made.append([self.value(nbytes, number) for nbytes in results])
         return number
+
+    def relate(self, op: int, kin: int) -> None:
+        """Lets an op share a kernel with those that have the same number."""
+        self.kin[op] = kin
+        self.kindred.setdefault(kin, []).append(op)
+
+    def related(self, op: int) -> list[int]:
+        """Returns the ops that may share a kernel with one though neither reads the other."""
+        kin = self.kin.get(op)
+        return [] if kin is None else [other for other in self.kindred[kin] if other != op]
 
     def joins(self, op: int, value: int) -> bool:
         """Returns whether an op and the one that makes a value it reads may share a kernel.

@@ -12,6 +12,7 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.tensors import Shape, shape_of
 from hipgraft.transforms.fusion import ELEMENTWISE, NORMS
 from hipgraft.transforms.outlining import is_splat
+from hipgraft.transforms.partition.kindred import mark_kindred
 from hipgraft.transforms.partition.program import FIXED, Facts, Program, Role
 
 # Extents of a contraction's tile, and elements of a workgroup that only walks a tensor: the sizes
@@ -39,10 +40,12 @@ class ProgramReader:
         gpu: whose peaks say how long arithmetic takes.
         scales: how many times as long as by these peaks an op takes, by its name without the
             dialect's; `*` is for all others.
+        joins_products: whether products of one left factor may share a kernel.
     """
 
-    def __init__(self, gpu: Gpu, scales: Mapping[str, float]):
+    def __init__(self, gpu: Gpu, scales: Mapping[str, float], *, joins_products: bool = True):
         self._gpu = gpu
+        self._joins_products = joins_products
         self._scales = scales
         self._facts: dict[Hashable, Facts] = {}
         self._sizes: dict[ir.Type, int] = {}
@@ -85,7 +88,15 @@ class ProgramReader:
         for value in returned:
             if value in numbers:
                 program.exported[numbers[value]] = True
+        self._mark_products(program, [units[unit] for unit in kept])
         return program, kept
+
+    def _mark_products(
+        self, program: Program, units: Sequence[tuple[Sequence[ir.Operation], bool]]
+    ) -> None:
+        if self._joins_products:
+            free = {op: ops[0] for op, (ops, is_free) in enumerate(units) if is_free}
+            mark_kindred(program, free)
 
     def _size(self, value: ir.Value) -> int:
         """Bytes of a tensor in memory, of a view those that it shows; 0 for copied constants."""

@@ -9,7 +9,7 @@ partition of each region is one of the block.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from hipgraft.transforms.partition.cost import CostModel, GraphTime, graph_time
 from hipgraft.transforms.partition.exact import Partition, best_partition
@@ -120,7 +120,6 @@ class Partitioner:
 
 def _regions(program: Program) -> list[list[int]]:
     """Returns the ops that are not fixed, in regions."""
-    levels = _levels(program)
     root = list(range(len(program.ops)))
 
     def find(op: int) -> int:
@@ -129,17 +128,25 @@ def _regions(program: Program) -> list[list[int]]:
             op = root[op]
         return op
 
-    for op, reads in enumerate(program.reads):
-        for value in reads:
-            source = program.producer[value]
-            if source >= 0 and levels[source] == levels[op] and program.joins(op, value):
-                first, second = sorted((find(op), find(source)))
-                root[second] = first
+    for pair in _neighbours(program, _levels(program)):
+        first, second = sorted(map(find, pair))
+        root[second] = first
     regions: dict[int, list[int]] = {}
     for op, facts in enumerate(program.ops):
         if facts.role is not Role.FIXED:
             regions.setdefault(find(op), []).append(op)
     return list(regions.values())
+
+
+def _neighbours(program: Program, levels: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields pairs of ops of one level that may share a kernel."""
+    for op, reads in enumerate(program.reads):
+        for value in reads:
+            source = program.producer[value]
+            if source >= 0 and levels[source] == levels[op] and program.joins(op, value):
+                yield op, source
+    for ops in program.kindred.values():
+        yield from ((ops[0], op) for op in ops[1:] if levels[op] == levels[ops[0]])
 
 
 def _levels(program: Program) -> list[int]:
@@ -163,6 +170,11 @@ def _levels(program: Program) -> list[int]:
         for source, barrier in edges[op]:
             known = late[source]
             late[source] = bound - barrier if known is None else min(known, bound - barrier)
+    # The region of products that share a kernel is that of the first one that is read.
+    for ops in program.kindred.values():
+        earliest = min(late[op] or 0 for op in ops)
+        for op in ops:
+            late[op] = earliest
     levels = [0] * count
     for op in range(count):
         least = max((levels[source] + barrier for source, barrier in edges[op]), default=0)
@@ -186,6 +198,8 @@ def _extracted(program: Program, ops: Sequence[int]) -> Program:
         made = program.made[op]
         number = part.op(program.ops[op], reads, [program.bytes_of[value] for value in made])
         part.depth[number] = program.depth[op] - first
+        if op in program.kin:
+            part.relate(number, program.kin[op])
         for value, new in zip(made, part.made[number], strict=True):
             local[value] = new
             is_read_elsewhere = not members.issuperset(program.readers[value])
@@ -198,10 +212,13 @@ def _signature(program: Program, ops: Sequence[int]) -> Hashable:
     members = set(ops)
     first = min(program.depth[op] for op in ops)
     local: dict[int, int] = {}
+    kin: dict[int, int] = {}
     found: list[object] = []
     for op in ops:
         found.append(program.ops[op])
         found.append(program.depth[op] - first)
+        if op in program.kin:
+            found.append(("kin", kin.setdefault(program.kin[op], len(kin))))
         for value in program.reads[op]:
             if value not in local:
                 local[value] = len(local)
@@ -334,6 +351,8 @@ def _of_runs(
             facts, [local[value] for value in reads], [part.bytes_of[value] for value in made]
         )
         coarse.depth[number] = part.depth[run[-1]]
+        if run[-1] in part.kin:
+            coarse.relate(number, part.kin[run[-1]])
         for value, new in zip(made, coarse.made[number], strict=True):
             local[value] = new
             coarse.exported[new] = part.exported[value]

@@ -9,6 +9,9 @@ from hipgraft.transforms.partition.program import Program, Role
 MAX_OPERANDS = 24
 """Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
 
+MOST_PRODUCTS = 3
+"""Products that share a kernel at most, which is what IREE joins."""
+
 CYCLE = "an operand depends on the graph through another one"
 """Why an op cannot join a group that something between the two reads."""
 
@@ -17,11 +20,13 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
     """Returns why ops do not share one loop nest, None if they do.
 
     A kernel has one anchor: a contraction, an attention or a norm, or reductions of the same
-    dimensions of the same shape. Its elementwise ops have a shape that the anchor's kernel walks,
-    or all the same one. Removing an op that is not the anchor never breaks this.
+    dimensions of the same shape, or kindred products. Its elementwise ops have a shape that the
+    anchor's kernel walks, or all the same one. Removing an op that is not the anchor never breaks
+    this.
     """
     shapes = set[tuple[int, ...]]()
     anchors = set[object]()
+    products = 0
     walked: tuple[tuple[int, ...], ...] = ()
     for op in members:
         facts = program.ops[op]
@@ -31,7 +36,12 @@ def walks_declined(program: Program, members: Iterable[int]) -> str | None:
         if facts.role is Role.FIXED:
             return "it has a kernel of its own"
         reduces = facts.role is Role.REDUCTION
-        anchors.add((facts.walked, facts.shape) if reduces else op)
+        kin = program.kin.get(op)
+        products += kin is not None
+        if products > MOST_PRODUCTS:
+            return f"the graph would have more than {MOST_PRODUCTS} products"
+        own = op if kin is None else ("kin", kin)
+        anchors.add((facts.walked, facts.shape) if reduces else own)
         walked = (facts.walked, facts.shape)
         if len(anchors) > 1:
             return "the producer has an anchor of its own"
@@ -63,17 +73,17 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     }
     if len(operands) > MAX_OPERANDS:
         return f"the graph would read more than {MAX_OPERANDS} tensors"
-    anchor = next((one for one in members if program.ops[one].role is Role.ANCHOR), None)
-    if anchor is None:
+    anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
+    if not anchors:
         return None
-    if any(program.producer[value] in members for value in program.reads[anchor]):
+    if any(program.producer[value] in members for one in anchors for value in program.reads[one]):
         return "a contraction starts a graph"
-    return _stores_beside(program, members, anchor)
+    return _stores_beside(program, members, anchors)
 
 
-def _stores_beside(program: Program, members: Collection[int], anchor: int) -> str | None:
+def _stores_beside(program: Program, members: Collection[int], anchors: set[int]) -> str | None:
     """Returns why a contraction's kernel cannot store what does not depend on the contraction."""
-    below = {anchor}
+    below = set(anchors)
     for op in sorted(members):
         if any(program.producer[value] in below for value in program.reads[op]):
             below.add(op)

@@ -108,6 +108,11 @@ class Windows:
             and group[source] is not group[op]
             and (solved[source] != solved[op] or solved[op] < 0)
             and program.joins(op, value)
+        ] + [
+            (ops[0], op)
+            for ops in program.kindred.values()
+            for op in ops[1:]
+            if group[ops[0]] is not group[op] and (solved[ops[0]] != solved[op] or solved[op] < 0)
         ]
 
     def _is_promising(self, source: int, op: int) -> bool:
@@ -179,6 +184,7 @@ class Windows:
                 found.update(
                     self._group[one] for one in program.readers[value] if program.joins(one, value)
                 )
+            found.update(self._group[one] for one in program.related(op))
         return found - window
 
     def _closed(self, groups: set[tuple[int, ...]]) -> set[tuple[int, ...]] | None:

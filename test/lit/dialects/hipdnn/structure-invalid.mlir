@@ -70,6 +70,29 @@ func.func @separate_parts(%x: tensor<4xf32>) {
   return
 }
 
+// Only hipgraft's own engine joins products of one left factor.
+func.func @products(%x: tensor<4x4xf32>) {
+  // expected-error @below {{'hipdnn.graph' op expected connected ops, but found 2 separate parts}}
+  %0:2 = "hipdnn.graph"(%x) ({
+  ^bb0(%g: tensor<4x4xf32>):
+    %1 = "hipdnn.matmul"(%g, %g) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = "hipdnn.matmul"(%g, %g) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    "hipdnn.yield"(%1, %2) : (tensor<4x4xf32>, tensor<4x4xf32>) -> ()
+  }) : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
+  return
+}
+
+func.func @products_of_right_factor(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) {
+  // expected-error @below {{'hipdnn.graph' op expected connected ops, but found 2 separate parts}}
+  %0:2 = "hipdnn.graph"(%x, %y) ({
+  ^bb0(%g: tensor<4x4xf32>, %h: tensor<4x4xf32>):
+    %1 = "hipdnn.matmul"(%g, %h) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = "hipdnn.matmul"(%h, %h) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    "hipdnn.yield"(%1, %2) : (tensor<4x4xf32>, tensor<4x4xf32>) -> ()
+  }) {engine = "iree"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
+  return
+}
+
 func.func @separate_parts_of_fallback(%x: tensor<4xf32>) {
   // expected-error @below {{'hipdnn.fallback' op expected connected ops, but found 2 separate parts}}
   %0:2 = "hipdnn.fallback"(%x) ({

@@ -15,6 +15,7 @@ from hipgraft.codegen.lowering.matmul.forms import (
     has_partial_tiles,
     swaps_mn,
 )
+from hipgraft.codegen.lowering.matmul.joined import joined_products, multiply_joined
 from hipgraft.codegen.lowering.matmul.scalar_tiles import (
     Loop,
     lacks_matrix_instructions,
@@ -42,10 +43,29 @@ _SPARSE_ROWS = range(2, 9)
 
 @lowers(MatmulOp)
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Multiplies into an accumulator and rounds once."""
+    """Multiplies into an accumulator and rounds once; products of one left matrix together."""
+    if op.c in lowering.tensors:
+        return [lowering.tensors[op.c]]
+    products = joined_products(op, lowering)
+    if len(products) > 1 and not is_widened(op, lowering.target):
+        return _joined(products, lowering)
     if is_widened(op, lowering.target) and min(shape_of(op.c)[-2:]) >= _MANY_TILES:
         return lower_materialized_widening(op, lowering)
     return _multiplied(op, lowering, *operands_of(op, lowering))
+
+
+def _joined(products: Sequence[MatmulOp], lowering: Lowering) -> list[Tensor]:
+    """Emits several products as one op, and returns the result of the first."""
+    emitter = lowering.emitter
+    pairs = [operands_of(one, lowering) for one in products]
+    a, b = pairs[0]
+    accumulator = accumulator_type(products[0], a.element, b.element)
+    factors = [_squeeze(emitter, right, []) for _, right in pairs]
+    made = multiply_joined(emitter, _squeeze(emitter, a, []), factors, accumulator)
+    for one, product in zip(products, made, strict=True):
+        whole = emitter.reshape(product, shape_of(one.c))
+        lowering.tensors[one.c] = emitter.cast(whole, element_of(one.c))
+    return [lowering.tensors[products[0].c]]
 
 
 def is_widened(op: MatmulOp, target: Target) -> bool:

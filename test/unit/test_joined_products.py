@@ -1,0 +1,79 @@
+"""Products of one left factor in one graph: their launches, and their results against NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hipgraft
+from hipgraft.dialects.hipdnn import GraphOp
+from hipgraft.hipdnn_io.exporter import export_graph, find_graph
+from hipgraft.ir.bindings import ir, make_context
+from hipgraft.ir.diagnostics import HipgraftError
+
+# x feeds q, k and v with a bias each; y, a gate and what it gates.
+TEXT = """func.func @main(%x: tensor<32x64xf16>, %wq: tensor<64x48xf16>, %wk: tensor<64x48xf16>,
+    %wv: tensor<64x48xf16>, %b: tensor<1x48xf16>, %y: tensor<16x64xf16>, %wg: tensor<64x48xf16>,
+    %wu: tensor<64x48xf16>) -> (tensor<32x48xf16>, tensor<32x48xf16>, tensor<32x48xf16>,
+    tensor<16x48xf16>) {
+  %q = "hipdnn.matmul"(%x, %wq) : (tensor<32x64xf16>, tensor<64x48xf16>) -> tensor<32x48xf16>
+  %k = "hipdnn.matmul"(%x, %wk) : (tensor<32x64xf16>, tensor<64x48xf16>) -> tensor<32x48xf16>
+  %v = "hipdnn.matmul"(%x, %wv) : (tensor<32x64xf16>, tensor<64x48xf16>) -> tensor<32x48xf16>
+  %qb = "hipdnn.pointwise"(%q, %b) {mode = "add"}
+      : (tensor<32x48xf16>, tensor<1x48xf16>) -> tensor<32x48xf16>
+  %kb = "hipdnn.pointwise"(%k, %b) {mode = "sub"}
+      : (tensor<32x48xf16>, tensor<1x48xf16>) -> tensor<32x48xf16>
+  %g = "hipdnn.matmul"(%y, %wg) : (tensor<16x64xf16>, tensor<64x48xf16>) -> tensor<16x48xf16>
+  %s = "hipdnn.pointwise"(%g) {mode = "swish_fwd"} : (tensor<16x48xf16>) -> tensor<16x48xf16>
+  %u = "hipdnn.matmul"(%y, %wu) : (tensor<16x64xf16>, tensor<64x48xf16>) -> tensor<16x48xf16>
+  %m = "hipdnn.pointwise"(%s, %u) {mode = "mul"}
+      : (tensor<16x48xf16>, tensor<16x48xf16>) -> tensor<16x48xf16>
+  return %qb, %kb, %v, %m
+      : tensor<32x48xf16>, tensor<32x48xf16>, tensor<32x48xf16>, tensor<16x48xf16>
+}
+"""
+SHAPES = ((32, 64), (64, 48), (64, 48), (64, 48), (1, 48), (16, 64), (64, 48), (64, 48))
+
+
+@pytest.mark.parametrize(
+    ("target", "device"), [("cpu", "cpu"), ("gfx942", "emulator"), ("gfx1100", "emulator:gfx1100")]
+)
+def test_joined_products_compute_what_each_does(target: str, device: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(TEXT)
+    generator = np.random.default_rng(5)
+    values = [(0.3 * generator.standard_normal(shape)).astype(np.float16) for shape in SHAPES]
+    with hipgraft.compile(path, target=target) as program:
+        if target != "cpu":
+            assert str(program.module).count(" gpu.launch_func ") == 2
+        found = program.run(values, device=device)
+    x, wq, wk, wv, b, y, wg, wu = (value.astype(np.float64) for value in values)
+    gate = y @ wg
+    exact = [x @ wq + b, x @ wk - b, x @ wv, gate / (1 + np.exp(-gate)) * (y @ wu)]
+    for result, expected in zip(found, exact, strict=True):
+        # Sums are rounded to f16 once.
+        np.testing.assert_allclose(result, expected, rtol=2e-3, atol=1e-3)
+
+
+GRAPH = """func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0:2 = "hipdnn.graph"(%x) ({
+  ^bb0(%g: tensor<4x4xf32>):
+    %1 = "hipdnn.matmul"(%g, %g) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = "hipdnn.matmul"(%g, %g) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    "hipdnn.yield"(%1, %2) : (tensor<4x4xf32>, tensor<4x4xf32>) -> ()
+  }) {engine = "iree"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
+  return %0#0, %0#1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+"""
+
+
+def test_hipdnn_has_no_graph_of_joined_products() -> None:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(GRAPH)
+        graph: GraphOp = find_graph(module)
+        with pytest.raises(
+            HipgraftError, match="graphs are connected, but this one has 2 separate"
+        ):
+            export_graph(graph)
