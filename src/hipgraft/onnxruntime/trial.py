@@ -5,7 +5,6 @@ What a provider claims must compile: ONNX Runtime has no way back from a failure
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ import onnx
 
 from hipgraft.compiler.program import Program
 from hipgraft.compiler.program import compile as compile_program
+from hipgraft.compiler.trial import Trials
 from hipgraft.frontends.onnx.variants import read_each, read_onnx
 from hipgraft.frontends.symbols import Extents, combinations
 from hipgraft.ir.bindings import make_context
@@ -25,11 +25,6 @@ from hipgraft.onnxruntime.extents import AnyExtents, any_extents
 from hipgraft.onnxruntime.graph import Boundary, SessionGraph, Shape, make_info
 from hipgraft.onnxruntime.partition import partition
 from hipgraft.onnxruntime.request import Request
-
-_LOG = logging.getLogger("hipgraft")
-
-_TRIES = 64
-"""Compilations that may fail; after them, groups that do not compile are left as a whole."""
 
 _STEM = "group"
 _NODE = re.compile(rf"\b{_STEM}[0-9]*\.onnx:([0-9]+):")
@@ -96,64 +91,30 @@ class Trial:
             self.kinds = [graph.kinds(one) for one in self.variants]
         advice = "" if self._any else _advice(missing)
         self.left = unsupported_nodes(graph, self.kinds, self._any, advice)
-        self._failures = 0
-        self._programs: dict[tuple[int, ...], Group] = {}
+        self._trials = Trials[int, Group](self._compiled, self._check, self._named)
 
     def run(self) -> list[Group]:
         """Compiles what can be taken; returns the groups in an order in which they can run."""
         while True:
             groups = self._groups()
-            more = better_left(self.graph, self.kinds, groups) or self._compile(groups)
+            more = better_left(self.graph, self.kinds, groups) or {
+                number: self._because(refusal.error, refusal.nodes)
+                for number, refusal in self._trials.run(groups).items()
+            }
             if not more:
-                return [self._programs[tuple(group)] for group in groups]
+                return [self._trials.compiled[tuple(group)] for group in groups]
             self.left |= more
 
     def _groups(self) -> list[list[int]]:
         taken = [number for number in range(len(self.graph.nodes)) if number not in self.left]
         return partition(self.graph.sources, taken)
 
-    def _compile(self, groups: Sequence[Sequence[int]]) -> dict[int, Left]:
-        """Compiles groups that are not compiled yet; returns the nodes to give back."""
-        found: dict[int, Left] = {}
-        for group in groups:
-            if tuple(group) not in self._programs:
-                found |= self._try(group)
-        return found
+    def _check(self, number: int) -> None:
+        """Compiles a node alone, as far as it is outlined."""
+        self._compiled([number], "torch" if self._varies([number]) else "hipdnn-graphs")
 
-    def _try(self, group: Sequence[int]) -> dict[int, Left]:
-        try:
-            self._programs[tuple(group)] = self._compiled(group, "")
-        except HipgraftError as error:
-            self._failures += 1
-            _LOG.info("a group of %d nodes does not compile: %s", len(group), error)
-            return self._culprits(group, error)
-        return {}
-
-    def _culprits(self, group: Sequence[int], error: HipgraftError) -> dict[int, Left]:
-        """Finds the nodes for which a group does not compile."""
-        left = self._because(error, group)
-        if len(group) == 1 or self._failures >= _TRIES:
-            return dict.fromkeys(group, left)
-        # One error tells of one node; whether others import, too, is quickly found for each.
-        found = {number: why for number in group if (why := self._refused(number))}
-        if found:
-            return found
-        named = {int(number) for number in _NODE.findall(error.location)}
-        if named:
-            return dict.fromkeys(sorted(named.intersection(group)), left)
-        middle = len(group) // 2
-        return {
-            **self._try(group[:middle]),
-            **self._try(group[middle:]),
-        } or dict.fromkeys(group[middle:], left)
-
-    def _refused(self, number: int) -> Left | None:
-        """Why a node alone cannot be outlined."""
-        try:
-            self._compiled([number], "torch" if self._varies([number]) else "hipdnn-graphs")
-        except HipgraftError as error:
-            return self._because(error, [number])
-        return None
+    def _named(self, error: HipgraftError) -> list[int]:
+        return [int(number) for number in _NODE.findall(error.location)]
 
     def _because(self, error: HipgraftError, group: Sequence[int]) -> Left:
         hint = "; the option dims gives extents" if self._varies(group) else ""
@@ -166,7 +127,7 @@ class Trial:
             self._any.varies(name) for node in nodes for name in (*node.input, *node.output)
         )
 
-    def _compiled(self, group: Sequence[int], last: str) -> Group:
+    def _compiled(self, group: Sequence[int], last: str = "") -> Group:
         if self._any is not None and self._varies(group):
             return self._for_all_extents(group, self._any, last)
         boundary = self.graph.boundary(group)

@@ -13,8 +13,16 @@ from hipgraft.frontends.torch.attention import legalize_attention
 from hipgraft.frontends.torch.decompositions import default_decompositions
 from hipgraft.frontends.torch.pytorch import make_fx, torch
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.torch.kernels import Kernel, is_dynamic, warn_of_fallback
+from hipgraft.torch.kernels import (
+    COUNTS,
+    Kernel,
+    check_region,
+    is_dynamic,
+    warn_of_fallback,
+    warn_of_nodes,
+)
 from hipgraft.torch.options import OptionError, Options
+from hipgraft.torch.parts import compile_parts, copied, depends_on_values
 from hipgraft.torch.regions import split
 
 _attention: Any = import_module("torch.nn.attention")
@@ -65,7 +73,8 @@ def _on_cpu(inputs: Sequence[Any]) -> bool:
 def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) -> Any:
     """Compiles one functional graph of ATen ops: a forward or a backward one.
 
-    What hipgraft does not compile runs in PyTorch, with a warning.
+    A graph that hipgraft does not compile is divided into parts that it does and nodes that run in
+    PyTorch, with a warning.
 
     Returns:
         A function in PyTorch's boxed convention.
@@ -86,23 +95,48 @@ def _or_eager(make: Callable[[], Any], module: Any, options: Options) -> Any:
 
 
 def _static(module: Any, options: Options) -> Callable[..., Any]:
+    try:
+        return _whole(copied(module), options)
+    except HipgraftError as error:
+        return _in_parts(module, error, options)
+
+
+def _whole(module: Any, options: Options) -> Callable[..., Any]:
+    """Compiles a graph to one program."""
     legalize_attention(module)
     return split(module, partial(Kernel, options=options))
 
 
+def _in_parts(module: Any, error: HipgraftError, options: Options) -> Callable[..., Any]:
+    """Compiles the parts of a graph that can be; PyTorch runs the other nodes, with a warning.
+
+    Raises:
+        HipgraftError: `error`, if there are none or errors are asked for.
+    """
+    if options.fallback == "error" or isinstance(error, OptionError):
+        raise error
+
+    def check(part: Any) -> None:
+        legalize_attention(part)
+        split(part, partial(check_region, options=options))
+
+    before = COUNTS.compiled
+    division = compile_parts(module, error, partial(_whole, options=options), check)
+    COUNTS.compiled = before + division.parts  # without those that were only tried
+    if division.left:
+        warn_of_nodes(division.left)
+    return division.run
+
+
 def _dynamic(module: Any, options: Options) -> Callable[..., Any]:
     """Compiles for all extents, or else, later, for those that come."""
+    if depends_on_values(module):  # as its shapes do, whatever comes
+        return _static(module, options)
     if options.dynamic == "program":
         with suppress(HipgraftError):
             # A copy: a graph that does not compile so is compiled in another way.
-            return _static(_copied(module), options)
+            return _whole(copied(module), options)
     return _Specializing(module, options)
-
-
-def _copied(module: Any) -> Any:
-    graph = torch.fx.Graph()
-    graph.output(graph.graph_copy(module.graph, {}))
-    return torch.fx.GraphModule(module, graph)
 
 
 class _Specializing:
@@ -112,6 +146,7 @@ class _Specializing:
         self._module = module
         self._options = options
         self._compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._parts: Callable[..., Any] | None = None
         self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
@@ -119,9 +154,9 @@ class _Specializing:
             (one.shape, one.stride()) if isinstance(one, torch.Tensor) else one for one in inputs
         )
         with self._lock:
-            if key not in self._compiled:
-                self._compiled[key] = self._specialized(inputs)
-            compiled = self._compiled[key]
+            compiled = self._parts or self._compiled.get(key)
+            if compiled is None:
+                compiled = self._compiled[key] = self._specialized(inputs)
         return compiled(*inputs)
 
     def _specialized(self, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -131,4 +166,15 @@ class _Specializing:
         if len(self._compiled) >= self._options.specializations:
             return self._module
         traced = make_fx(self._module, tracing_mode="fake")(*inputs)
-        return _or_eager(lambda: _static(traced, self._options), traced, self._options)
+        return _or_eager(lambda: self._made(traced), traced, self._options)
+
+    def _made(self, traced: Any) -> Callable[..., Any]:
+        """Compiles for one shape, or parts for all extents if not even the first one compiles."""
+        try:
+            return _whole(copied(traced), self._options)
+        except HipgraftError as error:
+            if self._options.dynamic == "program" and not self._compiled:
+                with suppress(HipgraftError):
+                    self._parts = _in_parts(self._module, error, self._options)
+                    return self._parts
+            return _in_parts(traced, error, self._options)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import threading
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import hipgraft
@@ -19,10 +20,15 @@ from hipgraft.ir.diagnostics import HipgraftError, HipgraftWarning
 from hipgraft.passmanager.reproducer import without_reproducers
 from hipgraft.service import CompileService, default_service, is_service_used, use_service
 from hipgraft.torch.options import OptionError, Options
-from hipgraft.torch.regions import Region
+from hipgraft.torch.regions import Region, location_of
 from hipgraft.torch.tensors import as_arrays, as_tensor, device_name, target_of, with_strides
 
+_is_row_major: Any = import_module("torch._prims_common").is_contiguous_or_false
+
 _COMPILING = threading.Lock()
+
+_TOLD = 8
+"""Reasons of which one warning tells."""
 
 
 class Kernel:
@@ -37,32 +43,18 @@ class Kernel:
     def __init__(self, region: Region, options: Options):
         self._region = region
         self._options = options
-        self._device = device_name([*_tensors(region.inputs), *_tensors(region.results)])
+        self._device = _device_of(region)
         self._check_layout()
-        self._program: Program | None = self._compile()
+        self._program: Program | None = _compile(region, self._device, options, "")
         self._results = [] if is_dynamic(region.inputs) else region.results
         COUNTS.compiled += 1
 
     def _check_layout(self) -> None:
         """Checks that results of unknown extents have the layout that programs give them."""
-        for result in self._region.results if is_dynamic(self._region.inputs) else ():
-            if not result.is_contiguous():
-                raise HipgraftError("a result of dynamic shape is not row-major")
-
-    def _compile(self) -> Program:
-        """Compiles with ops that hipDNN has kept whole, else with all ops taken apart."""
-        target = self._options.target or target_of(self._device)
-        if (target == "cpu") != (self._device == "cpu"):
-            raise OptionError(f"target '{target}' cannot run tensors on '{self._device}'")
-        try:
-            return _compile_graph(self._region.graph, target, self._options)
-        except HipgraftError as error:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                try:
-                    return _compile_graph(_decomposed(self._region), target, self._options)
-                except Exception:  # of the second attempt, which PyTorch may refuse to trace
-                    raise error from None
+        for node in self._region.result_nodes if is_dynamic(self._region.inputs) else ():
+            if not _is_row_major(node.meta["val"]):
+                message = "a result of dynamic shape is not row-major"
+                raise HipgraftError(message, location=location_of(node))
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Returns the results of the region, with the strides that PyTorch expects."""
@@ -93,12 +85,22 @@ class Kernel:
         )
 
 
+def check_region(region: Region, options: Options) -> Any:
+    """Returns what PyTorch computes of a region, which has to have a form in the torch dialect.
+
+    Raises:
+        HipgraftError: it has none.
+    """
+    _compile(region, _device_of(region), options, "torch")
+    return region.body
+
+
 class Counts:
     """How many regions were compiled, and how many PyTorch runs, since the process started.
 
     Attributes:
         compiled: regions that programs compute.
-        fallbacks: why others are not compiled.
+        fallbacks: why PyTorch runs other graphs, or nodes between regions.
     """
 
     def __init__(self) -> None:
@@ -115,9 +117,32 @@ def warn_of_fallback(error: Exception) -> None:
     if isinstance(error, HipgraftError):
         reason = error.message
         location = "" if error.location.startswith("<unknown>") else error.location
+    _warn(f"PyTorch runs a graph that hipgraft does not: {reason}", reason, location)
+
+
+def warn_of_nodes(left: Mapping[Any, HipgraftError]) -> None:
+    """Warns that PyTorch runs some nodes of a graph, and why; located at the first of them."""
+    first = next((location for node in left if (location := location_of(node))), "")
+    nodes: dict[str, list[Any]] = {}
+    for node, error in left.items():
+        nodes.setdefault(f"'{node.target}': {error.message}", []).append(node)
+    told = [f"{reason}{_where(some, first)}" for reason, some in nodes.items()]
+    more = [f"{len(told) - _TOLD} more"] if len(told) > _TOLD else []
+    reason = "; ".join([*told[:_TOLD], *more])
+    _warn(f"PyTorch runs nodes that hipgraft does not: {reason}", reason, first)
+
+
+def _where(nodes: Sequence[Any], known: str) -> str:
+    """Says how many nodes there are, and where the first is unless that is known."""
+    location = location_of(nodes[0])
+    said = [f"{len(nodes)} nodes"] if len(nodes) > 1 else []
+    said += [location] if location not in ("", known) else []
+    return f" ({', '.join(said)})" if said else ""
+
+
+def _warn(message: str, reason: str, location: str) -> None:
     COUNTS.fallbacks.append(reason)
-    message = f"PyTorch runs a graph that hipgraft does not: {reason}"
-    warnings.warn(HipgraftWarning(message, location), stacklevel=2)
+    warnings.warn(HipgraftWarning(message, location), stacklevel=3)
 
 
 def is_dynamic(values: Sequence[Any]) -> bool:
@@ -127,11 +152,33 @@ def is_dynamic(values: Sequence[Any]) -> bool:
     return any(isinstance(part, symbols) for part in parts)
 
 
-def _compile_graph(graph: Any, target: str, options: Options) -> Program:
+def _device_of(region: Region) -> str:
+    return device_name([*_tensors(region.inputs), *_tensors(region.results)])
+
+
+def _compile(region: Region, device: str, options: Options, last: str) -> Program:
+    """Compiles with ops that hipDNN has kept whole, else with all ops taken apart."""
+    target = options.target or target_of(device)
+    if (target == "cpu") != (device == "cpu"):
+        raise OptionError(f"target '{target}' cannot run tensors on '{device}'")
+    try:
+        return _compile_graph(region.graph, target, options, last)
+    except HipgraftError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return _compile_graph(_decomposed(region), target, options, last)
+            except Exception:  # of the second attempt, which PyTorch may refuse to trace
+                raise error from None
+
+
+def _compile_graph(graph: Any, target: str, options: Options, last: str) -> Program:
     # MLIR's bindings report through handlers of the process.
     tried = without_reproducers() if options.fallback == "eager" else nullcontext()
     with _COMPILING, _service(), tried:
-        return hipgraft.compile(import_graph(graph), target, extra_flags=options.extra_flags)
+        return hipgraft.compile(
+            import_graph(graph), target, extra_flags=options.extra_flags, compile_to=last
+        )
 
 
 @contextmanager

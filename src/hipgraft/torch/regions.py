@@ -7,15 +7,21 @@ and makes the results that are views of inputs, which alias them.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from hipgraft.frontends.torch.fx import is_random
 from hipgraft.frontends.torch.pytorch import aten, map_arg, torch
 from hipgraft.ir.diagnostics import HipgraftError
 
-_VIEWS = frozenset(
+_known: Any = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
+
+_FRAME = re.compile(r'File "([^"]+)", line ([0-9]+)')
+
+VIEWS = frozenset(
     {
         aten.alias.default,
         aten.detach.default,
@@ -32,8 +38,9 @@ _VIEWS = frozenset(
         aten.view.default,
     }
 )
+"""Ops whose result shares the memory of their first operand."""
 
-_SHAPE_ONLY = frozenset(
+SHAPE_ONLY = frozenset(
     {
         aten.bernoulli.p,
         aten.rand_like.default,
@@ -65,10 +72,15 @@ class Region:
         return [node.meta["val"] for node in self.graph.nodes if node.op == "placeholder"]
 
     @property
+    def result_nodes(self) -> list[Any]:
+        """The nodes whose values are the results."""
+        (output,) = (node for node in self.graph.nodes if node.op == "output")
+        return list(output.args[0])
+
+    @property
     def results(self) -> list[Any]:
         """Example values of the results."""
-        (output,) = (node for node in self.graph.nodes if node.op == "output")
-        return [node.meta["val"] for node in output.args[0]]
+        return [node.meta["val"] for node in self.result_nodes]
 
 
 def split(module: Any, compile_region: Callable[[Region], Callable[..., Any]]) -> Any:
@@ -82,6 +94,12 @@ def split(module: Any, compile_region: Callable[[Region], Callable[..., Any]]) -
         HipgraftError: random numbers or extents depend on what the program computes.
     """
     return _Splitter(module).run(compile_region)
+
+
+def location_of(node: Any) -> str:
+    """Returns `file:line:0` of the code that made a node, as errors have it, or nothing."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return ":".join((*frames[-1], "0")) if frames else ""
 
 
 class _Splitter:
@@ -105,10 +123,9 @@ class _Splitter:
         wanted = self._wanted()
         if wanted:
             region = self._region(inner, wanted)
-            inputs = [self.made[node] for node in self._inputs]
             root.add_module("region", torch.nn.Module())
             root.region.forward = compile_region(region)
-            results = self.graph.call_module("region", tuple(inputs))
+            results = self.graph.call_module("region", tuple(self._inputs))
             for index, node in enumerate(wanted):
                 self.made[node] = self.graph.call_function(operator.getitem, (results, index))
         self.graph.output(map_arg(self.results, self._final))
@@ -120,7 +137,7 @@ class _Splitter:
             self._copy(node)
         elif node.op == "call_function" and is_random(node):
             self._copy_random(node)
-        elif node.op == "call_function" and _is_scalar(node):
+        elif node.op == "call_function" and is_scalar(node):
             if not all(one in self.outer for one in node.all_input_nodes):
                 raise HipgraftError(f"'{node.target}' depends on values")
             self._copy(node)
@@ -140,7 +157,7 @@ class _Splitter:
             if one in self.outer:
                 continue
             value = one.meta["val"]
-            if node.target not in _SHAPE_ONLY or not _is_static(value):
+            if node.target not in SHAPE_ONLY or not is_static(value):
                 raise HipgraftError(f"'{node.target}' draws by values that the program computes")
             self.made[one] = self.graph.call_function(
                 aten.empty_strided.default,
@@ -165,7 +182,7 @@ class _Splitter:
     def _is_view(self, node: Any) -> bool:
         """Whether a node is a view of what PyTorch has."""
         while node not in self.outer:
-            if node.op != "call_function" or node.target not in _VIEWS:
+            if node.op != "call_function" or node.target not in VIEWS:
                 return False
             if not all(one in self.outer for one in node.all_input_nodes[1:]):
                 return False
@@ -185,15 +202,34 @@ class _Splitter:
         self._inputs: list[Any] = []
         used = {one for node in needed for one in node.all_input_nodes if one in self.outer}
         for node in self._outer_in_order():
-            if node in used and not _is_scalar(node):
+            if node in used and not is_scalar(node):
                 made[node] = graph.placeholder(node.name)
                 made[node].meta = dict(node.meta)
-                self._inputs.append(node)
-        scalars = _Scalars(graph, made, [n for n in self._outer_in_order() if n in made])
+                self._inputs.append(self.made[node])
+        tensors = [node for node in self._outer_in_order() if node in made]
+        scalars = _Scalars(graph, made, tensors, self._pass_extent)
         for node in needed:
             made[node] = graph.node_copy(node, scalars.get)
         graph.output(tuple(made[node] for node in wanted))
         return Region(graph, torch.fx.GraphModule(self.module, graph))
+
+    def _pass_extent(self, graph: Any, scalar: Any) -> Any:
+        """Passes a scalar to a region as the extent of a tensor; returns its placeholder."""
+        value = scalar.meta["val"]
+        values = [node.meta.get("val") for node in self.module.graph.nodes]
+        mode = torch._guards.detect_fake_mode(values)
+        if mode is None or not isinstance(value, torch.SymInt) or not _known(value >= 0):
+            raise HipgraftError(f"symbol '{value}' is no extent")
+        device = _device(self.module)
+        places = [node for node in graph.nodes if node.op == "placeholder"]
+        with graph.inserting_after(places[-1] if places else graph._root):
+            place = graph.placeholder(f"extent_{scalar.name}")
+        with mode:
+            place.meta["val"] = torch.empty((value,), dtype=torch.uint8, device=device)
+        options = {"dtype": torch.uint8, "device": device}
+        empty = aten.empty.memory_format
+        self._inputs.append(self.graph.call_function(empty, ([self.made[scalar]],), options))
+        return place
 
     def _outer_in_order(self) -> list[Any]:
         return [node for node in self.module.graph.nodes if node in self.outer]
@@ -205,10 +241,17 @@ class _Scalars:
     Symbolic scalars are computed from the extents of its inputs.
     """
 
-    def __init__(self, graph: Any, made: dict[Any, Any], tensors: Sequence[Any]):
+    def __init__(
+        self,
+        graph: Any,
+        made: dict[Any, Any],
+        tensors: Sequence[Any],
+        pass_extent: Callable[[Any, Any], Any],
+    ):
         self.graph = graph
         self.made = made
-        self.tensors = tensors
+        self.tensors = [(made[node], node.meta["val"].shape) for node in tensors]
+        self.pass_extent = pass_extent
 
     def get(self, node: Any) -> Any:
         """Returns what stands for a node of the outer graph."""
@@ -219,15 +262,16 @@ class _Scalars:
                 self.made[node] = self.graph.node_copy(node, self.get)
         return self.made[node]
 
-    def _extent(self, symbol: Any) -> Any:
-        value = symbol.meta["val"]
-        for tensor in self.tensors:
-            for dim, extent in enumerate(tensor.meta["val"].shape):
+    def _extent(self, scalar: Any) -> Any:
+        value = scalar.meta["val"]
+        for tensor, shape in self.tensors:
+            for dim, extent in enumerate(shape):
                 if isinstance(extent, torch.SymInt) and extent.node.expr == value.node.expr:
-                    made = self.graph.call_function(aten.sym_size.int, (self.made[tensor], dim))
+                    made = self.graph.call_function(aten.sym_size.int, (tensor, dim))
                     made.meta["val"] = value
                     return made
-        raise HipgraftError(f"symbol '{value}' is the extent of no input")
+        self.tensors.append((self.pass_extent(self.graph, scalar), (value,)))
+        return self._extent(scalar)
 
 
 def _needed(inner: Sequence[Any], wanted: Sequence[Any], outer: set[Any]) -> list[Any]:
@@ -241,10 +285,18 @@ def _needed(inner: Sequence[Any], wanted: Sequence[Any], outer: set[Any]) -> lis
     return [node for node in inner if node in needed]
 
 
-def _is_scalar(node: Any) -> bool:
+def _device(module: Any) -> Any:
+    """Returns the device of the first tensor of a graph."""
+    values = (node.meta.get("val") for node in module.graph.nodes)
+    return next(value.device for value in values if isinstance(value, torch.Tensor))
+
+
+def is_scalar(node: Any) -> bool:
+    """Whether the value of a node is a number, which may be symbolic."""
     value = node.meta.get("val")
     return isinstance(value, int | float | torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _is_static(value: Any) -> bool:
+def is_static(value: Any) -> bool:
+    """Whether all extents of an example value are known."""
     return not any(isinstance(extent, torch.SymInt) for extent in value.shape)
