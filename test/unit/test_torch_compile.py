@@ -205,6 +205,16 @@ def test_strides_of_results_are_those_of_pytorch():
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
+def test_results_that_are_expanded():
+    def function(x):
+        return (x * 2)[:, 1:2].expand(4, 8), (x + 1).sum().expand(3)
+
+    x = torch.randn(4, 8)
+    ours, theirs = compiled(function)(x), function(x)
+    torch.testing.assert_close(ours, theirs)
+    assert [one.stride() for one in ours] == [one.stride() for one in theirs]
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int32", "int64", "uint8"])
 def test_element_types(dtype):
     kind = getattr(torch, dtype)

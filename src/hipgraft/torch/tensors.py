@@ -73,8 +73,12 @@ def with_strides(tensor: Any, strides: Sequence[int]) -> Any:
     """Returns a tensor with certain strides in elements, a copy if it has others."""
     if tensor.stride() == tuple(strides):
         return tensor
+    shape = tensor.shape
+    for dim, stride in enumerate(strides):
+        if stride == 0:  # all of whose elements are one in memory
+            tensor = tensor.narrow(dim, 0, min(tensor.shape[dim], 1))
     made = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
-    return made.copy_(tensor)
+    return made.copy_(tensor).as_strided(shape, strides)
 
 
 def _numpy(tensor: Any) -> np.ndarray[Any, Any]:
