@@ -383,3 +383,25 @@ def test_bits_for_range_reduction(architecture: str, segment: int):
     given = numbered(2, registers(angles[:, None]))
     found = execute(architecture, f"v_trig_preop_f64 v[4:5], v[2:3], {segment}", given, (4, 5))
     np.testing.assert_array_equal(np.ascontiguousarray(found.T).view(np.float64)[:, 0], expected)
+
+
+def test_generic_addresses_of_lds_are_no_global_addresses():
+    text = """
+  s_mov_b64 s[24:25], src_shared_base
+  s_mov_b64 s[26:27], src_private_base
+  v_mov_b32 v20, s25
+  v_mov_b32 v21, s27
+  v_mov_b32 v2, s24
+  v_add_u32 v2, v2, v255
+  v_mov_b32 v3, s25
+  flat_store_dword v[2:3], v1
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  ds_read_b32 v22, v255
+"""
+    stored = np.arange(64, dtype=np.uint32) * 3
+    shared, private, found = execute("gfx942", text, {1: stored}, [20, 21, 22], lds=256)
+    # Linux gives a process no address from 2^47 on, unless it asks for one.
+    assert shared[0] >= 1 << 15
+    assert private[0] >= 1 << 15
+    assert shared[0] != private[0]
+    np.testing.assert_array_equal(found, stored)

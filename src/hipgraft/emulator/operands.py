@@ -40,7 +40,7 @@ _NAMED = {
 }
 _FLAGS = {"scc": SCC, "src_scc": SCC, "vccz": VCCZ, "src_vccz": VCCZ, "execz": EXECZ}
 # Upper halves of generic addresses, as the core has them.
-_APERTURES = {"src_shared_base": 0x7F01, "src_private_base": 0x7F02}
+_APERTURES = {"src_shared_base": 0x10000, "src_private_base": 0x20000}
 
 _REGISTER = re.compile(r"(v|s|a|ttmp)(?:(\d+)|\[(\d+)(?::(\d+))?\])(\.[lh])?")
 _INTEGER = re.compile(r"-?(?:\d+|0x[0-9a-fA-F]+)")

@@ -12,8 +12,9 @@
 
 namespace {
 
-// The upper halves of generic addresses of LDS and scratch.
-constexpr u32 kSharedAperture = 0x7f01, kPrivateAperture = 0x7f02;
+// The upper halves of generic addresses of LDS and scratch, as Linux's driver sets them. No global
+// address has them: global memory is this process's own, below 2^47.
+constexpr u32 kSharedAperture = 0x10000, kPrivateAperture = 0x20000;
 
 NOINLINE u8* refuse(Wave& w, const char* what, int lane, u64 address, u32 size) {
   char text[kFaultBytes];
