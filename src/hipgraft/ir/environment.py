@@ -19,6 +19,8 @@ VARIABLES = {
     "all of HIP's",
     "HIPGRAFT_PLUGIN_DEVICE": "device of hipDNN's plugin, as `cuda:0` where graphs are tried on an "
     "NVIDIA GPU; by default HIP's current one",
+    "HIPGRAFT_PLUGIN_PROGRAMS": "how many programs for other shapes an execution context of "
+    "hipDNN's plugin keeps loaded; 64 by default",
     "HIPGRAFT_SERVE": "path of `hipgraft-serve`, for hipDNN's plugin; `off` to use compiled graphs "
     "only; by default beside the plugin's package, or on `PATH`",
     "HIPGRAFT_VIRTUAL_GPUS": "architectures of the virtual GPUs that ONNX Runtime's provider "
