@@ -75,6 +75,9 @@ PHASE_CONVERT: tuple[PipelineElement, ...] = (
     "hipdnn-recognize",
 )
 
+# The graphs of hipDNNEP stay as they are. What is outside of them is outlined later.
+PHASE_HIPDNNEP: tuple[PipelineElement, ...] = ("convert-hipdnnep-to-hipdnn",)
+
 # Buffers come after code generation, which determines each executable's workspace.
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
 
@@ -167,19 +170,24 @@ def _compile_dynamic(config: HipgraftConfig) -> Sequence[PipelineElement]:
 
 
 STAGES = (
-    Stage("onnx", lambda module: module.has("onnx.")),
+    Stage("onnx", lambda module: module.has("torch.operator onnx.")),
     Stage(
         "torch",
         # Any function that nothing else recognizes. Only the phase tells whether it is an import
         # or in backend form already, so that phase always runs.
-        lambda module: not module.has("onnx."),
+        lambda module: not module.has("torch.operator onnx."),
         {"onnx": _onnx_to_torch, "torch": lambda _: PHASE_TORCH_BACKEND_FORM},
     ),
+    Stage("hipdnnep", lambda module: module.has("torch.operator hipdnn.graph")),
     Stage("migraphx", lambda module: module.has("migraphx.") or module.takes("!migraphx.shaped<")),
     Stage(
         "hipdnn-ops",
         lambda module: module.has("hipdnn.", "migraphx.mlir."),
-        {"torch": lambda _: PHASE_CONVERT, "migraphx": _convert_migraphx},
+        {
+            "torch": lambda _: PHASE_CONVERT,
+            "hipdnnep": lambda _: PHASE_HIPDNNEP,
+            "migraphx": _convert_migraphx,
+        },
     ),
     Stage(
         "hipdnn-graphs",
