@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from hipgraft.codegen.chips import product_of
 from hipgraft.codegen.lowered import LOWERED_FOR
+from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import SYMBOLS
 from hipgraft.passmanager import stages
 from hipgraft.passmanager.base import option
 from hipgraft.passmanager.registry import PipelineElement, make_pass
-from hipgraft.passmanager.stages import Stage
+from hipgraft.passmanager.stages import Contents, Stage
 
 # torch-mlir decomposes each of these into many ops. hipDNN has an op for it, or the code generator
 # a better form.
@@ -169,6 +170,11 @@ def _compile_dynamic(config: HipgraftConfig) -> Sequence[PipelineElement]:
     return (*PHASE_SCALARIZE, compile_pass)
 
 
+def _computes(module: Contents) -> bool:
+    """Returns whether some op outside of containers computes: not all is outlined yet."""
+    return module.has("torch.", "migraphx.") or any(map(GraphOp.computes, module.ops))
+
+
 STAGES = (
     Stage("onnx", lambda module: module.has("torch.operator onnx.")),
     Stage(
@@ -191,7 +197,7 @@ STAGES = (
     ),
     Stage(
         "hipdnn-graphs",
-        lambda module: module.has("hipdnn.graph", "hipdnn.fallback"),
+        lambda module: module.has("hipdnn.graph", "hipdnn.fallback") and not _computes(module),
         {"hipdnn-ops": _outline},
     ),
     Stage(
