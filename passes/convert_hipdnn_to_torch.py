@@ -7,47 +7,14 @@ from typing import ClassVar
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import collect, function_blocks
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.hipdnn_to_torch import FORMS, Torch
-
-
-def _convert(op: ir.Operation, state: PassState) -> None:
-    """Replaces `op` by its torch form, if it has one."""
-    wrapped = hipdnn.wrap(op)
-    form = FORMS.get(op.name)
-    try:
-        if form is None:
-            raise Declined("no-torch-op", "torch has no op for it")
-        with ir.InsertionPoint(op), op.location:
-            torch = Torch(wrapped)
-            made = form(torch, wrapped)
-            values = [torch.write(*pair) for pair in zip(made, op.results, strict=True)]
-    except Declined as declined:
-        state.missed(op, declined.name, f"'{op.name}' op stays: {declined.reason}")
-        return
-    for old, new in zip(op.results, values, strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()
-    state.count("converted-ops")
+from hipgraft.transforms.hipdnn_to_torch import convert_block
 
 
 def _convert_block(block: ir.Block, state: PassState) -> None:
-    """Converts the compute ops of a block, first to last."""
-    for op in [op.operation for op in block.operations]:
-        if hipdnn.GraphOp.computes(op.name):
-            _convert(op, state)
-    _erase_unused(block)
-
-
-def _erase_unused(block: ir.Block) -> None:
-    """Erases casts and constants that nothing reads any more, last first."""
-    for op in reversed([op.operation for op in block.operations]):
-        if not op.name.startswith(("torch", "arith.constant")):
-            continue
-        if op.results and not any(True for result in op.results for _ in result.uses):
-            op.erase()
+    for op, declined in convert_block(block, state):
+        state.missed(op, declined.name, f"'{op.name}' op stays: {declined.reason}")
 
 
 def _as_fallback(op: ir.Operation) -> None:

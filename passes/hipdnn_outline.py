@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.codegen.chips import GPUS, find_gpu
-from hipgraft.dialects import hipdnn
 from hipgraft.engines import find_engine
 from hipgraft.engines.registry import IREE, check_names
 from hipgraft.ir.bindings import ir
@@ -17,27 +16,18 @@ from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.block_costs import Block, GraphCosts
 from hipgraft.transforms.engine_choice import COST, POLICIES, EngineChoice
 from hipgraft.transforms.joined_products import report_apart, report_joined
-from hipgraft.transforms.outlining import BodyBuilder, Group, operand_layouts, outline
+from hipgraft.transforms.outlining import Group, graph_name, make_graph, outline
 from hipgraft.transforms.partition.calibration import Calibration, read_calibration
 from hipgraft.transforms.partition.cost import GraphTime, Roofline
 from hipgraft.transforms.partition.reader import ProgramReader
 
 
-def _type_inside(value: ir.Value) -> ir.Type:
+def _widened(value: ir.Value) -> ir.Type:
     """The type of a value that stays inside a graph: f32 for f16 and bf16."""
     kind = ir.RankedTensorType(value.type)
     if isinstance(kind.element_type, ir.F16Type | ir.BF16Type):
         return ir.RankedTensorType.get(kind.shape, ir.F32Type.get())
     return kind
-
-
-def _graph_name(group: Group, index: int) -> str:
-    """`conv_fprop_add_relu_fwd_3`: the first ops' names and a number."""
-    words: list[str] = []
-    for op in group.ops[:4]:
-        mode = op.attributes["mode"] if op.name == "hipdnn.pointwise" else None
-        words.append(op.name.split(".")[1] if mode is None else ir.StringAttr(mode).value)
-    return "_".join([*words, str(index)])
 
 
 @dataclass(frozen=True)
@@ -145,8 +135,11 @@ class HipdnnOutlinePass(Pass):
             Roofline(gpu, factors.memory, launch),
         )
 
+    def _type_inside(self, value: ir.Value) -> ir.Type:
+        return _widened(value) if self.wide_virtuals else value.type
+
     def _element_of(self, value: ir.Value, is_inside: bool) -> str:
-        kind = _type_inside(value) if is_inside and self.wide_virtuals else value.type
+        kind = self._type_inside(value) if is_inside else value.type
         return str(ir.RankedTensorType(kind).element_type)
 
     def _outline_block(
@@ -160,7 +153,7 @@ class HipdnnOutlinePass(Pass):
         def make(
             group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
         ) -> Sequence[ir.Value]:
-            name, engine = _graph_name(group, number), choice.engine_of(group)
+            name, engine = graph_name(group, number), choice.engine_of(group)
             state.count("graphs")
             state.count("outlined-ops", len(group.ops))
             message = f"{len(group.ops)} ops as graph '{name}'"
@@ -170,7 +163,9 @@ class HipdnnOutlinePass(Pass):
             report_joined(group, name, state)
             if group in times:
                 self._report_time(times[group], name, group, state)
-            return self._make_graph(name, engine, group, inputs, outputs)
+            return make_graph(
+                group, inputs, outputs, name=name, engine=engine, type_inside=self._type_inside
+            )
 
         return outline(block, grouping, make, first)
 
@@ -183,34 +178,3 @@ class HipdnnOutlinePass(Pass):
             apart_us=f"{1e6 * time.apart:.2f}",
             bound=time.fused.bound,
         )
-
-    def _make_graph(
-        self,
-        name: str,
-        engine: str,
-        group: Group,
-        inputs: Sequence[ir.Value],
-        outputs: Sequence[ir.Value],
-    ) -> Sequence[ir.Value]:
-        location = ir.Location.fused([op.location for op in group.ops])
-        strides, offsets = operand_layouts(inputs)
-        container = hipdnn.graph(
-            inputs,
-            [value.type for value in outputs],
-            name=name,
-            engine=engine,
-            arg_strides=strides,
-            arg_offsets=offsets,
-            loc=location,
-        )
-        body = BodyBuilder(container.body, inputs)
-        kept: set[ir.Value] = set(outputs)
-        if not self.wide_virtuals:
-            kept = {result for op in group.ops for result in op.results}
-        for op in group.ops:
-            types = [
-                result.type if result in kept else _type_inside(result) for result in op.results
-            ]
-            body.copy(op, types)
-        body.finish([body.value(value) for value in outputs], location)
-        return list(container.outputs)

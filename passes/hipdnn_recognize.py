@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,12 +10,14 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.recognition import PATTERNS, Rules
+from hipgraft.transforms.recognition import Pattern, Rules, patterns_of
 from hipgraft.transforms.recognition.values import mode_of
 
 
-def _recognize(op: ir.Operation, rules: Rules, state: PassState) -> None:
-    pattern = PATTERNS.get(mode_of(op) or op.name)
+def _recognize(
+    op: ir.Operation, patterns: Mapping[str, Pattern], rules: Rules, state: PassState
+) -> None:
+    pattern = patterns.get(mode_of(op) or op.name)
     if pattern is None or not _is_used(op):
         return
     try:
@@ -47,7 +50,7 @@ class HipdnnRecognizePass(Pass):
     on the queries, the keys or the scores, with additive or selecting masks, and with a guard
     against rows that see no key; GELU by the error function or the hyperbolic tangent, with its
     factors in any order; and swish with any beta. If keys and values are copied for each head of a
-    group, the node reads the originals.
+    group, the node reads the originals. Each of these families can run by itself.
 
     Before:
         ```mlir
@@ -82,10 +85,17 @@ class HipdnnRecognizePass(Pass):
 
     drop_roundings: bool = option(True, "compute f16 and bf16 intermediates of a node in f32")
 
+    families: tuple[str, ...] = option(
+        (), "recognise only these: 'attention', 'norms', 'activations'; all if empty"
+    )
+
+    def __post_init__(self) -> None:
+        patterns_of(self.families)
+
     def run(self, module: ir.Module, state: PassState) -> None:
         """Recognises nodes in every function."""
-        rules = Rules(self.drop_roundings)
+        rules, patterns = Rules(self.drop_roundings), patterns_of(self.families)
         for block in function_blocks(module):
             for op in [op.operation for op in block.operations]:
-                _recognize(op, rules, state)
+                _recognize(op, patterns, rules, state)
             _erase_unused(block)

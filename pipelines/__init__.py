@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from hipgraft.codegen.chips import product_of
 from hipgraft.codegen.lowered import LOWERED_FOR
+from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import SYMBOLS
 from hipgraft.passmanager import stages
 from hipgraft.passmanager.base import option
 from hipgraft.passmanager.registry import PipelineElement, make_pass
-from hipgraft.passmanager.stages import Stage
+from hipgraft.passmanager.stages import Contents, Stage
 
 # torch-mlir decomposes each of these into many ops. hipDNN has an op for it, or the code generator
 # a better form.
@@ -74,6 +75,9 @@ PHASE_CONVERT: tuple[PipelineElement, ...] = (
     "convert-torch-to-hipdnn",
     "hipdnn-recognize",
 )
+
+# The graphs of hipDNNEP stay as they are. What is outside of them is outlined later.
+PHASE_HIPDNNEP: tuple[PipelineElement, ...] = ("convert-hipdnnep-to-hipdnn",)
 
 # Buffers come after code generation, which determines each executable's workspace.
 PHASE_BUFFERIZE: tuple[PipelineElement, ...] = ("hipdnn-bufferize",)
@@ -166,24 +170,34 @@ def _compile_dynamic(config: HipgraftConfig) -> Sequence[PipelineElement]:
     return (*PHASE_SCALARIZE, compile_pass)
 
 
+def _computes(module: Contents) -> bool:
+    """Returns whether some op outside of containers computes: not all is outlined yet."""
+    return module.has("torch.", "migraphx.") or any(map(GraphOp.computes, module.ops))
+
+
 STAGES = (
-    Stage("onnx", lambda module: module.has("onnx.")),
+    Stage("onnx", lambda module: module.has("torch.operator onnx.")),
     Stage(
         "torch",
         # Any function that nothing else recognizes. Only the phase tells whether it is an import
         # or in backend form already, so that phase always runs.
-        lambda module: not module.has("onnx."),
+        lambda module: not module.has("torch.operator onnx."),
         {"onnx": _onnx_to_torch, "torch": lambda _: PHASE_TORCH_BACKEND_FORM},
     ),
+    Stage("hipdnnep", lambda module: module.has("torch.operator hipdnn.graph")),
     Stage("migraphx", lambda module: module.has("migraphx.") or module.takes("!migraphx.shaped<")),
     Stage(
         "hipdnn-ops",
         lambda module: module.has("hipdnn.", "migraphx.mlir."),
-        {"torch": lambda _: PHASE_CONVERT, "migraphx": _convert_migraphx},
+        {
+            "torch": lambda _: PHASE_CONVERT,
+            "hipdnnep": lambda _: PHASE_HIPDNNEP,
+            "migraphx": _convert_migraphx,
+        },
     ),
     Stage(
         "hipdnn-graphs",
-        lambda module: module.has("hipdnn.graph", "hipdnn.fallback"),
+        lambda module: module.has("hipdnn.graph", "hipdnn.fallback") and not _computes(module),
         {"hipdnn-ops": _outline},
     ),
     Stage(

@@ -40,6 +40,7 @@ def test_phases_come_from_earlier_stages():
         ("torch", "torch", ["torch"]),
         ("torch", "hipdnn-graphs", ["torch", "hipdnn-ops", "hipdnn-graphs"]),
         ("migraphx", "hipdnn-graphs", ["hipdnn-ops", "hipdnn-graphs"]),
+        ("hipdnnep", "hipdnn-graphs", ["hipdnn-ops", "hipdnn-graphs"]),
         ("hipdnn-graphs", "hipdnn-executables", ["hipdnn-executables"]),
         ("hipdnn-graphs", "hipdnn-linalg", ["hipdnn-linalg"]),
         ("hipdnn-linalg", "host", ["hipdnn-executables", "hipdnn-buffers", "host"]),
@@ -49,6 +50,27 @@ def test_phases_come_from_earlier_stages():
 )
 def test_route_has_the_fewest_phases(current: str, last: str, expected: list[str]):
     assert names(current, last) == expected
+
+
+RELU = '"hipdnn.pointwise"(%X) {mode = "relu_fwd"} : (tensor<4xf32>) -> tensor<4xf32>'
+GRAPH = f"""
+  %g = "hipdnn.graph"(%x) ({{
+  ^bb0(%a: tensor<4xf32>):
+    %r = {RELU.replace("%X", "%a")}
+    "hipdnn.yield"(%r) : (tensor<4xf32>) -> ()
+  }}) : (tensor<4xf32>) -> tensor<4xf32>
+"""
+
+
+@pytest.mark.parametrize(
+    ("outside", "stage"), [("", "hipdnn-graphs"), (RELU.replace("%X", "%g"), "hipdnn-ops")]
+)
+def test_graphs_beside_ops_are_not_all_outlined(outside: str, stage: str):
+    result = "%y" if outside else "%g"
+    op = f"%y = {outside}" if outside else ""
+    text = f"func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{ {GRAPH} {op}\n"
+    with make_context():
+        assert stage_of(ir.Module.parse(f"{text} return {result} : tensor<4xf32> }}")) == stage
 
 
 def test_dynamic_programs_have_no_stages_in_between():

@@ -22,7 +22,8 @@ class Contents:
     """Properties by which stages recognize a module.
 
     Attributes:
-        ops: names of its ops; a `torch.operator` has the name of the operator that it stands for.
+        ops: names of its ops. A `torch.operator` is named with the operator that it stands for, as
+            `torch.operator onnx.Relu`.
         signatures: types of its functions, as text.
         notes: names of the attributes of the module and of modules in it.
     """
@@ -116,4 +117,6 @@ def _with_body(symbol: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _full_name(op: ir.Operation) -> str:
-    return ir.StringAttr(op.attributes["name"]).value if op.name == "torch.operator" else op.name
+    if op.name != "torch.operator":
+        return op.name
+    return f"{op.name} {ir.StringAttr(op.attributes['name']).value}"

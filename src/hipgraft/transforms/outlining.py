@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hipgraft.codegen.iree.pointer_alignment import POINTER_ALIGNMENT
+from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.strided_view import row_major_strides
@@ -284,6 +285,54 @@ class BodyBuilder:
     def finish(self, values: Sequence[ir.Value], location: ir.Location) -> None:
         """Ends the body with `hipdnn.yield`."""
         ir.Operation.create("hipdnn.yield", operands=list(values), loc=location, ip=self._end)
+
+
+def make_graph(
+    group: Group,
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    *,
+    name: str,
+    engine: str | None = None,
+    type_inside: Callable[[ir.Value], ir.Type] = lambda value: value.type,
+) -> list[ir.Value]:
+    """Makes the `hipdnn.graph` of a group; returns its results.
+
+    Args:
+        group: copied into the graph.
+        inputs: what it reads, views among them.
+        outputs: what is read of it.
+        name: of the graph.
+        engine: of the graph.
+        type_inside: the type that a value has in the graph if it is no output.
+    """
+    location = ir.Location.fused([op.location for op in group.ops])
+    strides, offsets = operand_layouts(inputs)
+    container = hipdnn.graph(
+        inputs,
+        [value.type for value in outputs],
+        name=name,
+        engine=engine,
+        arg_strides=strides,
+        arg_offsets=offsets,
+        loc=location,
+    )
+    body = BodyBuilder(container.body, inputs)
+    kept: set[ir.Value] = set(outputs)
+    for op in group.ops:
+        types = [result.type if result in kept else type_inside(result) for result in op.results]
+        body.copy(op, types)
+    body.finish([body.value(value) for value in outputs], location)
+    return list(container.outputs)
+
+
+def graph_name(group: Group, index: int) -> str:
+    """`conv_fprop_add_relu_fwd_3`: the first ops' names and a number."""
+    words: list[str] = []
+    for op in group.ops[:4]:
+        mode = op.attributes["mode"] if op.name == "hipdnn.pointwise" else None
+        words.append(op.name.split(".")[1] if mode is None else ir.StringAttr(mode).value)
+    return "_".join([*words, str(index)])
 
 
 def operand_layouts(

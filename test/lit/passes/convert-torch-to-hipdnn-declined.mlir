@@ -214,3 +214,24 @@ func.func @indices(%x: !torch.vtensor<[6,4],f32>, %i: !torch.vtensor<[2],si64>) 
   %3 = torch.aten.gather %x, %int0, %first, %false : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[1,2],si64>, !torch.bool -> !torch.vtensor<[1,2],f32>
   return %0, %1, %2, %3 : !torch.vtensor<[3,4],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[1,2],f32>
 }
+
+// -----
+
+// REMARK: 'torch.aten.as_strided' stays: its window has 9 elements, and the operand fewer
+// REMARK: 'torch.aten.conv2d' stays: hipDNN's convolutions have a batch dimension
+// CHECK-LABEL: func.func @window_and_batch
+// CHECK:         torch.aten.as_strided
+// CHECK:         torch.aten.conv2d
+func.func @window_and_batch(%x: !torch.vtensor<[8],f32>, %i: !torch.vtensor<[2,3,3],f32>, %w: !torch.vtensor<[4,2,3,3],f32>) -> (!torch.vtensor<[3,3],f32>, !torch.vtensor<[4,1,1],f32>) {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int3 = torch.constant.int 3
+  %none = torch.constant.none
+  %shape = torch.prim.ListConstruct %int3, %int3 : (!torch.int, !torch.int) -> !torch.list<int>
+  %strides = torch.prim.ListConstruct %int3, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %v = torch.aten.as_strided %x, %shape, %strides, %int0 : !torch.vtensor<[8],f32>, !torch.list<int>, !torch.list<int>, !torch.int -> !torch.vtensor<[3,3],f32>
+  %one = torch.prim.ListConstruct %int1, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %zero = torch.prim.ListConstruct %int0, %int0 : (!torch.int, !torch.int) -> !torch.list<int>
+  %y = torch.aten.conv2d %i, %w, %none, %one, %zero, %one, %int1 : !torch.vtensor<[2,3,3],f32>, !torch.vtensor<[4,2,3,3],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.int -> !torch.vtensor<[4,1,1],f32>
+  return %v, %y : !torch.vtensor<[3,3],f32>, !torch.vtensor<[4,1,1],f32>
+}

@@ -5,6 +5,11 @@ from hipgraft.transforms.torch_to_hipdnn.attention import ATTENTION
 from hipgraft.transforms.torch_to_hipdnn.compositions import COMPOSITIONS
 from hipgraft.transforms.torch_to_hipdnn.contractions import CONTRACTIONS
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter
+from hipgraft.transforms.torch_to_hipdnn.functions import (
+    convert_function,
+    erase_unused,
+    torch_functions,
+)
 from hipgraft.transforms.torch_to_hipdnn.gradients import GRADIENTS
 from hipgraft.transforms.torch_to_hipdnn.norms import NORMS
 from hipgraft.transforms.torch_to_hipdnn.padding import PADDING
@@ -30,4 +35,11 @@ CONVERSIONS: Registry[Conversion] = Registry(
 )
 """Every conversion, by the name of the torch op it reads."""
 
-__all__ = ["CONVERSIONS", "Conversion", "Converter"]
+__all__ = [
+    "CONVERSIONS",
+    "Conversion",
+    "Converter",
+    "convert_function",
+    "erase_unused",
+    "torch_functions",
+]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 from hipgraft.transforms.torch_to_hipdnn.padding import padded_operand
@@ -16,12 +17,16 @@ from hipgraft.transforms.torch_to_hipdnn.pointwise import scaled
 def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`convolution(x, w, bias, stride, padding, dilation, transposed, output_padding, groups)`.
 
-    Groups need no attribute: hipDNN reads them from the channels of x and w.
+    `conv2d` and its like have neither `transposed` nor `output_padding`. Groups need no attribute:
+    hipDNN reads them from the channels of x and w.
     """
     w = op.float_tensor(1)
     x, pre_padding, post_padding = padded_operand(op)
+    if len(x.shape) != len(w.shape):
+        raise Declined("unbatched", "hipDNN's convolutions have a batch dimension")
     # A transposed convolution is a data gradient: its operand is the gradient of the output.
-    build = hipdnn.conv_dgrad if op.constant(6) else hipdnn.conv_fprop
+    is_transposed = len(op) == 9 and op.constant(6)
+    build = hipdnn.conv_dgrad if is_transposed else hipdnn.conv_fprop
     y = build(
         converter.materialize(x),
         converter.materialize(w),
@@ -96,6 +101,9 @@ def _addmm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 CONTRACTIONS: dict[str, Conversion] = {
     "torch.aten.convolution": _convolution,
+    "torch.aten.conv1d": _convolution,
+    "torch.aten.conv2d": _convolution,
+    "torch.aten.conv3d": _convolution,
     "torch.aten.mm": _matmul,
     "torch.aten.bmm": _matmul,
     "torch.aten.matmul": _matmul,

@@ -170,6 +170,40 @@ class Converter(TensorBuilder):
         self.location = terminator.location
         return [self.materialize(self.tensor(value)) for value in terminator.operands]
 
+    def converts(self, operation: ir.Operation) -> bool:
+        """Whether there is a conversion of ops of this name."""
+        return f"torch.{aten_name(operation)}" in self._conversions
+
+    def convert_body(self, operation: ir.Operation) -> tuple[list[Tensor], list[ir.Operation]]:
+        """Converts the ops of an op's body as if they were ops of the function.
+
+        Returns:
+            The tensors of the op's results, and the ops that were written.
+        """
+        body = operation.regions[0].blocks[0]
+        *ops, terminator = [op.operation for op in body.operations]
+        for argument, operand in zip(body.arguments, operation.operands, strict=True):
+            self._define(argument, operand)
+        # Written apart, so that they are known.
+        apart = ir.Operation.create("builtin.module", regions=1, loc=operation.location)
+        with ir.InsertionPoint(apart.regions[0].blocks.append()):
+            for op in ops:
+                self._convert(op)
+            for result, value in zip(operation.results, terminator.operands, strict=True):
+                self._define(result, value)
+        written = [op.operation for op in apart.regions[0].blocks[0].operations]
+        for op in written:
+            op.move_before(apart)
+        apart.erase()
+        self.location = operation.location
+        return [self._tensors[result] for result in operation.results], written
+
+    def _define(self, value: ir.Value, same: ir.Value) -> None:
+        """Makes a torch value an alias of another."""
+        self._tensors[value] = self.tensor(same)
+        if not self._is_converted(same):
+            self._torch_values[value] = self._torch_value(same)
+
     def _convert(self, operation: ir.Operation) -> None:
         if operation.name.startswith("torch.constant.") or operation.name in _LAZY_OPS:
             return

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.tensor_builder import Tensor, counted_dims
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
@@ -24,6 +26,25 @@ def _identity(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 def _expand(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
     return [tensor.through(tensor.view.expand(op.result_shape()))]
+
+
+def _as_strided(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """A window on the operand's elements in row-major order, as torch-mlir lowers it.
+
+    Value tensors have no storage of another order, so a transposed operand needs a copy.
+    """
+    tensor = op.tensor(0)
+    shape, strides, offset = (op.constant(index) for index in (1, 2, 3))
+    if len(shape) != len(strides) or min([*shape, *strides, offset or 0]) < 0:
+        raise Declined("window", "its window is not well-formed")
+    view = StridedView(tuple(shape), tuple(strides), offset or 0)
+    if not tensor.view.covers(shape_of(tensor.base)):
+        if not tensor.is_float:
+            raise Declined("not-a-view", "hipDNN copies no integers")
+        tensor = converter.copied(tensor)
+    if view.span > tensor.view.elements:
+        raise Declined("window", f"its window has {view.span} elements, and the operand fewer")
+    return [tensor.through(view)]
 
 
 def _permute(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
@@ -135,6 +156,7 @@ VIEWS: dict[str, Conversion] = {
     "torch.aten.expand": _expand,
     "torch.aten.broadcast_to": _expand,
     "torch.aten.expand_as": _expand,
+    "torch.aten.as_strided": _as_strided,
     "torch.aten.permute": _permute,
     "torch.aten.transpose.int": _transpose,
     "torch.aten.t": _reverse,

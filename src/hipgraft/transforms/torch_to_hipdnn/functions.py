@@ -1,0 +1,81 @@
+"""Rebuilds torch functions as functions on builtin tensors, for the passes that do this."""
+
+from __future__ import annotations
+
+from hipgraft.ir.bindings import func_d, ir
+from hipgraft.ir.builders import attributes_of
+from hipgraft.ir.diagnostics import Declined, PassFailure
+from hipgraft.ir.io import return_of
+from hipgraft.ir.symbols import symbol_of
+from hipgraft.transforms.torch_to_hipdnn.converter import Converter, builtin_tensor_type
+
+
+def torch_functions(module: ir.Module) -> list[ir.Operation]:
+    """Returns the functions that have torch tensors in their signatures."""
+    return [op.operation for op in module.body.operations if _is_torch_function(op.operation)]
+
+
+def _is_torch_function(operation: ir.Operation) -> bool:
+    if operation.name != "func.func" or not operation.regions[0].blocks:
+        return False
+    types = operation.attributes["function_type"]
+    return "!torch.vtensor" in str(types)
+
+
+def _signature(function: ir.Operation) -> ir.FunctionType:
+    """The function's type on builtin tensors."""
+    old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    try:
+        inputs = [builtin_tensor_type(kind) for kind in old.inputs]
+        results = [builtin_tensor_type(kind) for kind in old.results]
+    except Declined as reason:
+        raise PassFailure(f"'func.func' op {reason}", function) from None
+    return ir.FunctionType.get(inputs, results)
+
+
+def convert_function(function: ir.Operation, converter: Converter) -> ir.Block:
+    """Replaces a torch function by one on builtin tensors; returns the block of the new one.
+
+    Raises:
+        PassFailure: it has control flow, or values in its signature that are no static tensors.
+    """
+    blocks = list(function.regions[0].blocks)
+    if len(blocks) != 1:
+        raise PassFailure(
+            "'func.func' op expected one block: control flow is not supported", function
+        )
+    for each in blocks[0].operations:
+        is_body = converter.converts(each.operation)
+        if (
+            len(each.operation.regions) and not is_body
+        ):  # its regions use values that the conversion replaces
+            raise PassFailure(
+                f"'{each.operation.name}' op has regions: control flow is not supported", each
+            )
+    name = symbol_of(function)
+    new = func_d.FuncOp(
+        name, _signature(function), ip=ir.InsertionPoint(function), loc=function.location
+    )
+    for key, value in attributes_of(function).items():
+        if key.startswith("hipgraft."):
+            new.operation.attributes[key] = value
+    entry = new.add_entry_block([argument.location for argument in blocks[0].arguments])
+    terminator = return_of(blocks[0])
+    with ir.InsertionPoint(entry):
+        results = converter.convert_block(blocks[0], list(entry.arguments), terminator)
+        func_d.ReturnOp(results, loc=terminator.location)
+    function.erase()
+    return entry
+
+
+def erase_unused(block: ir.Block) -> None:
+    """Erases unused constants and casts that declined matches made, last first."""
+    for operation in reversed([op.operation for op in block.operations]):
+        if operation.name == "func.return":
+            continue
+        if operation.results and all(not _is_used(result) for result in operation.results):
+            operation.erase()
+
+
+def _is_used(value: ir.Value) -> bool:
+    return next(iter(value.uses), None) is not None
