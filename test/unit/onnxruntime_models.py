@@ -209,7 +209,7 @@ def _square(name: str, seed: int) -> onnx.TensorProto:
     return numpy_helper.from_array(draw.normal(size=(6, 6)).astype(np.float32) / 3, name)
 
 
-def _floats(name: str, *shape: int) -> onnx.ValueInfoProto:
+def _floats(name: str, *shape: int | str) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
@@ -271,7 +271,36 @@ def scan_model() -> tuple[bytes, Arrays]:
     return model, reference_inputs(model)
 
 
-def branch_model() -> tuple[bytes, Arrays]:
+def growing_model() -> tuple[bytes, Arrays]:
+    """A Loop whose state has more rows in each round, which its body calls `rows` all the same."""
+    flags = [helper.make_tensor_value_info(n, TensorProto.BOOL, []) for n in ("go", "going")]
+    body = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["state", "w"], ["product"]),
+            helper.make_node("Tanh", ["product"], ["bent"]),
+            helper.make_node("Concat", ["bent", "first"], ["next"], axis=0),
+            helper.make_node("ReduceSum", ["bent", "axis"], ["y"], keepdims=0),
+            helper.make_node("Identity", ["go"], ["going"]),
+        ],
+        "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []), flags[0],
+         _floats("state", "rows", 6)],
+        [flags[1], _floats("next", "rows", 6), _floats("y", 6)],
+    )  # fmt: skip
+    model = _model(
+        [helper.make_node("Loop", ["rounds", "", "first"], ["last", "all"], body=body)],
+        [
+            _floats("first", "rows", 6),
+            helper.make_tensor_value_info("rounds", TensorProto.INT64, []),
+        ],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("last", "all")],
+        [_square("w", 12), numpy_helper.from_array(np.array([0]), "axis")],
+    )
+    draw = np.random.default_rng(13)
+    return model, {"first": draw.normal(size=(2, 6)).astype(np.float32), "rounds": np.array(4)}
+
+
+def branch_model(rows: int | str = 4) -> tuple[bytes, Arrays]:
     """An If in a branch of an If, with constants of both scopes."""
     inner = {
         name: helper.make_graph(
@@ -279,7 +308,7 @@ def branch_model() -> tuple[bytes, Arrays]:
              helper.make_node(op, [f"{name}_p"], [f"{name}_r"])],
             name,
             [],
-            [_floats(f"{name}_r", 4, 6)],
+            [_floats(f"{name}_r", rows, 6)],
         )
         for name, op in (("then_branch", "Tanh"), ("else_branch", "Sigmoid"))
     }  # fmt: skip
@@ -288,11 +317,11 @@ def branch_model() -> tuple[bytes, Arrays]:
          helper.make_node("Mul", ["t", "own"], ["u"])],
         "then_branch",
         [],
-        [_floats("u", 4, 6)],
-        [_square("v", 9), numpy_helper.from_array(np.full((4, 6), 2.0, np.float32), "own")],
+        [_floats("u", rows, 6)],
+        [_square("v", 9), numpy_helper.from_array(np.full(6, 2.0, np.float32), "own")],
     )  # fmt: skip
     other = helper.make_graph(
-        [helper.make_node("Neg", ["a"], ["v"])], "else", [], [_floats("v", 4, 6)]
+        [helper.make_node("Neg", ["a"], ["v"])], "else", [], [_floats("v", rows, 6)]
     )
     flags = [helper.make_tensor_value_info(n, TensorProto.BOOL, []) for n in ("first", "second")]
     model = _model(
@@ -301,8 +330,8 @@ def branch_model() -> tuple[bytes, Arrays]:
             helper.make_node("If", ["first"], ["b"], then_branch=first, else_branch=other),
             helper.make_node("Add", ["a", "b"], ["y"]),
         ],
-        [_floats("x", 4, 6), *flags],
-        [_floats("y", 4, 6)],
+        [_floats("x", rows, 6), *flags],
+        [_floats("y", rows, 6)],
         [_square("w", 10)],
     )
     x = np.random.default_rng(11).normal(size=(4, 6)).astype(np.float32)

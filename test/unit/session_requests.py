@@ -40,7 +40,11 @@ def session(
 
 
 def ask(
-    model: onnx.ModelProto, folder: Path, architecture: str = "cpu", **options: str
+    model: onnx.ModelProto,
+    folder: Path,
+    architecture: str = "cpu",
+    is_nested: bool = False,
+    **options: str,
 ) -> dict[str, Any]:
     """Has a graph divided and compiled; returns the answer.
 
@@ -48,6 +52,7 @@ def ask(
         model: with all of its weights inside.
         folder: for the request; weights of more than 1 KiB go to a file there.
         architecture: what for.
+        is_nested: whether the graph is a body of a node.
         options: the provider's.
     """
     folder.mkdir(exist_ok=True)
@@ -68,13 +73,15 @@ def ask(
     (folder / "weights.bin").write_bytes(weights)
     onnx.save(written, folder / "model.onnx")
     path = folder / "request.json"
-    text = repr((written.SerializeToString(), weights, architecture, sorted(options.items())))
+    given = (architecture, is_nested, sorted(options.items()))
+    text = repr((written.SerializeToString(), weights, given))
     fields = {
         "version": 1,
         "model": "model.onnx",
         "weights": "weights.bin",
         "key": hashlib.sha256(text.encode()).hexdigest(),
         "architectures": [architecture],
+        "nested": is_nested,
         "options": options,
     }
     path.write_text(json.dumps(fields))

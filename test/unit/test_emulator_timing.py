@@ -115,6 +115,14 @@ def test_what_does_not_fit_the_last_cache_comes_from_memory():
     assert found.microseconds == pytest.approx(1e6 * seconds, rel=1e-6)
 
 
+def test_operands_that_share_memory_are_read_once():
+    memory = np.zeros(1 << 20, np.uint8)
+    code = assemble(BEGIN + "  s_nop 0\n", "gfx942", 2)
+    found = estimate(code, "f", (1,), (64,), [memory[: 3 << 18], memory[1 << 18 :]])
+    seconds = memory.nbytes / MI300X.far_bandwidth
+    assert found.parts["memory"] == pytest.approx(1e6 * seconds, rel=1e-6)
+
+
 def test_waves_wait_for_each_other_at_a_barrier():
     # Which wave it is, as a scalar: the first of two works before the barrier, the second after it.
     text = """

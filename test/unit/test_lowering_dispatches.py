@@ -19,6 +19,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import asm, ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.tuning.estimated import EstimatedCostModel
 
 Build = Callable[..., Any]
 
@@ -160,9 +161,11 @@ def test_one_dispatch(name: str, target: str) -> None:
 
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
-def test_norms_of_many_rows_across_memory_are_copied_first(target: str) -> None:
-    """In one dispatch they take minutes to compile."""
-    rows, channels = 1024, 512
+@pytest.mark.parametrize(("rows", "channels"), [(1024, 512), (196, 96)])
+def test_norms_of_rows_across_memory_are_copied_first(
+    rows: int, channels: int, target: str
+) -> None:
+    """In one dispatch a thread reads each row alone, and large ones take minutes to compile."""
     memory = np.random.default_rng(0).standard_normal((channels, rows)).astype(np.float16)
     scale, bias = (memory[:channels, row].reshape(1, 1, channels) for row in (0, 1))
     graph = Case(
@@ -184,6 +187,22 @@ def test_norms_of_many_rows_across_memory_are_copied_first(target: str) -> None:
     x = memory.T.astype(np.float64)
     deviation = np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
     expected = (x - x.mean(axis=1, keepdims=True)) / deviation * scale[0] + bias[0]
+    np.testing.assert_allclose(y, expected, atol=1e-2)
+
+
+@requires_emulator
+def test_a_row_with_unit_dims_behind_it() -> None:
+    """As the channels of a pooled image: its dispatch takes as long as that of [1, 768]."""
+    shape = [1, 768, 1, 1]
+    x, scale, bias = np.random.default_rng(1).standard_normal((3, *shape)).astype(np.float16)
+    operands, results = [x, scale, bias], [np.zeros(shape)]
+    graph = Case("norm", operands, layernorm, results, ["f16"], 0, 0, target="gfx942")
+    kernel = compile_text(lower_case(graph), Target.parse("gfx942"))
+    (found,) = EstimatedCostModel().estimates(kernel)
+    assert found.microseconds < 5
+    (y,) = run_kernel(kernel, operands, [(tuple(shape), np.float16)])
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean()) / np.sqrt(wide.var() + 1e-5) * scale + bias
     np.testing.assert_allclose(y, expected, atol=1e-2)
 
 

@@ -137,6 +137,35 @@ def test_what_may_be_broadcast_is_left(
     check(model, taken, drawn(model, {"n": 3, "m": 3}))
 
 
+def test_an_operand_that_is_a_result(tmp_path: Path) -> None:
+    """As the condition that the body of a Loop hands on."""
+    model = model_of([node("Identity", ["x"], ["e"]), node("Neg", ["e"], ["y"])], {"x": ["n", 4]})
+    model.graph.output.append(info("e", F32, None))
+    answer = ask(model, tmp_path / "r")
+    assert [group["nodes"] for group in answer["groups"]] == [[1]]
+    assert reasons(answer) == {"Identity": "it only hands on a value"}
+    check(model, answer, drawn(model, {"n": 3}))
+
+
+def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
+    """The value that a Loop hands on is called as the first one, but may have other extents."""
+    nodes = [
+        node("Exp", ["x"], ["e"]),
+        node("Add", ["e", "z"], ["a"]),
+        node("Mul", ["a", "e"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": ["n", 4], "z": ["n", 4]})
+    answer = ask(model, tmp_path / "r", is_nested=True)
+    assert [group["nodes"] for group in answer["groups"]] == [[0]]
+    check(model, answer, {"x": np.ones((3, 4), np.float32), "z": np.ones((1, 4), np.float32)})
+    for same in (
+        ask(model, tmp_path / "s"),
+        ask(model, tmp_path / "t", is_nested=True, dims="n=3"),
+    ):
+        assert not same["left"]
+        check(model, same, drawn(model, {"n": 3}))
+
+
 def test_extents_of_data_are_left(tmp_path: Path) -> None:
     """Also because they may be 0."""
     model = model_of(
@@ -261,13 +290,3 @@ def test_a_divisor_of_0_is_an_error(tmp_path: Path) -> None:
         np.testing.assert_array_equal(program.run([given])[0], np.full(3, 16, np.float32))
         with pytest.raises(HipgraftError, match="an extent that others are divided by is 0"):
             program.run([given[:, :0]])
-
-
-def test_bodies_are_not_for_all_extents(tmp_path: Path) -> None:
-    """What a loop hands on may change its shape."""
-    model = flat_rows()
-    ask(model, tmp_path / "r", "cpu")
-    path = tmp_path / "r" / "request.json"
-    fields = json.loads(path.read_text()) | {"nested": True}
-    path.write_text(json.dumps(fields))
-    assert not Request.read(path, "cpu").takes_any_extents

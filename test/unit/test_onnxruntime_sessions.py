@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Generator
@@ -54,6 +55,37 @@ for first, second in ((True, True), (True, False), (False, True)):
     assert len(whole.findall(loop)) == len(whole.findall(scan)) == 1
     assert len(whole.findall(branch)) == 3
     assert branch.count("in a subgraph: takes 1 of 2 nodes") == 1  # and the inner If
+
+
+@pytest.mark.slow
+def test_bodies_with_symbolic_dimensions(home: Path) -> None:
+    said = play(
+        home,
+        """
+def compare(made, model, inputs):
+    for found, expected in zip(made.run(None, inputs), references(model, inputs), strict=True):
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        check(found, expected)
+
+model, inputs = branch_model("rows")
+made = session(model)
+for first, second in ((True, True), (True, False), (False, True)):
+    compare(made, model, {**inputs, "first": np.array(first), "second": np.array(second)})
+model, inputs = growing_model()
+made = session(model, report="report.json")
+compare(made, model, inputs)
+compare(made, model, {**inputs, "rounds": np.array(0)})
+print(open("report.json").read())
+""",
+    )
+    branch, loop = (line for line in said.splitlines() if "hipgraft: takes" in line)
+    assert len(re.findall(r"in a subgraph: takes (\d) of \1 nodes", branch)) == 3
+    assert "in a subgraph: takes 4 of 5 nodes" in loop
+    body, whole = json.loads(said[said.index("{\n") : said.rindex("}") + 1])["graphs"]
+    assert (body["graph"], body["body_of"]) == ("body", "Loop")
+    assert [left["op"] for left in body["answer"]["left"]] == ["Identity"]
+    assert (whole["graph"], whole["body_of"]) == ("graph", "")
+    assert whole["answer"]["left"][0]["op"] == "Loop"
 
 
 @pytest.mark.slow

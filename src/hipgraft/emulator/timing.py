@@ -113,10 +113,20 @@ def estimate(
     if chip is None:
         known = ", ".join(CHIPS)
         raise EmulatorError(f"times are estimated for {known}, not for {code.architecture}")
-    values = [_aligned(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    given = list(arguments)
+    values = [_aligned(one) if isinstance(one, np.ndarray) else one for one in given]
     prepared = prepare(code, name, grid, block, values, dynamic_lds)
-    footprint = sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+    footprint = _distinct_bytes([one for one in given if isinstance(one, np.ndarray)])
     return _Timing(prepared, chip, footprint).estimate()
+
+
+def _distinct_bytes(arrays: Iterable[np.ndarray[Any, Any]]) -> int:
+    """Returns the bytes of all arrays, of which several may be views of the same memory."""
+    size = reached = 0
+    for start, nbytes in sorted((array.ctypes.data, array.nbytes) for array in arrays):
+        size += max(start + nbytes - max(start, reached), 0)
+        reached = max(reached, start + nbytes)
+    return size
 
 
 def _aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

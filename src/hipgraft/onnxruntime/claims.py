@@ -136,6 +136,23 @@ def better_left(
     return found
 
 
+def handed_on(graph: SessionGraph, group: Sequence[int]) -> dict[int, Left]:
+    """Returns the nodes whose results are operands of their group.
+
+    A program for all extents has no such results.
+    """
+    boundary = graph.boundary(group)
+    same = set(boundary.inputs)
+    found: dict[int, Left] = {}
+    for number in group:
+        node = graph.nodes[number]
+        if node.op_type == "Identity" and node.input[0] in same:
+            same.add(node.output[0])
+            if node.output[0] in boundary.outputs:
+                found[number] = Left("host", "it only hands on a value")
+    return found
+
+
 def _is_of_extents(node: NodeProto, kinds: Kinds) -> bool:
     """Whether a node makes few integers, of others or of a shape."""
     names = node.output if node.op_type in ("Shape", "Size") else (*node.input, *node.output)

@@ -75,6 +75,22 @@ class SessionGraph:
         }
         self.symbols = _named_symbols(self.model.graph)
 
+    def forget_names(self, known: Collection[str]) -> None:
+        """Makes each dimension of the inputs a symbol of its own, and says none of other values.
+
+        In bodies of nodes, what one round hands on to the next may change its shape, so that
+        dimensions of equal names have different extents.
+
+        Args:
+            known: names that stay.
+        """
+        graph = self.model.graph
+        for value in _values(graph):
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param and dim.dim_param not in known:
+                    dim.ClearField("dim_param")
+        self.symbols = _named_symbols(graph)
+
     @cached_property
     def _producers(self) -> dict[str, int]:
         return {name: i for i, node in enumerate(self.nodes) for name in node.output if name}

@@ -116,14 +116,6 @@ class Request:
         return self.options.get("dynamic") == "compile"
 
     @property
-    def takes_any_extents(self) -> bool:
-        """Whether nodes may be taken for all extents of symbolic dimensions.
-
-        In bodies of nodes, what one round hands on to the next may change its shape.
-        """
-        return not self.is_nested
-
-    @property
     def is_strict(self) -> bool:
         """Whether an unsupported node is an error."""
         return self.options.get("fallback") == "error"

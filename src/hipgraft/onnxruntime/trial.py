@@ -20,7 +20,7 @@ from hipgraft.frontends.onnx.variants import read_each, read_onnx
 from hipgraft.frontends.symbols import Extents, combinations
 from hipgraft.ir.bindings import make_context
 from hipgraft.ir.diagnostics import HipgraftError
-from hipgraft.onnxruntime.claims import Left, better_left, unsupported_nodes
+from hipgraft.onnxruntime.claims import Left, better_left, handed_on, unsupported_nodes
 from hipgraft.onnxruntime.extents import AnyExtents, any_extents
 from hipgraft.onnxruntime.graph import Boundary, SessionGraph, Shape, make_info
 from hipgraft.onnxruntime.partition import partition
@@ -84,7 +84,9 @@ class Trial:
         given = {name for one in self.variants for name in one}
         missing = [name for name in graph.symbols if name not in given]
         self._any: AnyExtents | None = None
-        if missing and len(self.variants) == 1 and request.takes_any_extents:
+        if missing and len(self.variants) == 1:
+            if request.is_nested:
+                graph.forget_names(given)
             self._any = any_extents(graph, self.variants[0])
             self.kinds = [self._any.kinds]
         else:
@@ -97,13 +99,20 @@ class Trial:
         """Compiles what can be taken; returns the groups in an order in which they can run."""
         while True:
             groups = self._groups()
-            more = better_left(self.graph, self.kinds, groups) or {
+            more = self._better_left(groups) or {
                 number: self._because(refusal.error, refusal.nodes)
                 for number, refusal in self._trials.run(groups).items()
             }
             if not more:
                 return [self._trials.compiled[tuple(group)] for group in groups]
             self.left |= more
+
+    def _better_left(self, groups: Sequence[Sequence[int]]) -> dict[int, Left]:
+        found = better_left(self.graph, self.kinds, groups)
+        for group in groups:
+            if self._varies(group):
+                found |= handed_on(self.graph, group)
+        return found
 
     def _groups(self) -> list[list[int]]:
         taken = [number for number in range(len(self.graph.nodes)) if number not in self.left]

@@ -217,7 +217,7 @@ func.func @indices(%x: !torch.vtensor<[6,4],f32>, %i: !torch.vtensor<[2],si64>) 
 
 // -----
 
-// REMARK: 'torch.aten.as_strided' stays: its window has 9 elements, and the operand fewer
+// REMARK: 'torch.aten.as_strided' stays: its window ends at 9 of 8 elements
 // REMARK: 'torch.aten.conv2d' stays: hipDNN's convolutions have a batch dimension
 // CHECK-LABEL: func.func @window_and_batch
 // CHECK:         torch.aten.as_strided

@@ -54,3 +54,19 @@ func.func @region(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
   }
   return %0 : !torch.vtensor<[4],f32>
 }
+
+// -----
+
+// PyTorch reads what is stored in front of the view, not the view.
+func.func @storage_of_a_view(%x: !torch.vtensor<[4,6],f32>) -> !torch.vtensor<[2,3],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %int3 = torch.constant.int 3
+  %shape = torch.prim.ListConstruct %int2, %int3 : (!torch.int, !torch.int) -> !torch.list<int>
+  %strides = torch.prim.ListConstruct %int2, %int1 : (!torch.int, !torch.int) -> !torch.list<int>
+  %t = torch.aten.transpose.int %x, %int0, %int1 : !torch.vtensor<[4,6],f32>, !torch.int, !torch.int -> !torch.vtensor<[6,4],f32>
+  // expected-error @below {{'torch.aten.as_strided' op reads the storage of a view}}
+  %v = torch.aten.as_strided %t, %shape, %strides, %int3 : !torch.vtensor<[6,4],f32>, !torch.list<int>, !torch.list<int>, !torch.int -> !torch.vtensor<[2,3],f32>
+  return %v : !torch.vtensor<[2,3],f32>
+}

@@ -1,18 +1,17 @@
 #include "provider.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <set>
 
 #include "contexts.h"
+#include "files.h"
 
 namespace hipgraft::ort {
 
 namespace {
 
 constexpr char kPrefix[] = "ep.hipgraftexecutionprovider.";
+constexpr size_t kMostReport = size_t{1} << 30;  // about one graph
 // What each option may be; empty: anything.
 const std::map<std::string, std::set<std::string>> kOptions = {
     {"context", {"accept", "recompile", "refuse"}},
@@ -43,17 +42,12 @@ size_t index_of(const std::string &name, const std::vector<std::string> &names) 
   return static_cast<size_t>(found - names.begin());
 }
 
-void copy_file(const std::string &from, const std::string &to) {
-  FILE *source = fopen(from.c_str(), "re"), *target = source ? fopen(to.c_str(), "we") : nullptr;
-  char buffer[65536];
-  bool is_written = target;
-  for (size_t count; is_written && (count = fread(buffer, 1, sizeof buffer, source)) > 0;)
-    is_written = fwrite(buffer, 1, count, target) == count;
-  int reason = errno;
-  if (source) fclose(source);
-  if (target) is_written &= !fclose(target);
-  if (!is_written)
-    fail(HIPGRAFT_IO_ERROR, "cannot write the report '%s': %s", to.c_str(), strerror(reason));
+// The name of the node whose body a graph is, or else its operator; empty for the session's graph.
+std::string body_of(const Graph *graph) {
+  auto node = get<const Node *>(api.parent_node, graph);
+  if (!node) return "";
+  std::string name = text_of(get<const char *>(api.node_name, node));
+  return name.empty() ? text_of(get<const char *>(api.operator_type, node)) : name;
 }
 
 const char *name(const ProviderTable *) { return kProvider; }
@@ -160,7 +154,7 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
     if (!may_leave) throw;
     return warn("takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
   }
-  tell(answer, !is_nested);
+  tell(answer, graph);
   for (Group &group : answer.groups) {
     std::vector<const Node *> members;
     for (size_t index : group.nodes) members.push_back(nodes[index]);
@@ -176,14 +170,30 @@ void Provider::warn(const std::string &text) {
   log(logger, kWarning, text);
 }
 
-void Provider::tell(const Answer &answer, bool is_main) {
-  if (!is_main) {
+void Provider::tell(const Answer &answer, const Graph *graph) {
+  Reported one{text_of(get<const char *>(api.graph_name, graph)), body_of(graph), answer.report};
+  // ONNX Runtime asks again where nothing was taken.
+  bool is_new = std::find(reported_.begin(), reported_.end(), one) == reported_.end();
+  if (is_new && !one.answer.empty()) reported_.push_back(one);
+  if (!one.body_of.empty()) {
     if (!answer.summary.empty()) nested_ += "; in a subgraph: " + answer.summary;
     return;
   }
   warn(answer.summary + nested_);
   auto report = options.find("report");
-  if (report != options.end() && !answer.report.empty()) copy_file(answer.report, report->second);
+  if (report != options.end()) write_report(report->second);
+}
+
+// Writes what was answered about each graph of the session, bodies before what has them.
+void Provider::write_report(const std::string &path) const {
+  std::string text = "{\n\"version\": 2,\n\"graphs\": [";
+  const char *separator = "\n";
+  for (const Reported &one : reported_) {
+    text += separator + ("{\"graph\": " + quoted(one.graph)) + ", \"body_of\": " +
+            quoted(one.body_of) + ", \"answer\": " + contents(one.answer, kMostReport) + "}";
+    separator = ",\n";
+  }
+  write_file(path, {text, "\n]\n}\n"});
 }
 
 // Finds the group of a fused node.

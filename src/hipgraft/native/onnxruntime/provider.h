@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "answers.h"
 #include "computes.h"
@@ -12,6 +13,14 @@
 #include "ort.h"
 
 namespace hipgraft::ort {
+
+// What was answered about a graph of the session.
+struct Reported {
+  std::string graph, body_of, answer;  // its name, whose body it is, the path of all details
+  bool operator==(const Reported &other) const {
+    return graph == other.graph && body_of == other.body_of && answer == other.answer;
+  }
+};
 
 struct Provider : ProviderTable {
   Provider(Factory &factory, const OfferedDevice &device, std::string architecture,
@@ -39,11 +48,13 @@ struct Provider : ProviderTable {
   // Has a node of a compiled model compiled again, which is not for this device and release.
   const Group &recompile(const Graph *graph, const Node *node, const std::string &why);
   std::string option(const char *name) const;
-  void tell(const Answer &answer, bool is_main);
+  void tell(const Answer &answer, const Graph *graph);
+  void write_report(const std::string &path) const;
   void warn(const std::string &text);
 
   std::deque<Group> groups_;  // the latest graph's first
   std::string nested_;        // the summaries of subgraphs
+  std::vector<Reported> reported_;
   std::string told_;          // the last warning
 };
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.diagnostics import Declined, PassFailure
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.tensor_builder import Tensor, counted_dims
@@ -29,21 +29,21 @@ def _expand(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _as_strided(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """A window on the operand's elements in row-major order, as torch-mlir lowers it.
+    """A window on the operand's storage, which is row-major where no view comes before.
 
-    Value tensors have no storage of another order, so a transposed operand needs a copy.
+    PyTorch reads the storage in front of a view, but value tensors do not say whether one was
+    copied since, and torch-mlir reads the view's own elements. So nothing else may compile it.
     """
     tensor = op.tensor(0)
+    if not tensor.view.covers(shape_of(tensor.base)):
+        raise PassFailure("'torch.aten.as_strided' op reads the storage of a view", op.operation)
     shape, strides, offset = (op.constant(index) for index in (1, 2, 3))
     if len(shape) != len(strides) or min([*shape, *strides, offset or 0]) < 0:
         raise Declined("window", "its window is not well-formed")
     view = StridedView(tuple(shape), tuple(strides), offset or 0)
-    if not tensor.view.covers(shape_of(tensor.base)):
-        if not tensor.is_float:
-            raise Declined("not-a-view", "hipDNN copies no integers")
-        tensor = converter.copied(tensor)
-    if view.span > tensor.view.elements:
-        raise Declined("window", f"its window has {view.span} elements, and the operand fewer")
+    if view.offset + view.span > tensor.view.elements:
+        end = view.offset + view.span
+        raise Declined("window", f"its window ends at {end} of {tensor.view.elements} elements")
     return [tensor.through(view)]
 
 

@@ -27,9 +27,9 @@ from hipgraft.ir.tensors import element_of, shape_of
 # The longest row with a partial wavefront; in longer rows a work item gets many elements.
 _LONGEST_ODD_ROW = 512
 
-# From this number of elements on, inputs are copied for a reduction over a non-contiguous
-# dimension.
-_MANY_ACROSS = 1 << 19
+# From this number of elements on, or in each row, inputs are copied for a reduction over a
+# non-contiguous dimension.
+_MANY_ACROSS, _LONG_ACROSS = 1 << 17, 96
 
 
 @lowers(LayernormOp)
@@ -45,6 +45,7 @@ def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
     if _is_odd(lowering.target, x, op.dims):
         inverse = emitter.materialized(inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
+    x, *factors = _distributed(lowering, op, [x, *factors])
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):
         if value is not None:
@@ -73,25 +74,32 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
         return [scalars.cast(y if bias is None else m.add(y, values[3]), element)]
 
     operands = [x, inverse, scale] if bias is None else [x, inverse, scale, bias]
+    operands = _distributed(lowering, op, operands)
     y = emitter.pointwise("normalized", operands, x.shape, element, body)
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
 
 
 def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
-    """Returns the input, copied to contiguous rows on CUDA, or if it is large.
+    """Returns the input; on a GPU as contiguous rows, except for small inputs with short rows.
 
-    For a reduction over a non-contiguous dimension on CUDA, IREE assigns each row to one thread,
-    and few threads run. For other GPUs its code is better than a copy, but takes minutes to compile
-    for large inputs.
+    For a reduction over a non-contiguous dimension, IREE assigns each row to one thread: few
+    threads run, and each reads its row element by element. A copy takes a further launch.
     """
-    x = lowering.tensor(op.x)
+    emitter, x = lowering.emitter, lowering.tensor(op.x)
     ordered = [dim for dim in x.dims if dim not in op.dims] + [
         dim for dim in x.dims if dim in op.dims
     ]
-    is_slow = lowering.target.kind is TargetKind.CUDA or math.prod(x.shape) >= _MANY_ACROSS
-    if list(x.dims) == ordered or not is_slow:
+    if list(x.dims) == ordered or not _is_slow_across(lowering.target, x, op.dims):
         return x
-    return lowering.emitter.materialized(lowering.emitter.in_order(x, ordered))
+    return emitter.materialized(emitter.in_order(x, ordered))
+
+
+def _is_slow_across(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
+    """Whether a reduction over non-contiguous dims takes longer than one of a copy."""
+    if target.kind is TargetKind.CUDA or math.prod(x.shape) >= _MANY_ACROSS:
+        return True
+    is_gpu = target.kind is not TargetKind.CPU
+    return is_gpu and math.prod(x.shape[dim] for dim in dims) >= _LONG_ACROSS
 
 
 def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
@@ -111,11 +119,28 @@ def _together(
     lowering: Lowering, op: LayernormOp | RmsnormOp, build: Callable[[], list[Tensor]]
 ) -> list[Tensor]:
     """Emits a norm of one row as one dispatch on a GPU; IREE itself fuses norms of several rows."""
+    if _is_one_row(lowering.target, op):
+        return lowering.emitter.one_dispatch(build)
+    return build()
+
+
+def _distributed(
+    lowering: Lowering, op: LayernormOp | RmsnormOp, operands: Sequence[Tensor]
+) -> Sequence[Tensor]:
+    """Returns the operands of the op whose loops IREE distributes to lanes.
+
+    In the one dispatch of a single row it takes the last loop, even if its extent is 1.
+    """
+    if not _is_one_row(lowering.target, op):
+        return operands
+    return [lowering.emitter.without_unit_dims(value) for value in operands]
+
+
+def _is_one_row(target: Target, op: LayernormOp | RmsnormOp) -> bool:
+    """Whether a norm is of one row that one workgroup of a GPU takes."""
     x = shape_of(op.x)
     rows = math.prod(extent for dim, extent in enumerate(x) if dim not in op.dims)
-    if lowering.target.kind is TargetKind.CPU or rows > 1 or math.prod(x) > LONGEST_ROW:
-        return build()
-    return lowering.emitter.one_dispatch(build)
+    return target.kind is not TargetKind.CPU and rows == 1 and math.prod(x) <= LONGEST_ROW
 
 
 def statistics(

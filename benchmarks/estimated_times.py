@@ -1,0 +1,112 @@
+"""Estimated time of a model's kernels against that of plain `iree-compile`.
+
+    python benchmarks/estimated_times.py MODEL... [--target gfx942] [--kernels 5] [--limit 1.0]
+
+A row for each model: launches, and microseconds of one run by the model of docs/timing.md with the
+gaps between launches, of hipgraft and of `iree-compile --iree-opt-level=O3` of the same file, and
+the ratio. Exits with 1 where a ratio is over `--limit`.
+
+Up to 23 workgroups of each launch are executed, on memory of zeros. Not counted: fills and copies,
+and what IREE does once at load. `--kernels N` lists the N kernels of both that take longest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wave_counts import Part, hipgraft_parts, iree_parts
+
+from hipgraft import emulator
+from hipgraft.codegen.chips import CHIPS
+from hipgraft.codegen.target import Target
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.service.tuning.counted import launches
+
+
+@dataclass
+class Row:
+    """A kernel, and the launches of it that take equally long."""
+
+    part: str
+    estimate: emulator.Estimate
+    launches: int
+
+    @property
+    def microseconds(self) -> float:
+        """The time of all these launches."""
+        return self.estimate.microseconds * self.launches
+
+
+def rows_of(parts: Iterable[Part]) -> list[Row]:
+    """The kernels of a program; launches with equal grids, constants and operands are one row."""
+    rows: dict[object, Row] = {}
+    for part in parts:
+        for code, launch, arguments in launches(part.kernel):
+            sizes = tuple(binding.length for binding in launch.bindings)
+            digest = part.kernel.objects[launch.object]
+            key = (digest, launch.kernel, launch.grid, launch.constants, sizes)
+            if key not in rows:
+                found = emulator.estimate(
+                    code,
+                    launch.kernel,
+                    launch.grid,
+                    launch.block,
+                    arguments,
+                    dynamic_lds=launch.dynamic_shared_memory,
+                )
+                rows[key] = Row(part.name, found, 0)
+            rows[key].launches += part.times
+    return list(rows.values())
+
+
+def total(rows: Sequence[Row], target: Target) -> tuple[int, float]:
+    """Launches, and the microseconds of all of them, one after the other."""
+    number = sum(row.launches for row in rows)
+    gaps = 1e6 * (number - 1) * CHIPS[target.name].gap_seconds
+    return number, sum(row.microseconds for row in rows) + gaps
+
+
+def print_longest(rows: Sequence[Row], most: int) -> None:
+    for row in sorted(rows, key=lambda row: -row.microseconds)[:most]:
+        found = row.estimate
+        times = f"{row.launches:4} x {found.microseconds:8.2f} us  {found.bound:8}"
+        print(f"    {times} {found.workgroups:6} workgroups  {row.part}: {found.kernel}")
+
+
+def measure(model: Path, target: Target, kernels: int) -> float:
+    """Prints the row of a model and returns its ratio."""
+    sides: list[list[Row]] = []
+    for parts_of in (hipgraft_parts, iree_parts):
+        try:
+            sides.append(rows_of(parts_of(model, target)))
+        except (HipgraftError, RuntimeError) as error:
+            print(f"| {model.stem} | {parts_of.__name__}: {error} |", flush=True)
+            return 0.0
+    (our_launches, ours), (their_launches, theirs) = (total(side, target) for side in sides)
+    row = f"| {model.stem} | {our_launches} | {their_launches} | {ours:,.0f} | {theirs:,.0f}"
+    print(f"{row} | {ours / theirs:.3f} |", flush=True)
+    for side in sides:
+        print_longest(side, kernels)
+    return ours / theirs
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--target", default="gfx942", choices=CHIPS)
+    parser.add_argument("--kernels", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=1.0)
+    flags = parser.parse_args()
+    target = Target.parse(flags.target)
+    print("| model | launches | iree-compile | µs | iree-compile | ratio |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    ratios = [measure(model, target, flags.kernels) for model in flags.models]
+    return int(max(ratios) > flags.limit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
