@@ -119,8 +119,8 @@ enum FindingKind {
   FINDING_ORDER,  // a stored value that differs if waves run in another order
 };
 
-// `instruction` is the address of the instruction. `other_instruction` is, for races, the address of
-// the earlier one; for uninitialised values, that of the instruction that first read them, or 0.
+// `instruction` is the address of the instruction. `other_instruction` is, for races, the address
+// of the earlier one; for uninitialised values, that of the instruction that first read them, or 0.
 struct Finding {
   int32_t kind, lane;
   uint32_t size, instruction, other_instruction, workgroup, other_workgroup, wave, other_wave;
