@@ -3,7 +3,7 @@
 // FAULT_WRITE=N        the N-th write to a file of this process fails, and all after it,
 // FAULT_ERRNO=28       with this error;
 // FAULT_READ_ONLY=DIR  nothing below this folder can be made, written, renamed or removed;
-// FAULT_CLOCK=SECONDS  each tenth look at the wall clock finds it this much later or earlier.
+// FAULT_CLOCK=SECONDS  each tenth read of the wall clock returns a time this much later or earlier.
 
 #include <atomic>
 #include <cerrno>

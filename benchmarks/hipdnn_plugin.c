@@ -1,8 +1,8 @@
-/* Times hipDNN's plugin on a HIP that does nothing; see hipdnn_plugin.py.
+/* Times hipDNN's plugin on a stub of HIP whose functions do nothing; see hipdnn_plugin.py.
  *
  *     hipdnn_plugin PLUGIN HIP GRAPH CONFIG LAUNCHES ROUNDS [UID]...
  *
- * The graph, a FlatBuffer, is compiled already, in the cache.
+ * GRAPH is a FlatBuffer whose compiled program is in the cache.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static double now(void) {
   return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
 }
 
-/* KiB of this process that are in memory and in no file. */
+/* Resident anonymous memory of this process in KiB. */
 static long resident(void) {
   char line[256];
   long found = 0;

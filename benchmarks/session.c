@@ -1,5 +1,5 @@
-// What a run of a program asks of HIP, without a program: for `session.py`, with a HIP that does
-// nothing.
+// Makes the HIP calls of a program's run, without the program: for `session.py`, with a stub of
+// HIP.
 
 #include <stddef.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-// Reads answers of the helper, each one damaged in many ways: a sound one, or an error of the
-// library, comes of it. Built with sanitizers, together with the provider's sources.
+// Reads answers of the helper, each damaged in many ways. Each must give a sound answer or an error
+// of the library. Built with sanitizers, together with the provider's sources.
 //
 //     onnxruntime_fuzz SEED ROUNDS NODES FILE
 

@@ -1,10 +1,10 @@
-// Writes random graphs of a hostile ONNX Runtime: names that are null, long or no UTF-8, absent
-// values, extents of any number, attributes of any type and length, nested bodies, functions that
-// fail. A model or an error comes of each. Built with sanitizers, together with the provider's writer.
+// Writes random graphs of a hostile ONNX Runtime: names that are null, long or not UTF-8, absent
+// values, arbitrary extents, attributes of any type and length, nested bodies, functions that fail.
+// Each must give a model or an error. Built with sanitizers, together with the provider's writer.
 //
 //     onnxruntime_graphs_fuzz SEED ROUNDS FOLDER
 //
-// Writes the first models into the folder, and the numbers of models and errors.
+// Writes the first models to the folder, and prints the numbers of models and errors.
 
 #include <algorithm>
 #include <climits>
@@ -85,7 +85,7 @@ Status *error(const char *text) {
   return new Status{text};
 }
 
-std::vector<std::shared_ptr<void>> kept;  // what a graph consists of
+std::vector<std::shared_ptr<void>> kept;  // the parts of a graph
 
 template <typename Thing>
 Thing *keep(Thing thing) {

@@ -1,9 +1,10 @@
-// A host in C++: ONNX Runtime's library is loaded, a provider registered, and a model run on the
-// device of an architecture. Functions of ONNX Runtime are known by their indices.
+// A host in C++: loads ONNX Runtime's library, registers a provider, and runs a model on the device
+// of an architecture. It finds functions of ONNX Runtime by their indices.
 //
 //     onnxruntime_host LIBRARY PROVIDER MODEL ARCHITECTURE INPUT OUTPUT EXTENT...
 //
-// INPUT has the floats of the model's input `x`, of the extents; OUTPUT gets those of its result `y`.
+// INPUT contains the floats of the model's input `x` with the given extents; OUTPUT gets those of
+// its result `y`.
 
 #include <dlfcn.h>
 
@@ -24,7 +25,7 @@ struct Base {
 
 void *const *table = nullptr;
 
-// Calls function `index`; the type of each argument is as it is given.
+// Calls function `index` with arguments of exactly the given types.
 template <typename Result, typename... Arguments>
 Result call(int index, Arguments... arguments) {
   return reinterpret_cast<Result (*)(Arguments...)>(table[index])(arguments...);

@@ -1,5 +1,5 @@
-// Calls the plugin with payloads, configurations and graphs from files, each one damaged in many
-// ways: it has to answer with a status. Built with sanitizers, together with the plugin's sources.
+// Calls the plugin with payloads, configurations and graphs from files, each damaged in many ways.
+// The plugin must return a status. Built with sanitizers, together with the plugin's sources.
 //
 //     plugin_fuzz SEED ROUNDS FILE...
 
@@ -32,7 +32,7 @@ hipdnnPluginStatus_t hipdnnEnginePluginExecuteOpGraphWithOverrides(
     const int64_t *const *, const int64_t *const *);
 }
 
-// Executes with overrides that fit, are hostile or null, without buffers: nothing is launched.
+// Executes without buffers, with overrides that are valid, hostile or null: nothing is launched.
 static void override_shapes(hipdnnEnginePluginHandle_t handle,
                             hipdnnEnginePluginExecutionContext_t context, std::mt19937 &draw) {
   const int64_t values[] = {1, 2, 4, 16, 0, -1, INT64_MAX, INT64_MIN};

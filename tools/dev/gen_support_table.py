@@ -33,27 +33,29 @@ _INTRO = """\
 
 # What compiles
 
-Each op at a common shape, compiled by IREE 3.13.0 with the flags that hipgraft uses. A number is
-the number of dispatches. Where the compiler refuses, its message is below the table."""
+This page lists which ops compile for which architecture: each op at a common shape, compiled by
+IREE 3.13.0 with hipgraft's flags. A number is the number of dispatches. If the compiler refuses an
+op, its message is below the table."""
 
 
 _WRONG = """\
 ## What compiles wrongly
 
-Found by running the kernels; the first three and the last are IREE's on AMDGPU, the others on the
-CPU. hipgraft lowers around all but the last two.
+These faults were found by running the kernels. The first three and the last are faults of IREE on
+AMDGPU, the others on the CPU. hipgraft avoids all but the last two.
 
-- A product of a batch of transposed 16-bit matrices where neither M nor N is a multiple of 8 nor
-  K of a matrix instruction's depth: reads beyond K are not masked, and get the next matrix.
-- Padding in a dispatch of its own, with the flags that fuse padding into its consumer.
-- Convolutions by matrix instructions whose windows are dilated and see one channel, as the gradient
-  of filters for a batch of one image is where windows have a stride: the elements of a row of a
-  window are read as if they lay together.
-- Conversions to f8 and f4: what rounds up to the smallest normal number becomes 0.
+- Batched products of transposed 16-bit matrices in which neither M nor N is a multiple of 8, and K
+  is not a multiple of the matrix instruction's depth: reads beyond K are not masked, and read
+  elements of the next matrix.
+- Padding in a separate dispatch, with the flags that fuse padding into its consumer.
+- Convolutions by matrix instructions with dilated windows and one channel, such as the filter
+  gradient of a strided convolution for one image: the elements of a row of a window are read as if
+  they were contiguous.
+- Conversions to f8 and f4: numbers that round up to the smallest normal number become 0.
 - f8E4M3FN to f32: NaN becomes a number.
 - f32 to bf16 and back in one dispatch: the rounding is left out.
-- Maxima and minima drop NaN; lowered around in the `reduction`, `pointwise` and `resample` ops,
-  not in attention, where the sum keeps it."""
+- Maxima and minima drop NaN. hipgraft avoids this in the `reduction`, `pointwise` and `resample`
+  ops, but not in attention, where the sum propagates NaN."""
 
 
 def main() -> None:

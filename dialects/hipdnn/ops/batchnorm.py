@@ -86,7 +86,7 @@ class BatchnormOp(BatchnormBaseOp, mnemonic="batchnorm"):
     prev_running_variance = OptionalOperand("running variance before this batch", Form.CHANNEL)
     momentum = OptionalOperand("weight of this batch in the running statistics", Form.SCALAR)
     peer_stats = VariadicOperand(
-        "statistics of other devices; hipDNN does not define what they hold"
+        "statistics of other devices; hipDNN does not define their contents"
     )
     y = Result("normalised activations, shaped like `x`")
     mean = OptionalResult("mean of the batch", Form.CHANNEL)
@@ -122,7 +122,7 @@ class BatchnormBackwardOp(BatchnormBaseOp, mnemonic="batchnorm_backward"):
     mean = OptionalOperand("mean of the batch", Form.CHANNEL)
     inv_variance = OptionalOperand("inverse standard deviation of the batch", Form.CHANNEL)
     peer_stats = VariadicOperand(
-        "statistics of other devices; hipDNN does not define what they hold"
+        "statistics of other devices; hipDNN does not define their contents"
     )
     dx = Result("gradient of `x`")
     dscale = Result("gradient of `scale`", Form.CHANNEL)

@@ -24,10 +24,11 @@ class GraphOp(ContainerOp, mnemonic="graph"):
 
     In a graph for `iree`, products of one left factor count as connected.
 
-    A tensor is ragged where an operand holds the offsets `[B + 1]` of its batches: batch `b` is
-    what lies from element `offset[b] · multiplier` of the tensor's memory up to
-    `offset[b + 1] · multiplier`, by the strides without that of the batches. Its memory is as long
-    as all the strides say. Elements that lie in no batch read as 0; a result's memory is 0 there.
+    A tensor is ragged if an operand holds the offsets `[B + 1]` of its batches: batch `b` is the
+    range from element `offset[b] · multiplier` of the tensor's memory up to
+    `offset[b + 1] · multiplier`, addressed by the strides other than the batch stride. All strides
+    together determine the size of the memory. Elements outside all batches read as 0, and the
+    kernel writes 0 there in a result.
     """
 
     engine = optional(STRING, "engine that is to run it")

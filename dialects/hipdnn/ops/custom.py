@@ -14,14 +14,14 @@ _ID = re.compile(r"[^.\s]+(\.[^.\s]+)+")
 class CustomOp(ComputeOp, mnemonic="custom_op"):
     """An operation that only one plugin knows, by its name.
 
-    The types of the results have to be given. What `data` says is the plugin's affair; for
-    names that start with `fusilli.` it is the text of an MLIR function with placeholders.
+    The types of the results have to be given. The plugin interprets `data`; for names that start
+    with `fusilli.` it is the text of an MLIR function with placeholders.
     """
 
     inputs = VariadicOperand("operands")
     outputs = VariadicResult("results")
     custom_op_id = required(STRING, "`<plugin>.<operation>`")
-    data = optional(BYTES, "what the plugin makes the operation from")
+    data = optional(BYTES, "the plugin's description of the operation")
 
     def verify(self) -> None:  # noqa: D102
         if _ID.fullmatch(self.custom_op_id) is None:

@@ -19,7 +19,7 @@ class ReductionOp(ComputeOp, mnemonic="reduction"):
 
     in_ = Operand("tensor to reduce")
     out = Result("reduced tensor, of the same rank")
-    mode = required(enum_kind(ReductionMode), "what is computed")
+    mode = required(enum_kind(ReductionMode), "the function")
     is_deterministic = defaulted(BOOL, False, "whether repeated runs must agree bit by bit")
 
     @property

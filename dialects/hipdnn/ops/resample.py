@@ -22,8 +22,8 @@ class ResampleOp(WindowOp):
     """Common base of resampling and its gradient."""
 
     window = required(INTS, "extent of the window, per spatial dimension")
-    resample_mode = required(enum_kind(ResampleMode), "what is computed")
-    padding_mode = required(enum_kind(PaddingMode), "what is read outside of `x`")
+    resample_mode = required(enum_kind(ResampleMode), "the function")
+    padding_mode = required(enum_kind(PaddingMode), "the value of elements outside `x`")
 
     def resampled_shape(self, name: str, x: Shape) -> Shape:
         """Returns the shape that resampling gives for the shape `x` of the value `name`.
@@ -40,10 +40,11 @@ class ResampleOp(WindowOp):
 class ResampleFwdOp(ResampleOp, mnemonic="resample_fwd"):
     """Combines the elements of a sliding window, per channel.
 
-    Interpolation takes what is at the centre of the window: of an even extent, whose centre lies
-    between two elements, `NEAREST` takes the first and `BILINEAR` the mean of both. Means that
-    include padding include its values. An index counts the spatial positions of `x` in row-major
-    order, per channel; it is the first of several, and -1 where only padding holds the maximum.
+    Interpolation takes the element at the centre of the window. If the extent is even and the
+    centre is between two elements, `NEAREST` takes the first and `BILINEAR` the mean of both.
+    Averages that include padding include its values. An index counts the spatial positions of `x`
+    in row-major order, per channel. It is the first of equal maxima, and -1 if only padding has
+    the maximum.
     """
 
     x = Operand("activations `[N, C, spatial...]`")

@@ -23,7 +23,7 @@ class ViewOp(HipdnnOp, mnemonic="view"):
     """
 
     base = Operand("tensor that is looked at; not itself a view")
-    window = Result("what is seen of it")
+    window = Result("the viewed window")
     offset = required(INT, "first element, in elements of the operand")
     strides = required(INTS, "step in elements of the operand, per dimension of the result")
 

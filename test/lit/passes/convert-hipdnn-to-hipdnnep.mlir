@@ -61,7 +61,8 @@ func.func @rounded_at_the_end(%x: tensor<4xf16>) -> tensor<4xf16> {
 // CHECK-LABEL: func.func @view_of_storage
 // CHECK:         %[[G:.*]] = torch.operator "hipdnn.graph"(%arg0)
 // CHECK:         %[[P:.*]] = torch.aten.permute %[[G]], {{.*}} -> !torch.vtensor<[3,2],f32>
-// CHECK:         %[[V:.*]] = torch.aten.as_strided %[[P]], {{.*}} -> !torch.vtensor<[6],f32>
+// CHECK:         %[[L:.*]] = torch.aten.flatten.using_ints %[[P]], {{.*}} -> !torch.vtensor<[6],f32>
+// CHECK:         %[[V:.*]] = torch.aten.as_strided %[[L]], {{.*}} -> !torch.vtensor<[6],f32>
 // CHECK-NEXT:    torch.aten.atan %[[V]]
 // BACK-LABEL:  func.func @view_of_storage
 // BACK:          torch.aten.atan

@@ -10,7 +10,7 @@ Site site_of(const Wave& w, Access access) {
 
 namespace {
 
-// Whether nothing orders two accesses.
+// Whether two accesses are unordered.
 bool unordered(const Site& a, const Site& b) {
   if (!a.group || !b.group || (a.atomic && b.atomic)) return false;
   if (a.group != b.group) return true;
@@ -49,7 +49,7 @@ Finding make(const Wave& w, FindingKind kind, int lane, u64 address, u32 size, c
 }  // namespace
 
 Cell* new_cells(const Region& region) {
-  // Most of it is never touched, so it may be larger than the machine's memory.
+  // Most pages are never touched, so the mapping may be larger than the machine's memory.
   void* made = mmap(nullptr, (region.high - region.low) * sizeof(Cell), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (made == MAP_FAILED) abort();  // past the address space

@@ -1,5 +1,5 @@
 // The C interface of the emulator's core. `native.py` declares the same structures for ctypes;
-// `emulator_abi` tells it whether both agree.
+// `emulator_abi` returns a number by which it checks that both agree.
 //
 // A machine is a decoded kernel. A launch runs its workgroups on threads; each wave executes in
 // order, all lanes of an instruction at once. No function throws; `emulator_launch` reports the
@@ -19,7 +19,7 @@ enum OperandKind {
   OPERAND_SCALAR = 2,    // scalar register
   OPERAND_CONSTANT = 3,  // `low` and `high`
   OPERAND_SCC = 4,
-  OPERAND_SHUFFLED = 5,  // the lanes that DPP has moved
+  OPERAND_SHUFFLED = 5,  // the lanes that DPP moved
   OPERAND_VCCZ = 6,
   OPERAND_EXECZ = 7,
 };
@@ -63,7 +63,7 @@ struct Instruction {
 struct Region {
   uint64_t low, high;
   int32_t writable, id;
-  uint8_t* defined;  // of each byte, whether anything was stored there; null where all are
+  uint8_t* defined;  // whether each byte was stored to; null if all were
 };
 
 enum Schedule { SCHEDULE_FORWARD = 0, SCHEDULE_REVERSE = 1, SCHEDULE_RANDOM = 2 };
@@ -71,7 +71,7 @@ enum Schedule { SCHEDULE_FORWARD = 0, SCHEDULE_REVERSE = 1, SCHEDULE_RANDOM = 2 
 struct Launch {
   uint64_t entry;
   uint32_t grid[3], block[3];
-  uint32_t lds_bytes, scratch_bytes;  // of a workgroup, of a lane
+  uint32_t lds_bytes, scratch_bytes;  // bytes per workgroup, bytes per lane
   uint32_t rsrc1, rsrc2, properties;  // from the kernel descriptor
   uint64_t kernel_arguments, dispatch_packet;
   int32_t user_registers, preload_length, preload_offset;
@@ -79,7 +79,7 @@ struct Launch {
   uint64_t seed;
   int32_t threads;
   uint32_t poison;             // 1: registers, LDS and scratch start as garbage drawn from the seed
-  uint64_t most_instructions;  // of one wave
+  uint64_t most_instructions;  // instructions that one wave may execute
   int32_t first;               // index of the first instruction
   int32_t ids_in_trap_registers;  // gfx12: workgroup ids are in ttmp7 and ttmp9
   uint64_t image;
@@ -91,19 +91,19 @@ struct Launch {
 
 struct Statistics {
   uint64_t instructions;                                                     // executed by waves
-  uint64_t loads_out_of_bounds, stores_out_of_bounds, partly_out_of_bounds;  // of buffer resources
+  uint64_t loads_out_of_bounds, stores_out_of_bounds, partly_out_of_bounds;  // of buffer accesses
   uint64_t barriers;
-  uint64_t bytes_loaded, bytes_stored;  // requested by lanes
+  uint64_t bytes_loaded, bytes_stored;  // bytes requested by lanes
   uint64_t findings;
 };
 
-// What a checked launch looks for, besides faults.
+// The defects that a checked launch detects, besides faults.
 enum Check {
   CHECK_RACES = 1,
   CHECK_UNINITIALISED = 2,
   CHECK_ALIGNMENT = 4,
   CHECK_BARRIERS = 8,
-  CHECK_ORDER = 16,  // the launch runs several times, from the same memory
+  CHECK_ORDER = 16,  // runs the launch several times, from the same memory
 };
 
 enum FindingKind {
@@ -111,23 +111,23 @@ enum FindingKind {
   FINDING_GLOBAL_RACE,
   FINDING_UNINITIALISED,  // a read of LDS that nothing has written
   FINDING_MISALIGNED,
-  FINDING_DIVERGENT_BARRIER,   // some lanes of the wave are off
-  FINDING_DIFFERENT_BARRIERS,  // waves wait at different instructions
+  FINDING_DIVERGENT_BARRIER,   // a barrier while some lanes of the wave are off
+  FINDING_DIFFERENT_BARRIERS,  // waves of a workgroup wait at different barriers
   FINDING_UNINITIALISED_STORE,    // to global memory
   FINDING_UNINITIALISED_ADDRESS,  // of memory
   FINDING_UNINITIALISED_CONTROL,  // a branch, or lanes that are turned on or off
-  FINDING_ORDER,  // a store to memory that differs when waves run in another order
+  FINDING_ORDER,  // a stored value that differs if waves run in another order
 };
 
-// The instruction at `instruction`; for races the one at `other_instruction` before, for values that
-// are uninitialised the one that read them first, or 0.
+// `instruction` is the address of the instruction. `other_instruction` is, for races, the address
+// of the earlier one; for uninitialised values, that of the instruction that first read them, or 0.
 struct Finding {
   int32_t kind, lane;
   uint32_t size, instruction, other_instruction, workgroup, other_workgroup, wave, other_wave;
-  uint64_t address;  // of global memory or in LDS
+  uint64_t address;  // address in global memory, or offset in LDS
 };
 
-// What kind of work an instruction is, for estimates of time.
+// The kind of an instruction's work, for estimates of time.
 enum CostKind {
   COST_VALU = 0,
   COST_TRANSCENDENTAL,
@@ -152,11 +152,11 @@ struct Registers {
   int32_t first, number;
 };
 
-// What an instruction costs; times are in cycles.
+// The cost of an instruction; times are in cycles.
 struct Cost {
   int32_t kind, issue;
-  int32_t matrix, matrix_latency;        // of the matrix unit, and until others may read the result
-  int32_t most_loads, most_lds, most_stores;  // COST_WAIT: how many may be outstanding after it
+  int32_t matrix, matrix_latency;        // until the matrix unit is free, until its result is ready
+  int32_t most_loads, most_lds, most_stores;  // COST_WAIT: accesses outstanding after it
   Registers sources[5], destination;
 };
 
@@ -168,32 +168,32 @@ struct ComputeUnit {
   double lds_bytes, lds_latency;
   double l1_bytes, l1_least_cycles, l1_scale, l1_latency, l1_lines;
   double l2_line_cycles, l2_latency;
-  double far_line_cycles, far_latency;  // of this unit's share of what is beyond the L2
+  double far_line_cycles, far_latency;  // this unit's share of the bandwidth beyond the L2
   double store_latency, scalar_load_latency;
   double separate_stores;  // 1: stores have a counter of their own
-  double share_scale;      // by how much more workgroups share lines than the traced ones
+  double share_scale;      // how many times more workgroups share lines than among the traced ones
 };
 
-// What a trace counts, over all its workgroups.
+// The counts of a trace, over all its workgroups.
 struct TraceStatistics {
   uint64_t instructions;
   uint64_t kinds[COST_KINDS];
   uint64_t matrix_cycles, lds_cycles, l1_cycles;
   uint64_t group_lines;   // lines that each workgroup touches, summed over workgroups
-  uint64_t shared_lines;  // the same of the neighbours alone
+  uint64_t shared_lines;  // the same for the neighbours only
   uint64_t unique_lines, unique_lines_of_half;  // of all neighbours, of half of them
 };
 
-// What replaying a trace takes.
+// The time to replay a trace.
 struct Replayed {
   double cycles;
-  double vector, matrix, scalar, lds, l1, l2, far;  // cycles that each part works
+  double vector, matrix, scalar, lds, l1, l2, far;  // busy cycles of each part
 };
 
-// A number that changes with the structures above.
+// Returns a number that changes with the structures above.
 EXPORT int emulator_abi();
 
-// The operations: their number, and of each its mnemonic and the types of its operands.
+// The operations: their number, and the mnemonic and operand types of each.
 EXPORT int emulator_operation_count();
 EXPORT const char* emulator_operation_name(int number);
 EXPORT const char* emulator_destination_types(int number);
@@ -211,7 +211,7 @@ EXPORT int emulator_launch(void* machine, const Launch* launch, const Region* re
 
 // Runs `number` workgroups on one thread, without the arithmetic of matrix instructions, and returns
 // a trace, to be freed with `emulator_trace_free`; null after a fault. The first `full` of them are
-// recorded whole; the others are neighbours that share an L2. `costs` has an entry for each
+// recorded completely; the others are neighbours that share an L2. `costs` has an entry for each
 // instruction of the machine.
 EXPORT void* emulator_trace(void* machine, const Launch* launch, const Region* regions,
                             int region_count, const Cost* costs, const ComputeUnit* unit,
@@ -219,7 +219,7 @@ EXPORT void* emulator_trace(void* machine, const Launch* launch, const Region* r
                             TraceStatistics* statistics, char* error, int error_size);
 EXPORT void emulator_trace_free(void* trace);
 
-// Lets a compute unit replay `workgroups` recorded workgroups in turn, `slots` at a time.
+// Replays `workgroups` recorded workgroups on a compute unit, `slots` at a time.
 EXPORT void emulator_replay(const void* trace, const ComputeUnit* unit, int workgroups, int slots,
                             Replayed* replayed);
 }

@@ -26,7 +26,7 @@ static inline u64 asq(double f) {
 // Half to float, exactly. NaNs become quiet.
 static inline float h2f(u32 half) {
   u32 exponent = half >> 10 & 31, bits = (half & 0x7fff) << 13;
-  // Shifts the exponent by 127 - 15; infinities and NaNs by as much again.
+  // Adds 127 - 15 to the exponent, and twice that for infinities and NaNs.
   u32 shifted = bits + (exponent == 31 ? 224u << 23 : 112u << 23);
   if (exponent == 31 && (half & 0x3ff)) shifted |= 0x400000;
   float subnormal = (float)(i32)(half & 0x3ff) * 0x1p-24f;
@@ -38,7 +38,7 @@ static inline u32 f2h(float value) {
   bits &= 0x7fffffff;
   if (bits > 0x7f800000) return sign | 0x7e00 | (bits >> 13 & 0x3ff);
   if (bits >= 0x47800000) return sign | 0x7c00;
-  // Adding 0.5 puts a subnormal half's last place at the float's last place.
+  // Adding 0.5 aligns the last place of a subnormal half with that of the float.
   if (bits < 0x38800000) return sign | (asu(asf(bits) + 0.5f) - 0x3f000000);
   bits -= 112u << 23;
   return sign | (bits + 0xfff + (bits >> 13 & 1)) >> 13;
@@ -321,7 +321,7 @@ static inline bool icmp(int c, TT a, TT b) {
       return true;
   }
 }
-// Index of the highest set bit from the top; of the first bit that differs from the sign.
+// Number of bits above the highest set bit; above the first bit that differs from the sign.
 static inline u32 ffbh(u32 a) { return a ? __builtin_clz(a) : ~0u; }
 static inline u32 cls_(u32 a) {
   u32 b = (i32)a < 0 ? ~a : a;

@@ -91,7 +91,7 @@ void shuffle_first_operand(Wave& w, Op& o) {
   o.s[0].negate = o.s[0].absolute = o.s[0].part = 0;
 }
 
-// Both halves of a dual instruction read before either writes.
+// Both halves of a dual instruction read their operands before either writes.
 void run_dual(Wave& w, int pc) {
   const Op &x = w.E->ops[pc], &y = w.E->ops[x.next];
   if (y.d[0].index == x.d[0].index) return fail(w, "a dual instruction writes one register twice");
@@ -125,7 +125,7 @@ void check_instruction(Wave& w) {
     add_finding(w, FINDING_DIVERGENT_BARRIER, __builtin_ctzll(w.all & ~w.exec()), 0, 0, nullptr);
 }
 
-// All waves that have not ended wait.
+// All waves that have not ended wait at a barrier.
 void check_barrier(Wave** waves, int number) {
   Wave* first = nullptr;
   for (int i = 0; i < number; i++) {
@@ -146,7 +146,7 @@ inline void step(Wave& w, int pc) {
   w.pc = pc + 1;
   w.wmask = w.exec();
   if (machine.trace && machine.trace->costs[pc].kind == COST_MATRIX) {
-    // Matrices are data, of which time does not depend.
+    // Times do not depend on data, so matrix instructions are not computed.
   } else if (w.indexed && o.is_vector) {
     run_indexed(w, pc);
   } else if (!o.flags) {
@@ -276,7 +276,7 @@ void start_wave(Wave& w, const Launch& launch, const u32* id, int number, u64& s
   set_initial_registers(w.twin->wave, launch, id);
 }
 
-// What the threads of a launch share.
+// The state that the threads of a launch share.
 struct Run {
   Machine* machine;
   const Launch* launch;
@@ -298,7 +298,7 @@ void report(Run& run, const u32* id, int number, const Wave& w) {
            address, number, id[0], id[1], id[2]);
 }
 
-// Lets one wave run, or each in turn, and returns the number of one that faulted, or -1.
+// Runs one wave, or all in turn, and returns the number of a wave that faulted, or -1.
 int run_turn(Run& run, Wave** waves, u64& seed) {
   const Launch& launch = *run.launch;
   if (launch.schedule == SCHEDULE_RANDOM) {
@@ -468,13 +468,13 @@ const Operation& operation(int number) {
   return kTables[table]->operations[number];
 }
 
-// The operation itself where `number` is of another name for it.
+// Returns the operation, or the one for which `number` is an alias.
 const Operation& resolve(int number) {
   const Operation& found = operation(number);
   if (found.run) return found;
   for (int i = 0, n = emulator_operation_count(); i < n; i++)
     if (!strcmp(operation(i).name, found.destinations)) return resolve(i);
-  abort();  // a table names an operation that no table has
+  abort();  // a table has an alias of an operation that no table contains
 }
 
 int highest_vector_register(const Op& o) {
@@ -486,7 +486,7 @@ int highest_vector_register(const Op& o) {
   return highest;
 }
 
-// A launch's surroundings.
+// The context of a launch.
 struct Call {
   Machine* machine;
   const Region* regions;
@@ -516,7 +516,7 @@ int run_once(const Call& call, const Launch& launch, Statistics& statistics, u64
 
 // A copy of the memory that a launch may write.
 struct Snapshot {
-  u8 **content, **defined;  // by region; null where there is none
+  u8 **content, **defined;  // by region; null if there is none
 };
 
 u8* copy_of(const void* from, size_t size) {
@@ -547,7 +547,7 @@ void restore(const Call& call, const Snapshot& snapshot) {
   }
 }
 
-// The address of the first byte that is not what a snapshot holds, or 0.
+// Returns the address of the first byte that differs from a snapshot, or 0.
 u64 difference(const Call& call, const Snapshot& snapshot) {
   for (int i = 0; i < call.region_count; i++) {
     const Region& region = call.regions[i];
@@ -569,7 +569,8 @@ void free_snapshot(const Call& call, Snapshot& snapshot) {
   free(snapshot.defined);
 }
 
-// Runs a launch in other orders, then in its own, and compares. What its own order leaves stays.
+// Runs a launch in other orders, then in its own, and compares the memory. The results of its own
+// order remain.
 int run_in_orders(const Call& call, const Launch& launch, Statistics& statistics) {
   Snapshot before = take_snapshot(call);
   int faulted = run_once(call, launch, statistics, 0);

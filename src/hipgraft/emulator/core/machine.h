@@ -58,8 +58,8 @@ typedef void (*Function)(Wave&, const Op&);
 // An entry of a table of operations. `destinations` and `sources` have one letter per operand:
 // w 32 bits, s 16 bits, q 64 bits, f/h/d floats of 32/16/64 bits, m a mask of lanes, P/p packed
 // halves, F packed floats, x either float or half by op_sel_hi, i a 16-bit immediate, * registers
-// of matrices. Destination "@" is a form of its own, which the sources name. An entry without a
-// function is another name of the operation `destinations`.
+// of matrices. Destination "@" stands for a special form, which the sources name. An entry without
+// a function is an alias of the operation named in `destinations`.
 struct Operation {
   const char *name, *destinations, *sources;
   Function run;
@@ -68,7 +68,7 @@ struct Table {
   const Operation* operations;
   int count;
 };
-// The lambdas of tables; another name of an operation.
+// The functions in tables; an alias of an operation.
 #define ALIAS(alias, name) {alias, name, nullptr, nullptr}
 #define TABLE(name, operations) \
   extern const Table name = {operations, sizeof(operations) / sizeof(Operation)}
@@ -79,7 +79,7 @@ struct Trace;
 struct Twin;
 
 struct Workgroup {
-  u32 number, epoch;  // epoch: barriers so far
+  u32 number, epoch;  // epoch: number of barriers so far
   u8* lds;
   u32 lds_bytes;
 };
@@ -93,7 +93,7 @@ struct Machine {
   u64 image;
   int architecture;
   bool ocp;  // 8-bit floats as the Open Compute Project defines them; gfx942 has its own
-  int vector_registers;  // the most that the kernel uses
+  int vector_registers;  // maximum that the kernel uses
   Checker* checker;      // null in launches that are not checked
   Trace* trace;          // null in launches that are not traced
   u64 partly_out_of_bounds, loads_out_of_bounds, stores_out_of_bounds;
@@ -109,22 +109,22 @@ struct alignas(64) Wave {
   u32 scc;
   u64 wmask;   // lanes that the current instruction writes
   int nl;      // lanes of the wave
-  int number;  // in its workgroup
-  u64 all;     // lanes that the wave starts with
+  int number;  // index in its workgroup
+  u64 all;     // lanes that are on at the start
   u32 mode;    // the MODE register
   int pc, state;
   Machine* E;
   Workgroup* wg;
-  u32 shuffled[kLanes];  // the operand that DPP has moved
+  u32 shuffled[kLanes];  // the operand that DPP moved
   u8* scratch;
   u32 scratch_lane;  // bytes of scratch per lane
   u64 instructions, bytes_loaded, bytes_stored;
   Twin* twin;          // null in waves that are not checked for uninitialised values, and in twins
-  Accesses* accesses;  // where those to memory are noted, or null
+  Accesses* accesses;  // where accesses to memory are recorded, or null
   bool is_twin;
   int indexed;      // set by s_set_gpr_idx_on
-  int last_region;  // that an access fell into
-  u8 sink[64];      // takes the place of memory that must not be accessed
+  int last_region;  // region of the last access
+  u8 sink[64];      // replaces memory that must not be accessed
   char fault[kFaultBytes];
 
   u64& exec() { return *reinterpret_cast<u64*>(&s[kExec]); }

@@ -1,8 +1,8 @@
 // Matrix operations: MFMA of gfx9 and WMMA of gfx11 and gfx12, also sparse and scaled.
 //
-// Products and sums are kept in double and rounded once at the end. Integers are exact. Where a
-// lane's elements belong in the matrices: AMD's instruction set guides, "Matrix Arithmetic
-// Instructions".
+// Products and sums are kept in double and rounded once at the end. Integers are exact. AMD's
+// instruction set guides, "Matrix Arithmetic Instructions", define the positions of a lane's
+// elements in the matrices.
 #include "floats.h"
 #include "machine.h"
 
@@ -69,7 +69,7 @@ float decode(u32 bits, Format format, bool ocp) {
   return 0;
 }
 
-constexpr int kMostElements = 32;  // of a lane in one operand
+constexpr int kMostElements = 32;  // elements of a lane in one operand
 typedef float Elements[kMostElements][kLanes];
 
 // Reads `number` elements of each lane, packed from the lowest bits of the first register.
@@ -112,7 +112,7 @@ NOINLINE void multiply(const Operands<M, K>& in, double out[M][M]) {
   }
 }
 
-// Where register `r` of lane `l` of a result of MFMA belongs.
+// Returns the position in an MFMA result of register `r` of lane `l`.
 template <int M>
 void result_place(int l, int r, int& block, int& i, int& j) {
   if (M == 32) {
@@ -147,7 +147,7 @@ void add_and_write(Wave& w, const Op& o, const Src& c, bool integers, PLACE prod
   memcpy(w.v[o.d[0].index], result, sizeof result);
 }
 
-// The lane that lane `l` of the second operand is read from.
+// Returns the lane that provides lane `l` of the second operand.
 int blgp_lane(int pattern, int l) {
   switch (pattern) {
     case 0:
@@ -223,8 +223,8 @@ void mfma_f64(Wave& w, const Op& o) {
     }
 }
 
-// A has two of every four elements of K; the third operand has their places, 2 bits each. Where a
-// lane needs fewer than 32 bits of places and `cbsz` is zero, `abid` picks the set.
+// A has two of every four elements of K; the third operand has their indices, 2 bits each. If a
+// lane needs fewer than 32 bits of indices and `cbsz` is zero, `abid` selects the set.
 template <int M, int K, Format A, Format B>
 void smfmac(Wave& w, const Op& o) {
   if (w.nl != kLanes) return fail(w, "MFMA in a wave of 32 lanes");
@@ -265,8 +265,8 @@ Format small_format(int code) {
   return kFormats[code];
 }
 
-// gfx950: `cbsz` and `blgp` are the formats of A and B. Scales, if there are any, are of the 32
-// elements that a lane holds.
+// gfx950: `cbsz` and `blgp` are the formats of A and B. A scale, if there is one, applies to the 32
+// elements of a lane.
 template <int M, int K, bool SCALED>
 void mfma_small(Wave& w, const Op& o) {
   constexpr int kElements = K / (kLanes / M);
@@ -295,7 +295,7 @@ void mfma_small(Wave& w, const Op& o) {
 enum WmmaResult { TO_F32, TO_F16, TO_BF16, TO_I32 };
 
 // 16x16xK in a wave of 32 lanes. On gfx11, lanes 16 to 31 repeat the operands of lanes 0 to 15, and
-// results of 16 bits take half of a register; on gfx12 the halves of the wave have halves of K.
+// 16-bit results take half of a register; on gfx12, each half of the wave has half of K.
 template <int K, Format A, Format B, WmmaResult RESULT>
 void wmma(Wave& w, const Op& o) {
   if (w.nl != 32) return fail(w, "unsupported WMMA in a wave of 64 lanes");
@@ -366,7 +366,7 @@ void wmma(Wave& w, const Op& o) {
     }
 }
 
-// gfx12: A has two of every four elements of K; a lane's index register has their places.
+// gfx12: A has two of every four elements of K; a lane's index register has their indices.
 template <int K, Format A, Format B, WmmaResult RESULT>
 void swmmac(Wave& w, const Op& o) {
   if (w.nl != 32) return fail(w, "unsupported WMMA in a wave of 64 lanes");
@@ -422,7 +422,7 @@ void swmmac(Wave& w, const Op& o) {
 #define SMFMAC(name, m, k, a, b) {"v_smfmac_" name, "*", "**w", smfmac<m, k, a, b>}
 #define WMMA(name, k, a, b, result) {"v_wmma_" name, "*", "***", wmma<k, a, b, result>}
 #define SWMMAC(name, k, a, b, result) {"v_swmmac_" name, "*", "**w", swmmac<k, a, b, result>}
-// The four pairs of the 8-bit floats.
+// The four pairs of 8-bit float formats.
 #define EIGHT_BITS(FORM, prefix, ...)                                                           \
   FORM(prefix "fp8_fp8", __VA_ARGS__, FP8, FP8), FORM(prefix "fp8_bf8", __VA_ARGS__, FP8, BF8), \
       FORM(prefix "bf8_fp8", __VA_ARGS__, BF8, FP8), FORM(prefix "bf8_bf8", __VA_ARGS__, BF8, BF8)

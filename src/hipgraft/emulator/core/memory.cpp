@@ -44,7 +44,7 @@ NOINLINE u8* global_at(Wave& w, int lane, u64 address, u32 size, Access access) 
   const Machine& machine = *w.E;
   bool writes = access != LOAD, readonly = false;
   if (w.accesses) note_access(w, {MEMORY_GLOBAL, access, lane, size, address});
-  // Accesses mostly fall into the region of the one before.
+  // Most accesses fall into the same region as the preceding one.
   for (int i = -1; i < machine.region_count; i++) {
     int number = i < 0 ? w.last_region : i;
     const Region& region = machine.regions[number];
@@ -155,8 +155,8 @@ void get(Wave& w, int number, int l, u8* to) {
   memcpy(to, &value, BYTES < 4 ? BYTES : 4);
 }
 
-// Where a load with the `lds` modifier puts a lane's bytes: M0, plus the lane's place in a row of
-// elements of at least 4 bytes.
+// Returns where a load with the `lds` modifier stores a lane's bytes: at M0, plus the lane's index
+// times the element size, at least 4 bytes.
 template <int BYTES, int SIGNED>
 void put_in_lds(Wave& w, const Op& o, int l, const u8* from) {
   constexpr int kStep = BYTES < 4 ? 4 : BYTES;
@@ -171,7 +171,8 @@ void put_in_lds(Wave& w, const Op& o, int l, const u8* from) {
   memcpy(to, &value, 4);
 }
 
-// A raw buffer checks each dword by itself: those out of its range are zeros, or are not stored.
+// A raw buffer checks each dword separately: loads beyond its range return zero, and stores beyond
+// it are dropped.
 template <int BYTES, int SIGNED, int HALF>
 void buffer_load(Wave& w, const Op& o) {
   BufferResource buffer = buffer_resource(w, o);
@@ -305,8 +306,8 @@ void lds_store2(Wave& w, const Op& o) {
   }
 }
 
-// gfx950: 16 lanes load 64 bits each and get the columns of the matrix that these form, elements of
-// BITS bits.
+// gfx950: 16 lanes load 64 bits each. These form the rows of a matrix with elements of BITS bits,
+// and each lane gets its column.
 template <int BITS>
 void lds_load_transposed(Wave& w, const Op& o) {
   constexpr int kElements = 64 / BITS;
@@ -352,7 +353,8 @@ enum AtomicKind {
   AT_RSUB,
 };
 
-// What an atomic writes: `m` is in memory, `d` the operand, `c` what compare-and-swap expects.
+// The result of an atomic: `m` is the value in memory, `d` the operand, `c` the value that
+// compare-and-swap expects.
 u32 atomic_result(int kind, u32 m, u32 d, u32 c) {
   switch (kind) {
     case AT_ADD:
@@ -501,7 +503,8 @@ void scalar_load(Wave& w, const Op& o) {
   }
   address &= ~3ull;
   u32 data[WORDS];
-  // A fault's stand-in has fewer bytes than the widest load, hence word by word.
+  // The memory that replaces a faulting access is smaller than the widest load, so copy word by
+  // word.
   for (int i = 0; i < WORDS; i++) memcpy(&data[i], global_at(w, -1, address + 4 * i, 4, LOAD), 4);
   memcpy(&w.s[o.d[0].index], data, sizeof data);
 }
@@ -524,7 +527,7 @@ void scalar_buffer_load(Wave& w, const Op& o) {
   memcpy(&w.s[o.d[0].index], data, sizeof data);
 }
 
-// Each macro takes the names of gfx9 and of gfx11.
+// Each macro takes the mnemonics of gfx9 and of gfx11.
 #define SCALAR_LOAD(gfx9, gfx11, words)                                \
   {"s_load_" gfx9, "@", "SL", scalar_load<4, 0, words>},               \
       {"s_load_" gfx11, "@", "SL", scalar_load<4, 0, words>},          \

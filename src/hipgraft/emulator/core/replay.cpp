@@ -1,10 +1,11 @@
-// A model of one compute unit that replays traces: waves in order on SIMDs, matrix units beside the
-// vector units, the LDS, the L1, and this unit's share of the L2 and of what is beyond.
+// A model of one compute unit that replays traces: in-order waves on SIMDs, matrix units in
+// parallel with the vector units, the LDS, the L1, and this unit's share of the L2 and of the
+// levels beyond it.
 #include "trace.h"
 
 namespace {
 
-// When outstanding accesses are done, oldest first.
+// The completion times of outstanding accesses, oldest first.
 struct Queue {
   static constexpr int kRoom = 256;
   double done[kRoom];
@@ -20,7 +21,7 @@ struct Queue {
     number--;
     return time;
   }
-  // Leaves at most `most`; returns when the others are done, at `time` or later.
+  // Leaves at most `most` outstanding; returns when the others are complete, at `time` or later.
   double wait(int most, double time) {
     while (number > most) time = max(time, pop());
     return time;
@@ -44,7 +45,7 @@ struct RunningWave {
 struct Slot {
   RunningWave* waves;
   int live, waiting;
-  double last;  // when the last wave came to the barrier
+  double last;  // when the last wave reached the barrier
 };
 
 struct Event {
@@ -83,7 +84,7 @@ struct Events {
   }
 };
 
-// The L1: lines come in order and leave in order.
+// The L1: lines are evicted in the order in which they were loaded.
 struct Lines {
   static constexpr u32 kBuckets = 8192;
   u64 line[kBuckets];  // plus one; 0 for none
@@ -118,13 +119,13 @@ struct Lines {
 };
 
 struct Simd {
-  double vector, matrix, scalar, lds, l1;  // when each can issue again
+  double vector, matrix, scalar, lds, l1;  // when each SIMD can issue again
 };
 
 constexpr int kMostSimds = 8;
-// Requests that wait before the L1 stops the waves, in cycles.
+// Cycles of queued requests at which the L1 stalls the waves.
 constexpr double kL1Queue = 64;
-// Writes cross what is beyond the L2 at half the cost of reads.
+// Beyond the L2, writes cost half as much as reads.
 constexpr double kFarStores = 0.5;
 constexpr double kScratchCycles = 4, kScratchLines = 2;
 constexpr double kShuffleBytes = 256;
@@ -137,7 +138,7 @@ struct Replay {
   int workgroups;
   Replayed& busy;
   Simd simds[kMostSimds];
-  double lds, l1, l2, far;  // when each is free
+  double lds, l1, l2, far;  // when each unit is free
   Events events;
   Lines* lines;
   int started, next_simd;
@@ -159,7 +160,7 @@ struct Replay {
     }
   }
 
-  // Lets the waves at the barrier go on.
+  // Releases the waves at the barrier.
   void release(Slot& slot, int waves, double time) {
     for (int i = 0; i < waves; i++) {
       RunningWave& w = slot.waves[i];
@@ -184,7 +185,7 @@ struct Replay {
     }
   }
 
-  // When the operands of an instruction are there.
+  // Returns when the operands of an instruction are available.
   double operands(const RunningWave& w, const Cost& cost, double time) const {
     for (int k = 0; k < 5; k++) {
       const Registers& registers = cost.sources[k];
@@ -197,7 +198,7 @@ struct Replay {
     return time;
   }
 
-  // When an instruction can issue.
+  // Returns when an instruction can issue.
   double issues(RunningWave& w, const Cost& cost, double time) {
     const Simd& simd = simds[w.simd];
     switch (cost.kind) {
@@ -265,7 +266,7 @@ struct Replay {
     busy.l2 += unit.l2_line_cycles;
     far = max(start, far) + unit.far_line_cycles / share;
     busy.far += unit.far_line_cycles / share;
-    // The first of the sharers waits for the line; the others find it in the L2.
+    // The first workgroup that shares the line waits for it; the others find it in the L2.
     double latency = unit.l2_latency + (unit.far_latency - unit.l2_latency) * (0.5 + 0.5 / share);
     double done = max(max(l2, far), l1) + latency;
     lines->add(line, done, (size_t)unit.l1_lines);
@@ -350,7 +351,7 @@ struct Replay {
     }
   }
 
-  // Lets a wave wait at a barrier; the last one lets all go on.
+  // Makes a wave wait at a barrier; the last wave releases all.
   void stop_at_barrier(RunningWave& w, double time) {
     Slot& slot = *w.slot;
     slot.waiting++;
@@ -368,7 +369,7 @@ struct Replay {
     const Step& step = w.steps->data[w.next];
     const Cost& cost = trace.costs[step.pc];
     double time = issues(w, cost, event.time);
-    // Others may issue before.
+    // Other waves may issue earlier.
     if (time > event.time + kPrecision && cost.kind != COST_WAIT) return events.add(time, &w);
     w.next++;
     if (cost.kind == COST_BARRIER) return stop_at_barrier(w, time);

@@ -154,7 +154,7 @@ static inline void br(Wave& w, const Op& o) {
     name, "@", "NOP", [](Wave& w, const Op& o) {} \
   }
 
-// A scalar register and `count - 1` after it, counted on by M0.
+// A scalar register and the next `count - 1`, indexed by M0.
 static int indexed(Wave& w, int first, int count) {
   int i = first + (int)w.s[kM0];
   if (i >= 0 && i + count <= 106) return i;
@@ -316,7 +316,7 @@ const Operation kOperations[] = {
     {"s_flbit_i32_i64", "w", "q",
      [](Wave& w, const Op& o) {
        i64 a = (i64)scal64(w, o.s[0]);
-       u64 other = a < 0 ? ~a : a;  // a one where a bit is not that of the sign
+       u64 other = a < 0 ? ~a : a;  // a one for each bit that differs from the sign
        sw32(w, o.d[0], other ? __builtin_clzll(other) : ~0u);
      }},
     ALIAS("s_cls_i32_i64", "s_flbit_i32_i64"),
@@ -445,7 +445,7 @@ const Operation kOperations[] = {
      [](Wave& w, const Op& o) { setmode(w, 1 | 4 << 6 | 3 << 11, o.immediate); }},
     {"s_round_mode", "@", "IMM",
      [](Wave& w, const Op& o) { setmode(w, 1 | 0 << 6 | 3 << 11, o.immediate); }},
-    // The emulator executes in order: nothing to wait for, no cache to flush.
+    // The emulator executes in order and has no caches, so these do nothing.
     NOTHING("s_nop"),
     NOTHING("s_waitcnt"),
     NOTHING("s_clause"),

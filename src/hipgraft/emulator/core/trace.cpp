@@ -20,7 +20,8 @@ size_t sort_unique(u64* numbers, size_t number) {
 constexpr int kBanks = 32, kBankBytes = 4, kMostPasses = 4;
 constexpr u32 kPhaseBytes = kBanks * kBankBytes;
 
-// The lanes that access the LDS in one phase. A bank gives one of its words per cycle to all.
+// The lanes that access the LDS in one phase. A bank delivers one of its words per cycle, to all
+// lanes.
 struct Phase {
   u32 words[kBanks][8];
   int numbers[kBanks];
@@ -38,8 +39,8 @@ struct Phase {
   }
 };
 
-// Cycles of the LDS. The n-th accesses of all lanes are a pass, which goes through consecutive lanes
-// in phases of 128 bytes.
+// Returns cycles of the LDS. The n-th accesses of all lanes form a pass, which processes
+// consecutive lanes in phases of 128 bytes.
 int lds_cycles(const Trace& trace) {
   int cycles = 0;
   for (int pass = 0; pass < kMostPasses; pass++) {

@@ -26,7 +26,7 @@ struct Array {
 // An executed instruction.
 struct Step {
   u32 pc;      // index of the instruction
-  u16 cycles;  // of the LDS or the L1
+  u16 cycles;  // cycles of the LDS or the L1
   u16 lines;   // that it touches, from `first` in the workgroup's lines
   u32 first;
 };
@@ -37,7 +37,7 @@ struct GroupTrace {
   Array<u64> lines;
 };
 
-// What a lane of the current instruction accesses.
+// An access of a lane by the current instruction.
 struct LaneAccess {
   u64 address;
   u32 size;
@@ -53,12 +53,12 @@ struct Trace {
   TraceStatistics* statistics;
   LaneAccess accesses[kMostAccesses];
   int access_count;
-  GroupTrace* groups;  // recorded whole
+  GroupTrace* groups;  // recorded completely
   int group_count;
-  GroupTrace* current;     // null while a workgroup is not recorded whole
+  GroupTrace* current;     // null while a workgroup is not recorded completely
   Array<u64> touched;      // lines of the current workgroup
   Array<u64> shared;       // distinct lines of the neighbours, in order
-  Array<u32> shared_by;    // how many neighbours touch each
+  Array<u32> shared_by;    // number of neighbours that touch each
 };
 
 void add_access(Trace& trace, int lane, u64 address, u32 size, bool stores, bool in_lds);
@@ -66,5 +66,5 @@ void add_access(Trace& trace, int lane, u64 address, u32 size, bool stores, bool
 // Records the instruction that has just run.
 void record_step(Wave& w, int pc);
 
-// Counts the lines of the workgroup that has run, and those that it shares if it is a neighbour.
+// Counts the lines of the workgroup that has just run, and the shared lines if it is a neighbour.
 void end_group(Trace& trace, bool is_neighbour);

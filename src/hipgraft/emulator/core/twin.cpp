@@ -10,14 +10,14 @@ u64 next(u64& state) {
   return state;
 }
 
-// Garbage unlike that of the wave, which has signalling NaNs in vector registers: any bits, or small
-// numbers, which comparisons tell from the others.
+// Garbage that differs from the wave's, which has signalling NaNs in vector registers: random bits,
+// or small numbers, so that comparisons give other results.
 u32 garbage(u64& state) {
   u64 bits = next(state);
   return bits >> 63 ? (u32)bits : (u32)bits & 15;
 }
 
-// Whether lanes that are on differ.
+// Whether active lanes differ.
 bool differ(const Wave& a, const Wave& b, int number, u64 lanes) {
   if (!memcmp(a.v[number], b.v[number], sizeof a.v[number])) return false;
   for (int l = 0; l < a.nl; l++)
@@ -28,7 +28,7 @@ bool differ(const Wave& a, const Wave& b, int number, u64 lanes) {
 u32 origin_of_vector(const Wave& w, int number) {
   const Twin& t = *w.twin;
   if (number >= kVectorRegisters || !differ(w, t.wave, number, w.wmask)) return 0;
-  bool some = false, all = true;  // of the lanes that differ hold what they started with
+  bool some = false, all = true;  // whether differing lanes hold their initial contents
   for (int l = 0; l < w.nl; l++) {
     if (!(w.wmask >> l & 1) || w.v[number][l] == t.wave.v[number][l]) continue;
     bool fresh = t.wave.v[number][l] == t.vector_garbage[number][l];
@@ -65,7 +65,7 @@ u32 origin_of_instruction(const Wave& w) {
   return found;
 }
 
-// What a branch reads without naming it.
+// The implicit operands of a branch.
 u32 origin_of_state(const Wave& w) {
   const Twin& t = *w.twin;
   if (w.scc != t.wave.scc) return t.scc_origin;
@@ -77,7 +77,7 @@ u32 origin_of_state(const Wave& w) {
   return found;
 }
 
-// What a load reads from LDS has the origin of what was stored there.
+// A value loaded from LDS has the origin of the stored value.
 void find_origin_in_lds(Twin& t) {
   for (int i = 0; i < t.of_wave.count && !t.origin; i++) {
     const Attempt& one = t.of_wave.attempts[i];
@@ -118,7 +118,7 @@ void add(Wave& w, FindingKind kind, const Attempt* attempt, u32 origin) {
   add_finding(w, kind, max(at.lane, 0), at.address, at.size, origin ? &first : nullptr);
 }
 
-// The first access that the twin does not make likewise, or null.
+// Returns the first access that the twin makes differently, or null.
 const Attempt* other_access(const Accesses& a, const Accesses& b) {
   for (int i = 0; i < a.count; i++) {
     const Attempt &one = a.attempts[i], &two = b.attempts[i];
@@ -127,7 +127,7 @@ const Attempt* other_access(const Accesses& a, const Accesses& b) {
   return nullptr;
 }
 
-// Takes over what the wave has, because the twin went astray.
+// Copies the wave's state, because the twin's control flow or addresses diverged.
 void follow(Twin& t, const Wave& w, const Op& o) {
   for (const Dst& destination : o.d)
     for (int i = 0; i < destination.count; i++) {
@@ -158,7 +158,7 @@ bool stored_again(const Accesses& accesses, int number) {
   return false;
 }
 
-// Compares what both have stored to global memory.
+// Compares the stores of both to global memory.
 void check_stores(Wave& w) {
   Twin& t = *w.twin;
   for (int i = 0; i < t.own.count; i++) {
@@ -169,7 +169,7 @@ void check_stores(Wave& w) {
   }
 }
 
-// What atomics return is that of the wave: the twin has not changed the memory.
+// The twin takes the results of atomics from the wave, because the twin has not changed the memory.
 void copy_returned(Wave& w, const Op& o) {
   Twin& t = *w.twin;
   bool is_atomic = t.own.count && t.own.attempts[0].space == MEMORY_GLOBAL &&
@@ -180,7 +180,7 @@ void copy_returned(Wave& w, const Op& o) {
       t.wave.v[o.d[0].index + i][l] = w.v[o.d[0].index + i][l];
 }
 
-// Branches, and which lanes are on.
+// Branches, and the EXEC mask.
 void check_control(Wave& w, int next) {
   Wave& twin = w.twin->wave;
   if (twin.pc == next && twin.exec() == w.exec() && twin.state == w.state) return;
@@ -258,7 +258,7 @@ void begin_step(Wave& w) {
   t.own.count = t.of_wave.count = 0;
   t.pc = w.pc;
   t.wave.instructions = w.instructions;
-  t.wave.state = w.state;  // another wave may have ended a wait for a barrier
+  t.wave.state = w.state;  // another wave may have released this one from a barrier
   w.wmask = w.exec();
   t.origin = origin_of_instruction(w);
   t.state_origin = origin_of_state(w);
@@ -278,7 +278,7 @@ void end_step(Wave& w) {
   }
   if (!astray && (t.wave.state == WAVE_FAULTED || t.own.count != t.of_wave.count)) astray = &none;
   int after = w.pc;
-  w.pc = t.pc + 1;  // findings are of this instruction
+  w.pc = t.pc + 1;  // findings refer to this instruction
   if (astray) {
     add(w, FINDING_UNINITIALISED_ADDRESS, astray, t.origin);
     follow(t, w, o);

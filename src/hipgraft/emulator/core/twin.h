@@ -3,15 +3,16 @@
 // Each wave of a checked launch has a twin: it executes the same instructions on the same memory,
 // but its registers and scratch start with other garbage, and it reads other bytes where nothing
 // was stored in global memory. A value in which both differ depends on something uninitialised.
-// That is a finding where it matters: as an address, in control flow, or stored to global memory.
-// To copy such a value, or to compute with it, is none: compilers do so for lanes that nobody reads.
+// This is a finding if the value is used as an address or in control flow, or is stored to global
+// memory. Copying or computing with such a value is allowed: compilers do so for lanes whose
+// results are not read.
 #pragma once
 
 #include "checker.h"
 
 enum Space { MEMORY_GLOBAL, MEMORY_OF_WORKGROUP, MEMORY_OF_LANE };
 
-// An access that a lane tries; lane -1 is that of scalar loads.
+// An attempted access of a lane; lane -1 stands for scalar loads.
 struct Attempt {
   Space space;
   Access access;
@@ -35,13 +36,13 @@ struct Twin {
   Accesses own, of_wave;
   struct TwinLds* lds;
   u64 seed;
-  // What uninitialised registers of the twin hold.
+  // The contents of the twin's uninitialised registers.
   u32 vector_garbage[kVectorRegisters][kLanes];
   u32 scalar_garbage[kScalarRegisters];
-  // The instruction that first read something uninitialised, plus one, of what registers hold.
+  // For each register, the index plus one of the instruction that first read an uninitialised value
+  // on which its value depends.
   u32 vector_origins[kVectorRegisters], scalar_origins[kScalarRegisters], scc_origin;
-  // Of the current instruction: its index, and the origins of what it reads and of what
-  // branches depend on.
+  // The index of the current instruction, and the origins of its operands and of branch conditions.
   int pc;
   u32 origin, state_origin;
 };
@@ -54,7 +55,7 @@ struct TwinLds {
 
 void open_lds(TwinLds& lds, u32 bytes);
 void close_lds(TwinLds& lds);
-// Before a workgroup starts. What is uninitialised in LDS is left to the checker.
+// Called before a workgroup starts. The checker finds uninitialised bytes of LDS.
 void start_lds(TwinLds& lds, const Workgroup& group);
 
 // Makes the twin of a wave, which starts anew with each workgroup.
@@ -63,12 +64,12 @@ void free_twin(Twin* twin);
 // Fills the twin's registers and scratch with garbage.
 void start_twin(Wave& wave);
 
-// Around an instruction, which the twin executes in between, before the wave itself does.
+// Called before and after the twin executes an instruction, which it does before the wave.
 void begin_step(Wave& wave);
 void end_step(Wave& wave);
 
-// Notes an access, before it is known to be allowed.
+// Records an access before it is checked.
 void note_access(Wave& wave, const Attempt& attempt);
 
-// Where a twin's access of global memory goes.
+// Returns the memory for a twin's access of global memory.
 u8* twin_place(Wave& wave, const Region& region, u64 address, u32 size, Access access);

@@ -1,4 +1,4 @@
-// What tables of vector operations consist of.
+// The parts of tables of vector operations.
 //
 // A macro per form: I, S, F, H, D are integers of 32 and 16 bits and floats of 32, 16 and 64 bits;
 // the digit is the number of operands, which the expression calls a, b and c.

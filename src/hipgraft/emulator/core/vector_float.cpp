@@ -69,16 +69,16 @@ static inline int dexp(double x) { return (asq(x) >> 52) & 2047; }
 
 static float flushed(float x) { return asf(ftzu(asu(x))); }
 
-// Rounds twice, and knows no denormal numbers, whatever the mode.
+// Rounds twice, and flushes denormals in every mode.
 static float mad(float a, float b, float c) {
   return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
 }
 
-// 53 bits of 2/pi, by which range reduction multiplies an angle: those from the segment on, and for
-// large angles as many bits further as do not matter then.
+// Returns 53 bits of 2/pi, by which range reduction multiplies an angle, starting at the given
+// segment; for large angles it skips the leading bits that do not affect the result.
 static double two_over_pi(double angle, int segment) {
   static const u64 bits[] = {
-      // the first 1201 bits behind the point
+      // the first 1201 bits after the binary point
       0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
       0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
       0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
@@ -91,7 +91,7 @@ static double two_over_pi(double angle, int segment) {
   return ldexp((double)mantissa, -53 - first + (dexp(angle) >= 1968 ? 128 : 0));
 }
 
-// The compares of one condition; `v_cmpx` also sets EXEC.
+// The comparisons of one condition; `v_cmpx` also sets EXEC.
 #define COMPARE(condition, type, sources, function)        \
   {"v_cmp_" condition "_" type, "m", sources, function}, { \
     "v_cmpx_" condition "_" type, "m", sources, function   \

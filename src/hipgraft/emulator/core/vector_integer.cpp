@@ -634,7 +634,7 @@ const Operation kOperations[] = {
     {"v_dot8_i32_iu4", "w", "www",
      [](Wave& w, const Op& o) {
        Src s0 = o.s[0], s1 = o.s[1];
-       s0.negate = s1.negate = 0;  // says which operand is signed
+       s0.negate = s1.negate = 0;  // selects the signed operands
        u32 tA[64], tB[64];
        const u32 *A = src<0>(w, s0, tA), *B = src<0>(w, s1, tB);
        A32(C, 2, 0);

@@ -1,5 +1,5 @@
-// The part of HIP's C interface that the stand-in has: numbers and layouts, as programs compiled
-// against HIP 6 and 7 pass them.
+// The part of HIP's C interface that the stand-in supports: enumerators and layouts for programs
+// compiled against HIP 6 and 7.
 #pragma once
 
 #include <stddef.h>

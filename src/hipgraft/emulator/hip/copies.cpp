@@ -23,7 +23,7 @@ size_t extent(const Place& place, const Copy& copy) {
   return (copy.depth - 1) * place.slice + (copy.height - 1) * place.pitch + copy.width;
 }
 
-// Whether memory is there when the work runs; that of graphs may not be.
+// Whether memory is allocated when the work runs; memory of graphs may not be.
 bool is_there(const void* address) {
   State& all = state();
   Lock lock(all.mutex);
@@ -110,7 +110,7 @@ Copy rows(void* target, size_t target_pitch, const void* source, size_t source_p
   return {{(char*)target, target_pitch, 0}, {(char*)source, source_pitch, 0}, width, height, 1};
 }
 
-// A device's or a host's address, by the memory type.
+// Returns the address on the device or the host, by the memory type.
 char* address_of(hipMemoryType type, const void* host, const void* device) {
   return (char*)(type == hipMemoryTypeHost ? host : device);
 }
@@ -120,8 +120,8 @@ Place place_of(const hipPitchedPtr& pointer, const hipPos& at) {
   return {(char*)pointer.ptr + at.z * slice + at.y * pointer.pitch + at.x, pointer.pitch, slice};
 }
 
-// The copy that a structure describes, and its direction. Arrays are for textures, which are
-// missing.
+// Returns the copy that a structure describes, and its direction. Arrays are not supported because
+// textures are not.
 hipError_t describe(const hip_Memcpy2D& one, Copy* copy, hipMemcpyKind* kind) {
   if (one.srcArray || one.dstArray) return unsupported("hipMemcpyParam2D", " of arrays");
   hipPitchedPtr source = {address_of(one.srcMemoryType, one.srcHost, one.srcDevice), one.srcPitch,

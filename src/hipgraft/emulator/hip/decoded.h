@@ -7,7 +7,7 @@ constexpr char kDecodedMagic[8] = {'H', 'G', 'D', 'E', 'C', 'O', 'D', '2'};
 
 struct DecodedHeader {
   char magic[8];
-  uint64_t source, source_size;  // what was decoded
+  uint64_t source, source_size;  // the code object before decoding
   uint64_t image, image_size;
   uint64_t kernels, symbols, segments;
   uint32_t kernel_count, symbol_count, segment_count, architecture;
@@ -31,14 +31,14 @@ struct DecodedArgument {
   uint32_t offset, size, hidden, is_pointer;
 };
 
-// Texts end in a null. Where `error` is not empty, the kernel cannot run, and that is why.
+// Texts are null-terminated. If `error` is not empty, it is the reason why the kernel cannot run.
 struct DecodedKernel {
   // `costs` are for estimates of time: one for each instruction, or none where the offset is 0.
   uint64_t name, error, instructions, arguments, costs;
   uint32_t instruction_count, argument_count;
   uint32_t kernarg_size, most_items;
   uint32_t vector_registers, scalar_registers;
-  uint32_t block[3], unused;  // that it requires, or zeros
+  uint32_t block[3], unused;  // required workgroup size, or zeros
   Launch launch;
 };
 

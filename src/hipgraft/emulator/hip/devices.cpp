@@ -70,7 +70,7 @@ hipDeviceProp_tR0600 properties_of(const Device& device) {
 hipError_t get_attribute(const Device& device, int attribute, int* value) {
   const hipDeviceProp_tR0600 found = properties_of(device);
   const int memory = (int)std::min<size_t>(found.totalGlobalMem, kMostBlocks);
-  // By the numbers of `hipDeviceAttribute_t`.
+  // Indexed by the numbers of `hipDeviceAttribute_t`.
   const std::map<int, int> values = {
       {0, 0},
       {2, 1},
@@ -203,7 +203,7 @@ HIP_API hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int number
   }));
 }
 
-// Programs compiled against HIP before 6 call it by this name.
+// Programs compiled against HIP versions before 6 call it by this name.
 HIP_API hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int number) {
   if (!properties) return finish(hipErrorInvalidValue);
   return finish(with_device(number, [&](State&, Lock&, Device& device) {
@@ -286,7 +286,7 @@ HIP_API hipDeviceSynchronize() {
 }
 HIP_API hipCtxSynchronize() { return hipDeviceSynchronize(); }
 
-// Frees the device's memory, once its work is done.
+// Frees the device's memory when its work is complete.
 HIP_API hipDeviceReset() {
   return finish(with_device(thread().device, [](State& all, Lock& lock, Device& device) {
     wait_for_device(all, lock, device);

@@ -50,7 +50,8 @@ hipError_t count_active(int* blocks, const void* handle, int items, size_t lds) 
   });
 }
 
-// The size that fills most lanes of a unit; the largest of equals.
+// Returns the workgroup size that fills the most lanes of a compute unit; if several do, the
+// largest.
 hipError_t find_block(int* grid, int* block, const void* handle, size_t lds, int limit) {
   if (!grid || !block || limit < 0) return hipErrorInvalidValue;
   return with_function(handle, [&](Function& function) {
@@ -68,7 +69,7 @@ hipError_t find_block(int* grid, int* block, const void* handle, size_t lds, int
   });
 }
 
-// By the numbers of `hipFunction_attribute`.
+// Indexed by the numbers of `hipFunction_attribute`.
 hipError_t get_attribute(const Function& function, int attribute, int* value) {
   const DecodedKernel& kernel = *function.kernel;
   const int values[] = {most_items(function),

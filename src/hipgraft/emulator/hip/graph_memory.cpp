@@ -1,5 +1,5 @@
-// See graph_memory.h. The rules are those of the API's documentation: the address is fixed when the
-// node is made, and the memory is there from the node that allocates it to the one that frees it.
+// See graph_memory.h. The rules are those of the API's documentation: creating the node fixes the
+// address, and the memory is accessible from the node that allocates it to the one that frees it.
 #include "graph_memory.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ Task task_of(hipGraphNodeType type, const GraphMemoryPtr& memory) {
   return task;
 }
 
-// A graph with a task for memory that it does not allocate itself, and may not free twice.
+// Whether a graph already has a task that frees memory. It may not free the memory twice, even if
+// another graph allocates it.
 bool frees_already(const Graph& graph, const GraphMemoryPtr& memory) {
   auto is_same = [&](const auto& node) { return frees(node->task) && node->task.memory == memory; };
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_same);
@@ -40,7 +41,7 @@ bool frees_already(const Graph& graph, const GraphMemoryPtr& memory) {
 GraphMemory::~GraphMemory() {
   State& all = state();
   auto found = all.memory.find((uintptr_t)given.dptr);
-  if (found == all.memory.end()) return;  // the address was never given
+  if (found == all.memory.end()) return;  // the program never got the address
   found->second.graph = nullptr;
   release(all, given.dptr);
 }
@@ -173,7 +174,7 @@ HIP_API hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void* address) {
   }));
 }
 
-// What is kept for later launches is a number only: the memory is given back when it is freed.
+// Memory kept for later launches is only counted: freeing returns it to the system.
 HIP_API hipDeviceGraphMemTrim(int number) {
   return finish(with_device(number, [](State&, Lock&, Device& device) {
     device.of_graphs.reserved = device.of_graphs.used;
@@ -192,7 +193,7 @@ HIP_API hipDeviceGetGraphMemAttribute(int number, int attribute, void* value) {
   }));
 }
 
-// Only the highest values can be set, and only to 0, by which they start again.
+// Only the peak values can be set, and only to 0, which resets them.
 HIP_API hipDeviceSetGraphMemAttribute(int number, int attribute, void* value) {
   if (!value || *(uint64_t*)value) return finish(hipErrorInvalidValue);
   return finish(with_device(number, [&](State&, Lock&, Device& device) {

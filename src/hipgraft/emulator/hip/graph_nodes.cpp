@@ -1,4 +1,4 @@
-// Nodes of graphs: adding them, and asking what they are.
+// Nodes of graphs: adding and querying them.
 #include <string.h>
 
 #include <algorithm>
@@ -34,7 +34,8 @@ hipError_t make_kernel(State& all, const hipKernelNodeParams& given, const Funct
   return make_kernel_task(all, call, task);
 }
 
-// Calls `body(make)` with a function that makes the kernel's task. Not with the lock held.
+// Calls `body(make)` with a function that makes the kernel's task. The caller must not hold the
+// lock.
 template <class Body>
 hipError_t with_kernel(const hipKernelNodeParams* given, Body body) {
   if (!given) return hipErrorInvalidValue;
@@ -70,7 +71,7 @@ hipError_t replace(State& all, Task& task, hipGraphNodeType type, Make make) {
   return hipSuccess;
 }
 
-// Writes as many as there is room for, or counts them.
+// Writes as many elements as fit, or counts them.
 hipError_t list_nodes(const std::vector<Node*>& found, Node** nodes, size_t* count) {
   if (!count) return hipErrorInvalidValue;
   if (nodes) {

@@ -10,7 +10,7 @@ bool contains(const std::vector<T>& list, const T& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
 }
 
-// Appends the nodes after those that they depend on; false in a circle.
+// Appends the nodes in topological order; returns false if there is a cycle.
 bool order(const Graph& graph, std::vector<const Node*>& sorted) {
   std::set<const Node*> placed;
   while (placed.size() < graph.nodes.size()) {
@@ -50,7 +50,7 @@ hipError_t instantiate(ExecutableGraph** executable, Graph* graph, unsigned long
   });
 }
 
-// Everything that the capture's streams did has to come before the end of the first stream.
+// All captured work of the other streams must have been joined to the first stream.
 bool is_joined(const Capture& capture) {
   std::set<const Node*> needed;
   for (const auto& node : capture.graph->nodes)
@@ -304,7 +304,7 @@ HIP_API hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGraph
     }
     if (result) *result = found;
     if (found) return hipErrorGraphExecUpdateFailure;
-    // The program still names the nodes of the first graph.
+    // The program still refers to the nodes of the first graph.
     for (size_t i = 0; i < steps.size(); i++) executable->steps[i].task = steps[i].task;
     return hipSuccess;
   }));

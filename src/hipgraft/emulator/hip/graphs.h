@@ -7,14 +7,14 @@ struct Node {
   Graph* graph;
   Task task;
   std::vector<Node*> after;
-  Node* original = nullptr;  // that this one was cloned from
+  Node* original = nullptr;  // the graph from which this one was cloned
 };
 
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;
 };
 
-// The nodes in an order in which they may run, those of child graphs in their place.
+// Returns the nodes in topological order; the nodes of a child graph replace its node.
 struct ExecutableGraph {
   struct Step {
     const Node* node;
@@ -30,7 +30,7 @@ struct Graphs {
 };
 Graphs& graphs();
 
-// With the lock held.
+// The caller holds the lock.
 bool is_node(const Node* node);
 Node* add_node(Graph& graph, Task task, const std::vector<Node*>& after);
 Graph* clone_graph(const Graph& graph);
@@ -52,7 +52,7 @@ hipError_t with_node(Node* node, Body body) {
   return node && is_node(node) ? body(all) : hipErrorInvalidValue;
 }
 
-// Gives `body(all, task)` the task that an executable graph runs for a node.
+// Calls `body(all, task)` with the task that an executable graph runs for a node.
 template <class Body>
 hipError_t with_step(ExecutableGraph* executable, Node* node, Body body) {
   State& all = state();

@@ -1,4 +1,4 @@
-// Launching kernels: arguments, what a kernel may access, and the run on the emulator's core.
+// Launching kernels: arguments, accessible memory, and the run on the emulator's core.
 #include <string.h>
 #include <unistd.h>
 
@@ -7,7 +7,8 @@
 
 namespace {
 
-// Bytes after the kernel argument segment that may be read: loads are wider than arguments.
+// Bytes after the kernel argument segment that kernels may read, because loads may be wider than
+// arguments.
 constexpr size_t kSlack = 256;
 constexpr uint64_t kMostItems = 1024;
 constexpr uint64_t kSeed = 1;
@@ -65,7 +66,8 @@ void add_region(std::vector<Region>& regions, const void* start, size_t size, bo
   regions.push_back({low, low + size, writable, 0, defined});
 }
 
-// What a kernel of a device may access: its memory, its peers', and the host's that HIP knows of.
+// Returns the memory that a kernel of a device may access: the device's, its peers', and host
+// memory that HIP allocated or registered.
 std::vector<Region> accessible(State& all, const Device& device) {
   std::vector<Region> regions;
   for (const auto& [address, one] : all.memory) {
@@ -229,7 +231,7 @@ HIP_API hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, 
   return finish(launch(function, {gx, gy, gz}, {bx, by, bz}, lds, stream, parameters, extra));
 }
 
-// The grid is in work items. A last workgroup that is smaller would need another descriptor.
+// The grid is in work items. A smaller last workgroup would need another descriptor.
 HIP_API hipExtModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz,
                                  unsigned bx, unsigned by, unsigned bz, size_t lds,
                                  hipStream_t stream, void** parameters, void** extra,

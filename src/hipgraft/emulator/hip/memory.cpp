@@ -10,7 +10,7 @@
 namespace {
 
 constexpr unsigned char kGarbage = 0xA5;
-// Larger allocations stay zero, so that memory is taken only where it is used.
+// Larger allocations stay zero, so that pages are allocated only when they are used.
 constexpr size_t kMostGarbage = size_t(256) << 20;
 constexpr size_t kAlignment = 256;
 
@@ -38,7 +38,7 @@ bool tracks_definition(const State& all) {
   return (uint32_t)all.settings.number("checks") & CHECK_UNINITIALISED;
 }
 
-// Whether memory may be freed once what was submitted so far has run.
+// Whether memory may be freed when all work submitted so far is complete.
 bool take(Allocation& memory) {
   if (!memory.graph) return true;
   return std::exchange(memory.graph->is_left, false);
@@ -53,12 +53,12 @@ hipError_t free_now(void* address, bool of_host) {
   bool is_device = found->kind == MEMORY_DEVICE || found->kind == MEMORY_MANAGED;
   if (of_host ? found->kind != MEMORY_HOST : !is_device) return hipErrorInvalidValue;
   if (!take(*found)) return hipErrorInvalidValue;
-  // As on a GPU, freeing waits for the work that may use the memory.
+  // As on a GPU, freeing waits for work that may use the memory.
   for (const Device* device : all.devices) wait_for_device(all, lock, *device);
   return release(all, address);
 }
 
-// Memory from a pool may be used by what follows in the stream; here it is there at once.
+// Later work in the stream may use memory from a pool; here it is allocated at once.
 hipError_t allocate_in_stream(void** address, size_t size, Pool* pool, hipStream_t handle) {
   State& all = state();
   Lock lock(all.mutex);
@@ -81,7 +81,8 @@ hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Po
   if (!size) return hipSuccess;
   size_t page = sysconf(_SC_PAGESIZE);
   if (size > total_memory() || used_memory(all) + size > total_memory()) return hipErrorOutOfMemory;
-  // Small memory ends near the end of its page, so that the host cannot run far over it.
+  // A small allocation ends near the end of its page, so that host accesses beyond it soon reach
+  // the guard page.
   size_t inner = round_up(size, page), mapped = inner + 2 * page;
   char* mapping =
       (char*)mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -97,7 +98,7 @@ hipError_t allocate(State& all, size_t size, MemoryKind kind, unsigned flags, Po
     if (pool->used > pool->most_used) pool->most_used = pool->used;
   }
   Allocation& made = all.memory[(uintptr_t)start];
-  // What the host stores to its own memory is not seen.
+  // The host's stores to its own memory are not tracked.
   if (kind == MEMORY_DEVICE && tracks_definition(all)) {
     void* flags = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -267,7 +268,7 @@ HIP_API hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* a
   Lock lock(all.mutex);
   if (!attributes || !address) return finish(hipErrorInvalidValue);
   const Allocation* found = find_memory(all, address);
-  if (!found) {  // since HIP 6 this is no error
+  if (!found) {  // not an error since HIP 6
     *attributes = {hipMemoryTypeUnregistered, -2, nullptr, nullptr, 0, 0};
     return finish(hipSuccess);
   }

@@ -34,8 +34,8 @@ uint64_t word(const char* at) {
   return value;
 }
 
-// Returns the bytes of a code object or a bundle, of which programs give the address alone; 0 where
-// it is neither, or ends after `limit`.
+// Returns the size of a code object or a bundle, because programs pass only its address; 0 if it is
+// neither, or ends after `limit`.
 size_t size_of(const char* data, size_t limit) {
   size_t end = 0;
   auto holds = [&](size_t size) { return size <= limit; };
@@ -57,7 +57,7 @@ size_t size_of(const char* data, size_t limit) {
   return holds(end) ? end : 0;
 }
 
-// FNV-1a; the cache compares what was decoded, too.
+// FNV-1a; the cache also compares the decoded code object itself.
 std::string digest(const char* data, size_t size, const std::string& more) {
   uint64_t hash = 0xcbf29ce484222325;
   auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3; };
@@ -102,7 +102,7 @@ int decode(const std::string& source, const std::string& target) {
   pid_t child;
   if (posix_spawn(&child, python.c_str(), nullptr, nullptr, (char**)arguments, environ)) return 1;
   int status = 0;
-  // A program that ignores its children leaves no status.
+  // If the program ignores SIGCHLD, there is no status.
   if (waitpid(child, &status, 0) < 0) return access(target.c_str(), R_OK) ? 1 : 0;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

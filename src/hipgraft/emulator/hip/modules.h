@@ -15,7 +15,7 @@ struct Core {
   decltype(&emulator_trace_free) free_trace;
   decltype(&emulator_replay) replay;
 };
-// Returns null where it is missing; that has been told.
+// Returns null, after printing an error, if it is missing.
 const Core* core();
 
 struct Function {
@@ -23,14 +23,14 @@ struct Function {
   const DecodedKernel* kernel;
   std::string name;
   void* machine;
-  int attributes[2];  // largest dynamic LDS, carve-out: kept, and without effect
-  // Kind and instructions of what checks found.
+  int attributes[2];  // largest dynamic LDS, carve-out: stored without effect
+  // Kind and instructions of the checks' findings.
   std::set<std::tuple<int, uint32_t, uint32_t>> told = {};
 };
 
 struct Module {
   Device* device;
-  std::string path;  // of the decoded code object
+  std::string path;  // path of the decoded code object
   const char* file;  // mapped
   size_t file_size;
   char* image;
@@ -46,15 +46,15 @@ struct Module {
 // A launch with its arguments.
 struct KernelCall {
   Function* function;
-  dim3 grid, block;  // workgroups, and the size of one
+  dim3 grid, block;  // number of workgroups, and the size of one
   uint32_t dynamic_lds;
   std::vector<uint8_t> arguments;  // the explicit ones, as in the kernel argument segment
-  std::vector<void*> parameters;   // pointers to each of them, as the program would pass them
+  std::vector<void*> parameters;   // pointers to each of them, as a program passes them
 };
 typedef std::shared_ptr<KernelCall> KernelCallPtr;
 
-// Takes no lock. Loads a code object, or a bundle with one for the current device, from at most
-// `limit` bytes.
+// Loads a code object, or a bundle with one for the current device, from at most `limit` bytes.
+// Takes no lock.
 hipError_t load_module(const void* image, Module** module, size_t limit = SIZE_MAX);
 
 // With the lock held.
@@ -63,5 +63,6 @@ hipError_t make_call(State& all, const void* function, dim3 grid, dim3 block, ui
                      void** parameters, void** extra, KernelCallPtr* call);
 hipError_t make_kernel_task(State& all, const KernelCallPtr& call, Task* task);
 
-// The kernel of a host function of a program that was compiled as HIP, or the function itself.
+// Returns the kernel for a host function of a program compiled as HIP; other functions are returned
+// unchanged.
 hipError_t find_function(const void* function, Function** found);

@@ -1,4 +1,4 @@
-// Memory pools. Memory is given back to the system when it is freed, so that nothing is reserved.
+// Memory pools. Freeing returns memory to the system, so pools reserve nothing.
 #include "runtime.h"
 
 namespace {
@@ -51,7 +51,7 @@ HIP_API hipMemPoolDestroy(hipMemPool_t pool) {
       if (device->default_pool == pool) return hipErrorInvalidValue;
       if (device->pool == pool) device->pool = device->default_pool;
     }
-    // What was allocated stays until it is freed, and so does the pool.
+    // Allocations stay until they are freed, and keep the pool alive.
     all.pools.erase(pool);
     return hipSuccess;
   }));
@@ -93,7 +93,7 @@ HIP_API hipMemPoolTrimTo(hipMemPool_t pool, size_t) {
   return finish(with_pool(pool, [](State&, Pool&) { return hipSuccess; }));
 }
 
-// Memory of a pool is accessible like any other of its device: to that, and to its peers.
+// Memory of a pool is accessible like all memory of its device: to the device and to its peers.
 HIP_API hipMemPoolSetAccess(hipMemPool_t pool, const hipMemAccessDesc* list, size_t count) {
   return finish(with_pool(
       pool, [&](State& all, Pool& pool) { return give_access(all, pool.device, list, count); }));

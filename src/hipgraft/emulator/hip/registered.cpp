@@ -25,7 +25,7 @@ struct Binary {
   std::map<int, Module*> modules;  // by device
 };
 
-// A function or a variable of the host, and what it stands for.
+// A function or variable of the host, and the kernel or device variable for which it stands.
 struct HostName {
   Binary* binary;
   std::string name;
@@ -42,7 +42,7 @@ Registered& registered() {
   return *all;
 }
 
-// Loads the binary for the current device where that has not happened.
+// Loads the binary for the current device unless it is loaded.
 hipError_t module_of(Binary& binary, Module** module) {
   Module*& found = binary.modules[thread().device];
   if (!found)
@@ -51,7 +51,8 @@ hipError_t module_of(Binary& binary, Module** module) {
   return hipSuccess;
 }
 
-// The address and the size of a variable on the current device, by that of the host.
+// Returns the address and size of a variable on the current device, by the address of the host's
+// variable.
 hipError_t find_variable(const void* host, char** address, size_t* size) {
   Registered& all = registered();
   std::lock_guard<std::mutex> lock(all.mutex);
@@ -62,7 +63,7 @@ hipError_t find_variable(const void* host, char** address, size_t* size) {
   return hipModuleGetGlobal((void**)address, size, module, found->second.name.c_str());
 }
 
-// Calls `copy(address)` for a part of a variable.
+// Calls `copy(address)` with the address of a part of a variable.
 template <class Copy>
 hipError_t copy_part(const void* host, size_t size, size_t offset, Copy copy) {
   char* address = nullptr;
@@ -72,7 +73,7 @@ hipError_t copy_part(const void* host, size_t size, size_t offset, Copy copy) {
   return copy(address + offset);
 }
 
-// What `<<<...>>>` pushes before it calls the host function.
+// The configuration that `<<<...>>>` pushes before it calls the host function.
 struct Configuration {
   dim3 grid, block;
   size_t lds;
@@ -129,7 +130,7 @@ COMPILER_API void __hipRegisterVar(void** binary, void* host, char*, char* name,
 COMPILER_API void __hipUnregisterFatBinary(void** handle) {
   Registered& all = registered();
   std::lock_guard<std::mutex> lock(all.mutex);
-  // The process ends: its modules go with it.
+  // Called when the process ends, which frees its modules.
   all.binaries.erase((Binary*)handle);
 }
 

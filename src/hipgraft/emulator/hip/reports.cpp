@@ -12,7 +12,7 @@
 
 namespace {
 
-// Files are renamed once they are complete.
+// Files get their final names when they are complete.
 constexpr char kUnfinished[] = "/launch-", kFinished[] = "/report-";
 
 std::string name_of_next() {
@@ -52,7 +52,7 @@ bool Report::open() {
   return true;
 }
 
-// Whether there is a fault, or a finding that no launch of the kernel had before.
+// Whether there is a fault, or a finding that no earlier launch of the kernel had.
 bool Report::has_news() {
   bool found = file_->fault[0];
   for (const Finding& one : file_->findings) {

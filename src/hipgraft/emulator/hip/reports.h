@@ -1,4 +1,4 @@
-// What launches have to tell: findings of checks, and faults. `hipgraft-emulate` puts it in words.
+// The findings and faults of launches, which `hipgraft-emulate` prints.
 #pragma once
 
 #include "modules.h"
@@ -9,16 +9,17 @@ constexpr int kMostFindings = 64, kFaultBytes = 1024, kNameBytes = 4096;
 struct ReportFile {
   char decoded[kNameBytes];  // path of the decoded code object
   char kernel[kNameBytes];
-  char fault[kFaultBytes];  // empty where there was none
+  char fault[kFaultBytes];  // empty if there was none
   Finding findings[kMostFindings];
 };
 
-// The report of a launch. Checks write to the file itself, which stays where the program is killed.
+// The report of a launch. Checks write directly to the file, so it survives if the program is
+// killed.
 class Report {
  public:
-  // Asks for the checks that the settings name.
+  // Enables the checks of the settings.
   Report(Function& function, Launch& launch);
-  // After the launch: keeps the file where there is something new to tell.
+  // Ends the report after the launch, and keeps the file if it contains something new.
   void close(const char* fault);
 
  private:

@@ -1,4 +1,4 @@
-// The process's state, errors, and what the environment says.
+// The process's state, its errors, and the settings from the environment.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

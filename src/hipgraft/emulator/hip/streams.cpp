@@ -1,5 +1,5 @@
-// Streams, events and callbacks: work in order within a stream, and across streams where events or
-// the null stream say so.
+// Streams, events and callbacks. Work runs in order within a stream; events and the null stream
+// order work across streams.
 #include <algorithm>
 #include <thread>
 
@@ -81,7 +81,7 @@ hipError_t create(hipStream_t* stream, unsigned flags, int priority) {
   return hipSuccess;
 }
 
-// A stream that captures has no work that could be waited for.
+// A capturing stream has no work to wait for.
 hipError_t refuse_capturing(Stream& stream) {
   if (!stream.capture) return hipSuccess;
   stream.capture->is_invalid = true;
@@ -178,7 +178,7 @@ HIP_API hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return finish(hipSuccess);
 }
 
-// Work that is in the stream still runs.
+// Work that is already in the stream still runs.
 HIP_API hipStreamDestroy(hipStream_t handle) {
   State& all = state();
   Lock lock(all.mutex);
@@ -271,7 +271,7 @@ HIP_API hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   State& all = state();
   Lock lock(all.mutex);
   if (all.start) return finish(all.start);
-  // All flags of HIP but those for other processes (4).
+  // All flags of HIP except those for other processes (4).
   if (!event || (flags & ~0xE0000003u)) return finish(hipErrorInvalidValue);
   *event = new Event{current_device().number, flags};
   all.events.insert(*event);
@@ -291,7 +291,7 @@ HIP_API hipEventRecord(hipEvent_t event, hipStream_t handle) {
   return finish(record(event, handle));
 }
 HIP_API hipEventRecordWithFlags(hipEvent_t event, hipStream_t handle, unsigned flags) {
-  // 1: a node of the graph that is captured, which is what this always does.
+  // 1 requests a node of the captured graph, which this function always makes.
   return finish(flags > 1 ? hipErrorInvalidValue : record(event, handle));
 }
 

@@ -1,5 +1,5 @@
-// The model of `timing.py`, which says why: workgroups are traced on copies of the memory that the
-// arguments point to, and a compute unit replays them.
+// The model of `timing.py`, which has the reasons: it traces workgroups on copies of the memory
+// that the arguments point to, and a compute unit replays them.
 #include "timing.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ const std::vector<Variation>& variations() {
   return *all;
 }
 
-// How a launch covers the chip.
+// The distribution of a launch over the chip.
 struct Occupancy {
   uint64_t groups, per_unit, slots, units, dies;
   double active;
@@ -63,7 +63,7 @@ ComputeUnit unit_of(const Variation& variation, double active, double scale) {
   return unit;
 }
 
-// The argument segment with pointers to copies of what its pointers point to.
+// The argument segment, with pointers to copies of the original allocations.
 struct Copies {
   std::vector<uint8_t> segment;
   std::vector<std::vector<uint8_t>> memory;
@@ -197,7 +197,7 @@ bool is_modelled() {
 
 void add_kernel_time(const KernelCall& call, Launch launch, const std::vector<uint8_t>& segment) {
   if (!is_modelled()) return;
-  // A kernel of the same shape takes as long; only one thread launches at a time.
+  // Launches of the same shape take equally long; only one thread launches at a time.
   typedef std::array<uint32_t, 7> Shape;
   static auto* known = new std::map<std::pair<const DecodedKernel*, Shape>, double>;
   Shape shape = {launch.grid[0],  launch.grid[1],  launch.grid[2],  launch.block[0],

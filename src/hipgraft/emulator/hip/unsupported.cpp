@@ -1,5 +1,5 @@
-// Functions of HIP's runtime that the stand-in lacks: each tells its name and fails. They ignore
-// what they are passed.
+// Functions of HIP's runtime that the stand-in lacks: each prints its name and fails. They ignore
+// their arguments.
 #include "runtime.h"
 
 #define MISSING(name) \

@@ -28,8 +28,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostAnswer = 1 << 16;
-constexpr auto kStart = std::chrono::seconds(60);     // until a helper that was started answers
-constexpr int kMostTries = 100;  // to get an answer from a helper that somebody kills
+constexpr auto kStart = std::chrono::seconds(60);  // wait for a started helper to answer
+constexpr int kMostTries = 100;  // retries if the helper is killed
 constexpr auto kPause = std::chrono::milliseconds(20);
 
 // A file descriptor.
@@ -75,7 +75,7 @@ File connected(const std::string &path) {
   return file;
 }
 
-// `hipgraft-serve` as HIPGRAFT_SERVE says, or in a `bin` above this library, or by PATH.
+// Finds `hipgraft-serve` by HIPGRAFT_SERVE, in a `bin` above this library, or by PATH.
 std::string helper_command() {
   std::string given = variable("HIPGRAFT_SERVE");
   if (!given.empty()) return given;
@@ -91,7 +91,7 @@ std::string helper_command() {
   return "hipgraft-serve";
 }
 
-// Starts the helper, which leaves this process; one that runs already wins.
+// Starts the helper as a daemon; if one already runs, the new one exits.
 void start_helper() {
   std::string command = helper_command();
   char background[] = "--background";
@@ -121,12 +121,12 @@ File helper() {
   std::lock_guard<std::mutex> lock(starting);
   for (auto end = Clock::now() + kStart; Clock::now() < end;) {
     if (File file = connected(path)) return file;
-    start_helper();  // listens when it returns, unless somebody kills it
+    start_helper();  // listens when it returns, unless it was killed
   }
   fail(HIPGRAFT_IO_ERROR, "the helper '%s' does not answer", helper_command().c_str());
 }
 
-// Sends a request and reads the answer; false if the helper went away.
+// Sends a request and reads the answer; returns false if the helper closed the connection.
 bool exchange(const File &file, std::string_view request, std::string &answer) {
   for (size_t done = 0; done < request.size();) {
     ssize_t count = send(file.number(), request.data() + done, request.size() - done, MSG_NOSIGNAL);

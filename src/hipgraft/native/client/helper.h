@@ -1,4 +1,4 @@
-// Asks `hipgraft-serve`, the process of this user that compiles, and starts it if it does not run.
+// Sends requests to `hipgraft-serve`, which compiles for this user, and starts it if necessary.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace hipgraft {
 
-// The folder of the helper's socket. The helper makes it.
+// The folder of the helper's socket, which the helper creates.
 std::string helper_folder();
 
 // Sends a request, `hipgraft 1 WHAT ARCHITECTURE SIZE` and the data, and returns the line of the

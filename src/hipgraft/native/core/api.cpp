@@ -1,4 +1,4 @@
-// The C interface: checks arguments, and turns what is thrown into a status and a text.
+// The C interface: checks arguments, and converts exceptions to a status and a text.
 #include <string>
 
 #include "bundle.h"

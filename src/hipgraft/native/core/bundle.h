@@ -15,7 +15,7 @@ namespace hipgraft {
 
 class Json;
 
-// Bytes that any of the targets can address; no size in a bundle exceeds it.
+// Largest number of bytes that all targets can address; no size in a bundle exceeds it.
 constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
 struct Tensor {
@@ -25,7 +25,8 @@ struct Tensor {
   uint64_t nbytes;
 };
 
-// An address: bytes into a buffer. Buffers are the inputs, then the results, then the program's.
+// An address: a buffer and an offset in bytes. Buffers are the inputs, then the results, then the
+// program's.
 struct Pointer {
   size_t buffer;
   uint64_t offset;
@@ -36,7 +37,7 @@ struct Launch {
   uint32_t grid[3], block[3];
   uint32_t shared_bytes;
   std::string arguments;                           // with zeros in place of pointers
-  std::vector<std::pair<size_t, Pointer>> pointers;  // by their byte in `arguments`
+  std::vector<std::pair<size_t, Pointer>> pointers;  // by their byte offset in `arguments`
 };
 
 struct Fill {
@@ -45,7 +46,7 @@ struct Fill {
   uint64_t nbytes;
 };
 
-// Whether a fill of so many bytes may have a pattern of `width` bytes.
+// Whether a fill of this many bytes may have a pattern of `width` bytes.
 inline bool is_pattern(uint64_t width, uint64_t nbytes) {
   return (width == 1 || width == 2 || width == 4 || width == 8 || width == 16) && !(nbytes % width);
 }
@@ -70,8 +71,8 @@ struct Buffer {
   size_t section;
 };
 
-// Whether a device runs code of an architecture. Code objects of AMD run on their own kind only; PTX
-// also runs on later GPUs of NVIDIA.
+// Whether a device runs code of an architecture. AMD code objects run only on their own
+// architecture; PTX also runs on later NVIDIA GPUs.
 bool runs_on(std::string_view code, std::string_view device);
 
 }  // namespace hipgraft
@@ -81,16 +82,16 @@ struct hipgraft_program {
   std::string architecture;
   std::vector<hipgraft::Buffer> buffers;
   std::vector<size_t> objects;                             // sections
-  std::vector<std::pair<size_t, std::string>> kernels;  // index of the object, symbol
+  std::vector<std::pair<size_t, std::string>> kernels;  // index of the object, name of the symbol
   std::vector<hipgraft::Variant> variants;
   size_t input_count = 0, result_count = 0;
   std::string why_not;  // why there are no variants
-  std::vector<size_t> workspace_offsets;  // of each scratch buffer, by buffer
+  std::vector<size_t> workspace_offsets;  // offset of each scratch buffer, by buffer
   size_t workspace_size = 0;
   std::weak_ptr<class hipgraft_bundle_data> owner;
 };
 
-// An open bundle; programs and executables keep it.
+// An open bundle; programs and executables keep it alive.
 class hipgraft_bundle_data {
  public:
   static std::shared_ptr<hipgraft_bundle_data> open(const char *path, uint32_t flags);
@@ -115,7 +116,7 @@ class hipgraft_bundle_data {
 
   std::string where_ = "the bundle";
   std::string_view data_;     // the whole file
-  std::string memory_;        // holds it, if it is not mapped
+  std::string memory_;        // its bytes, if the file is not mapped
   bool is_mapped_ = false, is_trusted_ = false;
   std::string_view header_;
   std::string metadata_;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kComputeMajor = 75, kComputeMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 constexpr int kMostDynamicShared = 8;    // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-constexpr uint32_t kPlainShared = 48 * 1024;  // what a kernel of CUDA has without asking
+constexpr uint32_t kPlainShared = 48 * 1024;  // available without a request
 
 template <typename... Arguments>
 using Call = DriverFunction<int, Arguments...>;

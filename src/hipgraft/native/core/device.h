@@ -15,7 +15,8 @@ namespace hipgraft {
 
 class Loaded;
 
-// A device. Functions with a stream start work and return; all others have ended when they return.
+// A device. Functions with a stream start work and return; the work of all others is complete when
+// they return.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   explicit Device(std::string architecture) : architecture_(std::move(architecture)) {}
@@ -24,7 +25,7 @@ class Device : public std::enable_shared_from_this<Device> {
 
   const std::string &architecture() const { return architecture_; }
 
-  // Makes the device current in this thread while the object lives.
+  // Makes the device current in this thread during the object's lifetime.
   class Current {
    public:
     explicit Current(Device &device) : device_(device) { device_.enter(before_); }
@@ -44,10 +45,11 @@ class Device : public std::enable_shared_from_this<Device> {
   // Waits for all streams of the device.
   virtual void synchronize_all() = 0;
 
-  // Host memory that copies reach without the driver's help; host memory where there is no other.
+  // Host memory that the device can access directly (pinned); ordinary host memory if there is
+  // none.
   virtual void *allocate_pinned(size_t size) { return allocate(size); }
   virtual void free_pinned(void *memory) { free(memory); }
-  // Copies on a stream; the host's memory must stay until they have ended.
+  // Copies on a stream; the host's memory must remain valid until they are complete.
   virtual void start_upload(void *memory, const void *data, size_t size, void *) {
     upload(memory, data, size);
   }
@@ -56,24 +58,24 @@ class Device : public std::enable_shared_from_this<Device> {
   }
   virtual void *create_stream() { return nullptr; }
   virtual void destroy_stream(void *) {}
-  // An event; only a timed one is for `elapsed`.
+  // An event; `elapsed` requires timed ones.
   virtual void *create_event(bool is_timed) {
     (void)is_timed;
     return nullptr;
   }
   virtual void destroy_event(void *) {}
   virtual void record(void *, void *) {}
-  // The same while the stream is captured, at each launch of the graph.
+  // Records an event while the stream is captured, so that each launch of the graph records it.
   virtual void record_in_graph(void *, void *) {}
   // Microseconds between two events.
   virtual double elapsed(void *, void *) { return 0; }
-  // Has a stream wait for an event, or if it is null the caller.
+  // Makes a stream wait for an event; a null stream stands for the calling thread.
   virtual void wait(void *, void *) {}
 
   virtual void *load(std::string_view code) = 0;
   virtual void unload(void *module) = 0;
   virtual void *kernel(void *module, const std::string &name) = 0;
-  // Lets launches of a kernel have as many bytes of dynamic shared memory.
+  // Allows launches of a kernel to use this many bytes of dynamic shared memory.
   virtual void allow_shared(void *, uint32_t) {}
 
   virtual void launch(void *kernel, const Launch &launch, char *arguments, void *stream) = 0;
@@ -84,16 +86,16 @@ class Device : public std::enable_shared_from_this<Device> {
   // Repeats a pattern of up to 16 bytes, a power of two.
   void fill_pattern(uint64_t target, std::string_view pattern, uint64_t nbytes, void *stream);
 
-  // Whether a stream is of this device, as far as the driver tells.
+  // Whether a stream belongs to this device; true if the driver cannot tell.
   virtual bool owns(void *) { return true; }
 
   virtual bool has_graphs() const { return false; }
-  virtual void *begin_capture() { return nullptr; }  // the stream to make calls on
+  virtual void *begin_capture() { return nullptr; }  // the stream for the calls
   virtual void *end_capture(void *) { return nullptr; }
   virtual void replay(void *, void *) {}
   virtual void free_graph(void *) {}
 
-  // Code and constants of a program, loaded once while an executable uses them.
+  // Code and constants of a program, loaded once and kept as long as an executable uses them.
   std::shared_ptr<Loaded> loaded(std::shared_ptr<hipgraft_bundle_data> bundle,
                                  const hipgraft_program &program);
 
@@ -106,7 +108,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::map<const hipgraft_program *, std::weak_ptr<Loaded>> loaded_;
 };
 
-// Opens a GPU by its name in `hipgraft.h`; one that is open already is shared.
+// Opens a GPU by its name in `hipgraft.h`; a GPU that is already open is shared.
 std::shared_ptr<Device> open_gpu(const std::string &name, const char *library);
 std::shared_ptr<Device> open_host(const char *architecture, const hipgraft_host_kernels *kernels);
 
@@ -121,7 +123,7 @@ class Loaded {
   const hipgraft_program &program;
   const std::shared_ptr<Device> device;
   const std::vector<void *> &kernels() const { return kernels_; }
-  // Address of a constant; 0 of scratch memory.
+  // Returns the address of a constant, and 0 for scratch memory.
   uint64_t constant(size_t buffer) const { return reinterpret_cast<uint64_t>(constants_[buffer]); }
 
  private:

@@ -14,7 +14,7 @@ struct hipgraft_sequence {
   std::unique_ptr<Sequence> sequence;
 
   const Variant &variant() const { return program.variants[0]; }
-  // Copies the addresses of a run, of which there must be as many as memory.
+  // Copies the addresses of a run; their number must be that of the sequence's buffers.
   const std::vector<uint64_t> &addresses(const uint64_t *given, size_t count) const {
     thread_local std::vector<uint64_t> copied;
     size_t expected = variant().tensors.size() + program.buffers.size();

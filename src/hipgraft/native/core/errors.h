@@ -1,4 +1,4 @@
-// The error that everything in the library throws; it never leaves the library.
+// The only exception that the library throws; it never leaves the library.
 #pragma once
 
 #include <cstdarg>
@@ -35,8 +35,8 @@ void expect(const char *names, Pointers... pointers) {
     fail(HIPGRAFT_INVALID_ARGUMENT, "null among the arguments %s", names);
 }
 
-// Calls a function. What it throws becomes a status, which `failed` gets with the text and turns
-// into that of an interface.
+// Calls a function. Its exception becomes a status, which `failed` gets with the text and converts
+// to the interface's status.
 template <typename Status, typename Function, typename Failed>
 Status guarded(Status success, Function function, Failed failed) {
   try {

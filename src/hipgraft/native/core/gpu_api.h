@@ -1,4 +1,5 @@
-// The functions that CUDA's driver and HIP's runtime have in common: they agree call by call.
+// The functions that CUDA's driver and HIP's runtime have in common; each pair has the same
+// arguments.
 #pragma once
 
 #include <dlfcn.h>
@@ -19,7 +20,7 @@ class DriverFunction {
     find_optional(library, symbol);
     if (!call_) fail_without();
   }
-  // The same of one that only some callers need: it fails when it is called.
+  // Looks up a function that only some callers need; if the driver lacks it, calling it fails.
   void find_optional(void *library, const char *symbol) {
     symbol_ = symbol;
     call_ = reinterpret_cast<Result (*)(Arguments...)>(dlsym(library, symbol));
@@ -77,7 +78,7 @@ struct GpuApi {
   Call<float *, void *, void *> elapsed;
 };
 
-// Loads a driver: the given file, or one of its usual names.
+// Loads a driver from the given file, or by one of its default names.
 void *open_library(const char *given, const std::vector<const char *> &names, const char *kind);
 
 }  // namespace hipgraft

@@ -1,4 +1,4 @@
-// What GPUs of CUDA and of HIP have in common.
+// The common part of CUDA and HIP devices.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace hipgraft {
 
 class GpuDevice : public Device {
  public:
-  // list_end: the driver's value that ends the list by which packed arguments are passed.
+  // list_end: the driver's value that terminates the list that passes packed arguments.
   GpuDevice(const GpuApi &api, std::string architecture, void *list_end)
       : Device(std::move(architecture)), api_(api), list_end_(list_end) {}
 
@@ -64,12 +64,12 @@ class GpuDevice : public Device {
   void *const list_end_;
 };
 
-// Returns the open device with an index, or makes it: devices of a process are shared, and with
-// them the constants there.
+// Returns the device with an index and opens it at the first call: a process shares its devices and
+// their constants.
 std::shared_ptr<Device> shared_device(void *library, int index,
                                       const std::function<std::shared_ptr<Device>()> &make);
 
-// Opens a GPU of AMD; -1 is the thread's current one.
+// Opens an AMD GPU; -1 is the thread's current one.
 std::shared_ptr<Device> open_hip(int index, const char *library);
 std::shared_ptr<Device> open_cuda(int index, const char *library);
 

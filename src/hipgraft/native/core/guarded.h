@@ -1,4 +1,4 @@
-// The objects of the C interface, and its way to tell failures.
+// The objects of the C interface, and its error handling.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ hipgraft_status guarded(Function function) {
   return guarded(HIPGRAFT_OK, function, keep_error);
 }
 
-// The same of a function that works on a device, which is current meanwhile.
+// Calls a function in the same way while a device is current.
 template <typename Function>
 hipgraft_status guarded_on(hipgraft_device *device, Function function) {
   return guarded([&] {

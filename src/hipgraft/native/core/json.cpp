@@ -21,7 +21,7 @@ void append_utf8(std::string &text, uint32_t code) {
   while (rest--) text += static_cast<char>(0x80 | (code >> 6 * rest & 0x3F));
 }
 
-// Whether a text is UTF-8 without surrogates and without longer forms than needed.
+// Whether a text is UTF-8 without surrogates and overlong forms.
 bool is_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     auto lead = static_cast<unsigned char>(text[at++]);
@@ -114,7 +114,7 @@ class JsonParser {
     if (!accept(']')) broken();
   }
 
-  // Numbers that are no integers of 63 bits are kept as `Other`: only metadata may have them.
+  // Numbers other than integers of 63 bits are kept as `Other`: only metadata may contain them.
   void number(Json &value) {
     size_t start = at_;
     while (at_ < text_.size() && std::string_view("+-.eE0123456789").find(text_[at_]) !=

@@ -1,4 +1,4 @@
-// Reads JSON that a bundle holds.
+// Reads the JSON of a bundle.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace hipgraft {
 
-// A value; its accessors fail with HIPGRAFT_DAMAGED if it is of another kind.
+// A value; an accessor of another kind fails with HIPGRAFT_DAMAGED.
 class Json {
  public:
-  // Parses a whole text. Nested deeper than 64 levels, or a repeated key, is an error.
+  // Parses a whole text. Nesting of more than 64 levels and repeated keys are errors.
   static Json parse(std::string_view text);
 
   bool is_null() const { return kind_ == Kind::Null; }
@@ -24,9 +24,9 @@ class Json {
   const std::vector<Json> &array(size_t length) const;
   // The value of a key of an object.
   const Json &operator[](std::string_view key) const;
-  // The same, or null if the object has no such key.
+  // Returns the value of a key, or null if the object has no such key.
   const Json *find(std::string_view key) const;
-  // The text that the value was parsed from; it must still be there.
+  // Returns the text of the value, which the caller of `parse` must have kept.
   std::string_view text() const { return text_; }
   std::vector<int64_t> numbers() const;
 

@@ -1,4 +1,5 @@
-// What this user has written, as `hipgraft/runtime/known_code.py` remembers it.
+// Digests of the code that hipgraft wrote for this user; `hipgraft/runtime/known_code.py` stores
+// them.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ void Loaded::load() {
   for (const Buffer &buffer : program.buffers) {
     constants_.push_back(nullptr);
     if (!buffer.is_constant) continue;
-    // A device need not support empty allocations.
+    // Devices need not support empty allocations.
     constants_.back() = device->allocate(std::max<size_t>(buffer.nbytes, 1));
     std::string_view data = bundle_->section(buffer.section);
     if (!data.empty()) device->upload(constants_.back(), data.data(), data.size());
@@ -44,7 +44,7 @@ void Loaded::load() {
 }
 
 void Loaded::release() {
-  // What the driver refuses to free is lost; there is nobody to tell.
+  // If the driver refuses to free memory, it leaks: a destructor cannot report an error.
   try {
     Device::Current current(*device);
     for (void *memory : constants_)

@@ -48,7 +48,7 @@ std::string bytes(const Json &field) {
   return found;
 }
 
-// The bytes of an element where programs are called; types of 4 bits and fewer take a byte each.
+// The bytes of an element at the program's boundary; types of 4 bits and fewer take a byte each.
 uint64_t element_bytes(const std::string &type) {
   static const std::pair<const char *, uint64_t> kTypes[] = {
       {"f64", 8},      {"f32", 4},         {"f16", 2},          {"bf16", 2},
@@ -172,7 +172,7 @@ class CommandReader {
   std::vector<uint64_t> sizes_;
 };
 
-// The elements of an array that a program may lack.
+// Returns the elements of an array; empty if the program lacks it.
 const std::vector<Json> &elements(const Json &fields, const char *key) {
   static const std::vector<Json> kNone;
   const Json *found = fields.find(key);

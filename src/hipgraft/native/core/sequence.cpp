@@ -35,13 +35,13 @@ Sequence::~Sequence() {
     Device::Current current(*device_);
     for (Captured &one : captured_)
       if (one.graph) device_->free_graph(one.graph);
-  } catch (const Error &) {  // nobody to tell
+  } catch (const Error &) {  // a destructor cannot report an error
   }
 }
 
 void Sequence::run(const std::vector<uint64_t> &addresses, void *stream) {
   if (replays_) {
-    std::lock_guard<std::mutex> lock(mutex_);  // a graph in use must not be dropped for another
+    std::lock_guard<std::mutex> lock(mutex_);  // a graph in use must not be evicted
     if (void *found = graph(addresses)) return device_->replay(found, stream);
   }
   for (const Command &command : variant_.commands) make(command, addresses, stream);
@@ -91,7 +91,7 @@ void *Sequence::capture(const std::vector<uint64_t> &addresses) const {
   } catch (const Error &) {
     try {
       if (void *half = device_->end_capture(stream)) device_->free_graph(half);
-    } catch (const Error &) {  // the first error is the one to tell
+    } catch (const Error &) {  // the first error is the one to report
     }
     throw;
   }

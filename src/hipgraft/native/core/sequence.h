@@ -1,4 +1,4 @@
-// The calls of a variant on a device, made again and again.
+// The calls of a variant on a device, for repeated runs.
 #pragma once
 
 #include <list>
@@ -10,11 +10,12 @@
 
 namespace hipgraft {
 
-// Calls on memory whose addresses each run gives: of the inputs, the results, then the program's
-// own buffers. What the calls and kernels are taken from must live as long.
+// Makes calls on memory whose addresses each run passes: of the inputs, the results, then the
+// program's own buffers. The owners of the calls and kernels must outlive it.
 class Sequence {
  public:
-  // replays: whether repeated runs on the same addresses become a graph, where the driver has them.
+  // replays: whether repeated runs on the same addresses become a graph, if the driver supports
+  // graphs.
   Sequence(std::shared_ptr<Device> device, const Variant &variant,
            const std::vector<void *> &kernels, bool replays);
   ~Sequence();
@@ -22,11 +23,11 @@ class Sequence {
 
   // Starts a run. The device must be current.
   void run(const std::vector<uint64_t> &addresses, void *stream);
-  // Starts one of the calls.
+  // Starts a single call.
   void make(const Command &command, const std::vector<uint64_t> &addresses, void *stream) const;
 
  private:
-  // What runs on one set of addresses; the graph is made at the second run.
+  // The state for one set of addresses; the second run captures the graph.
   struct Captured {
     std::vector<uint64_t> addresses;
     void *graph;

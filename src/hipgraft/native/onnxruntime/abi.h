@@ -1,6 +1,7 @@
 // ONNX Runtime's interface for plugin execution providers, API versions 24 and later; the library's
-// own declarations. A function is known by its index in a table, a field of a structure by its byte:
-// neither changes once it is released. Everything used here is as old as version 24.
+// own declarations. A function is identified by its index in a table, a field of a structure by its
+// byte offset: neither changes after a release. All functions and fields used here exist since
+// version 24.
 #pragma once
 
 #include <stddef.h>
@@ -201,7 +202,7 @@ struct Api {
   HIPGRAFT_ORT_EP_API(HIPGRAFT_ORT_FIELD)
   HIPGRAFT_ORT_EDITOR_API(HIPGRAFT_ORT_FIELD)
 #undef HIPGRAFT_ORT_FIELD
-  uint32_t version;  // what both sides know: ONNX Runtime's, or kNewest
+  uint32_t version;  // the version that both sides support: the lower of ONNX Runtime's and kNewest
 };
 
 }  // namespace hipgraft::ort

@@ -18,10 +18,10 @@ namespace hipgraft::ort {
 namespace {
 
 constexpr size_t kMostAnswer = size_t{64} << 20;
-// What the result of a compilation depends on.
+// The inputs that determine the result of a compilation.
 constexpr const char *kKeyOptions[] = {"dims", "dynamic", "fallback", "search", "target"};
 
-// A folder for a request, which is gone afterwards.
+// A temporary folder for a request.
 class Request {
  public:
   Request() {
@@ -67,7 +67,7 @@ std::string key_of(const Model &model, bool is_nested, const std::string &archit
   return digest.text();
 }
 
-// A request in JSON; `fields` are those of its kind.
+// Returns a request in JSON; `fields` are those of its kind.
 std::string request_text(const std::string &key, const std::string &fields,
                          const std::string &architecture, const Options &options) {
   std::string text = "{\"version\": 1, \"key\": " + quoted(key) + ", " + fields +
@@ -91,12 +91,12 @@ std::string shapes_text(const Shapes &shapes) {
   return "[" + text + "]";
 }
 
-// The beginning of the paths of an answer's files.
+// The common prefix of the paths of an answer's files.
 std::string place_of(const std::string &key) {
   return cache_directory() + "/onnxruntime/" + key.substr(0, 2) + "/" + key;
 }
 
-// Asks the helper; returns the path of what it made.
+// Asks the helper; returns the path of its answer.
 std::string send(Request &request, const std::string &text, const std::string &architecture) {
   std::string line = ask_helper("session", architecture, request.write("request.json", {text}));
   if (line.substr(0, 4) != "yes ")

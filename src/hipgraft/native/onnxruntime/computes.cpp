@@ -42,7 +42,7 @@ std::string shapes_text(const std::vector<Input> &inputs) {
   return text;
 }
 
-// Memory of a run that goes when the run has been enqueued; its stream orders the next use.
+// Memory of a run that is freed when the run has been enqueued; the stream orders its next use.
 class Scratch {
  public:
   Scratch(Pool &pool, void *stream) : pool_(pool), stream_(stream) {}
@@ -86,7 +86,7 @@ class GpuCompute final : public Compute {
     bool waits = !stream;
     for (size_t i = 0; i < inputs.size(); ++i)
       pointers.push_back(place(inputs[i].value, variant.tensors[i], scratch, stream));
-    std::vector<std::pair<void *, size_t>> copies;  // to results that lie elsewhere
+    std::vector<std::pair<void *, size_t>> copies;  // to results with other addresses
     for (size_t i = 0; i < program_.result_count; ++i) {
       const Tensor &tensor = variant.tensors[inputs.size() + i];
       if (bound_.outputs[i] == kUnused) {
@@ -152,7 +152,8 @@ class GpuCompute final : public Compute {
          shapes_text(inputs).c_str(), names.c_str());
   }
 
-  // The address of an input on the device; copies it there if it is not, or is misaligned.
+  // Returns the address of an input on the device; copies inputs that are in host memory or
+  // misaligned.
   void *place(const Value *value, const Tensor &tensor, Scratch &scratch, void *stream) {
     auto data = const_cast<void *>(get<const void *>(api.tensor_data, value));
     size_t nbytes = get<size_t>(api.tensor_bytes, value);
@@ -166,7 +167,7 @@ class GpuCompute final : public Compute {
     if (is_there)
       device_.copy(reinterpret_cast<uint64_t>(own), reinterpret_cast<uint64_t>(data), nbytes, stream);
     else if (nbytes) {
-      // The memory may be in use by an earlier run on the stream.
+      // An earlier run on the stream may still use the memory.
       if (stream) device_.synchronize(stream);
       device_.upload(own, data, nbytes);
     }
@@ -256,8 +257,8 @@ class GrowingCompute final : public Compute {
     if (std::count(variants_.begin(), variants_.end(), shapes)) return first_->run(context);
     std::shared_ptr<Compute> found = loaded(shapes);
     if (!found) {
-      // Not under the lock: others may run meanwhile, and who waits for the same shapes is answered
-      // together.
+      // Without the lock, so that other shapes can run; requests for the same shapes share one
+      // answer.
       found = make_(shapes);
       std::lock_guard<std::mutex> lock(mutex_);
       made_.push_front({shapes, found});
@@ -267,7 +268,7 @@ class GrowingCompute final : public Compute {
   }
 
  private:
-  // What is loaded for some shapes, or null; it becomes the latest.
+  // Returns the program loaded for some shapes, or null; it becomes the latest.
   std::shared_ptr<Compute> loaded(const Shapes &shapes) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto found = std::find_if(made_.begin(), made_.end(),

@@ -11,7 +11,7 @@ namespace hipgraft::ort {
 namespace {
 
 constexpr char kDomain[] = "com.microsoft", kOperator[] = "EPContext";
-constexpr char kMark[] = "hipgraft";  // the first word of compatibility texts
+constexpr char kMark[] = "hipgraft";  // first word of compatibility strings
 constexpr size_t kMostSource = size_t{1} << 40;
 
 std::string read_text(const Attribute *attribute) {
@@ -50,8 +50,8 @@ std::string entry(const Options &options, const char *key) {
   return found == options.end() ? "" : found->second;
 }
 
-// The path of a file beside the model; it does not leave the model's folder. The session says by
-// ep.context_file_path where a model in memory would be.
+// Returns the path of a file beside the model, which must be in the model's folder. For a model in
+// memory, the session option ep.context_file_path replaces the model's path.
 std::string beside(const Graph *graph, const std::string &name, const Options &session) {
   std::string model = text_of(get<const char *>(api.model_path, graph));
   if (model.empty()) model = entry(session, "ep.context_file_path");
@@ -90,7 +90,7 @@ std::vector<const char *> names(const std::vector<const ValueInfo *> &values) {
   return found;
 }
 
-// Where files beside the compiled model are written.
+// Returns the folder for files beside the compiled model.
 std::string folder_beside(const Options &session) {
   std::string model = entry(session, "ep.context_file_path");
   if (model.empty())
@@ -98,7 +98,7 @@ std::string folder_beside(const Options &session) {
   return folder_of(model) + "/";
 }
 
-// Writes what a bundle was compiled from; returns the file's name beside the model.
+// Writes the sources of a bundle; returns the file's name beside the model.
 std::string write_source(const Graph *graph, const std::string &stem, const Options &session) {
   Model model = write_model(graph);
   std::string name = stem + ".source", folder = folder_beside(session) + name;
@@ -115,7 +115,7 @@ std::string notes_text(const Graph *graph, const Bound &bound, const Options &op
          ", \"dims\": " + quoted(entry(options, "dims")) + "}";
 }
 
-// Attributes of a node that is being made.
+// Attributes of a new node.
 class Attributes {
  public:
   ~Attributes() {

@@ -1,5 +1,5 @@
-// The kernels that ONNX Runtime puts between nodes on a GPU and nodes elsewhere. Without them its own
-// ones leave what is copied to a GPU in host memory.
+// The kernels that ONNX Runtime puts between nodes on a GPU and nodes elsewhere. Without them, ONNX
+// Runtime's own kernels leave tensors for a GPU in host memory.
 #include "factory.h"
 #include "provider.h"
 
@@ -39,7 +39,7 @@ void add(KernelRegistry *registry, const char *op, bool is_to_gpu, Factory &fact
     const DataType *found = nullptr;
     Status *status = type == kStringElement ? nullptr : api.data_type(type, &found);
     if (status)
-      api.release_status(status);  // a type that this release does not have
+      api.release_status(status);  // a type that this release of ONNX Runtime lacks
     else if (found)
       types.push_back(found);
   }

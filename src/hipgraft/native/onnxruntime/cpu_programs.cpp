@@ -16,11 +16,11 @@ bool is_set = false;
 uint64_t generations = 0;
 size_t calls = 0;
 
-// A call of the table, which stays until it ends. Calls may be nested: Python may drop a session
-// in the middle of one.
+// A call through the table, which stays valid until the call ends. Calls may be nested: Python may
+// delete a session during one.
 class Call {
  public:
-  // Of the table that loaded a program; 0 is the present one.
+  // The number of the table that loaded a program; 0 is the current one.
   explicit Call(uint64_t generation) {
     std::lock_guard<std::mutex> lock(mutex);
     is_made_ = is_set && (!generation || generation == generations);
@@ -61,7 +61,7 @@ CpuProgram::CpuProgram(const std::string &path, std::string_view data, uint32_t 
 }
 
 CpuProgram::~CpuProgram() {
-  // At the interpreter's exit there is nobody left to unload it.
+  // After the interpreter's exit, no table can unload it.
   if (Call call{generation_}) table.unload(table.user, program_);
 }
 

@@ -20,21 +20,21 @@ typedef struct hipgraft_ort_tensor {
   size_t nbytes;
 } hipgraft_ort_tensor;
 
-// Functions that return an int return 0 for success; all are called from any thread.
+// Functions that return an int return 0 for success; any thread may call all of them.
 typedef struct hipgraft_ort_cpu {
   void *user;
   // Opens a bundle: a file, or if `path` is null a copy of bytes in memory.
   int (*load)(void *user, const char *path, const void *data, size_t size, uint32_t flags,
               void **program);
   void (*unload)(void *user, void *program);
-  // Runs. `output` gives the address of a result's bytes, or null.
+  // Runs a program. `output` returns the address for a result's bytes, or null.
   int (*run)(void *user, void *program, const hipgraft_ort_tensor *inputs, size_t input_count,
              void *(*output)(void *call, size_t index, const int64_t *shape, size_t rank),
              void *call);
   const char *(*error)(void *user);
 } hipgraft_ort_cpu;
 
-// Sets who runs CPU programs; null: nobody. Waits for calls in flight.
+// Sets the functions that run CPU programs; with null, they cannot run. Waits for calls in flight.
 HIPGRAFT_API void hipgraft_ort_set_cpu(const hipgraft_ort_cpu *table);
 }
 
@@ -43,7 +43,7 @@ namespace hipgraft::ort {
 // A program that Python has loaded.
 class CpuProgram {
  public:
-  // Of a file, or if the path is empty of bytes.
+  // Loads a program from a file, or from bytes if the path is empty.
   CpuProgram(const std::string &path, std::string_view data, uint32_t flags);
   ~CpuProgram();
   CpuProgram(const CpuProgram &) = delete;
@@ -53,7 +53,7 @@ class CpuProgram {
 
  private:
   void *program_ = nullptr;
-  uint64_t generation_ = 0;  // of the table that loaded it
+  uint64_t generation_ = 0;  // number of the table that loaded it
 };
 
 }  // namespace hipgraft::ort

@@ -12,7 +12,8 @@ namespace hipgraft::ort {
 namespace {
 
 constexpr char kVendor[] = "hipgraft";
-// What is offered under a name that ends in `.virtual`, unless HIPGRAFT_VIRTUAL_GPUS says others.
+// The architectures offered under a name that ends in `.virtual`, unless HIPGRAFT_VIRTUAL_GPUS
+// names others.
 constexpr char kVirtualGpus[] = "gfx90a,gfx942,gfx950,gfx1100,gfx1201";
 
 Factory &self(FactoryTable *table) { return *static_cast<Factory *>(table); }
@@ -27,7 +28,7 @@ std::vector<std::string> split(const std::string &text) {
   return parts;
 }
 
-// The GPUs that HIP opens, or of tests the one that HIPGRAFT_ORT_DEVICE names, as `cuda:0`.
+// The GPUs that HIP opens, or only the one that HIPGRAFT_ORT_DEVICE names (in tests), as `cuda:0`.
 std::vector<std::shared_ptr<Device>> open_gpus(const Logger *logger) {
   std::vector<std::shared_ptr<Device>> found;
   std::string given = variable("HIPGRAFT_ORT_DEVICE");
@@ -52,7 +53,7 @@ Status *devices(FactoryTable *table, const HardwareDevice *const *hardware, size
   return guarded([&] { *number = self(table).offer(hardware, count, found, most); });
 }
 
-// The device that a session is to use: one of the target's architecture, or the first GPU, or the
+// Returns the device for a session: one of the target's architecture, else the first GPU, else the
 // CPU.
 const OfferedDevice &choose(const Factory &factory, const HardwareDevice *const *hardware,
                             size_t count, const std::string &target) {
@@ -72,8 +73,8 @@ Status *create_provider(FactoryTable *table, const HardwareDevice *const *hardwa
                         const Logger *logger, ProviderTable **provider) {
   return guarded([&] {
     Options session = Pairs(get<KeyValuePairs *>(api.session_entries, options)).all();
-    // A failure here would make Python run the session on the CPU without hipgraft: errors in
-    // options are told when the graph comes.
+    // A failure here would make Python run the session on the CPU without hipgraft, so errors in
+    // options are reported when the session passes the graph.
     std::unique_ptr<Error> refusal;
     Options own;
     try {
@@ -166,7 +167,8 @@ size_t Factory::offer(const HardwareDevice *const *hardware, size_t count, EpDev
     OfferedDevice one{device->architecture(), std::make_shared<Pool>(device)};
     one.vendor = one.architecture.substr(0, 3) == "gfx" ? kAmd : kNvidia;
     one.ordinal = ordinal++;
-    // ONNX Runtime lists what the system shows, which in a container may be less than HIP opens.
+    // ONNX Runtime lists the devices that the system shows, which in a container may be fewer than
+    // HIP opens.
     bool is_shown = one.vendor == kAmd && static_cast<size_t>(one.ordinal) < gpus.size();
     one.hardware = is_shown ? gpus[static_cast<size_t>(one.ordinal)] : make_hardware(one);
     offered.push_back(std::move(one));

@@ -12,7 +12,7 @@ namespace hipgraft::ort {
 
 // A device that the factory offers.
 struct OfferedDevice {
-  std::string architecture;            // `cpu`, or as `gfx942`
+  std::string architecture;            // `cpu`, or an architecture as `gfx942`
   std::shared_ptr<Pool> pool;          // of a GPU that is there
   uint32_t vendor = 0;
   int ordinal = 0;
@@ -25,11 +25,11 @@ struct Factory : FactoryTable, std::enable_shared_from_this<Factory> {
   ~Factory();
   Factory(const Factory &) = delete;
 
-  // The devices, made at the first question.
+  // The devices, which the first call opens.
   size_t offer(const HardwareDevice *const *hardware, size_t count, EpDevice **devices, size_t most);
   // The offered device for a hardware device, or null.
   const OfferedDevice *find(const HardwareDevice *hardware) const;
-  // The GPU that memory is of, or null.
+  // The GPU that owns memory, or null.
   const OfferedDevice *find(const MemoryDevice *memory) const;
 
   const HardwareDevice *make_hardware(const OfferedDevice &device);
@@ -44,11 +44,11 @@ struct Factory : FactoryTable, std::enable_shared_from_this<Factory> {
 // Sets the factory's functions for allocators, transfers and streams.
 void add_memory_functions(Factory &factory);
 
-// Tells ONNX Runtime of a GPU's memory.
+// Registers a GPU's memory with ONNX Runtime.
 void announce_memory(OfferedDevice &device, EpDevice *target);
 
-// Copies a tensor to a GPU, from it, or on it. On a stream, host memory that is not pinned is free
-// again when the function returns.
+// Copies a tensor to, from or within a GPU. On a stream, host memory that is not pinned can be
+// reused when the function returns.
 void copy_tensor(const Factory &factory, const Value *source, Value *target, void *stream);
 
 // Makes the kernels that copy between nodes on a GPU and nodes elsewhere.

@@ -13,7 +13,7 @@ std::string contents(const std::string &path, size_t most);
 // Writes a file of these pieces.
 void write_file(const std::string &path, const std::vector<std::string_view> &pieces);
 
-// Makes a folder and those that it is in.
+// Makes a folder and its parents.
 void make_folders(const std::string &path);
 
 // The folder of a file.

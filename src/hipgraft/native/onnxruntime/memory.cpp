@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kLeast = 256;
 
-// Rounds a size up, by at most an eighth, so that like sizes share memory.
+// Rounds a size up by at most an eighth, so that similar sizes can reuse the same memory.
 size_t rounded(size_t size) {
   size_t step = kLeast;
   while (step * 16 < size) step *= 2;
@@ -63,7 +63,7 @@ void *Pool::allocate(size_t size) {
   } catch (const Error &error) {
     if (error.status != HIPGRAFT_OUT_OF_MEMORY) throw;
   }
-  // The driver waits for work on what it frees.
+  // The driver waits for work on the memory that it frees.
   free(unused(nullptr, true));
   return device_->allocate(size);
 }
@@ -82,7 +82,7 @@ void Pool::free(const std::vector<void *> &memory) {
   try {
     Device::Current current(*device_);
     for (void *one : memory) device_->free(one);
-  } catch (const Error &) {  // lost; there is nobody to tell
+  } catch (const Error &) {  // leaked: a destructor cannot report an error
   }
 }
 

@@ -11,8 +11,8 @@
 
 namespace hipgraft::ort {
 
-// Memory of a device that streams use again and again. What is given back is used next on the same
-// stream only, so that work in flight needs no wait.
+// A pool of device memory. Freed memory is reused only on the same stream, so it need not wait for
+// work in flight.
 class Pool {
  public:
   explicit Pool(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -20,10 +20,10 @@ class Pool {
   Pool(const Pool &) = delete;
 
   const std::shared_ptr<Device> &device() const { return device_; }
-  // Without a stream, memory comes from the driver, and goes back to it.
+  // Without a stream, memory is allocated and freed by the driver.
   void *take(size_t size, void *stream);
   void give(void *memory);
-  // Forgets a stream that is about to end.
+  // Removes a stream that is about to be destroyed.
   void forget(void *stream);
 
  private:

@@ -60,7 +60,7 @@ namespace type_field {
 enum : unsigned { kTensor = 1, kElement = 1, kShape = 2, kDim = 1, kExtent = 1, kSymbol = 2 };
 }
 
-// ONNX's numbers of attribute types, by ONNX Runtime's.
+// ONNX's numbers of attribute types, indexed by ONNX Runtime's.
 constexpr int64_t kAttributeTypes[] = {0, 2, 7, 1, 6, 3, 8, 5, 4};
 
 std::string name_of(const ValueInfo *value) {
@@ -87,7 +87,7 @@ Message write_shape(const TensorInfo *info) {
   return shape;
 }
 
-// A value with its type; of a type that is no tensor, the name only.
+// A value with its type, or only its name if it is not a tensor.
 Message write_value(const ValueInfo *value) {
   Message message;
   message.bytes(value_field::kName, name_of(value));
@@ -113,7 +113,7 @@ class Writer {
   Message write_attribute(const Attribute *attribute);
   Message write_tensor(const std::string &name, const Value *value, bool may_be_external);
   void write_strings(const Value *value, size_t count, Message &tensor);
-  // Adds values of outer scopes that a node takes.
+  // Adds the values of outer scopes that a node reads.
   void add_outer(const Node *node, Message &message, std::set<std::string> &known);
   void add_initializer(const ValueInfo *value, Message &message);
 
@@ -173,7 +173,7 @@ Message Writer::write_tensor(const std::string &name, const Value *value, bool m
 
 std::string read(const Attribute *attribute, int type) {
   size_t size = 0;
-  // The first call tells the size, and fails unless that is 0.
+  // The first call returns the size, and fails unless the size is 0.
   if (Status *status = api.read_attribute(attribute, type, nullptr, 0, &size))
     api.release_status(status);
   std::string data(size, '\0');
@@ -188,7 +188,7 @@ std::vector<T> values_of(const std::string &data) {
   return values;
 }
 
-// Writes all but graphs, which come with their node.
+// Writes all attributes except graphs, which their node writes.
 Message Writer::write_attribute(const Attribute *attribute) {
   namespace field = attribute_field;
   int type = get<int>(api.attribute_type, attribute);

@@ -8,7 +8,7 @@ namespace hipgraft::ort {
 Api api;
 
 Status *load_api(const ApiBase &base) {
-  // "1.31.1" has version 31; asking for one that is not there prints a line.
+  // "1.31.1" has version 31; requesting a version that does not exist prints a line.
   std::string release = text_of(base.version_string());
   size_t dot = release.find('.');
   long minor = dot == std::string::npos ? 0 : strtol(release.c_str() + dot + 1, nullptr, 10);

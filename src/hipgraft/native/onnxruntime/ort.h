@@ -1,4 +1,4 @@
-// What all parts of the provider use: ONNX Runtime's functions, statuses and logs.
+// ONNX Runtime's functions, statuses and logs, which all parts of the provider use.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ extern Api api;
 // Fills `api`. Returns a status if ONNX Runtime is too old.
 Status *load_api(const ApiBase &base);
 
-// A status of ONNX Runtime's, which goes back to it.
+// A status of ONNX Runtime, which the provider returns to it.
 struct Passed {
   Status *status;
 };
@@ -32,7 +32,7 @@ inline void check(Status *status) {
 
 Status *status_of(hipgraft_status status, const std::string &text);
 
-// Calls a function; what it throws becomes a status.
+// Calls a function and converts its exception to a status.
 template <typename Function>
 Status *guarded(Function function) {
   try {
@@ -42,7 +42,7 @@ Status *guarded(Function function) {
   }
 }
 
-// Calls a function of ONNX Runtime whose last argument is where its result goes.
+// Calls a function of ONNX Runtime whose last argument is the address of its result.
 template <typename Result, typename... Parameters, typename... Arguments>
 Result get(Status *(*function)(Parameters...), Arguments... arguments) {
   Result result{};
@@ -50,7 +50,8 @@ Result get(Status *(*function)(Parameters...), Arguments... arguments) {
   return result;
 }
 
-// Calls a pair of functions that tell the number of things, and fill an array of them.
+// Calls a pair of functions, of which one returns the number of elements and the other fills an
+// array.
 template <typename Thing, typename Owner>
 std::vector<Thing> list(Status *(*count)(const Owner *, size_t *),
                         Status *(*fill)(const Owner *, Thing *, size_t), const Owner *owner) {
@@ -63,7 +64,7 @@ inline std::string text_of(const char *text) { return text ? text : ""; }
 
 void log(const Logger *logger, Severity severity, const std::string &text);
 
-// Key-value pairs of ONNX Runtime, released at the end.
+// Key-value pairs of ONNX Runtime, which the destructor releases.
 class Pairs {
  public:
   Pairs() { api.create_pairs(&pairs_); }

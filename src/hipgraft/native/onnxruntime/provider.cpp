@@ -34,7 +34,7 @@ std::vector<std::string> names_of(const std::vector<const ValueInfo *> &values) 
   return names;
 }
 
-// Where a name is among others; fails if it is not.
+// Returns the index of a name in a list; fails if the list lacks it.
 size_t index_of(const std::string &name, const std::vector<std::string> &names) {
   auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end())
@@ -126,7 +126,7 @@ void Provider::get_capability(const Graph *graph, GraphSupport *support) {
     if (refusal) throw *refusal;
     claim(graph, nodes, support);
   } catch (const Error &error) {
-    // ONNX Runtime only logs what fails here; what fails in `compile` fails the session.
+    // ONNX Runtime only logs errors of this function, but an error in `compile` fails the session.
     if (nodes.empty()) throw;
     refusal = std::make_unique<Error>(error);
     Fusion fusion{api.version, true};
@@ -143,7 +143,7 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
       check(api.add_nodes(support, &node, 1, &fusion));
       is_compiled = true;
     }
-  // A compiled model needs no compiler: what is left in it was left when it was compiled.
+  // A compiled model needs no compiler: its other nodes were left when it was compiled.
   if (nodes.empty() || is_compiled) return;
   bool is_nested = get<const Node *>(api.parent_node, graph);
   bool may_leave = option("fallback") != "error";
@@ -163,7 +163,7 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
   }
 }
 
-// Warns once: ONNX Runtime asks again where nothing was taken.
+// Warns once: ONNX Runtime queries again if nothing was taken.
 void Provider::warn(const std::string &text) {
   if (text == told_) return;
   told_ = text;
@@ -237,7 +237,7 @@ std::unique_ptr<Compute> Provider::make_compute(Bound bound) {
 std::unique_ptr<Compute> Provider::make_growing(Bound bound, const Group &group) {
   bool is_gpu = architecture != "cpu";
   bool is_for_all = bound.bundle->find(architecture).variants.empty();
-  // A GPU's program for all extents is MLIR: the helper tells what it calls for certain ones.
+  // A GPU's program for all extents is MLIR: the helper records its calls for the given extents.
   bool grows = option("dynamic") == "compile" || (is_gpu && is_for_all);
   if (!grows || (is_gpu && !device.pool)) return make_compute(std::move(bound));
   auto make = [this, bound, group](const Shapes &shapes) {

@@ -33,7 +33,7 @@ struct Provider : ProviderTable {
   const std::shared_ptr<Factory> factory;  // sessions may outlive the registration
   const OfferedDevice &device;
   const std::string architecture;
-  const Options options, session;  // the provider's, and all of the session's entries
+  const Options options, session;  // options of the provider, and all entries of the session
   const Logger *const logger;
   std::string compatibility_text;
   std::unique_ptr<Error> refusal;  // why the session cannot be made, or null
@@ -43,9 +43,9 @@ struct Provider : ProviderTable {
   const Group &group_of(const Node *fused);
   Bound bind(const Node *fused, const Group &group);
   std::unique_ptr<Compute> make_compute(Bound bound);
-  // Of a group of this session, which may get further shapes.
+  // Makes the compute of a group of this session, which may get further shapes.
   std::unique_ptr<Compute> make_growing(Bound bound, const Group &group);
-  // Has a node of a compiled model compiled again, which is not for this device and release.
+  // Recompiles a node of a compiled model that does not fit this device and release.
   const Group &recompile(const Graph *graph, const Node *node, const std::string &why);
   std::string option(const char *name) const;
   void tell(const Answer &answer, const Graph *graph);
@@ -58,7 +58,7 @@ struct Provider : ProviderTable {
   std::string told_;          // the last warning
 };
 
-// The options of the provider among a session's entries. Fails for one that is not known.
+// Returns the provider's options among a session's entries. Fails for an unknown option.
 Options provider_options(const Options &session);
 
 }  // namespace hipgraft::ort

@@ -1,5 +1,5 @@
-// The structures that a provider fills for ONNX Runtime, which calls a field if the version at the
-// start is not below the field's, and the pointer is not null.
+// The structures that a provider fills for ONNX Runtime. It calls a function of a structure if the
+// version in the first field is at least the function's version and the pointer is not null.
 #pragma once
 
 #include "abi.h"
@@ -106,7 +106,7 @@ struct FactoryTable {
   void *newer[7];  // up to slot 20
 };
 
-// The bytes of the binary interface.
+// The sizes of the binary interface.
 static_assert(sizeof(NodeCompute) == 32 && sizeof(Allocator) == 64 && sizeof(KernelImpl) == 40);
 static_assert(offsetof(ProviderTable, compatibility) == 96 && sizeof(ProviderTable) == 27 * 8);
 static_assert(offsetof(FactoryTable, create_stream) == 104 && sizeof(FactoryTable) == 21 * 8);

@@ -39,7 +39,7 @@ struct GpuAllocator : Allocator {
     };
   }
 
-  // Null if it fails: ONNX Runtime tells the user how much it asked for.
+  // Returns null if it fails: ONNX Runtime reports the requested size to the user.
   template <typename Function>
   static void *tried(Function function, Allocator *table, size_t size) {
     try {
@@ -202,7 +202,7 @@ void copy_tensor(const Factory &factory, const Value *source, Value *target, voi
   auto from = get<const void *>(api.tensor_data, source);
   auto to = get<void *>(api.tensor_mutable_data, target);
   const MemoryDevice *from_memory = api.memory_device(source), *to_memory = api.memory_device(target);
-  // Pinned memory is of the GPU, and the host's.
+  // Pinned memory belongs to the GPU and is accessible to the host.
   const OfferedDevice *gpu = factory.find(to_memory);
   bool is_to_gpu = gpu && !is_pinned(to_memory);
   if (!gpu) gpu = factory.find(from_memory);

@@ -54,8 +54,8 @@ LoadedGraph::LoadedGraph(const HipdnnEnginePluginHandle &handle,
     : graph(std::move(bundle), handle.device->architecture()),
       executable_(handle.device, graph.program(), 0) {}
 
-// Puts scalars of host memory into the workspace, on the stream, and points to them there. Fills
-// carry their values, so that the host may change its own at once.
+// Copies scalars from host memory to the workspace, on the stream, and replaces their pointers. The
+// values are passed by fills, so that the host may change its memory at once.
 void LoadedGraph::place_scalars(const HipdnnEnginePluginHandle &handle, void *workspace,
                                 std::vector<void *> &pointers) const {
   auto place = reinterpret_cast<uint64_t>(workspace) + graph.program().workspace_size;

@@ -1,4 +1,4 @@
-// What hipDNN holds of the plugin: handles, and graphs that are loaded on a device.
+// The plugin's objects that hipDNN holds: handles, and graphs that are loaded on a device.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +19,36 @@ constexpr char kEngineName[] = "HIPGRAFT_ENGINE";
 // A graph's program for an architecture, and which of the graph's tensors its pointers are.
 class GraphProgram {
  public:
-  // Fails if the bundle was not compiled from a graph of hipDNN, or is for other architectures.
+  // Fails if the bundle was not compiled from a hipDNN graph, or is for other architectures.
   GraphProgram(std::shared_ptr<hipgraft_bundle_data> bundle, const std::string &architecture);
 
   const hipgraft_bundle_data &bundle() const { return *bundle_; }
   const hipgraft_program &program() const { return *program_; }
   const std::vector<int64_t> &uids() const { return uids_; }
   const std::vector<size_t> &by_value() const { return by_value_; }
-  // Bytes, with the places of scalars at their end.
+  // Size in bytes, including the scalars at the end.
   size_t workspace_size() const;
 
  private:
   std::shared_ptr<hipgraft_bundle_data> bundle_;
   const hipgraft_program *program_;
-  std::vector<int64_t> uids_;     // of the inputs, then of the results
-  std::vector<size_t> by_value_;  // of the inputs that are scalars in host memory
+  std::vector<int64_t> uids_;     // uids of the inputs, then of the results
+  std::vector<size_t> by_value_;  // uids of the inputs that are scalars in host memory
 };
 
-// A tensor's shape and strides of one execution, in elements, in place of the graph's.
+// Overrides a tensor's shape and strides, in elements, for one execution.
 struct Override {
   int64_t uid;
   uint32_t rank;
   const int64_t *shape, *strides;
 };
 
-// A graph whose executions may have other shapes, and how those are compiled.
+// A graph whose executions may have other shapes, and the settings to compile these.
 struct Overridable {
   std::string graph;   // hipDNN's FlatBuffer; empty if no execution may have other shapes
-  std::string target;  // as of `compile_graph`
-  bool compiles;       // else only what the cache has is executed
-  const char *why_not;  // other shapes cannot be, where there is no graph
+  std::string target;  // as in `compile_graph`
+  bool compiles;       // whether to compile; else only cached programs run
+  const char *why_not;  // if there is no graph: the reason
 };
 
 }  // namespace hipgraft
@@ -68,8 +68,9 @@ class LoadedGraph {
   // Starts the graph on the handle's stream.
   void execute(const HipdnnEnginePluginHandle &handle, void *workspace,
                const hipdnnPluginDeviceBuffer_t *buffers, uint32_t count);
-  // The overrides that differ from what was compiled, as `hipgraft.hipdnn_io.overrides` reads them:
-  // empty if none does. Fails if one cannot be.
+  // Returns the overrides that differ from the compiled shapes, in the format that
+  // `hipgraft.hipdnn_io.overrides` reads, and an empty text if none differs. Fails if one is
+  // invalid.
   std::string differing(std::vector<Override> overrides) const;
 
   const GraphProgram graph;

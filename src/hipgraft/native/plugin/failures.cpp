@@ -7,7 +7,7 @@ namespace hipgraft {
 
 namespace {
 
-constexpr size_t kMostText = 2048;  // of an error, with its end
+constexpr size_t kMostText = 2048;  // size of an error text, with its terminator
 
 thread_local char last_error[kMostText];
 

@@ -9,7 +9,7 @@
 
 namespace hipgraft {
 
-// Where hipDNN wants logs, and from which severity on.
+// hipDNN's log callback, and the least severity that it wants.
 extern std::atomic<hipdnnCallback_t> log_callback;
 extern std::atomic<int> log_level;
 
@@ -22,7 +22,7 @@ const char *plugin_error();
 hipdnnPluginStatus_t failed(hipdnnPluginStatus_t status, const std::string &text);
 hipdnnPluginStatus_t failed(hipgraft_status status, const std::string &text);
 
-// Calls a function; what it throws becomes a status.
+// Calls a function and converts its exception to a status.
 template <typename Function>
 hipdnnPluginStatus_t answered(Function function) {
   return guarded(HIPDNN_PLUGIN_STATUS_SUCCESS, function,

@@ -1,4 +1,4 @@
-// Reads the few fields of FlatBuffers that the plugin needs, from bytes that may be anything.
+// Reads the few fields of FlatBuffers that the plugin needs, from untrusted bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace hipgraft {
 
-// A table. Fields that are absent, or lie outside of the data, have the given default.
+// A table. Fields that are absent, or outside the data, have the given default.
 class FlatTable {
  public:
-  // The root table; `is_valid` tells whether there is one.
+  // The root table; `is_valid` returns whether there is one.
   explicit FlatTable(std::string_view data) : data_(data) {
     uint32_t root = 0;
     if (read(0, root)) open(root);
@@ -36,7 +36,7 @@ class FlatTable {
     return data_.substr(at + sizeof size, size);
   }
 
-  // A vector of tables; those that lie outside of the data are invalid.
+  // A vector of tables; tables outside the data are invalid.
   std::vector<FlatTable> tables(unsigned field) const {
     std::vector<FlatTable> found;
     size_t at = followed(place(field));
@@ -64,7 +64,7 @@ class FlatTable {
     is_valid_ = true;
   }
 
-  // Where a field is; 0 if it is absent.
+  // The offset of a field; 0 if it is absent.
   size_t place(unsigned field) const {
     uint16_t offset = 0;
     size_t entry = 4 + 2 * size_t{field};
@@ -73,7 +73,8 @@ class FlatTable {
     return at_ + offset;
   }
 
-  // Where the offset at a place leads; 0 if there is none, or it leads out of the data.
+  // Follows the offset stored at a position; returns 0 if there is none, or if it points outside
+  // the data.
   size_t followed(size_t at) const {
     uint32_t step = 0;
     return at && read(at, step) && step && step < data_.size() - at ? at + step : 0;

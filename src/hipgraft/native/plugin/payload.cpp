@@ -14,7 +14,7 @@ struct Header {
   char magic[8];
   uint16_t major, minor, kind, size;
   uint32_t reserved;
-  uint8_t digest[32];  // SHA-256 of what follows
+  uint8_t digest[32];  // SHA-256 of the body
 } __attribute__((packed));
 
 constexpr char kMagic[8] = {'H', 'I', 'P', 'G', 'P', 'L', 'A', 'N'};

@@ -15,7 +15,7 @@ namespace hipgraft {
 
 namespace {
 
-// The cache's name of a graph: `hipgraft.helper.plans.Plan.key` makes the same.
+// Returns a graph's key in the cache; `hipgraft.helper.plans.Plan.key` computes the same.
 std::string key(std::string_view graph, const std::string &target) {
   std::string prefix = "hipgraft " HIPGRAFT_RELEASE " " + target + "\n";
   Sha256 digest;
@@ -37,7 +37,7 @@ std::string first_line(const std::string &path) {
   return std::string(found.substr(0, found.find('\n')));
 }
 
-// What the cache says: 1 for a bundle, 0 for a refusal, -1 for nothing.
+// Looks a graph up in the cache: 1 for a bundle, 0 for a refusal, -1 for no entry.
 int look_up(const std::string &key, Answer &answer) {
   std::string bundle = cached_file(key, ".hgb"), refusal = cached_file(key, ".no");
   if (!access(bundle.c_str(), R_OK)) {
@@ -95,7 +95,7 @@ Answer compile_graph(std::string_view graph, const std::string &target) {
   std::string name = key(graph, target);
   Answer answer;
   if (look_up(name, answer) < 0) answer = ask("compile", graph, target);
-  known.keep(name, answer);  // a claim that failed to compile is not made again
+  known.keep(name, answer);  // a graph that failed to compile is not claimed again
   return answer;
 }
 

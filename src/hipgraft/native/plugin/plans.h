@@ -1,4 +1,4 @@
-// Compiled graphs: found in the cache, or asked of the helper `hipgraft-serve`.
+// Compiled graphs, from the cache or from the helper `hipgraft-serve`.
 #pragma once
 
 #include <string>
@@ -6,24 +6,24 @@
 
 namespace hipgraft {
 
-// What is known of a graph for a target.
+// The result of compiling a graph for a target.
 struct Answer {
   bool is_yes;
-  std::string text;  // of a compiled graph, the path of its bundle; of a refusal, the reason
+  std::string text;  // the bundle's path, or the reason of a refusal
 };
 
-// Tells whether a graph will compile for a target: an architecture with the settings of
+// Returns whether a graph will compile for a target, which is an architecture with the settings of
 // `settings.h`. Does not compile.
 //
-// The answer for a graph of which nothing is known comes from the helper, which is started if it
-// does not run. Fails with HIPGRAFT_IO_ERROR if there is none.
+// If the cache has no answer, the function asks the helper, and starts it if necessary. Fails with
+// HIPGRAFT_IO_ERROR if there is no helper.
 Answer check_graph(std::string_view graph, const std::string &target);
 
-// Gives a compiled graph; compiles it if nobody has. The target of a graph that overrides follow ends
-// with `;overrides=` and their bytes.
+// Returns a compiled graph, and compiles it if the cache does not have it. If overrides follow the
+// graph, the target ends with `;overrides=` and their size in bytes.
 Answer compile_graph(std::string_view graph, const std::string &target);
 
-// Gives a compiled graph that is in the cache.
+// Returns a compiled graph from the cache.
 Answer cached_graph(std::string_view graph, const std::string &target);
 
 }  // namespace hipgraft

@@ -1,7 +1,7 @@
 // hipgraft as an engine of hipDNN: the entry points of the plugin.
 //
-// What a graph means and how it is compiled is the helper's business (`plans.h`); how a program
-// runs is the player's (`executable.h`). Here are the rules of hipDNN's ABI.
+// The helper interprets and compiles graphs (`plans.h`), and the player runs programs
+// (`executable.h`). This file implements the rules of hipDNN's ABI.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -33,14 +33,14 @@ Settings settings_in(const hipdnnPluginConstData_t *config) {
   return read_settings(bytes(config, "engine configuration"));
 }
 
-// What executions of a graph may override.
+// Returns the graph and the settings for executions with other shapes.
 Overridable overridable(std::string_view graph, std::string target, const Settings &settings) {
   if (!FlatTable(graph).scalar<uint8_t>(kIsOverrideShapeEnabled, 0))
     return {"", "", false, "the plan has other shapes, and its graph does not allow overrides"};
   return {std::string(graph), std::move(target), settings.compiles_overrides, ""};
 }
 
-// Gives bytes to hipDNN, which gives them back to `release`.
+// Passes bytes to hipDNN, which later passes them to `release`.
 void hand_over(std::string_view data, hipdnnPluginConstData_t *target) {
   void *memory = malloc(data.size());
   if (!memory) throw std::bad_alloc();
@@ -127,7 +127,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t
 hipdnnEnginePluginCreate(hipdnnEnginePluginHandle_t *handle) {
   return answered([&] {
     expect("handle", handle);
-    std::string device = variable("HIPGRAFT_PLUGIN_DEVICE");  // of tests, as `cuda:0`
+    std::string device = variable("HIPGRAFT_PLUGIN_DEVICE");  // set by tests, as `cuda:0`
     auto made = std::make_unique<HipdnnEnginePluginHandle>();
     made->device = open_gpu(device.empty() ? "hip" : device, nullptr);
     *handle = made.release();
@@ -163,7 +163,8 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetApplicableEngineI
     try {
       answer = check_graph(bytes(op_graph, "graph"), handle->device->architecture());
     } catch (const Error &error) {
-      // Without a helper nothing new can be compiled: that is a no, with its reason.
+      // Without a helper, no new graph can be compiled, so the graph is not applicable, with the
+      // reason.
       if (error.status == HIPGRAFT_INVALID_ARGUMENT) throw;
       answer.text = error.text;
       log(HIPDNN_SEV_WARN, error.text);
@@ -206,7 +207,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
     std::string target = handle->device->architecture() + settings.compilation;
     Answer answer = compile_graph(graph, target);
     if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
-    // The helper wrote it as this user, who is known by the bundle's digest.
+    // The helper wrote the bundle as this user, so its digest is known.
     auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
     auto made = std::make_unique<HipdnnEnginePluginExecutionContext>(
         *handle, std::move(bundle), overridable(graph, target, settings));
@@ -229,7 +230,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginGetWorkspaceSize(
   return answered([&] {
     expect("handle, workspace_size", handle, workspace_size);
     Settings settings = settings_in(engine_config);
-    // Exact where the graph is compiled already; else hipDNN asks the context later.
+    // Exact if the graph is already compiled; otherwise hipDNN asks the context later.
     const std::string &architecture = handle->device->architecture();
     Answer answer = check_graph(bytes(op_graph, "graph"), architecture + settings.compilation);
     if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
@@ -288,7 +289,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionCo
   });
 }
 
-// The newer name of the same.
+// The newer name of the preceding function.
 HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionContextWithEngineId(
     hipdnnEnginePluginHandle_t handle, int64_t id, hipdnnEnginePluginExecutionContext_t context,
     hipdnnPluginConstData_t *serialized_context) {
@@ -311,7 +312,8 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
   return answered([&] {
     expect("handle, execution_context", handle, context);
     std::string_view bundle = bundle_in(bytes(serialized_context, "payload"));
-    // Restoring a plan is the application's deliberate act, like loading a library.
+    // The application restores a plan deliberately, as it would load a library, so the plan is
+    // trusted.
     auto data = hipgraft_bundle_data::open(bundle.data(), bundle.size(), HIPGRAFT_TRUST);
     Overridable none{"", "", false, "a restored plan has the shapes that it was compiled for"};
     *context = new HipdnnEnginePluginExecutionContext(*handle, std::move(data), std::move(none));

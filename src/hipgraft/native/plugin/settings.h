@@ -1,4 +1,4 @@
-// What hipDNN's configuration of the engine, with its knobs, says.
+// The settings in hipDNN's engine configuration and its knobs.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace hipgraft {
 int64_t engine_id();
 void expect_engine(int64_t id);
 
-// What the engine tells of itself: hipDNN's FlatBuffer `EngineDetails`.
+// The engine's description: hipDNN's FlatBuffer `EngineDetails`.
 std::string_view engine_details();
 
 struct Settings {
   std::string compilation;       // follows the architecture in requests to the helper
   int64_t workspace_limit = -1;  // bytes; -1 for none
 
-  bool compiles_overrides = true;  // when an execution first has other shapes
+  bool compiles_overrides = true;  // whether the first execution with other shapes compiles
 
   // Fails with HIPGRAFT_NOT_APPLICABLE if a graph needs more.
   void check_workspace(size_t size) const;
 };
 
-// Reads a FlatBuffer `EngineConfig`. Knobs that the engine does not have are warned of, as hipDNN
-// does; values that a knob cannot have fail with HIPGRAFT_INVALID_ARGUMENT.
+// Reads a FlatBuffer `EngineConfig`. Warns of unknown knobs, as hipDNN does; fails with
+// HIPGRAFT_INVALID_ARGUMENT for values that a knob cannot have.
 Settings read_settings(std::string_view config);
 
 }  // namespace hipgraft

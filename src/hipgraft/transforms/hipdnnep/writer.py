@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import func_d, ir
@@ -112,6 +113,10 @@ class _Writer:
         if order != sorted(order):
             kind = vtensor_type([shape[dim] for dim in order], element)
             base = torch_op("aten.permute", [base, int_list(order)], [kind]).result
+            # A copy: `as_strided` would read the storage in front of `permute`.
+            dims = [constant_int(0), constant_int(-1)]
+            line = vtensor_type([prod(shape)], element)
+            base = torch_op("aten.flatten.using_ints", [base, *dims], [line]).result
         window = [int_list(shape_of(value)), int_list(op.strides), constant_int(op.offset)]
         return torch_op("aten.as_strided", [base, *window], [_torch_type(value)]).result
 
