@@ -32,6 +32,7 @@ from hipgraft.frontends.onnx.legalization.layout import LAYOUT
 from hipgraft.frontends.onnx.legalization.lp_norms import LP_NORMS
 from hipgraft.frontends.onnx.legalization.members import drop_unused
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
+from hipgraft.frontends.onnx.legalization.powers import POWERS
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
 from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
@@ -67,6 +68,7 @@ REWRITES: Registry[Rewrite] = Registry(
     INDEXING,
     LP_NORMS,
     POOLING,
+    POWERS,
     QUANTIZATION,
     RECURRENT,
     REDUCTIONS,
