@@ -77,9 +77,30 @@ def _is_clear(candidate: Draft) -> bool:
     if integers and candidate.op in ("Div", "Mod"):
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
     if integers and candidate.op == "Pow":
-        return candidate.inputs[1] is not None and candidate.inputs[1].dtype.kind == "u"
+        return _has_clear_power(*candidate.inputs)
+    if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
+        return candidate.inputs[0] is not None and _is_spread(candidate)
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog"))
+
+
+def _has_clear_power(x: np.ndarray | None, exponent: np.ndarray | None) -> bool:
+    """Whether integers have powers that are integers of their type, by exponents without a sign."""
+    if x is None or exponent is None or exponent.dtype.kind != "u":
+        return False
+    with np.errstate(over="ignore"):
+        try:
+            powers = np.power(np.abs(x.astype(np.float64)), exponent.astype(np.float64))
+        except ValueError:  # the shapes do not fit
+            return False
+    return bool((powers <= min(np.iinfo(x.dtype).max, 1 << 53)).all())
+
+
+def _is_spread(candidate: Draft) -> bool:
+    """Whether an axis of those that are normalized has several elements."""
+    shape = np.shape(candidate.inputs[0])
+    axes = candidate.attributes.get("axes", [0, 2, 3])
+    return any(-len(shape) <= axis < len(shape) and shape[axis] > 1 for axis in axes)
 
 
 def _onnxruntime(candidate: Draft | _Feeds, model: onnx.ModelProto) -> list[Any] | None:

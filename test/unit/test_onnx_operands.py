@@ -61,13 +61,47 @@ def test_operand_that_is_an_input(tmp_path, form):
 
 
 @pytest.mark.parametrize(
-    ("op", "value"), [("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf)]
+    ("op", "dtype", "value"),
+    [
+        ("ReduceSum", np.float32, 0),
+        ("ReduceProd", np.float32, 1),
+        ("ReduceMax", np.float32, -np.inf),
+        ("ReduceMin", np.uint64, 2**64 - 1),
+        ("ReduceMin", np.int64, 2**63 - 1),
+    ],
 )
-def test_reduction_of_no_elements(tmp_path, op, value):
+def test_reduction_of_no_elements(tmp_path, op, dtype, value):
     """The result is no number that a kernel computes."""
     node = helper.make_node(op, ["x", "a"], ["y"])
-    inputs = {"x": np.zeros((2, 0, 3), np.float32)}
+    inputs = {"x": np.zeros((2, 0, 3), dtype)}
     constants = {"a": np.array([1])}
-    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", kind)], constants)
     (got,) = hipgraft.compile(path, "cpu").run(list(inputs.values()))
-    np.testing.assert_array_equal(got, np.full((2, 1, 3), value, np.float32))
+    np.testing.assert_array_equal(got, np.full((2, 1, 3), value, dtype))
+
+
+def test_celu_of_a_negative_alpha(tmp_path):
+    node = helper.make_node("Celu", ["x"], ["y"], alpha=-2.0)
+    inputs = {"x": drawn(3, 5)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
+
+
+CONSTANTS = {
+    "LRN": ({"size": 3}, [drawn(2, 4, 3, 3)]),
+    "LpNormalization": ({"p": 1}, [drawn(2, 4)]),
+    "NonZero": ({}, [np.array([3.0, 0.0, 2.0], np.float32)]),
+    "NonMaxSuppression": ({}, [
+        np.sort(np.abs(drawn(1, 8, 4)).reshape(1, 8, 2, 2), 2).reshape(1, 8, 4),
+        np.abs(drawn(1, 2, 8)), np.array([3]), np.array([0.3], np.float32)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", CONSTANTS)
+def test_operators_of_constants(tmp_path, op):
+    """Their results are declared without a shape; some the reference implementation gets wrong."""
+    attributes, operands = CONSTANTS[op]
+    constants = {f"c{i}": one for i, one in enumerate(operands)}
+    node = helper.make_node(op, list(constants), ["y"], **attributes)
+    kind = F32 if op.startswith("L") else I64
+    check(save(tmp_path / "m.onnx", [node], {}, [("y", kind)], constants), {})

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from small_onnx import F32, check, drawn, save
 
 from hipgraft import frontends
+from hipgraft.frontends.onnx.model import read_model
 from hipgraft.ir.diagnostics import HipgraftError
+
+I32 = TensorProto.INT32
 
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
@@ -68,3 +71,11 @@ def test_resizing_both_ways_to_the_nearest_is_refused(tmp_path):
     with pytest.raises(HipgraftError, match="shrinks one dimension and grows another") as error:
         frontends.read(path)
     assert error.value.location == "m.onnx:both"
+
+
+def test_constants_are_folded_once_upgraded(tmp_path):
+    node = helper.make_node("ReduceSumSquare", ["c"], ["y"], keepdims=0)
+    constants = {"c": np.array([11, 2], np.int32)}
+    path = save(tmp_path / "m.onnx", [node], {}, [("y", I32)], constants, opset=12)
+    assert not [a for n in read_model(path).graph.node for a in n.attribute if a.HasField("g")]
+    check(path, {})

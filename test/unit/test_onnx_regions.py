@@ -144,3 +144,12 @@ def test_tensor_scatter(tmp_path, mode, starts, axis):
     node = helper.make_node("TensorScatter", list(inputs), ["y"], mode=mode, axis=axis)
     path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], opset=24)
     check_against_reference(path, inputs)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
+    inputs = {"x": np.random.default_rng(0).integers(0, 256, (1, 2, 4, 5, 4)).astype(dtype)}
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    attributes = {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]}
+    node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)]), inputs)

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from small_onnx import F32, drawn, save
+from small_onnx import F32, check, drawn, save
 
 import hipgraft
 from hipgraft import frontends
@@ -91,3 +91,17 @@ def test_scales_that_are_inputs(tmp_path):
     onnx.save(whole, path)
     with pytest.raises(HipgraftError, match="'Resize' by filters is supported for constant scales"):
         frontends.load(path)
+
+
+def test_bytes(tmp_path):
+    """By the nearest element; averages are refused, which libraries round differently."""
+    for dtype in (np.int8, np.uint8):
+        inputs = {"x": np.arange(-20, 100, dtype=np.int16).astype(dtype).reshape(1, 2, 6, 10)}
+        constants = {"s": np.array([1, 1, 2, 1.7], np.float32)}
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest")
+        check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)], constants), inputs)
+        node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
+        path = save(tmp_path / "m.onnx", [node], inputs, [("y", kind)], constants)
+        with pytest.raises(HipgraftError, match="'Resize' of integers is not supported"):
+            frontends.load(path)

@@ -32,6 +32,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 ELSEWHERE = {
     "cpu-functions": "test_cpu_functions.py",
+    "cpu-powers": "test_cpu_powers.py",
     "extract-of-slice": "test_extract_of_slice.py",
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",

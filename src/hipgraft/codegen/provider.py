@@ -35,6 +35,7 @@ from hipgraft.codegen.objects.elf_note import without_access_qualifiers
 from hipgraft.codegen.objects.ptx import extract_ptx, parse_ptx
 from hipgraft.codegen.target import FUSE_PADDING, Target, TargetKind, turned_off
 from hipgraft.codegen.workarounds.cpu_functions import expand_functions
+from hipgraft.codegen.workarounds.cpu_powers import expand_powers
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
@@ -255,6 +256,7 @@ def _parse(session: IreeSession, text: str, *, on_cpu: bool = False) -> ir.Modul
     if not on_cpu:
         reorder_extremes(module)
     expand_functions(module, only_constants=not on_cpu)
+    expand_powers(module, only_constants=not on_cpu)
     if is_dynamic(signature(module)):
         check_extents(module)
     return module

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from math import factorial, log, pi
+from math import factorial, log, pi, tan
 
 from hipgraft.codegen.workarounds import Effect, Workaround
-from hipgraft.ir.bindings import arith_d, ir
-from hipgraft.ir.io import walk
+from hipgraft.codegen.workarounds.float_builder import (
+    FloatBuilder,
+    converted,
+    functions,
+    logic,
+)
+from hipgraft.ir.bindings import ir
 
 CPU_FUNCTIONS = Workaround(
     name="cpu-functions",
@@ -17,21 +21,20 @@ CPU_FUNCTIONS = Workaround(
     "with it, from 3e-4 at 10,000 to results far beyond 1. `math.asinh` is `log(x + sqrt(x * x + "
     "1))`, which cancels for negative numbers (infinite from -4,000 on); `acosh`, `sinh` and "
     "`cosh` overflow where their results do not. In `f16` all of them overflow at a few hundred. "
-    "What is computed from constants while compiling for a GPU is computed so, too. `sin` and "
-    "`cos` of `f64` do not link.",
+    "What is computed from constants while compiling for a GPU is computed so, too. `atan` is "
+    "wrong by 40 roundings. `sin`, `cos`, `tanh`, `asin`, `acos` and `atan` of `f64` do not link.",
     effect=Effect.WRONG,
     targets="CPU; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "
-    "in `f32` by `log1p`, `expm1` and halved exponents.",
+    "by `log1p`, `expm1` and halved exponents, `atan` by its series after a quarter or an eighth "
+    "turn; floats of 16 bits in `f32`.",
 )
 
 _PI_BITS = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C9
 _PI_SCALE = 252  # by two to the power of which the bits are divided
 _PART_BITS = 33  # so that products with less than a million are exact
-_ROUND = 1.5 * 2.0**52  # added and subtracted, rounds to an integer
 _LARGE = 1e9  # x * x + 1 equals x * x long before
 _LN_2 = log(2.0)
-_ORDERED_GREATER = 2  # of the predicates of `arith.cmpf`
 
 
 def _half_pi() -> list[float]:
@@ -45,58 +48,7 @@ def _half_pi() -> list[float]:
     return [*parts, rest / (2 << _PI_SCALE)]
 
 
-@dataclass(frozen=True)
-class _Builder:
-    """Builds scalar operations of one float type at the current insertion point."""
-
-    type: ir.FloatType
-
-    def op(self, name: str, *operands: ir.Value) -> ir.Value:
-        return ir.Operation.create(name, results=[self.type], operands=list(operands)).result
-
-    def number(self, value: float) -> ir.Value:
-        return arith_d.ConstantOp(self.type, ir.FloatAttr.get(self.type, value)).result
-
-    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.op("arith.addf", a, b)
-
-    def sub(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.op("arith.subf", a, b)
-
-    def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.op("arith.mulf", a, b)
-
-    def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.op("arith.divf", a, b)
-
-    def select(self, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.op("arith.select", condition, a, b)
-
-    def exceeds(self, a: ir.Value, limit: float) -> ir.Value:
-        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _ORDERED_GREATER)
-        return ir.Operation.create(
-            "arith.cmpf",
-            results=[ir.IntegerType.get_signless(1)],
-            operands=[a, self.number(limit)],
-            attributes={"predicate": predicate},
-        ).result
-
-    def rounded(self, a: ir.Value) -> ir.Value:
-        return self.sub(self.add(a, self.number(_ROUND)), self.number(_ROUND))
-
-    def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-        """The sum of `coefficients[i] * x ** i`."""
-        total = self.number(coefficients[-1])
-        for coefficient in reversed(coefficients[:-1]):
-            total = self.add(self.mul(total, x), self.number(coefficient))
-        return total
-
-
-def _logic(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    return ir.Operation.create(name, results=[a.type], operands=[a, b]).result
-
-
-def _sine(build: _Builder, x: ir.Value, terms: int, quarters: int) -> ir.Value:
+def _sine(build: FloatBuilder, x: ir.Value, terms: int, quarters: int) -> ir.Value:
     """The sine of an angle and of as many quarter turns, in f64, by `terms` terms of its series."""
     turns = build.rounded(build.mul(x, build.number(2 / pi)))
     angle = x
@@ -114,50 +66,50 @@ def _sine(build: _Builder, x: ir.Value, terms: int, quarters: int) -> ir.Value:
     quarter = build.sub(counted, build.mul(whole, build.number(4.0)))  # from -2 to 2
     size = build.op("math.absf", quarter)
     is_half = build.exceeds(size, 1.5)
-    is_odd = _logic("arith.xori", is_half, build.exceeds(size, 0.5))
+    is_odd = logic("arith.xori", is_half, build.exceeds(size, 0.5))
     result = build.select(is_odd, cosine, sine)
     is_below = build.exceeds(build.op("arith.negf", quarter), 0.5)
-    is_negative = _logic("arith.ori", is_half, is_below)
+    is_negative = logic("arith.ori", is_half, is_below)
     return build.select(is_negative, build.op("arith.negf", result), result)
 
 
-def _trigonometric(build: _Builder, x: ir.Value, terms: int, name: str) -> ir.Value:
+def _trigonometric(build: FloatBuilder, x: ir.Value, terms: int, name: str) -> ir.Value:
     if name != "math.tan":
         return _sine(build, x, terms, int(name == "math.cos"))
     return build.div(_sine(build, x, terms, 0), _sine(build, x, terms, 1))
 
 
-def _asinh(build: _Builder, x: ir.Value) -> ir.Value:
+def _asinh(build: FloatBuilder, x: ir.Value) -> ir.Value:
     size = build.op("math.absf", x)
     square, one = build.mul(x, x), build.number(1.0)
     root = build.op("math.sqrt", build.add(square, one))
-    near = build.op("math.log1p", build.add(size, build.div(square, build.add(one, root))))
+    near = _log1p(build, build.add(size, build.div(square, build.add(one, root))))
     result = build.select(build.exceeds(size, _LARGE), _log_of_twice(build, size), near)
     return build.op("math.copysign", result, x)
 
 
-def _acosh(build: _Builder, x: ir.Value) -> ir.Value:
+def _acosh(build: FloatBuilder, x: ir.Value) -> ir.Value:
     above = build.sub(x, build.number(1.0))
     # Roots of the factors, so that there is none below 1.
     roots = [build.op("math.sqrt", one) for one in (above, build.add(above, build.number(2.0)))]
-    near = build.op("math.log1p", build.add(above, build.mul(*roots)))
+    near = _log1p(build, build.add(above, build.mul(*roots)))
     return build.select(build.exceeds(x, _LARGE), _log_of_twice(build, x), near)
 
 
-def _log_of_twice(build: _Builder, x: ir.Value) -> ir.Value:
+def _log_of_twice(build: FloatBuilder, x: ir.Value) -> ir.Value:
     return build.add(build.op("math.log", x), build.number(_LN_2))
 
 
-def _atanh(build: _Builder, x: ir.Value) -> ir.Value:
+def _atanh(build: FloatBuilder, x: ir.Value) -> ir.Value:
     size = build.op("math.absf", x)
     ratio = build.div(build.add(size, size), build.sub(build.number(1.0), size))
-    result = build.mul(build.number(0.5), build.op("math.log1p", ratio))
+    result = build.mul(build.number(0.5), _log1p(build, ratio))
     return build.op("math.copysign", result, x)
 
 
-def _sinh(build: _Builder, x: ir.Value) -> ir.Value:
+def _sinh(build: FloatBuilder, x: ir.Value) -> ir.Value:
     size, half = build.op("math.absf", x), build.number(0.5)
-    less = build.op("math.expm1", size)
+    less = _expm1(build, size)
     ratio = build.div(less, build.add(less, build.number(1.0)))
     near = build.mul(half, build.add(less, ratio))
     root = build.op("math.exp", build.mul(size, half))
@@ -165,27 +117,98 @@ def _sinh(build: _Builder, x: ir.Value) -> ir.Value:
     return build.op("math.copysign", build.select(build.exceeds(size, 20.0), far, near), x)
 
 
-def _cosh(build: _Builder, x: ir.Value) -> ir.Value:
+def _cosh(build: FloatBuilder, x: ir.Value) -> ir.Value:
     half = build.number(0.5)
     root = build.op("math.exp", build.mul(build.op("math.absf", x), half))
     return build.add(build.mul(build.mul(half, root), root), build.div(build.div(half, root), root))
 
 
-def _in_f32(name: str, build: _Builder, x: ir.Value) -> ir.Value:
-    return build.op(name, x)
+def _tanh(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    size = build.op("math.absf", x)
+    less = _expm1(build, build.add(size, size))
+    ratio = build.div(less, build.add(less, build.number(2.0)))
+    return build.op("math.copysign", build.select(build.exceeds(size, 20.0), _one(build), ratio), x)
 
 
-_HYPERBOLIC: dict[str, Callable[[_Builder, ir.Value], ir.Value]] = {
-    "math.asinh": _asinh,
-    "math.acosh": _acosh,
-    "math.atanh": _atanh,
-    "math.sinh": _sinh,
-    "math.cosh": _cosh,
+def _expm1(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    if build.type.width < 64:
+        return build.op("math.expm1", x)
+    series = [1 / factorial(i + 1) for i in range(14)]
+    near = build.mul(x, build.polynomial(x, series))
+    far = build.sub(build.op("math.exp", x), _one(build))
+    return build.select(build.exceeds(build.op("math.absf", x), 0.35), far, near)
+
+
+def _log1p(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    if build.type.width < 64:
+        return build.op("math.log1p", x)
+    above = build.add(x, _one(build))
+    # The quotient makes good for what the sum has lost.
+    lost = build.div(x, build.sub(above, _one(build)))
+    near = build.select(build.equals(above, 1.0), x, build.mul(build.op("math.log", above), lost))
+    return build.select(build.exceeds(x, 2.0**53), build.op("math.log", x), near)
+
+
+def _one(build: FloatBuilder) -> ir.Value:
+    return build.number(1.0)
+
+
+def _atan(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    """By the series about 0, of an angle less one of a quarter or an eighth turn."""
+    size, one = build.op("math.absf", x), _one(build)
+    is_steep, is_middle = (build.exceeds(size, tan(limit * pi / 8)) for limit in (3, 1))
+    steep = build.div(build.number(-1.0), size)
+    middle = build.div(build.sub(size, one), build.add(size, one))
+    rest = build.select(is_steep, steep, build.select(is_middle, middle, size))
+    base = build.select(is_middle, build.number(pi / 4), build.number(0.0))
+    base = build.select(is_steep, build.number(pi / 2), base)
+    series = [(-1) ** i / (2 * i + 1) for i in range(_ATAN_TERMS[build.type.width])]
+    angle = build.mul(rest, build.polynomial(build.mul(rest, rest), series))
+    return build.op("math.copysign", build.add(base, angle), x)
+
+
+def _asin(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    if build.type.width < 64:
+        return build.op("math.asin", x)
+    return _atan(build, build.div(x, build.op("math.sqrt", build.mul(*_from_ends(build, x)))))
+
+
+def _acos(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    if build.type.width < 64:
+        return build.op("math.acos", x)
+    half = _atan(build, build.op("math.sqrt", build.div(*_from_ends(build, x))))
+    return build.add(half, half)
+
+
+def _from_ends(build: FloatBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    return build.sub(_one(build), x), build.add(_one(build), x)
+
+
+@dataclass(frozen=True)
+class _Function:
+    """How a function is computed, and of which of the widths 16, 32 and 64 it is replaced."""
+
+    build: Callable[[FloatBuilder, ir.Value], ir.Value]
+    widths: Sequence[int] = (16, 32, 64)
+
+
+_FUNCTIONS = {
+    "math.acos": _Function(_acos, (16, 64)),
+    "math.acosh": _Function(_acosh),
+    "math.asin": _Function(_asin, (16, 64)),
+    "math.asinh": _Function(_asinh),
+    "math.atan": _Function(_atan),
+    "math.atanh": _Function(_atanh),
+    "math.cosh": _Function(_cosh),
+    "math.expm1": _Function(_expm1, (64,)),
+    "math.log1p": _Function(_log1p, (64,)),
+    "math.sinh": _Function(_sinh),
+    "math.tanh": _Function(_tanh, (64,)),
 }
-_SHORT = {name: partial(_in_f32, name) for name in ("math.asin", "math.acos", "math.atan")}
 _TRIGONOMETRIC = ("math.sin", "math.cos", "math.tan")
 _TERMS = {32: 5, 64: 9}
 """Terms of a series whose error is below the last bit of a float."""
+_ATAN_TERMS = {32: 9, 64: 20}
 
 
 def expand_functions(module: ir.Module, *, only_constants: bool) -> int:
@@ -197,22 +220,8 @@ def expand_functions(module: ir.Module, *, only_constants: bool) -> int:
     """
     if not CPU_FUNCTIONS.is_on:
         return 0
-    names = {*_HYPERBOLIC, *_SHORT, *_TRIGONOMETRIC}
-    found = [op for op in walk(module.operation) if op.name in names]
-    if only_constants:
-        found = [op for op in found if _is_constant(op)]
-    return sum(_expand(op) for op in found)
-
-
-def _is_constant(op: ir.Operation) -> bool:
-    """Whether the op that has this one in its body computes from constants only."""
-    parent = op.parent
-    return parent is not None and all(_from_constants(one) for one in parent.operation.operands)
-
-
-def _from_constants(value: ir.Value) -> bool:
-    owner = value.owner
-    return isinstance(owner, ir.Operation) and all(map(_from_constants, owner.operands))
+    found = functions(module, {*_FUNCTIONS, *_TRIGONOMETRIC}, only_constants=only_constants)
+    return sum(map(_expand, found))
 
 
 def _expand(op: ir.Operation) -> bool:
@@ -220,27 +229,17 @@ def _expand(op: ir.Operation) -> bool:
     if not isinstance(kind, ir.FloatType):
         return False
     name, width = op.name, kind.width
-    if width == 64 and name not in _TRIGONOMETRIC:
-        return False
-    if name in _SHORT and width >= 32:
+    if name in _FUNCTIONS and max(width, 16) not in _FUNCTIONS[name].widths:
         return False
     with ir.InsertionPoint(op), op.location:
         x = op.operands[0]
         if name in _TRIGONOMETRIC:
-            build = _Builder(ir.F64Type.get())
-            wide = _converted(x, build.type)
+            build = FloatBuilder(ir.F64Type.get())
+            wide = converted(x, build.type)
             result = _trigonometric(build, wide, _TERMS[max(width, 32)], name)
         else:
-            build = _Builder(ir.F32Type.get())
-            result = (_HYPERBOLIC | _SHORT)[name](build, _converted(x, build.type))
-        op.result.replace_all_uses_with(_converted(result, kind))
+            build = FloatBuilder(kind if width >= 32 else ir.F32Type.get())
+            result = _FUNCTIONS[name].build(build, converted(x, build.type))
+        op.result.replace_all_uses_with(converted(result, kind))
     op.erase()
     return True
-
-
-def _converted(value: ir.Value, kind: ir.FloatType) -> ir.Value:
-    have, want = ir.FloatType(value.type).width, kind.width
-    if have == want:
-        return value
-    name = "arith.extf" if have < want else "arith.truncf"
-    return ir.Operation.create(name, results=[kind], operands=[value]).result

@@ -21,7 +21,9 @@ _MOST_ELEMENTS = 4096
 
 _NEVER = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-     "RandomUniformLike", "Loop", "Scan", "QuantizeLinear", "DequantizeLinear"}
+     "RandomUniformLike", "Loop", "Scan", "QuantizeLinear", "DequantizeLinear",
+     # The evaluator normalizes the first image only, and divides by a sum with signs.
+     "LRN", "LpNormalization"}
 )  # fmt: skip
 
 _Constants = dict[str, np.ndarray]
@@ -43,6 +45,9 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
     graph = model.graph
     constants = small_constants(graph, opaque)
     shapes = _static_shapes(graph)
+    elements = {
+        value.name: value.type.tensor_type.elem_type for value in [*graph.value_info, *graph.output]
+    }
     kept: list[NodeProto] = []
     for node in graph.node:
         branch = _constant_branch(node, constants)
@@ -51,10 +56,13 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
             graph.initializer.extend(branch.initializer)
             continue
         values = _evaluate(node, constants, shapes, model)
+        if values is not None and not _has_types(values, elements):
+            values = None
         if values is None:
             kept.append(node)
             continue
         constants.update(values)
+        _tell_results(graph, values)
         graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in values.items())
     changed = kept != list(graph.node)
     if changed:
@@ -124,6 +132,23 @@ def _evaluate(
     if any(_elements(shapes.get(name, [])) > _MOST_ELEMENTS for name in node.output):
         return None
     return _run(node, {name: constants[name] for name in inputs}, model)
+
+
+def _tell_results(graph: onnx.GraphProto, values: Mapping[str, np.ndarray]) -> None:
+    """Declares the shapes of results that are constants: none is inferred."""
+    for result in graph.output:
+        if result.name in values:
+            array = values[result.name]
+            kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+            result.CopyFrom(onnx.helper.make_tensor_value_info(result.name, kind, array.shape))
+
+
+def _has_types(values: _Constants, elements: Mapping[str, int]) -> bool:
+    """Whether values have the types that inference tells; the evaluator widens some integers."""
+    return all(
+        elements.get(name, 0) in (0, onnx.helper.np_dtype_to_tensor_dtype(value.dtype))
+        for name, value in values.items()
+    )
 
 
 def _extent(node: NodeProto, shape: list[int]) -> _Constants:

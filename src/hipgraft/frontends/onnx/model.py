@@ -22,6 +22,8 @@ from hipgraft.frontends.onnx.legalization import (
     CONTRIBUTED_DOMAIN,
     DOMAINS,
     MISPLACED,
+    OPTIMIZERS,
+    TRAINING_DOMAIN,
     RefusedNode,
     boundary_elements,
     legalize,
@@ -82,6 +84,7 @@ def read_model(
     forget_negative_extents(model.graph)
     sort_nodes(model.graph)
     _place_contributed(model)
+    _spell_defaults(model.graph)
     _check_operators(model, path)
     weights = _set_aside_weights(model)
     _load_external_data(model, weights.values(), path)
@@ -181,7 +184,7 @@ def unsupported_operator(node: onnx.NodeProto) -> str:
         return "" if node.op_type in CONTRIBUTED else f"ONNX operator '{name}' is not supported"
     if not defs.has(node.op_type, domain):
         return f"unknown ONNX operator '{name}'"
-    if domain not in DOMAINS:
+    if domain not in DOMAINS or (domain == TRAINING_DOMAIN and node.op_type not in OPTIMIZERS):
         return f"ONNX operator '{name}' is not supported, nor are others of its domain"
     return ""
 
@@ -203,6 +206,13 @@ def _place_contributed(model: onnx.ModelProto) -> None:
     is_imported = any(one.domain == CONTRIBUTED_DOMAIN for one in model.opset_import)
     if _has_contributed(model) and not is_imported:
         model.opset_import.add(domain=CONTRIBUTED_DOMAIN, version=1)
+
+
+def _spell_defaults(graph: onnx.GraphProto) -> None:
+    """Adds a default that ONNX's shape inference takes for another one than the operator's."""
+    for node in graph.node:
+        if node.op_type == "STFT" and not any(one.name == "onesided" for one in node.attribute):
+            node.attribute.append(onnx.helper.make_attribute("onesided", 1))
 
 
 def _has_contributed(model: onnx.ModelProto) -> bool:
@@ -333,6 +343,8 @@ def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
 def _upgraded(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     opset = _opset(model)
     oldest = UPGRADED_OPSET if _has_contributed(model) else OLDEST_OPSET
+    if not opset:  # operators of other domains only, which are rewritten to ONNX's own
+        model.opset_import.add(domain="", version=UPGRADED_OPSET)
     if not opset or opset >= oldest:
         return model
     try:

@@ -56,8 +56,10 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from _graphs(inner)
+            # A graph that is read and changed is there from then on, in attributes of other types.
+            inner = [attribute.g] if attribute.HasField("g") else []
+            for one in (*inner, *attribute.graphs):
+                yield from _graphs(one)
 
 
 def _flatten_hardmax(graph: onnx.GraphProto) -> None:

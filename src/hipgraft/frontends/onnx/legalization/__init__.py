@@ -31,7 +31,9 @@ from hipgraft.frontends.onnx.legalization.indexing import INDEXING
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
 from hipgraft.frontends.onnx.legalization.lp_norms import LP_NORMS
 from hipgraft.frontends.onnx.legalization.members import drop_unused
+from hipgraft.frontends.onnx.legalization.optimizers import OPTIMIZERS, TRAINING_DOMAIN
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
+from hipgraft.frontends.onnx.legalization.powers import POWERS
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
 from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
@@ -66,7 +68,9 @@ REWRITES: Registry[Rewrite] = Registry(
     GRIDS,
     INDEXING,
     LP_NORMS,
+    OPTIMIZERS,
     POOLING,
+    POWERS,
     QUANTIZATION,
     RECURRENT,
     REDUCTIONS,
@@ -85,13 +89,15 @@ __all__ = [
     "CONTRIBUTED_DOMAIN",
     "DOMAINS",
     "MISPLACED",
+    "OPTIMIZERS",
     "REWRITES",
+    "TRAINING_DOMAIN",
     "RefusedNode",
     "boundary_elements",
     "legalize",
 ]
 
-DOMAINS = ("", "ai.onnx", "ai.onnx.preview")
+DOMAINS = ("", "ai.onnx", "ai.onnx.preview", TRAINING_DOMAIN)
 """Of the operators that are supported."""
 
 _SHAPED_BY_VALUES = frozenset({"Compress", "NonMaxSuppression", "NonZero", "Unique"})

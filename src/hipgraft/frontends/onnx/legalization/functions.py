@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from onnx import FunctionProto, NodeProto, TypeProto, defs
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
@@ -13,7 +14,6 @@ from hipgraft.ir.diagnostics import Declined
 EXPANDED = (
     "Attention",
     "CausalConvWithState",
-    "Celu",
     "FlexAttention",
     "LinearAttention",
     "MeanVarianceNormalization",
@@ -90,8 +90,22 @@ def _expand_before_16(writer: Writer) -> None:
     expand(writer)
 
 
+def _celu(writer: Writer) -> None:
+    """Its function is that of `Elu`, which for negative `alpha` is another."""
+    alpha = np.float32(writer.attribute("alpha", 1.0))
+    if alpha > 0:
+        expand(writer)
+        return
+    x, zero = writer.node.input[0], writer.const(np.float32(0))
+    quotient = writer.op("Div", x, writer.const(alpha))
+    less = writer.op("Sub", writer.op("Exp", quotient), writer.const(np.float32(1)))
+    below = writer.op("Min", writer.op("Mul", less, writer.const(alpha)), zero)
+    writer.result(writer.op("Add", writer.op("Max", x, zero), below))
+
+
 FUNCTIONS: dict[str, Rewrite] = {
     **dict.fromkeys(EXPANDED, expand),
+    "Celu": _celu,
     "GreaterOrEqual": _expand_before_16,
 }
 """Rewrites by operator."""

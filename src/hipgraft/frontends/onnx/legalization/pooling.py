@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.writer import Array, Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
+
+_IMAGE_DIMS = 2
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,25 @@ def _factors(windows: Windows, *, includes: bool) -> Array:
     return factors
 
 
+def _has_bytes_of_three_dims(writer: Writer) -> bool:
+    """Whether torch-mlir's lowering of it crashes."""
+    is_deep = len(writer.attribute("kernel_shape")) > _IMAGE_DIMS
+    return is_deep and writer.element(writer.node.input[0]) == TensorProto.INT8
+
+
+def _pool_as_floats(writer: Writer) -> None:
+    x = writer.cast(writer.node.input[0], TensorProto.FLOAT)
+    y, *positions = writer.ops("MaxPool", x, outputs=len(writer.node.output), **writer.attributes())
+    writer.result(writer.cast(y, TensorProto.INT8))
+    for index, each in enumerate(positions):
+        writer.result(each, 1 + index)
+
+
 def _max_pool(writer: Writer) -> None:
     """Maxima of the tensor, padded by its lowest number where both ends are not padded alike."""
+    if _has_bytes_of_three_dims(writer):
+        _pool_as_floats(writer)
+        return
     if writer.has_output(1):
         return _max_pool_with_positions(writer)
     windows = windows_of(writer)

@@ -113,15 +113,15 @@ def _reduce_nothing(writer: Writer) -> None:
     shape = writer.needed_shape(writer.node.output[0], "of no elements")
     op_type, element = writer.node.op_type, writer.element(writer.node.output[0])
     dtype = helper.tensor_dtype_to_np_dtype(element)
-    value = _EMPTY.get(op_type, math.nan)
+    value: float | int = _EMPTY.get(op_type, math.nan)
     if dtype.kind == "b":
-        value = float(op_type == "ReduceMin")
+        value = int(op_type == "ReduceMin")
     elif dtype.kind not in "fV" and not math.isfinite(value):
         info = np.iinfo(dtype)
-        value = float(info.min if op_type == "ReduceMax" else info.max)
+        value = int(info.min if op_type == "ReduceMax" else info.max)
         if op_type not in ("ReduceMax", "ReduceMin"):
             raise Refused("of no elements is not supported for integers")
-    writer.result(writer.const(np.full(shape, value).astype(dtype)))
+    writer.result(writer.const(np.full(shape, value, dtype)))
 
 
 def _cumulative(step: Callable[[Writer, str, int], str]) -> Rewrite:

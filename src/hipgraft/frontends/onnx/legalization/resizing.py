@@ -16,12 +16,21 @@ _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_
 
 def _resize(writer: Writer) -> None:
     """`(x, roi, scales, sizes)`."""
+    x, element = writer.node.input[0], writer.element(writer.node.input[0])
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    if dtype.kind not in "fV" and writer.attribute("mode", "nearest") != "nearest":
+        raise Refused("of integers is not supported but by the nearest element")
+    if dtype.kind == "u" and dtype.itemsize <= 2:
+        y = writer.op(
+            "Resize",
+            writer.cast(x, TensorProto.FLOAT),
+            *writer.node.input[1:],
+            **writer.attributes(),
+        )
+        writer.result(writer.cast(y, element))
+        return
     if _is_native(writer):
         raise Declined("supported", "it is left to torch-mlir")
-    x = writer.node.input[0]
-    kind = helper.tensor_dtype_to_np_dtype(writer.element(x)).kind
-    if kind not in "fV" and writer.attribute("mode", "nearest") != "nearest":
-        raise Refused("of integers is not supported but by the nearest element")
     before = writer.shape(x)
     after = writer.needed_shape(writer.node.output[0], "with operands that are inputs")
     axes = [int(axis) % len(before) for axis in writer.attribute("axes", range(len(before)))]

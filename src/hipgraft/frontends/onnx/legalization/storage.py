@@ -150,17 +150,24 @@ def _maximum_pool(writer: Writer, kind: Narrow) -> None:
 
 
 def _power(writer: Writer, kind: Narrow) -> None:
-    """Powers of f64, which holds results of up to 53 bits."""
-    power = writer.op("Pow", *(_as_f64(writer, name) for name in writer.node.input))
-    wanted = writer.element(writer.node.output[0])
-    result = TYPES.get(wanted)
-    if result is None:
-        writer.result(writer.cast(power, wanted))
+    """Powers of integers by those of their carriers; those of floats in f64."""
+    x, exponent = writer.node.input
+    element = writer.element(x)
+    if helper.tensor_dtype_to_np_dtype(element).kind not in "iu":
+        operands = [_as_f64(writer, name) for name in writer.node.input]
+        writer.result(writer.cast(writer.op("Pow", *operands), element))
         return
-    if result.name == "ui64":
-        raise Refused("with elements of type ui64 is not supported")
-    whole = writer.cast(writer.cast(power, TensorProto.INT64), result.carrier)
-    writer.result(result.encode(writer, whole))
+    stored, counts = TYPES.get(element), TYPES.get(writer.element(exponent))
+    base = x if stored is None else stored.decode(writer, x)
+    if counts is not None:
+        exponent = counts.decode(writer, exponent)
+        if counts.name == "ui64":  # of large ones, only the parity matters
+            is_large = writer.op("Less", exponent, writer.like_int(0))
+            parity = writer.op("Mod", exponent, writer.like_int(2))
+            far = writer.op("Add", parity, writer.like_int(126))
+            exponent = writer.op("Where", is_large, far, exponent)
+    power = writer.op("Pow", base, exponent)
+    writer.result(power if stored is None else stored.encode(writer, power))
 
 
 def _as_f64(writer: Writer, name: str) -> str:
