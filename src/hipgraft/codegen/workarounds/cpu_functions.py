@@ -1,4 +1,4 @@
-"""Functions of floats on the CPU: range reduction, cancellation, overflow and short floats."""
+"""Expands functions of floats on the CPU: range reduction, cancellation, overflow, short floats."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CPU_FUNCTIONS = Workaround(
 )
 
 _PI_BITS = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C9
-_PI_SCALE = 252  # by two to the power of which the bits are divided
-_PART_BITS = 33  # so that products with less than a million are exact
-_ROUND = 1.5 * 2.0**52  # added and subtracted, rounds to an integer
-_LARGE = 1e9  # x * x + 1 equals x * x long before
+_PI_SCALE = 252  # the bits are divided by two to this power
+_PART_BITS = 33  # few enough bits that products with numbers below a million are exact
+_ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
+_LARGE = 1e9  # x * x + 1 equals x * x already for far smaller x
 _LN_2 = log(2.0)
-_ORDERED_GREATER = 2  # of the predicates of `arith.cmpf`
+_ORDERED_GREATER = 2  # number of this predicate of `arith.cmpf`
 
 
 def _half_pi() -> list[float]:
-    """Three numbers whose sum is pi/2, the first two of 33 bits."""
+    """Returns three numbers whose sum is pi/2; the first two have 33 bits."""
     parts, rest = [], _PI_BITS
     for _ in range(2):
         shift = rest.bit_length() - _PART_BITS
@@ -85,7 +85,7 @@ class _Builder:
         return self.sub(self.add(a, self.number(_ROUND)), self.number(_ROUND))
 
     def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-        """The sum of `coefficients[i] * x ** i`."""
+        """Computes the sum of `coefficients[i] * x ** i`."""
         total = self.number(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             total = self.add(self.mul(total, x), self.number(coefficient))
@@ -97,12 +97,12 @@ def _logic(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def _sine(build: _Builder, x: ir.Value, terms: int, quarters: int) -> ir.Value:
-    """The sine of an angle and of as many quarter turns, in f64, by `terms` terms of its series."""
+    """Computes the sine of an angle plus quarter turns, in f64, by `terms` terms of its series."""
     turns = build.rounded(build.mul(x, build.number(2 / pi)))
     angle = x
     for part in _half_pi():
         angle = build.sub(angle, build.mul(turns, build.number(part)))
-    # Beyond 2**53 nothing is left of the angle, but a sine is at most 1.
+    # Beyond 2**53 the reduced angle has no correct bits, but a sine must not exceed 1.
     for name, limit in (("arith.minimumf", 0.8), ("arith.maximumf", -0.8)):
         angle = build.op(name, angle, build.number(limit))
     square = build.mul(angle, angle)
@@ -138,7 +138,7 @@ def _asinh(build: _Builder, x: ir.Value) -> ir.Value:
 
 def _acosh(build: _Builder, x: ir.Value) -> ir.Value:
     above = build.sub(x, build.number(1.0))
-    # Roots of the factors, so that there is none below 1.
+    # The root of each factor is NaN below 1; the root of the product is not below -1.
     roots = [build.op("math.sqrt", one) for one in (above, build.add(above, build.number(2.0)))]
     near = build.op("math.log1p", build.add(above, build.mul(*roots)))
     return build.select(build.exceeds(x, _LARGE), _log_of_twice(build, x), near)
@@ -185,15 +185,15 @@ _HYPERBOLIC: dict[str, Callable[[_Builder, ir.Value], ir.Value]] = {
 _SHORT = {name: partial(_in_f32, name) for name in ("math.asin", "math.acos", "math.atan")}
 _TRIGONOMETRIC = ("math.sin", "math.cos", "math.tan")
 _TERMS = {32: 5, 64: 9}
-"""Terms of a series whose error is below the last bit of a float."""
+"""The number of terms of a series whose error is below the last bit of a float."""
 
 
 def expand_functions(module: ir.Module, *, only_constants: bool) -> int:
-    """Replaces functions that the CPU's code generator gets wrong; returns how many.
+    """Replaces functions that the CPU's code generator gets wrong, and returns how many.
 
     Args:
-        module: after torch ops were lowered.
-        only_constants: only where operands are constants, which the compiler evaluates.
+        module: module after torch ops were lowered.
+        only_constants: whether to replace only functions of constants, which IREE evaluates.
     """
     if not CPU_FUNCTIONS.is_on:
         return 0
@@ -205,7 +205,7 @@ def expand_functions(module: ir.Module, *, only_constants: bool) -> int:
 
 
 def _is_constant(op: ir.Operation) -> bool:
-    """Whether the op that has this one in its body computes from constants only."""
+    """Whether the op whose body contains this op computes from constants only."""
     parent = op.parent
     return parent is not None and all(_from_constants(one) for one in parent.operation.operands)
 
