@@ -66,10 +66,12 @@ FUSE_PADDING = (
 They must be unset for dynamic shapes, too."""
 
 FUSE_MULTI_USE = "--iree-dispatch-creation-fuse-multi-use"
-"""Is on by default. With dynamic shapes, a dispatch with several results may not compile."""
+"""A flag, on by default, with which dispatches may get several results.
+
+With dynamic shapes, such a dispatch may not compile."""
 
 SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
-"""Splits long reductions over workgroups."""
+"""A flag that splits long reductions over workgroups."""
 
 # Fusilli's flags for hipDNN graphs on AMDGPU, without externalised transients because the host
 # program plans workspaces. Fusing padding into its consumer turns a padded convolution from a fill
