@@ -40,7 +40,7 @@ class CoverageRow:
         graphs: number of graphs or fallbacks that hold them.
         ops: number of these ops.
         flops: operations of the contractions among them; a multiply-add counts as two.
-        bytes: bytes of the tensors that they read from memory or write to it. A tensor counts once per
+        bytes: bytes of the tensors that they read or write in memory. A tensor counts once per
             op.
         reasons: why the ops in fallbacks are not in graphs, according to remarks of passes.
         nodes: names of the model's nodes, or locations in files.

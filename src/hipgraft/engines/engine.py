@@ -102,7 +102,7 @@ class Engine:
     def may_take_more(self, graph: Graph, architecture: str = "") -> bool:
         """Returns whether a graph is part of one that the engine may accept.
 
-        Its nodes must have places in a sequence and fulfil the rules for them. Rules about the whole
+        Its nodes must have places in a sequence and fulfil their rules. Rules about the whole
         graph are skipped.
         """
         for pattern in self.patterns:

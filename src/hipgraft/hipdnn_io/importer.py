@@ -37,7 +37,7 @@ from hipgraft.ir.strided_view import row_major_strides
 def import_document(document: GraphDocument, context: ir.Context | None = None) -> ir.Module:
     """Returns a module at stage `hipdnn-graphs` for a graph.
 
-    Its function has the graph's name. Its arguments are the tensors that no node writes; the results
+    Its function has the graph's name. Arguments are the tensors that no node writes; the results
     are those that are not virtual, in the document's order, with logical extents. `arg_strides`
     and `result_strides` of the graph define the layout in memory.
 
