@@ -23,7 +23,7 @@ def _is_torch_function(operation: ir.Operation) -> bool:
 
 
 def _signature(function: ir.Operation) -> ir.FunctionType:
-    """The function's type on builtin tensors."""
+    """Returns the function's type on builtin tensors."""
     old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     try:
         inputs = [builtin_tensor_type(kind) for kind in old.inputs]

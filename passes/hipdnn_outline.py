@@ -24,7 +24,7 @@ from hipgraft.transforms.partition.reader import ProgramReader
 
 
 def _type_inside(value: ir.Value) -> ir.Type:
-    """The type of a value that stays inside a graph: f32 for f16 and bf16."""
+    """Returns the type of a value that stays inside a graph: f32 for f16 and bf16."""
     kind = ir.RankedTensorType(value.type)
     if isinstance(kind.element_type, ir.F16Type | ir.BF16Type):
         return ir.RankedTensorType.get(kind.shape, ir.F32Type.get())
@@ -32,7 +32,7 @@ def _type_inside(value: ir.Value) -> ir.Type:
 
 
 def _graph_name(group: Group, index: int) -> str:
-    """`conv_fprop_add_relu_fwd_3`: the first ops' names and a number."""
+    """Returns a name such as `conv_fprop_add_relu_fwd_3`: the first ops' names and a number."""
     words: list[str] = []
     for op in group.ops[:4]:
         mode = op.attributes["mode"] if op.name == "hipdnn.pointwise" else None

@@ -300,4 +300,4 @@ def _recurrent(writer: Writer) -> None:
 
 
 RECURRENT: dict[str, Rewrite] = dict.fromkeys(_GATES, _recurrent)
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -27,7 +27,7 @@ _EMPTY = {
 
 
 def _reduction(writer: Writer) -> None:
-    """`(x, axes)`; or the axes are an attribute, in opsets before 18."""
+    """Rewrites the operator on `(x, axes)`; or the axes are an attribute, in opsets before 18."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     if math.prod(shape) == 0:
@@ -208,4 +208,4 @@ REDUCTIONS: dict[str, Rewrite] = {
     "CumProd": _cumulative(_products),
     "CumSum": _cumulative(_sums),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

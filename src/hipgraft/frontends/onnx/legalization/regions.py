@@ -151,4 +151,4 @@ def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> st
 
 
 REGIONS: dict[str, Rewrite] = {"DeformConv": _deform_conv, "RoiAlign": _roi_align}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

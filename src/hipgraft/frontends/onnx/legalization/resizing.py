@@ -15,7 +15,7 @@ _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_
 
 
 def _resize(writer: Writer) -> None:
-    """`(x, roi, scales, sizes)`."""
+    """Rewrites the operator on `(x, roi, scales, sizes)`."""
     if _is_native(writer):
         raise Declined("supported", "it is left to torch-mlir")
     x = writer.node.input[0]
@@ -284,4 +284,4 @@ class _Line:
 
 
 RESIZING: dict[str, Rewrite] = {"Resize": _resize}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

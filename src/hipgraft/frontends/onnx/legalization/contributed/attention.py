@@ -105,7 +105,7 @@ def _attend(writer: Writer, heads: Heads, added: list[str]) -> str:
 
 
 def _attention(writer: Writer) -> None:
-    """`(x, weights, bias, mask, past, attention bias)`."""
+    """Rewrites the operator on `(x, weights, bias, mask, past, attention bias)`."""
     product = writer.op("MatMul", *writer.node.input[:2])
     if writer.has_input(2):
         product = writer.op("Add", product, writer.node.input[2])
@@ -160,7 +160,7 @@ def _self_attention(
 
 
 def _multi_head_attention(writer: Writer) -> None:
-    """`(query, key, value, bias, mask, attention bias, past key, past value)`."""
+    """Rewrites `(query, key, value, bias, mask, attention bias, past key, past value)`."""
     if any(writer.has_input(index) for index in (8, 9)) or writer.has_output(3):
         raise Refused("with beams or a shared buffer is not supported")
     count = int(writer.attribute("num_heads"))
@@ -237,4 +237,4 @@ ATTENTION: dict[str, Rewrite] = {
     "MultiHeadAttention": _multi_head_attention,
     "QAttention": _quantized_attention,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

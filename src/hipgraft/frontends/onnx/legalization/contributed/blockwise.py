@@ -36,7 +36,7 @@ def _zero_points(writer: Writer, index: int, rows: int, blocks: int, bits: int) 
 
 
 def _matmul_nbits(writer: Writer) -> None:
-    """`(a, packed b, scales, zero points, group indices, bias)`."""
+    """Rewrites the operator on `(a, packed b, scales, zero points, group indices, bias)`."""
     bits, block = int(writer.attribute("bits", 4)), int(writer.attribute("block_size"))
     depth, columns = int(writer.attribute("K")), int(writer.attribute("N"))
     if bits not in (2, 4, 8) or writer.has_input(4) or writer.attribute("weight_prepacked", 0):
@@ -142,4 +142,4 @@ BLOCKWISE: dict[str, Rewrite] = {
     "MatMulBnb4": _matmul_bnb4,
     "MatMulNBits": _matmul_nbits,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

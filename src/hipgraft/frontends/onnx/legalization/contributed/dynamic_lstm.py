@@ -48,4 +48,4 @@ def _dynamic_quantize_lstm(writer: Writer) -> None:
 
 
 DYNAMIC_LSTM: dict[str, Rewrite] = {"DynamicQuantizeLSTM": _dynamic_quantize_lstm}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -126,7 +126,7 @@ def _input(writer: Writer, index: int) -> str:
 
 
 def _experts(writer: Writer) -> None:
-    """`(x, scores, weights 1, bias 1, weights 2, bias 2, weights 3, bias 3)`."""
+    """Rewrites `(x, scores, weights 1, bias 1, weights 2, bias 2, weights 3, bias 3)`."""
     experts = _Experts(writer, 2)
     if writer.has_input(6):
         raise Refused("with three products of each expert is not supported")
@@ -183,4 +183,4 @@ def _zero_points(writer: Writer, index: int, shape: list[int], bits: int) -> str
 
 
 EXPERTS: dict[str, Rewrite] = {"MoE": _experts, "QMoE": _quantized_experts}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

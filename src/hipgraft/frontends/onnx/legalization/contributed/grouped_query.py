@@ -193,4 +193,4 @@ def _softmax(writer: Writer, extents: _Extents, scores: str, element: int) -> st
 
 
 GROUPED_QUERY: dict[str, Rewrite] = {"GroupQueryAttention": _grouped_query_attention}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

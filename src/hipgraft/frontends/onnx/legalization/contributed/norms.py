@@ -37,7 +37,7 @@ def _check_statistics(writer: Writer, outputs: range) -> None:
 
 
 def _skip_layer_norm(writer: Writer, *, simplified: bool) -> None:
-    """`(x, skip, gamma, [beta,] bias)`; result 3 is the sum."""
+    """Rewrites the operator on `(x, skip, gamma, [beta,] bias)`; result 3 is the sum."""
     _check_statistics(writer, range(1, 3))
     x, skip, gamma = writer.node.input[:3]
     bias = 3 if simplified else 4
@@ -111,7 +111,7 @@ def _quantized_embed_layer_norm(writer: Writer) -> None:
 
 
 def _group_norm(writer: Writer, *, skip: bool) -> None:
-    """`(x, gamma, beta[, skip, bias])`; result 1 is the sum."""
+    """Rewrites the operator on `(x, gamma, beta[, skip, bias])`; result 1 is the sum."""
     x, gamma, beta = writer.node.input[:3]
     shape, element = writer.shape(x), writer.element(x)
     groups = int(writer.attribute("groups"))
@@ -161,4 +161,4 @@ NORMS: dict[str, Rewrite] = {
     "SkipLayerNormalization": partial(_skip_layer_norm, simplified=False),
     "SkipSimplifiedLayerNormalization": partial(_skip_layer_norm, simplified=True),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

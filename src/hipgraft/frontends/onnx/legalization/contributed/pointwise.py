@@ -149,4 +149,4 @@ POINTWISE: dict[str, Rewrite] = {
     "QuickGelu": _quick_gelu,
     **dict.fromkeys(("GatherND", "Pad", "Trilu"), _same),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

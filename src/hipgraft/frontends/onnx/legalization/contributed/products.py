@@ -69,4 +69,4 @@ PRODUCTS: dict[str, Rewrite] = {
     "FusedGemm": _fused_gemm,
     **dict.fromkeys(("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul"), _fused_matmul),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -48,12 +48,12 @@ def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
 
 
 def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:
-    """`(x, scale, zero, y scale, y zero)`."""
+    """Rewrites the operator on `(x, scale, zero, y scale, y zero)`."""
     quantize(writer, compute(writer, real(writer, 0)), 3, writer.node.input[0])
 
 
 def _binary(writer: Writer, op_type: str) -> None:
-    """`(a, scale, zero, b, scale, zero, c scale, c zero)`."""
+    """Rewrites the operator on `(a, scale, zero, b, scale, zero, c scale, c zero)`."""
     y = writer.op(op_type, real(writer, 0), real(writer, 3))
     quantize(writer, y, 6, writer.node.input[0])
 
@@ -101,14 +101,14 @@ def _average_pool(writer: Writer, x: str) -> str:
 
 
 def _concat(writer: Writer) -> None:
-    """`(y scale, y zero, (x, scale, zero)…)`."""
+    """Rewrites the operator on `(y scale, y zero, (x, scale, zero)…)`."""
     parts = [real(writer, first) for first in range(2, len(writer.node.input), 3)]
     y = writer.op("Concat", *parts, axis=writer.attribute("axis"))
     quantize(writer, y, 0, writer.node.input[2])
 
 
 def _where(writer: Writer) -> None:
-    """`(condition, x, scale, zero, y, scale, zero, z scale, z zero)`."""
+    """Rewrites the operator on `(condition, x, scale, zero, y, scale, zero, z scale, z zero)`."""
     y = writer.op("Where", writer.node.input[0], real(writer, 1), real(writer, 4))
     quantize(writer, y, 7, writer.node.input[1])
 
@@ -172,7 +172,7 @@ def _scaled(writer: Writer, product: str, scale: str, bias: int) -> None:
 
 
 def _matmul_integer_to_float(writer: Writer) -> None:
-    """`(a, b, a scale, b scale, a zero, b zero, bias)`."""
+    """Rewrites the operator on `(a, b, a scale, b scale, a zero, b zero, bias)`."""
     if writer.element(writer.node.input[2]) != _F32:
         raise Refused("with scales of other types than float is not supported")
     a, b = writer.node.input[:2]
@@ -187,7 +187,7 @@ def dynamic_product(writer: Writer, x: str, b: str, scale: str, zero: str) -> st
 
 
 def _dynamic_quantize_matmul(writer: Writer) -> None:
-    """`(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
+    """Rewrites the operator on `(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
     x, b = writer.node.input[:2]
     y = dynamic_product(writer, x, b, _input(writer, 2), _input(writer, 3))
     if writer.has_input(4):
@@ -220,4 +220,4 @@ QLINEAR: dict[str, Rewrite] = {
     "QLinearWhere": _where,
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _quantize_linear),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -115,4 +115,4 @@ def _rotary_embedding(writer: Writer) -> None:
 
 
 ROTARY: dict[str, Rewrite] = {"RotaryEmbedding": _rotary_embedding}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

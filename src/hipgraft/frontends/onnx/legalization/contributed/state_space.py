@@ -67,4 +67,4 @@ STATE_SPACE: dict[str, Rewrite] = {
     "CausalConvWithState": _causal_conv,
     "GatedRMSNorm": _gated_rms_norm,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""
