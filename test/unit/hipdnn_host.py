@@ -129,7 +129,7 @@ class Plugin:
 
 
 class Handle:
-    """What a plugin has for one handle of hipDNN."""
+    """The plugin's state for one handle of hipDNN."""
 
     def __init__(self, plugin: Plugin):
         self.plugin, self.pointer = plugin, c_void_p()

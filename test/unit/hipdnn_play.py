@@ -52,7 +52,7 @@ def play(home: Path, *requests: Mapping[str, Any], **others: str) -> Any:
 
 
 class Prepared:
-    """The files of a run: the graph, its inputs in memory, and where its result goes."""
+    """The files of a run: the graph, its inputs, and the output path."""
 
     def __init__(self, run: Run, folder: Path):
         self.run = run

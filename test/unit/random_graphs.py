@@ -315,7 +315,7 @@ FAMILIES: dict[str, Callable[[Draw, str], list[Case]]] = {
     "block_scale": block_scales,
     "moe": experts,
 }
-"""What draws the graphs of an op and its gradients, by the op."""
+"""Functions that draw the graphs of an op and its gradients, by op."""
 
 
 @st.composite

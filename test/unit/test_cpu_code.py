@@ -299,7 +299,7 @@ def test_rounding(name: str, computed: Results) -> None:
 
 
 def test_the_workaround_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where this fails, the compiler rounds all by itself: remove `narrow_floats.py`."""
+    """If this fails, the compiler no longer needs `narrow_floats.py`: remove that file."""
     monkeypatch.setenv(CPU_VARIABLE, "x86-64-v3")
     with without(NARROW_FLOATS), pytest.raises(CodegenError, match="failed to link"):
         compile_functions({"from_i32": TEXTS["from_i32"]})

@@ -65,7 +65,7 @@ func.func @main(%x: tensor<2364x{length}xf32>) -> tensor<2364xf32> {{
 }}
 """
 
-# Of 196 rows of 384 channels, which lie 196 elements apart where the channels come first.
+# 196 rows of 384 channels; with channels first, the channels of a row are 196 elements apart.
 NORM = """
 func.func @f(%x: tensor<1x196x384xf16>, %s: tensor<1x1x384xf16>) -> tensor<1x196x384xf16> {{
   %g = "hipdnn.graph"(%x, %s) ({{

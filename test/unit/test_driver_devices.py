@@ -152,7 +152,7 @@ def test_arrays_stay_on_the_device(driver: FakeDriver) -> None:
 
 
 def test_dlpack_of_the_device(driver: FakeDriver) -> None:
-    """What another library passes is used where it is, and what it takes keeps its memory."""
+    """Arrays of another library are used in place, and exported arrays keep their memory alive."""
     device = driver.open()
 
     class Foreign:

@@ -1,4 +1,4 @@
-"""What searches have found stays mended, and a short search finds nothing new.
+"""Inputs that searches have found stay harmless, and a short search finds no new ones.
 
 `python -m fuzz TARGET` makes an input that does harm smaller and keeps it.
 """

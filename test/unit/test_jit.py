@@ -63,7 +63,7 @@ def check(results: list[np.ndarray], x: np.ndarray = X) -> None:
 
 
 def calls_of(kind: Any, module: ir.Module, device: Device, inputs: list[np.ndarray]) -> list[str]:
-    """What two runs and their closing ask of a device."""
+    """Returns the calls that two runs and a close make on a device."""
     told: list[str] = []
     with kind(module, TraceDevice(device, told.append)) as program:
         program.run(inputs)
@@ -218,7 +218,7 @@ int main(void) {
 
 
 def printed_by(main: str, lowered: LoweredHost, folder: Path) -> str:
-    """What a C program prints that calls a host program."""
+    """Returns the output of a C program that calls a host program."""
     write_object(lowered, folder / "program.o")
     (folder / "program.h").write_text(object_header(lowered, "program.h"))
     (folder / "main.c").write_text(main)

@@ -94,7 +94,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 IMAGE = [1, 64, 56, 56]
 ROW = [1, 1, 4096]
 ROWS = [1, 384, 768]
-# Of more queries the values are copied first, so that those of a column lie together.
+# With more queries, the values are first copied, so that each column is contiguous.
 HEADS = [1, 8, 112, 64]
 KEYS = [1, 2, 128, 64]
 NHWC = [64 * 56 * 56, 1, 56 * 64, 64]

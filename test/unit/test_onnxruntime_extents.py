@@ -264,7 +264,7 @@ def test_a_divisor_of_0_is_an_error(tmp_path: Path) -> None:
 
 
 def test_bodies_are_not_for_all_extents(tmp_path: Path) -> None:
-    """What a loop hands on may change its shape."""
+    """A value that a loop passes on may change its shape."""
     model = flat_rows()
     ask(model, tmp_path / "r", "cpu")
     path = tmp_path / "r" / "request.json"

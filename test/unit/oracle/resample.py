@@ -23,7 +23,7 @@ class Resampling:
         stride: its steps.
         pre: padding before.
         post: padding after.
-        padding: hipDNN's name of what lies outside.
+        padding: hipDNN's name of the padding mode.
     """
 
     x: Array
