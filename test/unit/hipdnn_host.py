@@ -257,7 +257,7 @@ def span(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def in_memory(values: Any, strides: Sequence[int]) -> Any:
-    """The bytes of an array that lies with certain strides, in elements."""
+    """Returns the bytes of an array that is stored with certain strides, in elements."""
     memory = np.zeros(span(values.shape, strides), values.dtype)
     steps = [step * values.dtype.itemsize for step in strides]
     np.ndarray(values.shape, values.dtype, memory, 0, steps)[...] = values

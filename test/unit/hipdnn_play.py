@@ -1,4 +1,4 @@
-"""Has a host, a process of its own, run graphs through hipDNN's plugin on the emulated HIP."""
+"""Runs graphs through hipDNN's plugin on the emulated HIP, in a separate host process."""
 
 from __future__ import annotations
 

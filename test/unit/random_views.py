@@ -333,7 +333,7 @@ OPERATIONS: dict[str, Callable[[Random], Operation]] = {
 
 
 def fallback(operation: Operation, places: Sequence[Layout]) -> str:
-    """Returns a module with a fallback of one operation, whose operands lie in given places."""
+    """Returns a module with a fallback of one operation with given operand layouts."""
     types = ", ".join(map(tensor, operation.inputs))
     result = tensor(operation.result)
     arguments = ", ".join(f"%a{i}: {tensor(x)}" for i, x in enumerate(operation.inputs))

@@ -150,7 +150,7 @@ def test_matrix_instructions_take_whole_depths_in_order(
 @pytest.mark.parametrize("depth", [7, 13, 25, 197])
 @pytest.mark.parametrize("element", ["f32", "f16"])
 def test_nothing_is_read_behind_the_last_step_of_a_product(element: str, depth: int) -> None:
-    """Clamped to K itself, a row index would name the row behind, whose 0 times may be NaN."""
+    """A row index clamped to K would read the row after the last, where 0 times NaN is NaN."""
     code = compile_text(product(64, 64, depth, "f32", element), SM_80).objects[0]
     assert re.search(rb"min\.[us]32\s+%r\d+, %r\d+, " + str(depth).encode() + b";", code) is None
 

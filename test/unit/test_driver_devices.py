@@ -185,7 +185,7 @@ def test_fills_and_copies(driver: FakeDriver) -> None:
 
 
 def test_failures_of_the_whole_run_are_told(driver: FakeDriver) -> None:
-    """The tool tells what a device raises, also in the calls that it makes at once."""
+    """The tool reports a device's exceptions, also from a sequence's calls."""
     device: Any = driver.open()
     make = device.sequence
 
@@ -230,7 +230,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "nth"), FAULTS)
 def test_failing_calls(driver: FakeDriver, name: str, nth: int) -> None:
-    """The driver's words are told, nothing stays allocated, and the device works on."""
+    """The driver's message is reported, nothing stays allocated, and the device still works."""
     device = driver.open()
     clean = driver.live
     driver.fail(name, nth)

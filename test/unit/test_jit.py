@@ -139,7 +139,7 @@ def merged(*targets: str) -> ir.Module:
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 def test_kernels(target: str) -> None:
-    """Of a program for two architectures, in the order in which the interpreter calls them."""
+    """Kernels of a program for two architectures run in the interpreter's order."""
     module = merged("gfx942", "gfx1100")
     x = uniform(300, dtype=np.float32)
     device = open_emulator(target)

@@ -161,7 +161,7 @@ def test_one_dispatch(name: str, target: str) -> None:
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 def test_norms_of_many_rows_across_memory_are_copied_first(target: str) -> None:
-    """In one dispatch they take minutes to compile."""
+    """Norms are several dispatches, because one takes minutes to compile."""
     rows, channels = 1024, 512
     memory = np.random.default_rng(0).standard_normal((channels, rows)).astype(np.float16)
     scale, bias = (memory[:channels, row].reshape(1, 1, channels) for row in (0, 1))
@@ -245,7 +245,7 @@ def filter_gradient(x: Any, dy: Any) -> Any:
     ("build", "formula"), [(sum_of_channels, "nchw,nk->k"), (filter_gradient, "nchw,nk->kc")]
 )
 def test_gradient_of_a_mean_over_positions(build: Build, formula: str, target: str) -> None:
-    """It lies in memory without them; its consumers reduce along them."""
+    """The tensor is stored without broadcast dims, along which its consumers reduce."""
     random = np.random.default_rng(0)
     x, dy = (random.standard_normal(s).astype(np.float32) for s in ((2, 24, 20, 20), (2, 40)))
     ones = np.ones_like(x[:, :1]) if build is sum_of_channels else x
@@ -312,7 +312,7 @@ def lower_first(text: str) -> str:
 
 
 def test_fallback_runs() -> None:
-    # The operand lies transposed in memory; the literal is 1, 2, 3, 4.
+    # The operand is stored transposed; the literal is 1, 2, 3, 4.
     session = get_session(Target.parse("cpu").iree_flags)
     binary = session.compile_to_vmfb(session.parse(lower_first(FALLBACK)))
     config = iree_runtime.Config("local-task")

@@ -1,4 +1,4 @@
-"""Attention on batches of different lengths that lie one after the other in memory."""
+"""Attention on batches of different lengths that are consecutive in memory."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ COST = Roofline(GPUS["mi300x"])
 
 
 def twins(program: Program) -> list[int]:
-    """Of each op the first that is equal to it, up to the names of what they read."""
+    """Maps each op to the first equal one, ignoring the names of operands."""
     kinds: dict[object, int] = {}
     found: list[int] = []
     for op, facts in enumerate(program.ops):

@@ -83,7 +83,7 @@ class Resampling:
         ]
 
     def _weight(self, offset: Sequence[int]) -> float:
-        # The centre of the window lies between two elements where the extent is even.
+        # If the extent is even, the centre of the window is between two elements.
         centre = [(size - 1) / 2 for size in self.window]
         if self.mode == "NEAREST":
             return float(all(o == math.ceil(c - 0.5) for o, c in zip(offset, centre, strict=True)))
