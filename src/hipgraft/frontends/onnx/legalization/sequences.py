@@ -1,4 +1,4 @@
-"""Sequences of tensors whose members are known: what reads them reads the members."""
+"""Rewrites readers of sequences whose members are known to read the members."""
 
 from __future__ import annotations
 

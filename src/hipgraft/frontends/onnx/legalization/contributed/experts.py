@@ -1,4 +1,4 @@
-"""Contributed mixtures of experts: products of all experts, weighted by the router's choice."""
+"""Rewrites mixtures of experts: products of all experts, weighted by the router's choice."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Experts:
         return x
 
     def _gated(self, x: str) -> str:
-        """Of the halves g and l: `g · sigmoid(alpha · g) · (l + beta)`, both limited."""
+        """Writes `g · sigmoid(alpha · g) · (l + beta)` for the halves g and l, both clamped."""
         writer, size = self.writer, self.width // 2
         if int(writer.attribute("swiglu_fusion")) == _INTERLEAVED:
             pairs = writer.reshape(x, [self.rows, self.count, size, 2])
@@ -153,7 +153,7 @@ def _quantized_experts(writer: Writer) -> None:
 
 
 def _dequantized(writer: Writer, layer: int) -> str:
-    """The weights of a layer, `(number - zero point) · scale` for each row or block of it."""
+    """Returns a layer's weights: `(number - zero point) · scale` for each row or block."""
     bits = int(writer.attribute("expert_weight_bits", 4))
     bits = int(writer.attribute(f"fc{layer}_expert_weight_bits", bits))
     if bits not in (2, 4, 8):

@@ -1,4 +1,4 @@
-"""Contributed norms, with the sums before them."""
+"""Rewrites contributed norms and the sums before them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _simplified_layer_norm(writer: Writer) -> None:
 
 
 def _layer_norm(writer: Writer) -> None:
-    """ONNX has it since opset 17."""
+    """Rewrites a layer norm that ONNX itself has from opset 17 on."""
     _check_statistics(writer, range(1, 3))
     writer.result(writer.op("LayerNormalization", *writer.node.input, **writer.attributes()))
 
@@ -84,7 +84,7 @@ def _embed_layer_norm(writer: Writer) -> None:
 
 
 def _count_words(writer: Writer) -> None:
-    """Makes result 1: how many words the mask, input 7, leaves of each sequence."""
+    """Writes result 1: the number of words in each sequence according to the mask, input 7."""
     if writer.has_output(1):
         lengths = writer.const([0] * writer.shape(writer.node.input[0])[0], "int32")
         if writer.has_input(7):
