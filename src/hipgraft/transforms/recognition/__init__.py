@@ -1,4 +1,4 @@
-"""Recognition of decomposed nodes: normalisations, attention and activations."""
+"""Recognises decomposed nodes: normalisations, attention and activations."""
 
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.registration import Registry
@@ -22,6 +22,6 @@ PATTERNS = Registry(
         "hipdnn.sdpa": share_heads,
     },
 )
-"""Every pattern by the mode or the name of the op at which it begins."""
+"""All patterns by the mode or the name of the op at which they begin."""
 
 __all__ = ["PATTERNS", "Declined", "Rules"]
