@@ -180,6 +180,7 @@ int FUNCTION(cuStreamSynchronize, hipStreamSynchronize)(void *stream) {
   CALL("wait");
   return capturing || is_wrong(stream);
 }
+int FUNCTION(cuCtxSynchronize, hipDeviceSynchronize)(void) { return capturing != NULL; }
 int FUNCTION(cuStreamBeginCapture_v2, hipStreamBeginCapture)(void *stream, int mode) {
   CALL("begin_capture");
   capturing = calloc(1, sizeof *capturing);

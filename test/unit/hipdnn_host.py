@@ -50,6 +50,8 @@ OPTIONAL = [
     "CreateExecutionContextFromSerialized",
     "GetEngineName",
 ]
+ALIGNMENT = 16
+"""Bytes to which hipDNN aligns tensors that ask for nothing else."""
 LOG = ctypes.CFUNCTYPE(None, c_int, c_char_p)
 
 
@@ -280,9 +282,10 @@ class Hip:
         return stream
 
     def allocate(self, size: int) -> int:
+        """Returns memory with the least alignment that hipDNN promises."""
         memory = c_void_p()
-        self.call("hipMalloc", byref(memory), c_size_t(max(size, 1)))
-        return memory.value or 0
+        self.call("hipMalloc", byref(memory), c_size_t(size + ALIGNMENT))
+        return (memory.value or 0) + ALIGNMENT
 
     def copy(self, target: int, source: int, size: int, kind: int) -> None:
         self.call("hipMemcpy", c_void_p(target), c_void_p(source), c_size_t(size), kind)

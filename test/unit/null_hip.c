@@ -37,6 +37,7 @@ int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
 int hipStreamCreateWithFlags(void **stream, unsigned flags) { (void)flags; *stream = &null_launches; return 0; }
 int hipStreamDestroy(void *stream) { (void)stream; return 0; }
 int hipStreamSynchronize(void *stream) { (void)stream; return 0; }
+int hipDeviceSynchronize(void) { return 0; }
 int hipStreamBeginCapture(void *stream, int mode) { (void)stream; (void)mode; return 0; }
 int hipStreamEndCapture(void *stream, void **graph) { (void)stream; *graph = &null_launches; return 0; }
 int hipGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) { (void)flags; *executable = graph; return 0; }

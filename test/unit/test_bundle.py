@@ -72,7 +72,7 @@ def test_every_truncation_is_told(path: Path) -> None:
     ("place", "message"),
     [
         (0, "the file is no bundle"),
-        (8, "the bundle has version 5; expected 4"),
+        (8, "the bundle has version 4; expected 5"),
         (12, "the bundle's header is damaged"),
         (16, "the bundle's header is damaged"),
         (23, "the bundle is truncated"),

@@ -80,7 +80,7 @@ for run in job["runs"]:
         answers.append([error.status, error.text])
 context.destroy()
 handle.destroy()
-print(json.dumps(answers))
+print(json.dumps([answers, plugin.logged]))
 """
 
 
@@ -92,6 +92,7 @@ class Runs:
         self.runs: list[dict[str, Any]] = []
         self.expected: list[Any] = []
         self.inputs: dict[str, Any] = {}
+        self.logged: list[str] = []
 
     def add(self, rows: int, *, b_strides: tuple[int, ...] = (384, 24, 1)) -> None:
         draw = np.random.default_rng(rows)
@@ -132,7 +133,8 @@ class Runs:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        answers, self.logged = json.loads(done.stdout)
+        return answers
 
     def check(self, answers: Any) -> None:
         for (status, text), expected in zip(answers, self.expected, strict=True):
@@ -159,6 +161,17 @@ def test_other_shapes_and_strides_have_programs_of_their_own(home: Path, tmp_pat
     answers = runs.play(home, restored=True)
     assert [one[0] for one in answers] == ["SUCCESS"] + ["NOT_APPLICABLE"] * 4
     assert answers[1][1] == "a restored plan has the shapes that it was compiled for"
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_programs_used_last_are_kept(home: Path, tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    for rows in (5, 3, 5, 7, 5, 3):
+        runs.add(rows)
+    runs.check(runs.play(home, HIPGRAFT_PLUGIN_PROGRAMS="2"))
+    text = "unloaded the program for the shapes 1:1,"
+    assert [line.split(text)[1].split(",")[0] for line in runs.logged if text in line] == ["3", "7"]
 
 
 @requires_emulator

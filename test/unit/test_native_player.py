@@ -122,7 +122,7 @@ def test_wrong_arguments_are_told(copies: Path) -> None:
                 (good, {"variant": 1}, "no variant 1 of 1"),
                 ([0, *good[1:]], {}, "the pointer of input #0 is null"),
                 ([*good[:-1], 0], {}, "the pointer of result #2 is null"),
-                ([good[0] + 4, *good[1:]], {}, "input #0 is at 0x.*, which is no multiple of 64"),
+                ([good[0] + 4, *good[1:]], {}, "input #0 is at 0x.*, which is no multiple of 16"),
                 (good, {"workspace": workspace + 8}, "the workspace is at"),
             ]
             for addresses, options, text in wrong:

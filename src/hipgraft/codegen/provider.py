@@ -21,6 +21,7 @@ from hipgraft.codegen.iree.entry import (
     signature,
 )
 from hipgraft.codegen.iree.extent_checks import check_extents
+from hipgraft.codegen.iree.pointer_alignment import relax_alignment
 from hipgraft.codegen.iree.row_tiles import set_rows
 from hipgraft.codegen.iree.schedule import Schedule, read_schedule
 from hipgraft.codegen.iree.session import IreeSession, get_session
@@ -224,7 +225,9 @@ def _translated(
 
 def _schedule(session: IreeSession, module: ir.Module) -> None:
     schedule_dispatches(module)
-    session.run(module, compile_from="stream", compile_to=_SCHEDULED)
+    session.run(module, compile_from="stream", compile_to="executable-sources")
+    relax_alignment(module)
+    session.run(module, compile_from="executable-sources", compile_to=_SCHEDULED)
 
 
 def _formed_dispatches(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hipgraft.codegen.iree.step_rewrites import KERNEL_ALIGNMENT, Range, moved, mover, ranges
+from hipgraft.codegen.iree.step_rewrites import WORKSPACE_ALIGNMENT, Range, moved, mover, ranges
 from hipgraft.codegen.kernel import Step
 
 
@@ -29,10 +29,10 @@ def split_workspace(steps: Sequence[Step], workspace: int) -> tuple[list[Step], 
 
 
 def _parts(used: Iterable[Range]) -> list[Range]:
-    """Merges overlapping ranges into parts that start at the alignment of a buffer."""
+    """Merges overlapping ranges into parts that start where an allocation may."""
     parts: list[Range] = []
     for one in sorted(used, key=lambda one: one.start):
-        start, end = one.start - one.start % KERNEL_ALIGNMENT, one.end
+        start, end = one.start - one.start % WORKSPACE_ALIGNMENT, one.end
         if parts and start < parts[-1].end:
             last = parts.pop()
             start, end = last.start, max(last.end, end)

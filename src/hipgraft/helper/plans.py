@@ -126,10 +126,17 @@ class Plan:
 
 
 def _unsupported(document: GraphDocument) -> str | None:
-    """Returns a feature of the graph that compiled graphs do not support, if there is one."""
+    """Returns what a graph needs that compiled graphs cannot do."""
+    from hipgraft.codegen.iree.pointer_alignment import POINTER_ALIGNMENT
+
     for tensor in document.tensors:
         if tensor.uid < 0:
             return f"tensor '{tensor.name}' has the negative uid {tensor.uid}"
+        if tensor.alignment % POINTER_ALIGNMENT and not tensor.virtual:
+            return (
+                f"tensor '{tensor.name}' may be at any multiple of {tensor.alignment} bytes; "
+                f"kernels need multiples of {POINTER_ALIGNMENT}"
+            )
         if tensor.data_type in _PACKED and not tensor.virtual:
             # At the interface of programs, each element takes a byte.
             return f"tensor '{tensor.name}' has two elements of type {tensor.data_type} in a byte"

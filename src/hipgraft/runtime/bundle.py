@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hipgraft.runtime.session import Session
 
 MAGIC = b"\x93HIPGRFT"
-_VERSION = 4
+_VERSION = 5
 _PREFIX = struct.Struct("<8sIIQ")  # magic, version, checksum and length of the header
 
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import TypeAlias
 
 DEFAULT_ALIGNMENT = 64
-"""The alignment in bytes that IREE's kernels rely on."""
+"""Bytes. Kernels need less; so no two buffers share a cache line of a CPU."""
 
 
 @dataclass(frozen=True)

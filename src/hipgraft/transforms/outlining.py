@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hipgraft.codegen.iree.pointer_alignment import POINTER_ALIGNMENT
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.strided_view import row_major_strides
 from hipgraft.ir.tensors import element_type_of
-
-# IREE assumes (`llvm.intr.assume`) in each kernel that pointers of bindings have this alignment.
-_POINTER_ALIGNMENT = 64
 
 
 @dataclass(eq=False)
@@ -328,4 +326,4 @@ def _keeps_offset(base: ir.Value, offset: int) -> bool:
     if isinstance(owner, ir.Block) or owner.name == "arith.constant":
         return True
     width = byte_width(element_type_of(base)) or 1
-    return offset * width % _POINTER_ALIGNMENT != 0
+    return offset * width % POINTER_ALIGNMENT != 0

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from hipgraft.codegen.kernel import Binding, Copy, Fill, Step
 
-KERNEL_ALIGNMENT = 64
-"""Alignment in bytes that IREE's kernels assume for the start of each buffer."""
+WORKSPACE_ALIGNMENT = 64
+"""Alignment in bytes of the allocations in a workspace."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Range:
 
 def aligned(size: int) -> int:
     """Returns `size` rounded up to the alignment of allocations in a workspace."""
-    return -(-size // KERNEL_ALIGNMENT) * KERNEL_ALIGNMENT
+    return -(-size // WORKSPACE_ALIGNMENT) * WORKSPACE_ALIGNMENT
 
 
 def uses(steps: Sequence[Step], buffer: int) -> bool:

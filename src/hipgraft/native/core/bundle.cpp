@@ -22,7 +22,7 @@ using namespace hipgraft;
 namespace {
 
 constexpr char kMagic[] = "\x93HIPGRFT";
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr size_t kPrefix = 24;  // magic, version, checksum and length of the header
 constexpr size_t kAlignment = 4096;
 

@@ -41,6 +41,8 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void upload(void *memory, const void *data, size_t size) = 0;
   virtual void download(void *data, const void *memory, size_t size) = 0;
   virtual void synchronize(void *stream) = 0;
+  // Waits for all streams of the device.
+  virtual void synchronize_all() = 0;
 
   // Host memory that copies reach without the driver's help; host memory where there is no other.
   virtual void *allocate_pinned(size_t size) { return allocate(size); }

@@ -24,6 +24,7 @@ GpuApi::GpuApi(void *library, bool is_hip) {
   find(create_stream, "cuStreamCreate", "hipStreamCreateWithFlags");
   find(destroy_stream, "cuStreamDestroy_v2", "hipStreamDestroy");
   find(wait, "cuStreamSynchronize", "hipStreamSynchronize");
+  find(wait_all, "cuCtxSynchronize", "hipDeviceSynchronize");
   find(begin_capture, "cuStreamBeginCapture_v2", "hipStreamBeginCapture");
   find(end_capture, "cuStreamEndCapture", "hipStreamEndCapture");
   find(instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags");

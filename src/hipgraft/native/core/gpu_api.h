@@ -61,6 +61,7 @@ struct GpuApi {
       launch;
   Call<void **, unsigned> create_stream;
   Call<void *> destroy_stream, wait;
+  Call<> wait_all;
   Call<void *, int> begin_capture;
   Call<void *, void **> end_capture;
   Call<void **, void *, unsigned long long> instantiate;

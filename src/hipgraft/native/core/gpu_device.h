@@ -21,6 +21,7 @@ class GpuDevice : public Device {
   void upload(void *memory, const void *data, size_t size) override;
   void download(void *data, const void *memory, size_t size) override;
   void synchronize(void *stream) override { call(api_.wait, stream); }
+  void synchronize_all() override { call(api_.wait_all); }
   void *allocate_pinned(size_t size) override;
   void free_pinned(void *memory) override { call(api_.free_pinned, memory); }
   void start_upload(void *memory, const void *data, size_t size, void *stream) override;

@@ -25,6 +25,7 @@ class HostDevice final : public Device {
   void upload(void *memory, const void *data, size_t size) override { memcpy(memory, data, size); }
   void download(void *data, const void *memory, size_t size) override { memcpy(data, memory, size); }
   void synchronize(void *) override {}
+  void synchronize_all() override {}
 
   void *load(std::string_view code) override {
     if (!kernels_.load || !kernels_.get_kernel || !kernels_.launch)

@@ -175,7 +175,7 @@ HIPGRAFT_API hipgraft_status hipgraft_executable_create(const hipgraft_program *
 HIPGRAFT_API void hipgraft_executable_destroy(hipgraft_executable *executable);
 
 /* Required alignment of each pointer that `hipgraft_enqueue` gets, in bytes. */
-#define HIPGRAFT_ALIGNMENT 64
+#define HIPGRAFT_ALIGNMENT 16
 
 /* Starts a run and returns.
  *

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "environment.h"
 #include "errors.h"
+#include "failures.h"
 #include "json.h"
 #include "plans.h"
 
@@ -12,6 +14,14 @@ using namespace hipgraft;
 namespace {
 
 constexpr size_t kScalar = 256;  // bytes of the workspace for each scalar: `hipgraft.runtime.plan`
+constexpr size_t kMostPrograms = 64;
+
+// How many programs for other shapes a context keeps, one at least.
+size_t most_programs() {
+  std::string given = variable("HIPGRAFT_PLUGIN_PROGRAMS");
+  size_t most = given.empty() ? kMostPrograms : strtoul(given.c_str(), nullptr, 10);
+  return most ? most : 1;
+}
 
 }  // namespace
 
@@ -128,18 +138,33 @@ std::string LoadedGraph::differing(std::vector<Override> overrides) const {
   return text;
 }
 
-LoadedGraph &HipdnnEnginePluginExecutionContext::with(const HipdnnEnginePluginHandle &handle,
-                                                      std::vector<Override> overrides) {
+void HipdnnEnginePluginExecutionContext::execute(const HipdnnEnginePluginHandle &handle,
+                                                 std::vector<Override> overrides, void *workspace,
+                                                 const hipdnnPluginDeviceBuffer_t *buffers,
+                                                 uint32_t count) {
   std::string text = main.differing(std::move(overrides));
-  if (text.empty()) return main;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    auto found = others_.find(text);
-    if (found != others_.end()) return *found->second;
+  if (text.empty()) return main.execute(handle, workspace, buffers, count);
+  std::unique_lock<std::mutex> lock(mutex_);
+  LoadedGraph *found = find(text);
+  if (!found) {
+    lock.unlock();  // others may execute while this one is compiled
+    Other made = make(handle, text);
+    lock.lock();
+    found = find(text);
+    if (!found) {
+      keep(handle, std::move(made));
+      found = others_.front().graph.get();
+    }
   }
+  // Under the lock, so that no other thread unloads the program before it has started.
+  found->execute(handle, workspace, buffers, count);
+}
+
+HipdnnEnginePluginExecutionContext::Other HipdnnEnginePluginExecutionContext::make(
+    const HipdnnEnginePluginHandle &handle, std::string overrides) const {
   if (overridable_.graph.empty()) fail(HIPGRAFT_NOT_APPLICABLE, "%s", overridable_.why_not);
-  std::string target = overridable_.target + ";overrides=" + std::to_string(text.size());
-  std::string data = overridable_.graph + text;
+  std::string target = overridable_.target + ";overrides=" + std::to_string(overrides.size());
+  std::string data = overridable_.graph + overrides;
   Answer answer = overridable_.compiles ? compile_graph(data, target) : cached_graph(data, target);
   if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());
   auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
@@ -148,6 +173,23 @@ LoadedGraph &HipdnnEnginePluginExecutionContext::with(const HipdnnEnginePluginHa
   if (size > given)
     fail(HIPGRAFT_NOT_APPLICABLE,
          "these shapes need a workspace of %zu bytes; those of the plan need %zu", size, given);
-  std::lock_guard<std::mutex> lock(mutex_);
-  return *others_.emplace(std::move(text), std::move(made)).first->second;
+  return {std::move(overrides), std::move(made)};
+}
+
+// Returns the program for overrides, now the latest used; null if there is none.
+LoadedGraph *HipdnnEnginePluginExecutionContext::find(const std::string &overrides) {
+  auto is_wanted = [&](const Other &one) { return one.overrides == overrides; };
+  auto found = std::find_if(others_.begin(), others_.end(), is_wanted);
+  if (found == others_.end()) return nullptr;
+  others_.splice(others_.begin(), others_, found);
+  return others_.front().graph.get();
+}
+
+void HipdnnEnginePluginExecutionContext::keep(const HipdnnEnginePluginHandle &handle, Other made) {
+  others_.push_front(std::move(made));
+  if (others_.size() <= most_programs()) return;
+  Device::Current current(*handle.device);
+  handle.device->synchronize_all();  // its kernels may still run, on any stream
+  log(HIPDNN_SEV_INFO, "unloaded the program for the shapes " + others_.back().overrides);
+  others_.pop_back();
 }

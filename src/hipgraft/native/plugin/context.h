@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -91,14 +91,23 @@ struct HipdnnEnginePluginExecutionContext {
                                      hipgraft::Overridable overridable)
       : main(handle, std::move(bundle)), overridable_(std::move(overridable)) {}
 
-  // The program for overrides. Fails with HIPGRAFT_NOT_APPLICABLE if there is none.
-  hipgraft::LoadedGraph &with(const HipdnnEnginePluginHandle &handle,
-                              std::vector<hipgraft::Override> overrides);
+  // Starts the program for overrides. Fails with HIPGRAFT_NOT_APPLICABLE if there is none.
+  void execute(const HipdnnEnginePluginHandle &handle, std::vector<hipgraft::Override> overrides,
+               void *workspace, const hipdnnPluginDeviceBuffer_t *buffers, uint32_t count);
 
   hipgraft::LoadedGraph main;
 
  private:
+  struct Other {
+    std::string overrides;
+    std::unique_ptr<hipgraft::LoadedGraph> graph;
+  };
+
+  Other make(const HipdnnEnginePluginHandle &handle, std::string overrides) const;
+  hipgraft::LoadedGraph *find(const std::string &overrides);
+  void keep(const HipdnnEnginePluginHandle &handle, Other made);
+
   const hipgraft::Overridable overridable_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<hipgraft::LoadedGraph>> others_;  // by their overrides
+  std::list<Other> others_;  // the latest used first
 };

@@ -273,8 +273,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginExecuteOpGraphWithOv
     for (uint32_t i = 0; i < num_overrides; ++i)
       overrides.push_back({override_unique_ids[i], override_lengths[i], override_shapes[i],
                            override_strides[i]});
-    context->with(*handle, std::move(overrides))
-        .execute(*handle, workspace, device_buffers, num_device_buffers);
+    context->execute(*handle, std::move(overrides), workspace, device_buffers, num_device_buffers);
   });
 }
 
