@@ -1,9 +1,9 @@
-"""Estimated time and wave instructions of each alternative, against the default lowering.
+"""Compares each alternative's estimated time and wave instructions with the default lowering's.
 
     python benchmarks/alternative_gains.py [--target gfx942]
         [--match split]
 
-It has one shape of a published model for each alternative. An alternative that gains nowhere should
+There is one shape of a published model for each alternative. An alternative without any gain should
 be removed.
 """
 
@@ -35,7 +35,7 @@ def convolution(c: int, size: int, k: int, window: int, stride: int = 1, groups:
 
 
 def gradient(images: int, c: int, size: int, k: int, stride: int) -> Case:
-    """Gradient of filters of 3x3."""
+    """Returns the gradient of 3x3 filters."""
     sliding = {"stride": [stride] * 2, "dilation": [1, 1]}
     padding = {"pre_padding": [1, 1], "post_padding": [1, 1]}
     out, result = (size - 1) // stride + 1, (k, c, 3, 3)

@@ -1,4 +1,4 @@
-"""Wave instructions of the lowering that is chosen against all others, counted on an emulator.
+"""Compares the chosen lowering's wave instructions, counted on an emulator, with all others'.
 
     python benchmarks/alternatives.py [--target gfx942] [--match 197]
         [--limit 1.1]
@@ -78,7 +78,7 @@ def product(m: int, k: int, n: int, element: str) -> Case:
     return Case(f"matmul {m}x{k}x{n} {element}", element, [(1, m, k), (1, k, n)], (1, m, n), build)
 
 
-# Where IREE is known to be tens or hundreds of times worse in one form or the other.
+# Shapes for which IREE is known to be tens or hundreds of times slower in one of the forms.
 KNOWN = [
     attention(1, 12, 128, 64, "f32"),
     attention(1, 12, 128, 64, "f16"),
@@ -121,7 +121,7 @@ def container(module: ir.Module, case: Case) -> ir.Operation:
 
 
 def measure(case: Case, target: Target, cost_model: CostModel, everything: bool) -> dict[str, Cost]:
-    """Returns costs by plan; plans that do not compile are left out."""
+    """Returns costs by plan, without plans that do not compile."""
     costs: dict[str, Cost] = {}
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
@@ -139,7 +139,7 @@ def measure(case: Case, target: Target, cost_model: CostModel, everything: bool)
 
 
 def chosen(case: Case, target: Target) -> str:
-    """Returns the plan that is taken without knowing any counts."""
+    """Returns the plan that is chosen without knowing any counts."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         graph = container(module, case)
@@ -161,7 +161,7 @@ def chosen(case: Case, target: Target) -> str:
 
 
 def report(case: Case, taken: str, costs: dict[str, float]) -> float:
-    """Prints the row of a case and returns what is taken against the best."""
+    """Prints the row of a case and returns the ratio of the chosen plan to the best."""
     ratio = costs[taken] / min(costs.values())
     figures = ", ".join(
         f"{'*' if plan == taken else ''}{plan} {cost:.2e}" for plan, cost in costs.items()

@@ -1,4 +1,4 @@
-"""Planned memory against the most that is live at once, and what `iree-compile` plans, over models.
+"""Compares planned memory with the peak of live bytes and with `iree-compile`'s plan, over models.
 
     python benchmarks/arena.py MODEL.onnx ... [--target=gfx942] [--limit=1.02]
 
@@ -23,7 +23,7 @@ _SUMMED = ("planned", "bound", "unplanned")
 
 @dataclass
 class Row:
-    """Bytes of one model, or of all."""
+    """The bytes of one model, or the sum over all."""
 
     name: str
     planned: int

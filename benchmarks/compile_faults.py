@@ -37,11 +37,11 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.service import Cache, CompileService, Outcome, ProcessWorkers, Request
 
 _TARGET = Target.parse("gfx942")
-_FULL = 16  # bytes that a file may have on the full disk
+_FULL = 16  # size limit of files on the full disk, in bytes
 
 
 def make_requests(count: int) -> list[Request]:
-    """Returns unlike graphs of one op each."""
+    """Returns different graphs of one op each."""
     with make_context() as context:
         text = "".join(_function(f"g{number}", 8 + number) for number in range(count))
         module = ir.Module.parse(text, context)
@@ -70,12 +70,12 @@ def _request(op: ir.Operation, name: str) -> Request:
 
 @dataclass
 class Run:
-    """One compilation of all graphs and what was heard of it.
+    """One compilation of all graphs and its reports.
 
     Attributes:
-        outcomes: in the order of the graphs.
-        endings: what was told of each graph, by its name.
-        problems: what the cache told.
+        outcomes: outcomes in the order of the graphs.
+        endings: reported endings of each graph, by its name.
+        problems: problems that the cache reported.
     """
 
     outcomes: list[Outcome]
@@ -83,7 +83,7 @@ class Run:
     problems: list[str]
 
     def faults(self, right: Sequence[Kernel | None]) -> list[str]:
-        """Says what must not be."""
+        """Describes violations of the expected behaviour."""
         found: list[str] = []
         for number, outcome in enumerate(self.outcomes):
             heard = [ending for name, ending in self.endings if name == f"g{number}"]
@@ -117,7 +117,7 @@ def compile_all(
             endings.append((event.name, event.ending))
 
     PROGRESS.set(show)
-    # It is the cache's disk that is full: the limit is not to be inherited by the compiler.
+    # The cache's disk is full, not the compiler's: workers must not inherit the limit.
     workers.prepare()
     with CompileService(workers, cache) as service, full_disk() if is_full else nullcontext():
         outcomes = service.compile(requests)
@@ -126,13 +126,13 @@ def compile_all(
 
 @dataclass
 class Saboteur:
-    """Does one fault after the other while others compile.
+    """Injects one fault after the other while compilations run.
 
     Attributes:
-        directory: of the cache.
+        directory: folder of the cache.
         pause: seconds between faults.
-        done: how often each was done.
-        damaged: what damaged entries hold.
+        done: number of faults of each kind.
+        damaged: contents of damaged entries.
     """
 
     directory: Path
@@ -142,7 +142,7 @@ class Saboteur:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Works as long as the context lasts."""
+        """Injects faults until the context exits."""
         over = threading.Event()
         thread = threading.Thread(target=self._work, args=(over,))
         thread.start()
@@ -153,7 +153,7 @@ class Saboteur:
             thread.join()
 
     def left_damaged(self) -> set[str]:
-        """Returns the keys of entries that nobody has written again."""
+        """Returns the keys of damaged entries that were not rewritten."""
         return {p.stem for p, data in self.damaged.items() if p.read_bytes() == data}
 
     def _work(self, over: threading.Event) -> None:
@@ -161,7 +161,7 @@ class Saboteur:
         for fault in itertools.cycle(faults):
             if over.wait(self.pause):
                 return
-            # What it is aimed at may be gone meanwhile.
+            # The subject of the fault may be gone.
             with suppress(ProcessLookupError, FileNotFoundError, IndexError):
                 fault()
                 self.done[fault.__name__.lstrip("_")] += 1
@@ -201,7 +201,7 @@ def _processes() -> list[int]:
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Lets no file of this process grow."""
+    """Prevents files of this process from growing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FULL, hard))
     try:
@@ -213,7 +213,7 @@ def full_disk() -> Iterator[None]:
 def judge(
     requests: Sequence[Request], start: Callable[[], ProcessWorkers], saboteur: Saboteur
 ) -> list[str]:
-    """Runs all, prints what happened, and returns what must not be."""
+    """Runs everything, prints what happened, and returns the violations."""
     directory = saboteur.directory
     right = [outcome.kernel for outcome in compile_all(requests, start()).outcomes]
     if None in right:
@@ -232,7 +232,7 @@ def judge(
 
 
 def _unheard(damaged: set[str], problems: Sequence[str], last: Run) -> list[str]:
-    """Says what the cache should have told, and told not or too often."""
+    """Describes damage that the cache did not report, or reported too often."""
     found = [
         f"damaged entry {key} was reported {times} times"
         for key in damaged

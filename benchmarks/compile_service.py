@@ -1,4 +1,4 @@
-"""What compiling a model costs: cold, warm, and as others do it, in one run on one machine.
+"""Measures the cost of compiling a model: cold, warm, and with peers, in one run on one machine.
 
     python benchmarks/compile_service.py MODEL.onnx [--target gfx942] [-j N]
 
@@ -33,7 +33,7 @@ _MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds: of the clock, and of all processors."""
+    """Wall seconds, and CPU seconds of all processors."""
 
     wall: float
     cpu: float = 0.0
@@ -43,14 +43,14 @@ class Cost:
 
 
 def cost(command: Sequence[str | Path]) -> Cost:
-    """What a command costs, which must succeed."""
+    """Returns the cost of a command, which must succeed."""
     started, cpu = time.perf_counter(), _cpu_of_children()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return Cost(time.perf_counter() - started, _cpu_of_children() - cpu)
 
 
 def fastest(command: Sequence[str | Path]) -> Cost:
-    """What a command costs at best of three."""
+    """Returns the lowest cost of a command in three runs."""
     return min((cost(command) for _ in range(3)), key=lambda each: each.wall)
 
 
@@ -60,7 +60,7 @@ def _cpu_of_children() -> float:
 
 
 def write_graphs(model: str, target: Target, directory: Path) -> list[Path]:
-    """Writes the compiler's input of every graph, equal ones too."""
+    """Writes the compiler's input of every graph, including equal ones."""
     module = compile(model, target.name, compile_to="hipdnn-graphs").module
     paths: list[Path] = []
     for index, container in enumerate(find_containers(module)):
@@ -70,7 +70,7 @@ def write_graphs(model: str, target: Target, directory: Path) -> list[Path]:
 
 
 def time_hipgraft(model: str, target: Target, jobs: list[str], directory: Path) -> dict[str, Cost]:
-    """Wall times of the tool, cold and warm, and of a warm compilation inside of this process."""
+    """Returns wall times of the tool, cold and warm, and of a warm compilation in this process."""
     stats = directory / "stats.json"
     cache = f"--cache-dir={directory / 'cache'}"
     command = [*_HIPGRAFT, model, f"--target={target.name}", cache, *jobs, "-q", "-o"]

@@ -38,7 +38,7 @@ TARGET = "sm_80"
 
 @dataclass(frozen=True)
 class Row:
-    """A model's times in µs; None where something cannot be timed."""
+    """A model's times in µs; None for those that cannot be measured."""
 
     model: str
     calls: int
@@ -54,7 +54,7 @@ class Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script; 1 if a result is wrong."""
+    """Runs the script; returns 1 if a result is wrong."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def prepare(model: Path, directory: Path) -> None:
-    """Compiles a model, and the same by IREE alone."""
+    """Compiles a model with hipgraft and with IREE alone."""
     import hipgraft
 
     target = directory / model.stem
@@ -94,7 +94,7 @@ def prepare_same(target: Path, recording: Any) -> None:
 
 
 def prepare_whole(model: Path, target: Path) -> None:
-    """Compiles a model by IREE alone, where it can."""
+    """Compiles a model with IREE alone, if possible."""
     imported = target.with_suffix(".mlir")
     importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx"]
     subprocess.run([*importer, model, "-o", imported], check=True)
@@ -106,7 +106,7 @@ def prepare_whole(model: Path, target: Path) -> None:
 
 
 def compile_with_iree(module: Path, output: Path, options: Sequence[str]) -> bool:
-    """Compiles by `iree-compile`; False if it does not."""
+    """Compiles with `iree-compile`; returns False if that fails."""
     target = ["--iree-hal-target-device=cuda", f"--iree-cuda-target={TARGET}"]
     compiler = [sys.executable, "-m", "iree.compiler.tools.scripts.iree_compile"]
     command = [*compiler, module, *target, *options, "-o", output]
@@ -132,7 +132,7 @@ def run(directory: Path, names: Sequence[str], flags: argparse.Namespace) -> int
 
 
 def measure(path: Path, device: Any, iterations: int) -> Row:
-    """Runs one model and times it in all ways that are there."""
+    """Runs one model and times it in all available ways."""
     from hipgraft.runtime.bundle import Bundle
     from hipgraft.runtime.session import Session
 
@@ -168,7 +168,7 @@ def measure(path: Path, device: Any, iterations: int) -> Row:
 
 
 def read_arrays(path: Path, recording: Any) -> tuple[list[Any], list[Any]]:
-    """Inputs and expected results; without a `.npz`, inputs are made and onnxruntime is asked."""
+    """Returns inputs and expected results; without a `.npz`, onnxruntime computes them."""
     from hipgraft.ir.dtypes import numpy_dtype
 
     file = path.with_suffix(".npz")
@@ -187,7 +187,7 @@ def read_arrays(path: Path, recording: Any) -> tuple[list[Any], list[Any]]:
 
 
 def by_onnxruntime(model: Path, inputs: Sequence[Any]) -> list[Any]:
-    """The model's results on the CPU; none where there is no onnxruntime."""
+    """Returns the model's results on the CPU; empty without onnxruntime."""
     try:
         import onnxruntime
     except ImportError:
@@ -198,14 +198,14 @@ def by_onnxruntime(model: Path, inputs: Sequence[Any]) -> list[Any]:
 
 
 def made(random: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
-    """Small normal numbers, which deep models keep finite; 0 and 1 for integers."""
+    """Returns small normal numbers, which keep deep models finite; 0 and 1 for integers."""
     if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
         return random.integers(0, 2, shape).astype(dtype)
     return (0.02 * random.standard_normal(shape)).astype(dtype)
 
 
 def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | None, float, bool]:
-    """The largest error relative to the largest magnitude, its bound, and whether it is allowed."""
+    """Returns the largest error relative to the largest magnitude, its bound, and the verdict."""
     from hipgraft.runtime import comparison
 
     if not expected:
@@ -222,7 +222,7 @@ def compare(results: Sequence[Any], expected: Sequence[Any]) -> tuple[float | No
 def time_same(
     path: Path, recording: Any, inputs: Sequence[Any], results: Sequence[Any]
 ) -> tuple[float | None, bool]:
-    """IREE's runtime with the same launches, and whether its results are the same bytes."""
+    """Times IREE's runtime with the same launches, and compares its results bytewise."""
     from hipgraft.runtime.boundary import raw
 
     module = path.with_suffix(".same.vmfb")
@@ -240,7 +240,7 @@ def time_same(
 
 
 def time_whole(path: Path, inputs: Sequence[Any]) -> float | None:
-    """IREE's runtime with IREE's own compile of the whole model."""
+    """Times IREE's runtime with IREE's own compilation of the whole model."""
     description = path.with_suffix(".json")
     if not description.exists():
         return None
@@ -249,7 +249,7 @@ def time_whole(path: Path, inputs: Sequence[Any]) -> float | None:
 
 
 def time_torch(exported: Path, iterations: int) -> tuple[float | None, float | None]:
-    """PyTorch eager, and compiled with CUDA graphs, on the example inputs."""
+    """Times PyTorch, eager and compiled with CUDA graphs, on the example inputs."""
     if not exported.exists():
         return None, None
     try:
@@ -259,7 +259,7 @@ def time_torch(exported: Path, iterations: int) -> tuple[float | None, float | N
         return None, None
     program = torch.export.load(exported)
     for node in list(program.graph.nodes):
-        if "_assert_tensor_metadata" in str(node.target):  # names the CPU
+        if "_assert_tensor_metadata" in str(node.target):  # its operand is the CPU
             program.graph.erase_node(node)
     model = move_to_device_pass(program, "cuda").module()
     tensors = [tensor.cuda() for tensor in program.example_inputs[0]]
@@ -270,7 +270,7 @@ def time_torch(exported: Path, iterations: int) -> tuple[float | None, float | N
 
 
 def time_calls(call: Callable[[], Any], wait: Callable[[], Any], iterations: int) -> float:
-    """Median in µs of a call and its wait, after ten to warm up."""
+    """Returns the median in µs of a call and its wait, after ten warm-up calls."""
     seconds: list[float] = []
     for _ in range(10 + iterations):
         start = time.perf_counter()

@@ -39,11 +39,11 @@ import onnxruntime
 from onnx import helper
 
 _REFERENCE_OPSET = 13
-"""Before it the reference implementation computes some operators as later ones do."""
+"""The first opset whose operators the reference implementation computes as defined."""
 
 
 def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
-    """Returns what a model computes; None for one that is not valid, or not clear."""
+    """Returns a model's results; None if the model is invalid or its meaning is unclear."""
     if not _is_clear(candidate):
         return None
     try:
@@ -64,7 +64,7 @@ def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
 
 
 def _is_clear(candidate: Draft) -> bool:
-    """Whether ONNX says what it computes, where onnxruntime or the reference take it anyway."""
+    """Whether ONNX defines the result, even if onnxruntime or the reference accept the model."""
     axes = candidate.attributes.get("axes", ())
     integers = any(one is not None and one.dtype.kind in "iu" for one in candidate.inputs[:1])
     if len(set(axes)) < len(axes):
@@ -116,7 +116,7 @@ def _onnxruntime(candidate: Draft | _Feeds, model: onnx.ModelProto) -> list[Any]
         session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, ["CPUExecutionProvider"]
         )
-    except Exception:  # a model that is not valid, or that has no kernel
+    except Exception:  # an invalid model, or one without a kernel
         return None
     try:
         return session.run(None, candidate.feeds())
@@ -131,12 +131,12 @@ def _reference(candidate: Draft, model: onnx.ModelProto) -> list[Any] | None:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return ReferenceEvaluator(model).run(None, candidate.feeds())
-    except Exception:  # likewise
+    except Exception:  # an invalid model, or one without a kernel
         return None
 
 
 def takes_first_result(candidate: Draft, model: onnx.ModelProto) -> bool:
-    """Whether the operator that follows has the first one's result type, which nobody checks."""
+    """Whether the second operator accepts the first result's type, which nothing else checks."""
     types = onnx.defs.get_schema(candidate.following, candidate.opset).inputs[0].types
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     return any(
@@ -150,7 +150,7 @@ def case_of(candidate: Draft, name: str) -> Case | None:
     try:
         model = candidate.model()
         onnx.checker.check_model(model)
-    except Exception:  # ONNX refuses it
+    except Exception:  # ONNX rejects it
         return None
     if candidate.following and not takes_first_result(candidate, model):
         return None
@@ -185,11 +185,11 @@ def check_rewrites(case: Case) -> Outcome:
 
 
 def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] | None:
-    """Returns what onnxruntime, or else the reference implementation, makes of a rewritten model.
+    """Returns the results of a rewritten model by onnxruntime, or else by the reference.
 
     Args:
-        model: whose inputs may hold the bits of those of the model as it was.
-        inputs: of the model as it was.
+        model: model whose inputs may hold the bits of the original model's inputs.
+        inputs: inputs of the original model.
     """
     dtypes = [
         helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
@@ -201,7 +201,7 @@ def evaluate(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[Any] 
     for index, node in enumerate(model.graph.node):  # names are locations, which may be equal
         node.name = str(index)
     runner = _Feeds(feeds)
-    # The reference implementation divides integers towards the lesser number.
+    # The reference implementation rounds integer quotients down.
     try:
         return _onnxruntime(runner, model) or _reference(runner, model)
     except RuntimeError:
@@ -217,7 +217,7 @@ class _Feeds:
 
 
 def _of_type(array: Any, dtype: np.dtype) -> np.ndarray:
-    """The array with its bits as those of another type of that size."""
+    """Reinterprets the bits of an array as another type of equal size."""
     array = np.asarray(array)
     if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize:
         return array
@@ -241,7 +241,7 @@ def smaller(candidate: Draft) -> Iterator[Draft]:
             if extent > 1:
                 yield _with_input(candidate, index, np.take(array, range(extent - 1), axis))
     largest = max((array.shape for array in candidate.inputs if array is not None), default=())
-    for axis, extent in enumerate(largest):  # of all inputs at once
+    for axis, extent in enumerate(largest):  # in all inputs at the same time
         if extent > 1:
             cut = [
                 np.take(array, range(extent - 1), axis)
@@ -262,7 +262,7 @@ Check = Callable[[Case], Outcome]
 
 
 def minimised(candidate: Draft, kind: str, job: Check, attempts: int = 60) -> Draft:
-    """Returns a smaller model that ends in the same way."""
+    """Returns a smaller model with the same kind of outcome."""
     best, improved = candidate, True
     while improved and attempts > 0:
         improved = False
@@ -278,13 +278,13 @@ def minimised(candidate: Draft, kind: str, job: Check, attempts: int = 60) -> Dr
 
 
 def outcome_of(case: Case, job: Check) -> Outcome:
-    """Returns how one case ends, in a process of its own."""
+    """Returns the outcome of one case, in a separate process."""
     ((_, outcome),) = run_contained(iter([("", partial(job, case))]))
     return outcome
 
 
 def rounds(count: int, seed: int, pattern: str) -> Iterator[tuple[Draft, Case]]:
-    """Yields as many valid models; the same ones for a seed."""
+    """Yields `count` valid models, which depend on the seed only."""
     rng = random.Random(seed)
     made = 0
     while made < count:
@@ -298,7 +298,7 @@ def rounds(count: int, seed: int, pattern: str) -> Iterator[tuple[Draft, Case]]:
 def run(
     count: int, seed: int, pattern: str, job: Check, workers: int = 1
 ) -> Iterator[tuple[Draft, Case, Outcome]]:
-    """Yields each round's model and how it ended."""
+    """Yields each round's model and outcome."""
     running: dict[str, tuple[Draft, Case]] = {}
 
     def jobs() -> Iterator[tuple[str, Callable[[], Outcome]]]:
@@ -311,7 +311,7 @@ def run(
 
 
 def save(candidate: Draft, outcome: Outcome, name: str, folder: Path) -> Path:
-    """Writes a model, its inputs, and how it ends."""
+    """Writes a model, its inputs, and its outcome."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.onnx"
     onnx.save(candidate.model(), path)

@@ -43,11 +43,11 @@ KINDS = (
     "rendering",
     "detection",
 )
-"""Modules of models."""
+"""The modules of models."""
 
 
 def families() -> dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]]:
-    """Returns the makers of all models."""
+    """Returns the functions that build all models."""
     for kind in KINDS:
         importlib.import_module(f"family_models.{kind}")
     return importlib.import_module("family_models").FAMILIES
@@ -61,7 +61,7 @@ def export(folder: Path, names: list[str]) -> None:
         made: list[str] = []
         try:
             written = list(forms(makers[name]))
-        except (ImportError, RuntimeError) as error:  # torchvision without its operators
+        except (ImportError, RuntimeError) as error:  # torchvision may lack its operators
             print(f"{name}: not made ({str(error).splitlines()[0]})", flush=True)
             continue
         for form, write in written:
@@ -73,7 +73,7 @@ def export(folder: Path, names: list[str]) -> None:
                     write(path)
                     keep_wanted(path)
                 made.append(form)
-            except Exception as error:  # of an exporter, which has no common class
+            except Exception as error:  # exporters raise errors of any class
                 path.unlink(missing_ok=True)
                 reason = (str(error).strip().splitlines() or [""])[0]
                 made.append(f"no {form} ({type(error).__name__}: {reason[:90]})")
@@ -81,11 +81,11 @@ def export(folder: Path, names: list[str]) -> None:
 
 
 def forms(make: Callable[[], tuple[Any, tuple[Any, ...]]]) -> Iterator[tuple[str, Any]]:
-    """Yields the name of each form and what writes it to a path."""
+    """Yields the name of each form, and the function that writes it to a path."""
     import torch
 
     torch.manual_seed(0)
-    torch.backends.mha.set_fastpath_enabled(False)  # which no exporter knows
+    torch.backends.mha.set_fastpath_enabled(False)  # no exporter supports it
     with torch.no_grad():
         model, inputs = make()
     model = model.eval()
@@ -155,7 +155,7 @@ def write_quantized(model: Any, inputs: tuple[Any, ...], kind: str, path: Path) 
 
 
 def keep_wanted(path: Path) -> None:
-    """Adds what onnxruntime computes to the file of inputs."""
+    """Adds onnxruntime's results to the file of inputs."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -192,7 +192,7 @@ def check(path: Path, target: str) -> Any:
 
 
 def tolerances(path: Path, wanted: list[np.ndarray]) -> tuple[float, float]:
-    """Relative to an element, and to the largest."""
+    """Returns the tolerances relative to an element and to the largest element."""
     is_half = any(one.dtype == np.float16 for one in wanted)
     loose = 2e-2 if is_half or path.stem.endswith("8") else 1e-3
     finite = [
@@ -202,7 +202,7 @@ def tolerances(path: Path, wanted: list[np.ndarray]) -> tuple[float, float]:
 
 
 def compiled(path: Path, target: str) -> Any:
-    """Compiles a model, and says how that ends."""
+    """Compiles a model and returns the outcome."""
     from hipgraft.compiler.program import compile as compile_model
     from hipgraft.ir.diagnostics import HipgraftError
     from hipgraft.onnx_backend.cases import Outcome

@@ -1,4 +1,4 @@
-"""Counts the graphs of hipDNN in a folder that the plugin takes, and those that it runs right.
+"""Counts the hipDNN graphs in a folder that the plugin accepts, and those that run correctly.
 
     python benchmarks/hipdnn_graphs.py FOLDER... [--arch gfx942] [--work 2e9]
 
@@ -74,7 +74,7 @@ def found(folders: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
 
 
 def played(path: Path, case: str | None, architecture: str, most_work: float) -> tuple[str, str]:
-    """Returns the outcome of a graph, and what there is to say about it."""
+    """Returns the outcome of a graph, and details."""
     document = read_file(path, case)
     graph = write_flatbuffer(document)
     reason = Plan(graph, architecture).check()
@@ -121,7 +121,7 @@ def played(path: Path, case: str | None, architecture: str, most_work: float) ->
         (answer,) = json.loads(done.stdout)["answers"]
         if "error" in answer:
             return "claimed, but failed", answer["text"]
-        if not answer["applicable"]:  # what failed to compile is remembered
+        if not answer["applicable"]:  # the plugin remembers failed compilations
             return "not applicable", answer["logged"][-1]
         if not is_small:
             return "compiled", "too large for the emulator"

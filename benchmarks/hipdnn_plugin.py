@@ -1,4 +1,4 @@
-"""What hipDNN's plugin costs beside the kernels: time of a call, of the first use, and memory.
+"""Measures the cost of hipDNN's plugin beside kernels: calls, first use, and memory.
 
     python benchmarks/hipdnn_plugin.py [GRAPH.json]...
 

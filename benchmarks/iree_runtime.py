@@ -1,4 +1,4 @@
-"""Runs and times modules by the tools of IREE's runtime wheel, on the GPU."""
+"""Runs and times modules with the tools of IREE's runtime wheel, on the GPU."""
 
 from __future__ import annotations
 

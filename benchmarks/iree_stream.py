@@ -1,4 +1,4 @@
-"""Writes a merged CUDA program as one of IREE's, so that IREE's runtime makes the same launches.
+"""Writes a merged CUDA program for IREE, so that IREE's runtime makes the same launches.
 
 The module is at IREE's stage `executable-configurations`: the code objects are external, and the
 launches, fills and copies stand in one `stream.cmd.execute`, with the grids, bindings and offsets
@@ -55,8 +55,8 @@ def stream_module(recording: Recording, directory: Path) -> str:
     """Returns the program as text.
 
     Args:
-        recording: for CUDA.
-        directory: gets the code objects, to which the text refers.
+        recording: recording for CUDA.
+        directory: folder for the code objects, to which the text refers.
     """
     paths = [directory / f"object_{number}.ptx" for number in range(len(recording.objects))]
     for path, data in zip(paths, recording.objects, strict=True):
@@ -75,7 +75,7 @@ def stream_module(recording: Recording, directory: Path) -> str:
 
 
 def constant_bytes(buffers: Sequence[Buffer]) -> bytes:
-    """Returns the constants among a recording's buffers as the last argument has them."""
+    """Returns the constants among a recording's buffers, in the layout of the last argument."""
     data = bytearray()
     for buffer in buffers:
         if buffer.read is not None:
@@ -108,19 +108,19 @@ def _export(name: str, ordinal: int, launch: Launch) -> str:
 
 
 def _words(launch: Launch) -> list[int]:
-    """The constants of a launch: IREE's kernels take pointers, then these."""
+    """Returns the constants of a launch, which follow the pointers in IREE's kernels."""
     rest = launch.kernarg[8 * len(launch.pointers) :]
     return [int.from_bytes(rest[at : at + 4], "little") for at in range(0, len(rest), 4)]
 
 
 @dataclass
 class _Resource:
-    """Memory of the program: `argument`, `result` or `scratch`, of which buffers are parts."""
+    """Memory of the program: `argument`, `result` or `scratch`, which holds several buffers."""
 
     name: str
     kind: str
     nbytes: int
-    starts: dict[int, int]  # by the number of the buffer, where it begins
+    starts: dict[int, int]  # start of each buffer, by its number
 
     @property
     def type(self) -> str:
@@ -242,7 +242,7 @@ class _Body:
         )
 
     def _binding(self, pointer: Pointer) -> str:
-        """What is behind a pointer; how much of it the kernel reads or writes is not recorded."""
+        """Writes the binding of a pointer; recordings lack the range that a kernel accesses."""
         resource = self._resource(pointer)
         rest = resource.nbytes - resource.starts[pointer.buffer] - pointer.offset
         place, kind = self._range(pointer, rest)

@@ -1,4 +1,4 @@
-"""Launches of a merged program against the dispatches of plain `iree-compile` of the whole model.
+"""Compares a merged program's launches with the dispatches of `iree-compile` of the whole model.
 
     python benchmarks/launches.py MODEL.onnx ... [--target gfx942]
 
@@ -29,7 +29,7 @@ _ELIDED = (
 
 @dataclass
 class Row:
-    """Figures of one way to compile a model."""
+    """The statistics of one way to compile a model."""
 
     seconds: float
     launches: int
@@ -55,7 +55,7 @@ def iree_row(model: Path, target: str, directory: Path) -> Row:
 
 
 def planned_by_iree(model: Path, target: str) -> int:
-    """The bytes of transients that IREE plans, which takes no code generation."""
+    """Returns the bytes of transients that IREE plans, without code generation."""
     with tempfile.TemporaryDirectory() as directory:
         imported, schedule = import_model(model, Path(directory)), Path(directory) / "schedule.mlir"
         run_iree(imported, target, "--compile-to=stream", *_ELIDED, "-o", schedule)
@@ -63,7 +63,7 @@ def planned_by_iree(model: Path, target: str) -> int:
 
 
 def transient_bytes(host: str) -> int:
-    """The sum of the transients that a host program allocates."""
+    """Returns the sum of the transients that a host program allocates."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(host)}
     allocated = re.findall(r"= stream\.resource\.alloca .*", host)
     return sum(constants[name] for line in allocated for name in _TRANSIENT.findall(line))

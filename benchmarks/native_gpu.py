@@ -75,7 +75,7 @@ def matmul_gelu(m: int, k: int, n: int) -> Any:
 
 
 def conv_bias_relu(n: int, c: int, size: int, k: int) -> Any:
-    """Channels last."""
+    """Returns the graph in channels-last layout."""
     last = [[size * size * each, 1, size * each, each] for each in (c, k)]
     window = {"pre_padding": [1, 1], "post_padding": [1, 1], "stride": [1, 1], "dilation": [1, 1]}
     y = [n, k, size, size]
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def prepare_graph(name: str, source: Any, target: str, folder: Path) -> Any:
-    """Writes the bundle, the plan and the tensors of a graph; returns what `run.py` is to know."""
+    """Writes the bundle, the plan and the tensors of a graph; returns its entry for `run.py`."""
     document = read_json(json.dumps(source))
     wiring = wire(document)
     boundary = graph_boundary(import_document(document))
@@ -188,7 +188,7 @@ def prepare_graph(name: str, source: Any, target: str, folder: Path) -> Any:
 
 
 def prepare_model(path: Path, target: str, folder: Path) -> Any:
-    """Writes the bundle and the tensors of a model; returns what `run.py` is to know."""
+    """Writes the bundle and the tensors of a model; returns its entry for `run.py`."""
     program = hipgraft.compile(path, target)
     recording = program.recordings(target)[0]
     exported = path.with_suffix(".npz")

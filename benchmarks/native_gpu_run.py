@@ -60,7 +60,7 @@ class Buffer(ctypes.Structure):
 
 
 class Player:
-    """libhipgraft, and its functions."""
+    """libhipgraft with its functions."""
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL(str(FOLDER / "libhipgraft.so"))
@@ -73,7 +73,7 @@ class Player:
             raise RuntimeError(f"{name}: {self.library.hipgraft_error().decode()}")
 
     def made(self, name: str, *arguments: Any) -> int:
-        """Calls a function whose last argument is where a pointer goes."""
+        """Calls a function whose last argument receives a pointer, and returns that pointer."""
         found = c_void_p()
         self.call(name, *arguments, byref(found))
         return found.value or 0
@@ -96,7 +96,7 @@ class Plugin:
 
 
 def as_pointer(value: Any) -> Any:
-    """Integers are addresses and sizes, which ctypes would cut to 32 bits."""
+    """Converts integers to pointers, because ctypes would truncate them to 32 bits."""
     return c_void_p(value) if type(value) is int else value
 
 
@@ -119,7 +119,7 @@ class Memory:
         self.pointers = (c_void_p * len(self.addresses))(*self.addresses.values())
 
     def poison(self) -> None:
-        """Fills the results with what no run writes."""
+        """Fills the results with a pattern that no run writes."""
         for uid, one in self.results.items():
             data = np.full(one["nbytes"], POISON, np.uint8)
             self.player.call(
@@ -127,7 +127,7 @@ class Memory:
             )
 
     def error(self) -> float:
-        """Returns the largest error in units of what is allowed."""
+        """Returns the largest error relative to the tolerance."""
         worst = 0.0
         for uid, one in self.results.items():
             data = np.empty(one["nbytes"], np.uint8)
@@ -237,7 +237,7 @@ class Restored:
 
 
 class Costs:
-    """Times what calls cost the host."""
+    """Times the host's cost of calls."""
 
     def __init__(self, player: Player, kind: str, device: int, batches: int):
         self.batches = batches
@@ -251,7 +251,7 @@ class Costs:
             assert not self.driver.cuCtxSetCurrent(context)
 
     def of(self, call: Any, arguments: Sequence[Any], loaded: Case) -> float:
-        """Returns the microseconds of a call, the least of many batches."""
+        """Returns the microseconds of a call: the minimum over many batches."""
         given = (c_void_p * 6)(*arguments, *[0] * (6 - len(arguments)))
         found = self.loops.timed(
             *(call, given, self.batches, 50, self._wait(loaded), c_void_p(self.device)),
@@ -275,7 +275,7 @@ class Costs:
             player.made("code_kernel", self.device, modules[index], c_char_p(name.encode()))
             for index, name in case["kernels"]
         ]
-        # Of the program's own memory: what is in it does not matter here.
+        # The program's own memory may have any content here.
         own = [player.made("device_allocate", self.device, size) for size in case["buffers"]]
         addresses = [*loaded.memory.addresses.values(), *own]
         made: list[Launch] = []
@@ -284,7 +284,7 @@ class Costs:
             for at, buffer, offset in one["pointers"]:
                 segment[at : at + 8] = (addresses[buffer] + offset).to_bytes(8, "little")
             shape = ((c_uint * 3)(*one["grid"]), (c_uint * 3)(*one["block"]), one["shared"])
-            # By the library once, which allows the kernel its shared memory.
+            # The library runs it once, which enables the kernel's shared memory.
             player.call(
                 "launch",
                 *(self.device, kernels[one["kernel"]], byref(shape[0]), byref(shape[1])),
@@ -302,7 +302,7 @@ class Costs:
         return self.player.made("capture_end", self.device, stream)
 
     def row(self, loaded: Case, restored: Restored | None) -> str:
-        """Returns the figures of a case as text."""
+        """Returns the measurements of a case as text."""
         launches = self.launches(loaded)
         launch = ctypes.cast(getattr(self.driver, self.launch), c_void_p).value
         listed = (launch, ctypes.addressof(launches), len(launches), loaded.stream)

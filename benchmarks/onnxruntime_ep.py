@@ -1,4 +1,4 @@
-"""What hipgraft's provider takes of models in ONNX Runtime, and what it costs.
+"""Measures the share of ONNX Runtime models that hipgraft's provider takes, and its cost.
 
     python benchmarks/onnxruntime_ep.py [MODEL.onnx | MODEL.onnx.xz]... [--target cpu] [--json FILE]
     python benchmarks/onnxruntime_ep.py --no-peers --limit 120 FOLDER/*-dynamo.onnx
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def print_models(models: Sequence[Path], flags: argparse.Namespace) -> None:
-    """Prints a row for each model, when it is there."""
+    """Prints the row of each model as soon as it is measured."""
     print("| " + " | ".join(_COLUMNS) + " |")
     print("| " + " | ".join("---" for _ in _COLUMNS) + " |")
     rows: list[dict[str, Any]] = []
@@ -84,7 +84,7 @@ def print_models(models: Sequence[Path], flags: argparse.Namespace) -> None:
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    """Writes a row of the table."""
+    """Formats a row of the table."""
     if "error" in row:
         return [row["model"], row["error"], *["–"] * (len(_COLUMNS) - 2)]
     iree, own = row["iree"], row["onnxruntime"]
@@ -106,7 +106,7 @@ def cells(row: dict[str, Any]) -> list[str]:
 def in_child(
     what: str, folder: Path, *arguments: str, limit: float = 1200.0, **variables: str
 ) -> dict[str, Any]:
-    """Measures in a process whose user's folders are new; ends the helper."""
+    """Measures in a child process with new user folders; ends the helper."""
     run = folder / "run"
     run.mkdir(mode=0o700)
     home = {"XDG_RUNTIME_DIR": str(run), "HIPGRAFT_CACHE_DIR": str(folder / "cache")}
@@ -139,7 +139,7 @@ def end_helpers(run: Path) -> None:
 
 
 def time_iree(model: Path, target: str, folder: Path, limit: float) -> float | None:
-    """Returns the seconds of importing and compiling a whole model; None if that fails."""
+    """Returns the seconds to import and compile a whole model; None if that fails."""
     from hipgraft.codegen.target import Target
 
     imported = folder / "imported.mlir"
@@ -157,7 +157,7 @@ def time_iree(model: Path, target: str, folder: Path, limit: float) -> float | N
 
 
 def timed(make: Callable[[], Any]) -> tuple[Any, float]:
-    """Returns what a function does, and its seconds."""
+    """Returns the result of a function, and its seconds."""
     start = time.perf_counter()
     made = make()
     return made, time.perf_counter() - start
@@ -221,7 +221,7 @@ def provider_session(model: str | bytes, architecture: str, report: str = "") ->
 
 
 def given(model: Path) -> dict[str, Any]:
-    """Reads the inputs of the `.npz` beside a model; nothing when there is none."""
+    """Reads the inputs in the `.npz` beside a model; empty if there is none."""
     file = model.with_suffix(".npz")
     arrays = np.load(file) if file.exists() else {}
     return {
@@ -230,7 +230,7 @@ def given(model: Path) -> dict[str, Any]:
 
 
 def drawn(session: Any) -> dict[str, Any]:
-    """Draws inputs: small integers, and floats of such sizes that variances are positive."""
+    """Draws inputs: small integers, and floats of magnitudes that keep variances positive."""
     draw = np.random.default_rng(0)
     names = {
         "tensor(float)": np.float32,
@@ -255,7 +255,7 @@ def drawn(session: Any) -> dict[str, Any]:
 
 
 def largest_difference(found: Any, wanted: Any) -> float:
-    """Returns the largest difference relative to the largest value; infinite for others' NaN."""
+    """Returns the largest difference relative to the largest value; infinite for unexpected NaN."""
     a, b = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
     if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
         return float("inf")
@@ -265,7 +265,7 @@ def largest_difference(found: Any, wanted: Any) -> float:
 
 
 def print_overhead() -> None:
-    """Prints what a run costs without its kernel."""
+    """Prints the cost of a run without its kernel."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         library = folder / "libnull_hip.so"
@@ -280,7 +280,7 @@ def print_overhead() -> None:
 
 
 def measure_runs() -> dict[str, float]:
-    """Returns the microseconds of a run of a Relu of 16 floats: the least of 300 batches of 20."""
+    """Returns the microseconds of a Relu run on 16 floats: the minimum of 300 batches of 20."""
     import onnxruntime as ort
     from onnx import TensorProto, helper
 

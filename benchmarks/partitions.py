@@ -1,4 +1,4 @@
-"""Partitions of random small programs against the cheapest of all partitions.
+"""Compares partitions of random small programs with the cheapest of all partitions.
 
     python benchmarks/partitions.py [--programs 1000] [--most-exact 14] [--most-window 14]
         [--gpu mi300x]

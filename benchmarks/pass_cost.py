@@ -1,4 +1,4 @@
-"""What the passes cost: µs per op of conversion and outlining, and their share of a cold compile.
+"""Measures the passes' cost: µs per op of conversion and outlining, and their compile-time share.
 
     python benchmarks/pass_cost.py [--ops 1000 10000 100000] [--model MODEL.onnx] [--target gfx942]
 
@@ -30,7 +30,7 @@ _OPS_PER_BLOCK = 5
 
 
 def program(ops: int) -> str:
-    """A torch function of about `ops` compute ops."""
+    """Returns a torch function of about `ops` compute ops."""
     blocks = max(1, ops // _OPS_PER_BLOCK)
     body = "".join(_BLOCK.format(i=i, j=i + 1, T=_TYPE) for i in range(blocks))
     return f"""func.func @main(%x0: {_TYPE}, %w: !torch.vtensor<[16,16],f32>, \
@@ -45,7 +45,7 @@ def program(ops: int) -> str:
 
 
 def timed(module: ir.Module, one: Pass) -> float:
-    """Seconds that a pass takes on a module, without verification."""
+    """Returns the seconds that a pass takes on a module, without verification."""
     start = time.perf_counter()
     one.run(module, PassState(one.name))
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Draws ONNX models of one and two operators from ONNX's schemas; not all of them are valid."""
+"""Draws ONNX models of one and two operators from ONNX's schemas; some of them are invalid."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ OPERANDS = re.compile(
 
 @dataclass(frozen=True)
 class Draft:
-    """A model of one operator, before it is known whether it is valid.
+    """A model of one operator that may be invalid.
 
     Attributes:
-        op: the operator.
+        op: name of the operator.
         opset: version of the default domain.
-        attributes: what is given.
+        attributes: attributes that are given.
         inputs: arrays, None for an omitted one.
-        constant: which of the inputs are initialisers.
-        outputs: how many results are asked for.
-        following: an operator on the first result, or an empty text.
+        constant: indices of the inputs that are initialisers.
+        outputs: number of requested results.
+        following: operator that reads the first result, or an empty text.
     """
 
     op: str
@@ -65,7 +65,7 @@ class Draft:
     following: str = ""
 
     def model(self) -> onnx.ModelProto:
-        """Returns the model; the shapes of its results are those that inference tells."""
+        """Returns the model, with result shapes from inference."""
         names = [f"x{i}" if one is not None else "" for i, one in enumerate(self.inputs)]
         while names and not names[-1]:
             names.pop()
@@ -145,7 +145,7 @@ def _formals(rng: random.Random, schema: Any) -> Iterator[Any]:
 
 
 def _kinds(rng: random.Random, schema: Any) -> dict[str, str]:
-    """A type for each of the schema's type parameters."""
+    """Draws a type for each of the schema's type parameters."""
     kinds = {}
     for constraint in schema.type_constraints:
         allowed = [kind for kind in TYPES if kind in constraint.allowed_type_strs]
@@ -190,7 +190,7 @@ def _dtype(kind: str) -> np.dtype:
 
 
 def _variation(rng: random.Random, shape: list[int]) -> list[int]:
-    """A shape that broadcasts, is of a vector, or is another."""
+    """Draws a shape that broadcasts with `shape`, is a vector's, or differs."""
     choice = rng.random()
     if choice < 0.6:
         return shape

@@ -1,4 +1,4 @@
-"""What the choice of lowerings adds to a cold compile, in seconds of all processors.
+"""Measures the CPU seconds that the choice of lowerings adds to a cold compile.
 
     python benchmarks/search_cost.py MODEL... [--target gfx942] [--repeat 3]
 
@@ -32,7 +32,7 @@ def compile_once(model: str, target: str, search: str) -> None:
 
 
 def seconds(model: str, target: str, search: str, repeat: int) -> float:
-    """What a process that compiles a model costs."""
+    """Returns the CPU seconds of a process that compiles a model."""
     command = [sys.executable, __file__, model, f"--target={target}", f"--once={search}"]
     return min(cost(command).cpu for _ in range(repeat))
 

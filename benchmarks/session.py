@@ -1,4 +1,4 @@
-"""What `Session.run` costs beside the driver's calls.
+"""Measures the cost of `Session.run` beside the driver's calls.
 
     python benchmarks/session.py [MODEL]...
 
@@ -92,7 +92,7 @@ def rows(recording: Recording, device: Any, bare: Any) -> list[list[str]]:
 
 
 def timed(run: Callable[[], Any]) -> float:
-    """Returns the microseconds of a call, the least of some rounds."""
+    """Returns the microseconds of a call: the minimum over some rounds."""
     for _ in range(100):
         run()
     times: list[float] = []

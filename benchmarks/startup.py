@@ -1,4 +1,4 @@
-"""What starting the tools costs, in ratio to iree-opt: CPU and wall time, turn by turn.
+"""Compares the start-up cost of the tools with iree-opt's: CPU and wall time, in alternation.
 
     python benchmarks/startup.py [--other CHECKOUT] [--rounds 10]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "test" / "lit" / "tools" / "Inputs"
 _MODEL = str(INPUTS / "conv_relu.mlir")
 _TRIVIAL = str(INPUTS / "identity.mlir")
-# By name, the tool's command and iree-opt's.
+# The tool's command and iree-opt's, by name.
 _COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "opt, a trivial module": (["opt", _TRIVIAL], [_TRIVIAL]),
     "opt, a model": (["opt", _MODEL], [_MODEL]),
@@ -40,7 +40,7 @@ _COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     },
     "opt --version": (["opt", "--version"], ["--version"]),
 }
-# Other checkouts have no console scripts, and older ones no process that watches.
+# Other checkouts have no console scripts, and older ones have no watching process.
 _START = """
 import sys
 tool = sys.argv.pop(1)
@@ -68,7 +68,7 @@ def timed(command: Sequence[str | Path], root: Path = ROOT) -> tuple[float, floa
 
 
 def measure(name: str, rounds: int, other: Path | None) -> str:
-    """Returns a row of the table: ours in ms, and ratios to iree-opt and the other checkout."""
+    """Returns a row of the table: times in ms, and ratios to iree-opt and the other checkout."""
     bin_ = Path(sys.executable).parent
     (tool, *words), reference = _COMMANDS[name]
     kinds: dict[str, tuple[list[str | Path], Path]] = {

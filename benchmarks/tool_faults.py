@@ -69,14 +69,14 @@ _PARTIAL = frozenset({"reduce"})
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong in one run.
+    """The fault of one run.
 
     Attributes:
-        name: of the kind.
-        environment: of the process, for the shim.
-        number: of a signal that is sent, 0 for none.
-        after: share of the time of a peaceful run after which it is sent.
-        vanishes: whether the cache is removed again and again.
+        name: name of the kind.
+        environment: environment variables for the shim.
+        number: number of a signal to send, 0 for none.
+        after: share of an undisturbed run's time after which it is sent.
+        vanishes: whether the cache is removed repeatedly.
     """
 
     name: str
@@ -119,13 +119,13 @@ def build_shim(folder: Path) -> Path | None:
 
 @dataclass
 class Bench:
-    """Where commands run.
+    """The environment in which commands run.
 
     Attributes:
-        folder: for outputs, caches and temporary files.
-        shim: the library that is preloaded.
-        right: outputs in peace by command.
-        seconds: that each command takes in peace.
+        folder: folder for outputs, caches and temporary files.
+        shim: preloaded library.
+        right: expected outputs by command.
+        seconds: undisturbed run time of each command.
     """
 
     folder: Path
@@ -138,7 +138,7 @@ class Bench:
         return (_ServerRun if name == "serve" else _Run)(self, name, fault, number, cache)
 
     def prepare(self, names: Sequence[str]) -> None:
-        """Runs commands in peace, which must succeed, and fills the cache."""
+        """Runs commands without faults, which must succeed, and fills the cache."""
         for name in names:
             run = self.run(name, Fault("peace"), 0, self.folder / "warm")
             start = time.monotonic()
@@ -150,7 +150,7 @@ class Bench:
             self.right[name] = run.output.read_bytes()
 
     def faults(self, name: str, fault: Fault, number: int) -> list[str]:
-        """Runs a command under a fault; returns what must not be."""
+        """Runs a command under a fault; returns the violations."""
         cache = self.folder / f"cache{number}"
         if number % 2 and (self.folder / "warm").exists():
             shutil.copytree(self.folder / "warm", cache)
@@ -257,7 +257,7 @@ class _Run:
         return [] if data in (None, _OLD, right) else ["half an output"]
 
     def _processes(self) -> list[str]:
-        """Workers end when their tool has; they are given a moment."""
+        """Returns the remaining processes; workers get a moment to end after their tool."""
         until = time.monotonic() + 10
         while left := _marked(self.mark):
             if time.monotonic() > until:
@@ -269,7 +269,7 @@ class _Run:
         return []
 
     def _left(self) -> list[str]:
-        # The inputs of failures are left for their reports, which name them.
+        # Reports name the inputs of failures, which therefore stay.
         temporary = (path for path in self.temporary.iterdir() if path.name not in self.said)
         found = [f"left {path.name}" for path in temporary]
         beside = (path for path in self.folder.iterdir() if path != self.temporary)
@@ -348,7 +348,7 @@ def _marked(mark: str) -> list[int]:
 def search(
     folder: Path, count: int, seed: int, jobs: int, names: Sequence[str] = tuple(COMMANDS)
 ) -> tuple[Counter[str], list[str]]:
-    """Runs commands under faults; returns how many there were of each kind, and what is wrong."""
+    """Runs commands under faults; returns the number of faults per kind, and the violations."""
     shim = build_shim(folder)
     if shim is None:
         raise SystemExit("a C++ compiler is needed for the library that is preloaded")
@@ -366,7 +366,7 @@ def search(
 
 @cache
 def _flatbuffer() -> bytes:
-    """Returns the graph that `hipgraft-serve` is asked for."""
+    """Returns the graph that `hipgraft-serve` must compile."""
     translate = str(_TOOLS / "hipgraft-translate")
     module = subprocess.check_output([translate, "--import-hipdnn-json", _GRAPH])
     return subprocess.check_output([translate, "--export-hipdnn-fb"], input=module)
@@ -379,7 +379,7 @@ def _is_before_start(said: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit status: 1 if something is wrong."""
+    """Runs the script and returns the exit status: 1 if there is a violation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Runs every tool with flags whose values are odd.
+"""Runs every tool with unusual values of flags.
 
     python benchmarks/tool_flags.py [--runs 1000] [--seed 0] [--jobs 2] [--tools NAME ...]
 
@@ -31,7 +31,7 @@ _LARGEST_FILE = 1 << 28
 
 # Copies are in the folder that a tool runs in: a flag without its value takes the next word.
 _MODEL, _GRAPH = "conv_relu.mlir", "conv_bias_relu.json"
-# The arguments of each tool after those that are drawn.
+# The arguments of each tool after the drawn flags.
 TOOLS = {
     "hipgraft-opt": [_MODEL],
     "hipgraft-compile": [_MODEL, "-q"],
@@ -56,7 +56,7 @@ _FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 
 @cache
 def flags_of(tool: str) -> tuple[str, ...]:
-    """Returns the flags that a tool's help names, but for those that wait."""
+    """Returns the flags in a tool's help, except those that wait."""
     done = subprocess.run([BIN / tool, "--help"], capture_output=True, text=True, check=True)
     listed = (line for line in done.stdout.splitlines() if line.startswith("  -"))
     found = {flag for line in listed for flag in _FLAG.findall(line.split("  - ")[0])}
@@ -73,7 +73,7 @@ def drawn(tool: str, generator: random.Random) -> list[str]:
 
 
 def judged(command: Sequence[str]) -> str:
-    """Runs a command; returns what must not be, or nothing."""
+    """Runs a command; returns the violation, or an empty text."""
     with tempfile.TemporaryDirectory(prefix="hipgraft-flags-") as name:
         folder, temporary = Path(name, "a", "b"), Path(name, "temporary")
         for one in (folder, temporary):
@@ -114,7 +114,7 @@ def _limit() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit status: 1 if something is wrong."""
+    """Runs the script and returns the exit status: 1 if there is a violation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

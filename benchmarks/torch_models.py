@@ -1,4 +1,4 @@
-"""Runs tiny models by `torch.compile(backend="hipgraft")` on the CPU, and compares with PyTorch.
+"""Runs tiny models with `torch.compile(backend="hipgraft")` on the CPU, and compares with PyTorch.
 
 Each model makes a forward pass and a training step: results, gradients and buffers are compared.
 Weights are random; nothing is downloaded. Needs `torch` and `transformers`:
@@ -188,7 +188,7 @@ def _unet() -> Any:
 
 
 class _Output:
-    """A model of which one output counts."""
+    """A model that is reduced to one of its outputs."""
 
     def __init__(self, model: Any, output: str):
         self.model = model
@@ -293,7 +293,7 @@ def _print(row: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Runs each model in a process of its own; the exit status tells whether all are right."""
+    """Runs each model in a separate process; returns the exit status, 0 if all are right."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("models", nargs="*", help="by default all")
     parser.add_argument("--json", default="", help="file for the rows")

@@ -1,4 +1,4 @@
-"""Work of a model's kernels against that of plain `iree-compile`, counted on an emulator.
+"""Compares a model's kernels with those of `iree-compile` by work counted on an emulator.
 
     python benchmarks/wave_counts.py MODEL... [--target gfx942]
         [--sample 24] [--kernels 5] [--limit 1.0]
@@ -43,7 +43,7 @@ _MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel and how often a program runs it."""
+    """A kernel and the number of times that a program runs it."""
 
     name: str
     kernel: Kernel
@@ -51,7 +51,7 @@ class Part:
 
 
 def hipgraft_parts(model: Path, target: Target) -> list[Part]:
-    """The kernels of a model's executables."""
+    """Returns the kernels of a model's executables."""
     program = hipgraft.compile(model, target.name, compile_to="hipdnn-executables")
     executables: dict[str, Kernel] = {}
     calls: Counter[str] = Counter()
@@ -71,7 +71,7 @@ def _walk(module: ir.Module) -> Iterable[ir.Operation]:
 
 
 def iree_parts(model: Path, target: Target) -> list[Part]:
-    """The one program that `iree-compile` makes of a model."""
+    """Returns the program that `iree-compile` builds from a model."""
     session = IreeSession((*target.device_flags, "--iree-opt-level=O3"))
     module = session.parse(_imported(model))
     _lower_input(module)
@@ -98,7 +98,7 @@ def _imported(model: Path) -> str:
 
 
 def _lower_input(module: ir.Module) -> None:
-    """Does what `iree-compile` does first, but with a synchronous entry point of one name."""
+    """Runs `iree-compile`'s first step, but with a synchronous entry point of one name."""
     (function,) = [op.operation for op in module.body.operations if op.name != "torch.operator"]
     function.attributes["sym_name"] = ir.StringAttr.get(ENTRY, module.context)
     if "torch.onnx_meta.opset_version" in function.attributes:
@@ -107,7 +107,7 @@ def _lower_input(module: ir.Module) -> None:
 
 
 def _drop_constants(module: ir.Module) -> None:
-    """Makes zeros of what is loaded once; they say as much of work."""
+    """Replaces constants that are loaded once by zeros, which cause the same work."""
     for op in module.body.operations:
         if op.operation.name != "util.initializer":
             continue
@@ -123,7 +123,7 @@ def _zeros(value: ir.Attribute) -> ir.Attribute:
 
 
 def count(parts: Iterable[Part], cost_model: CountedCostModel) -> list[Count]:
-    """What each kernel of a program does in one run of the program."""
+    """Returns the work of each kernel in one run of the program."""
     return [
         Count(
             f"{part.name}: {each.kernel}",
@@ -137,7 +137,7 @@ def count(parts: Iterable[Part], cost_model: CountedCostModel) -> list[Count]:
 
 
 def total(counts: Sequence[Count]) -> tuple[float, float]:
-    """Wave instructions, and bytes that lanes load and store."""
+    """Returns wave instructions, and bytes that lanes load and store."""
     instructions = sum(each.instructions for each in counts)
     return instructions, sum(each.loaded + each.stored for each in counts)
 

@@ -1,1 +1,1 @@
-"""Dialects defined in Python."""
+"""The dialects that are defined in Python."""

@@ -1,4 +1,4 @@
-"""Sources of MLIR, text or bytecode, parsed with the locations of their files."""
+"""Parses MLIR sources, text or bytecode, with locations in their files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parse_file(path: str, data: bytes, context: ir.Context) -> ir.Module:
 
 
 def _checked(source: bytes | int, path: str, parse: Callable[[], T]) -> T:
-    """Parses text, or bytecode of so many bytes, once it is known that this goes well."""
+    """Parses text or bytecode after a check that the parser survives it."""
     doing(f"parsing {ir_io.shown_path(path)}")
     if isinstance(source, int):
         check_reader(source, path, parse)
@@ -53,7 +53,7 @@ def _checked(source: bytes | int, path: str, parse: Callable[[], T]) -> T:
 def parse_chunk(text: str, line: int, name: str, context: ir.Context) -> ir.Module:
     """Parses a part of a source that begins at 1-based `line`, with the source's own locations."""
     if _holds_migraphx(text.encode()):
-        # Most modules do without the dialect.
+        # Imported here, because most modules do not use the dialect.
         from hipgraft.dialects.migraphx.parsing import parse_module
 
         parse = partial(parse_module, text, line, name, context)
@@ -100,7 +100,7 @@ def own_dialects() -> frozenset[str]:
 
 
 def _is_mapped(path: str) -> bool:
-    """Whether LLVM maps a file: it wants a zero after the end, and reads small files."""
+    """Whether LLVM maps a file, which needs a zero after the end; it reads small files instead."""
     size = Path(path).stat().st_size
     return size >= 4 * mmap.PAGESIZE and size % mmap.PAGESIZE != 0
 

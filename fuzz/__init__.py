@@ -1,1 +1,1 @@
-"""Searches for inputs that do harm: see `python -m fuzz --help` and docs/trust.md."""
+"""Searches for harmful inputs: see `python -m fuzz --help` and docs/trust.md."""

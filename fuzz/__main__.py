@@ -1,8 +1,8 @@
-"""Searches for inputs that do harm: tracebacks, crashes, hangs, memory, files written elsewhere.
+"""Searches for harmful inputs: tracebacks, crashes, hangs, memory, files written elsewhere.
 
     python -m fuzz [TARGET...] [--time 300 | --inputs 1000 | --replay] [--seed 0]
 
-Inputs that are found are made smaller and kept in fuzz/regressions, where `make test` finds them.
+Inputs that are found are reduced and kept in fuzz/regressions, where `make test` runs them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REGRESSIONS = Path(__file__).parent / "regressions"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit status: 1 if something was found."""
+    """Runs the search and returns the exit status: 1 if there is a finding."""
     parser = argparse.ArgumentParser(
         prog="python -m fuzz", description=(__doc__ or "").split("\n")[0]
     )
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(search: Search, *, keep: bool) -> list[Finding]:
-    """Tells each finding once, and returns those that are not MLIR's own."""
+    """Prints each finding once, and returns those that are not MLIR's own bugs."""
     target = search.target
     found: dict[str, Finding] = {}
     for finding in search:

@@ -1,8 +1,8 @@
 """Runs inputs in forked processes: each ends well, with a located error, or as a finding.
 
-A process that has imported everything forks a child, which makes and runs one input after the
-other and notes in shared memory which one it is at. A child that is lost costs one input: the next
-child goes on behind it.
+A process that has imported everything forks a child, which builds and runs one input after the
+other and records in shared memory which one it runs. A child that is lost costs one input: the next
+child continues after it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hipgraft.reduction import Reducer
 
 MOST_SECONDS = 10.0
 MOST_BYTES = 2 << 30
-_BATCH = 100  # inputs of one child: what MLIR's contexts keep goes with it
+_BATCH = 100  # inputs per child: memory that MLIR's contexts keep is freed with it
 _FRAMES = 3
 _NOTE = struct.Struct("<qd")
 _OUTSIDE = "nothing may be written here"
@@ -47,17 +47,17 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Target:
-    """What is searched.
+    """A subject of the search.
 
     Attributes:
-        name: of the target and of its folder of regressions.
-        suffix: of files of inputs.
-        seeds: inputs that are well formed.
+        name: name of the target and of its folder of regressions.
+        suffix: suffix of input files.
+        seeds: well-formed inputs.
         change: returns a changed copy of the first seed; may take parts of the others.
         run: reads an input, which may raise `HipgraftError` and nothing else.
-        cost: how many other inputs could be run in the time of one.
-        is_native: whether MLIR works on the input in this process, where it may crash: the
-            process that watches over a tool tells the user, and nobody here can mend it.
+        cost: time of one input in terms of other inputs.
+        is_native: whether MLIR handles the input in this process, where it may crash: the
+            process that watches a tool reports that to the user, and it cannot be fixed here.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Target:
     cost: int = 1
 
     def fresh(self, seed: int, number: int) -> bytes:
-        """Returns the input `number` of a search; the same each time."""
+        """Returns input `number` of a search, which is reproducible."""
         generator = random.Random(f"{seed} {self.name} {number}")
         seeds = self.seeds()
         data = self.change(generator.choice(seeds), seeds, generator)
@@ -80,14 +80,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Finding:
-    """An input that does harm.
+    """A harmful input.
 
     Attributes:
         target: name of the target.
         data: the input.
-        key: what it does and where; equal for the same defect.
-        text: the traceback, or what the process was doing.
-        is_native: whether MLIR crashed where a tool would say so.
+        key: kind and place of the harm; equal for the same defect.
+        text: traceback, or the last activity of the process.
+        is_native: whether MLIR crashed where a tool would report it.
     """
 
     target: str
@@ -106,7 +106,7 @@ class Search:
     """Runs inputs in order until a time on the monotonic clock; iterate for the findings.
 
     Attributes:
-        ran: how many inputs were run.
+        ran: number of inputs that were run.
     """
 
     def __init__(self, target: Target, inputs: Iterable[bytes], until: float = float("inf")):
@@ -131,9 +131,9 @@ class Search:
 
 
 def minimised(finding: Finding, target: Target, seconds: float = 20.0) -> Finding:
-    """Returns the smallest input that was found to do the same.
+    """Returns the smallest input found with the same effect.
 
-    Modules lose ops first, as `hipgraft-reduce` drops them. Then all inputs lose bytes.
+    Modules are first reduced by ops, as in `hipgraft-reduce`. Then all inputs are reduced by bytes.
     """
     until = time.monotonic() + seconds
     best = _reduced(finding, target, until) if target.suffix == ".mlir" else finding
@@ -152,7 +152,7 @@ def minimised(finding: Finding, target: Target, seconds: float = 20.0) -> Findin
 
 
 def _reduced(finding: Finding, target: Target, until: float) -> Finding:
-    """Returns the smallest module that does the same; the finding if it is no module."""
+    """Returns the smallest module with the same effect; the finding if it is not a module."""
     comment, newline, text = finding.data.decode(errors="replace").partition("\n")
     if not comment.startswith("//"):
         comment, newline, text = "", "", finding.data.decode(errors="replace")
@@ -174,7 +174,7 @@ def _reduced(finding: Finding, target: Target, until: float) -> Finding:
 
 
 def _run_child(target: Target, inputs: Sequence[bytes]) -> tuple[int, list[Finding]]:
-    """Runs inputs in one child; returns how many it took and what it found."""
+    """Runs inputs in one child; returns how many it ran, and its findings."""
     note, doing = mmap.mmap(-1, _PAGE), activity.share()
     folder = Path(tempfile.mkdtemp(prefix="hipgraft-fuzz-"))
     reader, writer = os.pipe()
@@ -221,7 +221,7 @@ def _child(
                 row = {"at": number, "key": failure[0], "text": failure[1][-8000:]}
                 os.write(writer, json.dumps(row).encode() + b"\n")
             if _peak() > base + MOST_BYTES // 2:
-                inputs = inputs[: number + 1]  # the peak stays: another child goes on
+                inputs = inputs[: number + 1]  # its peak memory remains, so another child continues
                 break
         _NOTE.pack_into(note, 0, len(inputs), time.monotonic())
         status = 0
@@ -230,7 +230,7 @@ def _child(
 
 
 def _prepare(folder: Path) -> Path:
-    """Makes the folder that inputs are read in, and makes the process silent."""
+    """Creates the folder from which inputs are read, and silences the process."""
     inside = folder / "a" / "b"
     inside.mkdir(parents=True)
     os.chdir(inside)
@@ -247,7 +247,7 @@ def _prepare(folder: Path) -> Path:
 
 
 def _failure(target: Target, data: bytes, inside: Path) -> tuple[str, str] | None:
-    """Runs one input; returns the key and the text of what must not be."""
+    """Runs one input; returns the key and the text of a finding, if any."""
     path = inside / f"input{target.suffix}"
     path.write_bytes(data)
     stack = (inside.parents[1] / "stack").open("w")
@@ -284,7 +284,7 @@ def _key(error: BaseException) -> str:
 
 
 def _watch(child: int, reader: int, note: mmap.mmap) -> tuple[list[dict[str, object]], str]:
-    """Reads what a child tells until it ends; returns that, and why it was lost if it was."""
+    """Reads a child's reports until it ends; returns them, and why it was lost if it was."""
     said, lost = b"", ""
     while True:
         if select.select([reader], [], [], 0.2)[0]:

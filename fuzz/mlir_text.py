@@ -1,4 +1,4 @@
-"""Changes of MLIR's generic text that mostly still parse: types, attributes, operands, ops."""
+"""Changes MLIR's generic text so that it mostly still parses: types, attributes, operands, ops."""
 
 from __future__ import annotations
 

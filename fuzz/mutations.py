@@ -1,4 +1,4 @@
-"""Changes of JSON documents and bytes, as someone makes them who wants to do harm."""
+"""Changes JSON documents and bytes as an attacker would."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES: tuple[Any, ...] = (
     {"": 0},
     [[]],
 )
-"""What takes the place of a value; a lone surrogate cannot be written as UTF-8."""
+"""Replacement values; a lone surrogate cannot be written as UTF-8."""
 
 
 def changed_document(document: Any, generator: random.Random) -> Any:

@@ -1,4 +1,4 @@
-"""The targets: everything that reads what comes from outside."""
+"""Defines the targets: all readers of data from outside."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from recordings import copying_program  # noqa: E402
 
 _CHUNK = re.compile(r"^// -----[^\n]*\n", re.MULTILINE)
 _EXPECTED = re.compile(r"^ *//[^\n]*\n", re.MULTILINE)
-# These run IREE, in processes of their own, for seconds.
+# These run IREE in separate processes, for seconds.
 _COMPILING = {"hipdnn-compile", "migraphx-iree-gen", "hipgraft-compile-dynamic"}
 _LARGEST_INPUT = 1 << 20
 _LARGEST_ALLOCATION = 64 << 20
@@ -115,7 +115,7 @@ def _passes() -> list[str]:
 
 @cache
 def _modules_with_pass() -> tuple[bytes, ...]:
-    """Modules of all tests of passes; the first line says which one is to run."""
+    """Returns the modules of all tests of passes; the first line names the pass to run."""
     found: list[bytes] = []
     names = _passes()
     texts = chunks("passes") + chunks("dialects/hipdnn")
@@ -180,7 +180,7 @@ def _host() -> tuple[bytes, ...]:
 
 
 class Bounded(HostMemory):
-    """Tells each access outside of what it handed out, and launches nothing."""
+    """Raises at each access outside of the memory that it allocated, and launches nothing."""
 
     architecture = "gfx942"
 
@@ -198,7 +198,7 @@ class Bounded(HostMemory):
     def launch(self, kernel: str, grid: Any, block: Any, shared: int, kernarg: bytes) -> None:
         for place in range(0, len(kernarg) - 7, 8):
             address = int.from_bytes(kernarg[place : place + 8], "little")
-            if address > 1 << 32:  # no size or count
+            if address > 1 << 32:  # it is an address, not a size or count
                 self.base_of(address - 1)
 
 
@@ -215,7 +215,7 @@ def run_host(path: Path) -> None:
 
 
 def run_session(path: Path) -> None:
-    """Records a host program and replays what was recorded."""
+    """Records a host program and replays the recording."""
     module = frontends.read(path, context())
     device = Bounded()
     for tensors in input_tensors(module, device.architecture).values():
@@ -227,7 +227,7 @@ def run_session(path: Path) -> None:
 
 @cache
 def _containers() -> tuple[bytes, ...]:
-    """Functions with graphs; the first line is a comment, which is not changed."""
+    """Returns functions with graphs; the first line is a comment, which is not changed."""
     texts = [text for text in chunks("passes") if '"hipdnn.graph"' in text]
     return tuple(f"//\n{text}".encode() for text in texts)
 
@@ -238,14 +238,14 @@ def _service_of(process: int) -> CompileService:
 
 
 def run_compile(path: Path) -> None:
-    """Compiles graphs in a worker; IREE may crash there, and this process must tell it."""
+    """Compiles graphs in a worker; IREE may crash there, which this process must report."""
     module = frontends.read(path, context())
     with use_service(_service_of(os.getpid())):
         Runner(keep_reproducer=False).run(module, "builtin.module(hipdnn-compile{target=gfx942})")
 
 
 def run_pipeline(path: Path) -> None:
-    """Reads the text of a pipeline, and what is printed of it once more."""
+    """Parses the text of a pipeline, prints it, and parses that again."""
     text = decode(path.read_bytes(), str(path))
     printed = to_text(resolve(text))
     assert to_text(resolve(printed)) == printed
@@ -517,7 +517,7 @@ def _change_bundle(data: bytes, seeds: Sequence[bytes], generator: random.Random
             )
         else:
             header = changed_document(header, generator)
-    except Exception:  # a changed one is changed again
+    except Exception:  # a changed bundle may not parse: change it again
         return changed_bytes(data, generator)
     text = json.dumps(header, ensure_ascii=False).encode(errors="surrogatepass")
     whole = prefix.pack(bundles.MAGIC, bundles._VERSION, zlib.crc32(text), len(text)) + text
@@ -525,7 +525,7 @@ def _change_bundle(data: bytes, seeds: Sequence[bytes], generator: random.Random
 
 
 def run_bundle(path: Path) -> None:
-    """Opens and runs a bundle with what it says it takes."""
+    """Opens and runs a bundle with inputs of its declared types."""
     with Bundle(path, trust=True) as bundle:
         for tensors in bundle.inputs("gfx942").values():
             small = [one for one in tensors if one.nbytes < _LARGEST_INPUT]
@@ -542,7 +542,7 @@ def _entries() -> tuple[bytes, ...]:
 def _change_entry(data: bytes, seeds: Sequence[bytes], generator: random.Random) -> bytes:
     try:
         return test_hostile_cache.changed_entry(data, generator)
-    except Exception:  # a changed one is changed again
+    except Exception:  # a changed entry may not parse: change it again
         return changed_bytes(data, generator)
 
 

@@ -1,1 +1,1 @@
-"""Passes, one per file, found by their file names."""
+"""The passes, one per file; the file name determines the pass name."""

@@ -24,7 +24,7 @@ def _symbols(module: ir.Module) -> set[str]:
 
 
 class _Lowering:
-    """One run of the pass: what was lowered, by the key of the container."""
+    """One run of the pass: the lowered containers by key."""
 
     def __init__(self, module: ir.Module, targets: Sequence[Target], plan: Plan):
         self._targets = targets
@@ -33,7 +33,7 @@ class _Lowering:
         self._names: dict[str, list[str]] = {}
 
     def lower(self, container: ir.Operation) -> bool:
-        """Lowers a container, unless an equal one was; returns whether it did."""
+        """Lowers a container unless an equal one was lowered; returns whether it did."""
         key = container_key(container)
         is_new = key not in self._names
         if is_new:

@@ -1,4 +1,4 @@
-"""hipdnn-bufferize: turns the tensors between kernels into memrefs and views."""
+"""hipdnn-bufferize: converts the tensors between kernels to memrefs and views."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hipgraft.transforms.global_constants import GlobalConstants
 
 
 def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
-    """Maps each execute result that is returned, perhaps reshaped, to its position."""
+    """Maps each returned execute result, which may be reshaped, to its position."""
     positions: dict[ir.Value, int] = {}
     for position, value in enumerate(terminator.operands):
         if 0 in ir.RankedTensorType(value.type).shape:  # nothing is written
@@ -47,7 +47,7 @@ def _returned_results(terminator: ir.Operation) -> dict[ir.Value, int]:
 
 
 def _whole(value: ir.Value) -> ir.Value:
-    """The tensor that `value` reshapes without a copy; `value` itself if it is no reshape."""
+    """Returns the tensor that `value` reshapes without a copy; else `value` itself."""
     view = view_of(value)
     if view is None:
         return value
@@ -57,7 +57,7 @@ def _whole(value: ir.Value) -> ir.Value:
 
 @dataclass
 class _Function:
-    """Rebuilds one function on memrefs; the old one is only read."""
+    """Rebuilds one function on memrefs; the old function stays unchanged."""
 
     old: ir.Operation
     executables: dict[str, hipdnn.ExecutableOp]
@@ -68,7 +68,7 @@ class _Function:
     outputs: Sequence[ir.Value] = ()
 
     def build(self) -> None:
-        """Creates the function in front of the old one, under the same name."""
+        """Creates the function before the old one, with the same name."""
         body = self.old.regions[0].blocks[0]
         terminator = list(body.operations)[-1].operation
         for op in body.operations:
@@ -97,7 +97,7 @@ class _Function:
                 self._convert(op.operation)
 
     def _find_layouts(self, op: ir.Operation) -> None:
-        """Notes the layouts of arguments that a kernel reads unchanged, and of what it writes."""
+        """Records the layouts of arguments that kernels read unchanged, and of results."""
         executable = self._executable(op)
         for value, layout in zip(op.operands, compiled_layouts(op, executable), strict=True):
             if isinstance(value.owner, ir.Block) and layout.offset == 0:
@@ -133,7 +133,7 @@ class _Function:
             self._convert_execute(op)
         elif op.name == "func.return":
             builders.return_(op.location)
-        elif op.name != "hipdnn.view":  # a view is made where it is used
+        elif op.name != "hipdnn.view":  # views are created where they are used
             raise PassFailure(
                 f"'{op.name}' op cannot be bufferized; expected only 'hipdnn.execute', "
                 "'hipdnn.view' and 'arith.constant'",
@@ -163,7 +163,7 @@ class _Function:
         return self.executables[name]
 
     def _operand(self, position: int, compiled: StridedView, op: ir.Operation) -> ir.Value:
-        """The memref to pass, from which the kernel finds the operand as it was compiled."""
+        """Returns the memref from which the kernel finds the operand in its compiled layout."""
         value = op.operands[position]
         view = view_of(value)
         base = value if view is None else view.base
@@ -204,7 +204,7 @@ class _Function:
 
 
 def _merge_dictionaries(function: ir.Operation, inputs: int, outputs: int) -> ir.ArrayAttr | None:
-    """Argument attributes followed by those of results, because results are now arguments."""
+    """Returns argument attributes followed by those of results, which become arguments."""
     dictionaries: list[ir.DictAttr] = []
     for key, count in (("arg_attrs", inputs), ("res_attrs", outputs)):
         if key in function.attributes:

@@ -1,4 +1,4 @@
-"""Says which engines take each graph and op, and why others do not."""
+"""Reports which engines accept each graph and op, and why others do not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _candidates(module: ir.Module) -> Iterator[ir.Operation]:
 
 
 def _report(op: ir.Operation, engine: Engine, architecture: str, state: PassState) -> bool:
-    """Reports whether an engine takes a graph or op; returns it."""
+    """Reports whether an engine accepts a graph or op, and returns the answer."""
     failure = engine.check(graph_of(op), architecture)
     culprit = op if failure is None or failure.node is None else failure.node.op.operation
     name = node_name(culprit.location)
@@ -36,7 +36,7 @@ def _report(op: ir.Operation, engine: Engine, architecture: str, state: PassStat
     if failure is None:
         state.passed(op, "taken", f"{engine.name} takes {what}", **facts)
         return True
-    # The location may be a place in a file, which does not tell the model's name of the node.
+    # The location may be a position in a file, without the model's name for the node.
     where = f", at '{name}'" if name else ""
     message = f"{engine.name} does not take {what}{where}: {failure.message}"
     state.missed(culprit, "declined", message, rule=failure.rule, **facts)

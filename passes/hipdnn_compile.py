@@ -35,7 +35,7 @@ from hipgraft.transforms.splitting import can_split, compute_ops, split
 
 
 def _inline(container: ir.Operation) -> None:
-    """Moves the body of a container to where the container is."""
+    """Moves the ops in the body of a container out, to its position."""
     body = container.regions[0].blocks[0]
     *ops, terminator = [op.operation for op in body.operations]
     for argument, operand in zip(body.arguments, container.operands, strict=True):
@@ -86,14 +86,14 @@ def _symbols(module: ir.Module) -> Iterator[str]:
 
 
 def _key(container: ir.Operation) -> str:
-    """Returns what is equal for containers that one kernel serves."""
+    """Returns a key that is equal for containers that one kernel can serve."""
     if INPUTS not in container.attributes:
         return container_key(container)
     return digest(f"{container_text(container)}\n{container.attributes[INPUTS]}")
 
 
 class _Compiler:
-    """One run of the pass: what was compiled, by the key of the container."""
+    """One run of the pass: the compiled containers by key."""
 
     def __init__(self, options: HipdnnCompilePass, module: ir.Module, state: PassState):
         if not options.target:
@@ -115,7 +115,7 @@ class _Compiler:
         self._inputs.clear()
 
     def export_all(self, containers: Sequence[ir.Operation]) -> None:
-        """Replaces each graph for another engine by a call of an executable that holds its JSON."""
+        """Replaces each graph for another engine by a call of an executable with its JSON."""
         for op in containers:
             engine = other_engine(op)
             if not engine:
@@ -180,13 +180,13 @@ class _Compiler:
             return text
 
         identity = container_text(op) + ("" if given is None else f"\nlowered to\n{given}")
-        # An input that was lowered before is compiled as it is.
+        # An input that was lowered earlier is compiled unchanged.
         choices = Choices(op, target) if given is None else None
         buffers = len(op.operands) + len(op.results)
         return Request(symbol, identity, key, target, self._flags(target), lower, choices, buffers)
 
     def _keep(self, op: ir.Operation, key: str, symbol: str, outcomes: Sequence[Outcome]) -> None:
-        """Writes the executable of a container, or remembers why there is none."""
+        """Writes the executable of a container, or records why there is none."""
         kernels: list[Kernel] = []
         for target, outcome in zip(self._targets, outcomes, strict=True):
             self._save_temps(symbol, target, outcome.artifacts)
@@ -244,7 +244,7 @@ class _Compiler:
     def _report_decision(
         self, op: ir.Operation, symbol: str, target: Target, outcome: Outcome
     ) -> None:
-        """Reports what was tried, and what is still pathological."""
+        """Reports the plans that were tried, and remaining pathological properties."""
         decision = outcome.decision
         if decision is None or outcome.kernel is None:
             return
@@ -290,7 +290,7 @@ class _Compiler:
     def _report_work(
         self, op: ir.Operation, symbol: str, kernel: Kernel, target: Target, candidate: Candidate
     ) -> None:
-        """Reports the graph's minimal work beside its kernel's, and why the latter is more."""
+        """Reports the graph's least work, its kernel's work, and reasons for the difference."""
         metrics = {name: value for each in candidate.costs for name, value in each.metrics.items()}
         if not metrics:
             return
@@ -307,7 +307,7 @@ class _Compiler:
         self._state.analysis(op, "work", f"{message} {done}", **attributes, **bounds, **metrics)
 
     def _split(self, op: ir.Operation, failure: CodegenError) -> None:
-        """Splits a container that does not compile, or gives its only op back.
+        """Splits a container that does not compile, or moves its only op out of it.
 
         Raises:
             PassFailure: it holds a single op, which may not stay.

@@ -16,7 +16,7 @@ from hipgraft.transforms.buffers import view_of, window_of
 
 
 def _is_copy(graph: hipdnn.GraphOp) -> bool:
-    """Whether a graph does nothing but copy its operand."""
+    """Whether a graph only copies its operand."""
     ops = [op.operation for op in graph.body.operations]
     if len(ops) != 2 or ops[0].name != "hipdnn.pointwise":
         return False
@@ -26,7 +26,7 @@ def _is_copy(graph: hipdnn.GraphOp) -> bool:
 
 
 def written_strides(shape: tuple[int, ...], window: StridedView) -> list[int] | None:
-    """The strides of a tensor of `shape` that make `window` on it row-major.
+    """Returns the strides of a tensor of `shape` for which `window` on it is row-major.
 
     Args:
         shape: of the tensor, row-major so far.

@@ -21,7 +21,7 @@ from hipgraft.transforms.host_builder import HostBuilder, Region
 
 @dataclass
 class _HostFunction:
-    """Builds one host function from a function on buffers, which is only read."""
+    """Builds one host function from a function on buffers, which stays unchanged."""
 
     old: ir.Operation
     kernels: dict[str, GraftedKernel]
@@ -30,7 +30,7 @@ class _HostFunction:
     shifts: dict[ir.Value, int] = field(default_factory=dict[ir.Value, int])
 
     def convert(self, op: ir.Operation) -> None:
-        """Appends what `op` becomes.
+        """Appends the host ops for `op`.
 
         Raises:
             PassFailure: `op` is not of stage `hipdnn-buffers`.
@@ -88,7 +88,7 @@ def _body(function: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _callees(function: ir.Operation, graphs: dict[str, CompiledGraph]) -> list[str]:
-    """Symbols of the executables that a function calls."""
+    """Returns the symbols of the executables that a function calls."""
     executes = [op for op in _body(function) if op.name == "hipdnn.execute"]
     for op in executes:
         if _callee(op) not in graphs:
@@ -126,7 +126,7 @@ def _merge_function(
     grafted: dict[str, dict[str, GraftedKernel]],
     constants: GlobalConstants,
 ) -> None:
-    """Writes one host function per distinct schedule in front of the old function."""
+    """Writes one host function per distinct schedule before the old function."""
     kernels = {target: {name: grafted[name][target] for name in called} for target in targets}
     keys = [tuple(one.schedule for one in kernels[target].values()) for target in targets]
     groups = grouped(targets, keys)

@@ -24,7 +24,7 @@ from hipgraft.transforms.outlining import (
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_type, is_tensor
 
 _LEAVING = frozenset({"torch_c.to_builtin_tensor", "migraphx.mlir.as.logical.shape"})
-"""Casts that stay with their operands, because no launch could write the results."""
+"""Casts that stay with their operands, because launches cannot write their results."""
 
 _STAYING = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.execute", "hipdnn.view", "arith.constant"}
@@ -32,7 +32,7 @@ _STAYING = frozenset(
 
 
 def _reads(op: ir.Operation) -> list[ir.Value]:
-    """The tensors an op depends on, seen through lists and casts."""
+    """Returns the tensors that an op depends on, looking through lists and casts."""
     return [value for operand in op.operands for value in _tensors_behind(operand)]
 
 
@@ -53,7 +53,7 @@ def _is_copied(op: ir.Operation) -> bool:
 
 
 def _check(op: ir.Operation) -> None:
-    """Refuses ops that no container can hold."""
+    """Rejects ops that no container can hold."""
     if not op.name.startswith(("torch.", "torch_c.", "migraphx.", "hipdnn.")):
         raise PassFailure(
             f"'{op.name}' op cannot be outlined: expected a torch, migraphx or hipdnn op", op
@@ -74,7 +74,7 @@ def _is_builtin(value: ir.Value) -> bool:
 
 
 def _is_shaped(value: ir.Value) -> bool:
-    """Whether only the op that follows, in the same container, reads the value."""
+    """Whether the value's only reader is the next op, in the same container."""
     return str(value.type).startswith("!migraphx.shaped")
 
 
@@ -105,7 +105,7 @@ def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location)
 def _make_fallback(
     name: str, group: Group, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
 ) -> list[ir.Value]:
-    """Builds the container; torch tensors leave it as builtin ones and are cast back outside."""
+    """Builds the container; torch tensors leave it as builtin tensors and are cast back outside."""
     location = ir.Location.fused([op.location for op in group.ops])
     strides, offsets = operand_layouts(inputs)
     container = hipdnn.fallback(
@@ -146,7 +146,7 @@ def _erase_unread(block: ir.Block) -> None:
 
 
 def _own_results(block: ir.Block, state: PassState) -> None:
-    """Makes each returned value a container's own: copies arguments, constants and windows."""
+    """Makes containers compute all returned values: copies arguments, constants and windows."""
     terminator = list(block.operations)[-1].operation
     seen: set[ir.Value] = set()
     for index, value in enumerate(terminator.operands):
@@ -167,14 +167,14 @@ def _own_results(block: ir.Block, state: PassState) -> None:
 
 
 def _nothing(value: ir.Value, terminator: ir.Operation) -> ir.Value:
-    """A constant without elements: a function that returns it writes nothing."""
+    """Returns a constant without elements: a function that returns it writes nothing."""
     nothing = ir.Attribute.parse(f"dense<> : {value.type}")
     with ir.InsertionPoint(terminator):
         return arith_d.ConstantOp(value.type, nothing, loc=terminator.location).result
 
 
 def _owned_storage(value: ir.Value) -> ir.Value | None:
-    """The container result of which `value` shows every element; None if there is none."""
+    """Returns the container result of which `value` shows every element; None if there is none."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name == "arith.constant":
         return None

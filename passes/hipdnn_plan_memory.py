@@ -1,4 +1,4 @@
-"""hipdnn-plan-memory: one arena for all buffers of a host program."""
+"""hipdnn-plan-memory: plans one arena for all buffers of a host program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipgraft.ir.sizes import MOST_BYTES, too_large
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.memory_plan import DEFAULT_ALIGNMENT, Interval, MemoryPlan, plan_memory
 
-# Their result aliases their operand, which they do not access.
+# Ops whose result aliases their operand, which they do not access.
 _ALIASES = ("memref.view", "memref.reinterpret_cast")
 
 
@@ -31,7 +31,7 @@ def _nbytes(alloc: ir.Operation) -> int:
 
 
 def _intervals(operations: Sequence[ir.Operation]) -> list[Interval]:
-    """Lifetimes of the buffers, in order of their allocation; a step is an op's position.
+    """Returns the lifetimes of the buffers in order of allocation; a step is an op's position.
 
     Device ops run in program order, because their tokens form a chain. If any other op reads a
     buffer, it may have aliases that this analysis does not see, so the buffer lives to the end.
@@ -60,7 +60,7 @@ def _intervals(operations: Sequence[ir.Operation]) -> list[Interval]:
 def _chain_ends(
     function: ir.Operation, operations: Sequence[ir.Operation]
 ) -> tuple[ir.Operation, ir.Operation]:
-    """The `gpu.wait async` that opens the chain of tokens and the `gpu.wait` that closes it."""
+    """Returns the `gpu.wait async` that starts the token chain and the `gpu.wait` that ends it."""
     waits = [op for op in operations if op.name == "gpu.wait"]
     opens = waits and len(waits[0].results) == 1 and not waits[0].operands
     closes = len(waits) > 1 and not waits[-1].results and len(waits[-1].operands) == 1
@@ -79,7 +79,7 @@ def _chain_ends(
 def _use_arena(
     function: ir.Operation, operations: Sequence[ir.Operation], plan: MemoryPlan
 ) -> None:
-    """Replaces the buffers by views of one allocation, made and freed on the token chain."""
+    """Replaces the buffers by views of one allocation, allocated and freed on the token chain."""
     first, last = _chain_ends(function, operations)
     start = first.results[0]
     with ir.InsertionPoint.after(first):

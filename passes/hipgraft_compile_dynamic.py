@@ -1,4 +1,4 @@
-"""hipgraft-compile-dynamic: functions of dynamic shapes become host programs."""
+"""hipgraft-compile-dynamic: compiles functions with dynamic shapes to host programs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _is_dynamic(function: ir.Operation) -> bool:
 
 
 def _simpler_ways(function: ir.Operation) -> Iterator[tuple[str, str]]:
-    """Yields other inputs of the compiler that may work where the first one does not."""
+    """Yields alternative compiler inputs that may work if the first one does not."""
     yield "with less fusion", _compiler_input(function)
     copy = function.clone(ip=False).operation
     if write_out_attention(copy):
@@ -52,7 +52,7 @@ def _simpler_ways(function: ir.Operation) -> Iterator[tuple[str, str]]:
 
 
 def _blame_values(function: ir.Operation) -> None:
-    """Raises an error at the first op whose result has a shape that values of tensors decide."""
+    """Raises an error at the first op whose result shape depends on values of tensors."""
     for op in [op.operation for op in function.regions[0].blocks[0].operations]:
         extents = [one for one in op.operands if op.name in _MEASURED or _is_list(one)]
         if op.name in _SELECTIONS or any(map(_is_value, extents)):
@@ -65,7 +65,7 @@ def _is_list(value: ir.Value) -> bool:
 
 
 def _is_value(value: ir.Value) -> bool:
-    """Whether an integer, or one in a list, is made of an element of a tensor."""
+    """Whether an integer, or one in a list, is computed from an element of a tensor."""
     owner = value.owner
     if isinstance(owner, ir.Block) or not str(value.type).startswith(_NUMBERS):
         return False
@@ -73,7 +73,7 @@ def _is_value(value: ir.Value) -> bool:
 
 
 def _hoist_constants(function: ir.Operation) -> list[ir.Attribute]:
-    """Turns literals of several numbers into arguments after the others; returns their values."""
+    """Converts literals of several numbers to arguments after the others; returns their values."""
     block = function.regions[0].blocks[0]
     values: list[ir.Attribute] = []
     for op in [op.operation for op in block.operations if op.operation.name == _LITERAL]:
@@ -159,7 +159,7 @@ class HipgraftCompileDynamicPass(Pass):
     save_temps: str = option("", "directory for compiler inputs, schedules and code objects")
 
     def run(self, module: ir.Module, state: PassState) -> None:
-        """Compiles the functions of dynamic shapes."""
+        """Compiles the functions with dynamic shapes."""
         functions = [op.operation for op in module.body.operations]
         constants = GlobalConstants(module.operation)
         for function in [op for op in functions if _is_dynamic(op)]:
@@ -198,7 +198,7 @@ class HipgraftCompileDynamicPass(Pass):
     def _outcomes(
         self, function: ir.Operation, name: str, targets: Sequence[Target], state: PassState
     ) -> list[Outcome]:
-        """Compiles for all targets together, and what does not compile in simpler ways."""
+        """Compiles for all targets together; retries failed functions in simpler ways."""
         outcomes = self._compiled(name, _compiler_input(function), targets, ())
         for way, text in _simpler_ways(function):
             for position, target in enumerate(targets):

@@ -21,11 +21,11 @@ from hipgraft.runtime.host_program.form import (
 from hipgraft.runtime.parameter_files import constant_buffers, write_parameters
 from hipgraft.transforms.variant_dispatch import add_dispatchers
 
-_INLINE_BYTES = 256  # more than scalars and small vectors take
+_INLINE_BYTES = 256  # fits scalars and small vectors
 
 
 def _is_large(op: ir.Operation) -> bool:
-    """Whether a constant would be hard to read; what is in a resource was too large before."""
+    """Whether a constant would be hard to read; resources are always large."""
     memref = ir.MemRefType(ir.TypeAttr(op.attributes["type"]).value)
     nbytes = byte_size(memref.shape, memref.element_type) or 0
     if nbytes > _INLINE_BYTES:

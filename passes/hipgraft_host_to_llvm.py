@@ -88,8 +88,8 @@ class HipgraftHostToLlvmPass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Lowers the module in place."""
         if not any(op.operation.name == "func.func" for op in module.body.operations):
-            return  # it is lowered
-        # Only now: lowering needs torch-mlir's wheel, which takes a while to load.
+            return  # the module is already lowered
+        # Imported here because torch-mlir's wheel takes a while to load.
         from hipgraft.host.lowering import lower_host
 
         try:

@@ -1,4 +1,4 @@
-"""hipgraft-select-variants: a function that selects among a host program's variants."""
+"""hipgraft-select-variants: adds a function that selects among a host program's variants."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def _kernels(module: ir.Operation) -> list[ir.Operation]:
 def _result(
     function: ir.Operation, architecture: Architecture, settings: Settings, state: PassState
 ) -> Exported | str:
-    """The compiled function, or why it could not be compiled."""
+    """Returns the compiled function, or the reason why it does not compile."""
     try:
         exported = compile_function(function, architecture, settings, state)
     except HipgraftError as error:
@@ -127,7 +127,7 @@ class MigraphxIreeGenPass(Pass):
                 inner.attributes[export.NAME] = export.write(results, architecture)
 
     def _architecture(self, functions: Sequence[ir.Operation]) -> Architecture:
-        """The target that all kernels of a module share."""
+        """Returns the target that all kernels of a module share."""
         first, *others = [architecture_of(op, self.arch, self.features) for op in functions]
         for function, architecture in zip(functions[1:], others, strict=True):
             if architecture != first:

@@ -1,4 +1,4 @@
-"""Checks that a torch module is what the conversion to hipDNN takes."""
+"""Checks that a torch module has the form that the conversion to hipDNN requires."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ class TorchCheckBackendFormPass(Pass):
     name: ClassVar[str] = "torch-check-backend-form"
 
     def run(self, module: ir.Module, state: PassState) -> None:
-        """Raises an error at the first op that is not as the stage wants it."""
+        """Raises an error at the first op that breaks the rules of the stage."""
         _check_functions(module)
         check_sizes(module.operation)

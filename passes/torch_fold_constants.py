@@ -52,7 +52,7 @@ class _Constants:
         return size is not None and 0 < size <= self._limit
 
     def wanted(self) -> list[ir.Value]:
-        """Computed tensors with a user that is not constant itself."""
+        """Returns computed tensors with a user that is not constant itself."""
         members = set(self.computed)
         return [
             result
@@ -65,7 +65,7 @@ class _Constants:
 
 
 def _needed(values: Sequence[ir.Value]) -> Iterator[ir.Operation]:
-    """The ops that make `values` and what they read."""
+    """Returns the ops that compute `values`, and the values that these read."""
     pending = [ir.OpResult(value).owner.operation for value in values]
     seen: set[ir.Operation] = set()
     while pending:
@@ -144,7 +144,7 @@ class TorchFoldConstantsPass(Pass):
             return
         needed = set(_needed(values))
         ops = [op for op in constants.computed if op in needed]
-        # Only here: it loads the code generator and the runtime.
+        # Imported here because it loads the code generator and the runtime.
         from hipgraft.transforms.constant_folding import evaluate
 
         try:

@@ -23,7 +23,7 @@ _VIEWS = frozenset(
 
 
 def _functional(op: ir.Operation, name: str) -> ir.Value:
-    """The value form of an in-place op; later readers of its operand read the result."""
+    """Replaces an in-place op by its value form; later readers of its operand read the result."""
     if not len(op.operands) or len(op.results) != 1:
         raise PassFailure(f"expected in-place op '{name}' to have operands and one result", op)
     target = op.operands[0]
@@ -40,7 +40,7 @@ def _functional(op: ir.Operation, name: str) -> ir.Value:
 
 
 def _check_unaliased(op: ir.Operation, target: ir.Value) -> None:
-    """Value tensors cannot say that a view of `target` changes with it."""
+    """Rejects views of `target`, because value tensors cannot express that they change with it."""
     maker = owner(target)
     if maker is None:
         raise PassFailure(f"in-place op '{aten_name(op)}' on a function argument", op)

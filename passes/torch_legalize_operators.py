@@ -1,4 +1,4 @@
-"""Rewrites ATen ops that torch-mlir does not know, or decomposes badly, to ops that it knows."""
+"""Rewrites ATen ops that torch-mlir lacks, or decomposes badly, to ops that it supports."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _IDENTITIES = frozenset(
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
 
 
-_END = (1 << 63) - 1  # of a slice whose end is that of the tensor
+_END = (1 << 63) - 1  # the end of a slice up to the end of the tensor
 
 
 def _batch_norm(op: ir.Operation) -> ir.Value | None:
@@ -58,9 +58,9 @@ def _batch_norm(op: ir.Operation) -> ir.Value | None:
 
 
 def _dropout(op: ir.Operation) -> ir.Value | None:
-    """`dropout(x, p, train)`, also of whole channels and with a mask as another result."""
+    """Rewrites `dropout(x, p, train)`, also for whole channels and with the mask as a result."""
     probability, training = constant(op, 1), constant(op, 2)
-    # `native_dropout` takes none for yes.
+    # `native_dropout` treats None as true
     if probability != 0 and training is not False:
         raise PassFailure(f"'{aten_name(op)}' in training draws random numbers", op)
     if any(True for result in list(op.results)[1:] for _ in result.uses):
@@ -97,7 +97,7 @@ def _slice(x: ir.Value, dim: int, start: int, stop: int, result: ir.Type) -> ir.
 
 
 def _roll(op: ir.Operation) -> ir.Value | None:
-    """`roll(x, shifts, dims)`; torch-mlir's slices of it have no static shape."""
+    """Rewrites `roll(x, shifts, dims)`, because torch-mlir's slices of it have no static shape."""
     shifts, dims = constant(op, 1), constant(op, 2)
     if not isinstance(shifts, list) or not isinstance(dims, list) or not dims:
         return None
@@ -137,7 +137,7 @@ def _squeeze_dims(op: ir.Operation) -> ir.Value | None:
 
 
 def _softmax(op: ir.Operation) -> ir.Value | None:
-    """`_softmax(x, dim, half_to_float)` is `softmax.int` with the result's type as dtype."""
+    """Rewrites `_softmax(x, dim, half_to_float)` to `softmax.int` with the result type as dtype."""
     name = aten_name(op).replace("._", ".") + ".int"
     dtype = constant_int(6) if constant(op, 2) else constant_none()
     return torch_op(name, [op.operands[0], op.operands[1], dtype], [op.result.type]).result
@@ -152,7 +152,7 @@ def _addmm(op: ir.Operation) -> ir.Value | None:
 
 
 def _matmul(op: ir.Operation) -> ir.Value | None:
-    """torch-mlir multiplies batches of matrices only if it knows that there are as many of each."""
+    """Adds a unit dimension: torch-mlir only multiplies batches of provably equal count."""
     if not all(map(is_tensor, op.operands)):
         return None
     shapes = [tensor(operand)[0] for operand in op.operands]
@@ -171,7 +171,7 @@ def _unsqueezed(x: ir.Value) -> ir.Value:
 
 
 def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
-    """`clamp(x, min, max)` with tensors or none as bounds."""
+    """Rewrites `clamp(x, min, max)`, whose bounds may be tensors or None."""
     value = op.operands[0]
     for name, bound in zip(("aten.maximum", "aten.minimum"), list(op.operands)[1:], strict=True):
         if is_tensor(bound):
@@ -180,7 +180,7 @@ def _clamp_tensor(op: ir.Operation) -> ir.Value | None:
 
 
 def _fmod(op: ir.Operation) -> ir.Value | None:
-    """`fmod(x, y)` keeps the sign of x: `x - trunc(x / y) * y`."""
+    """Rewrites `fmod(x, y)`, which keeps the sign of x, to `x - trunc(x / y) * y`."""
     x, divisor = op.operands
     operands = [x, divisor, constant_str("trunc")]
     quotient = torch_op("aten.div.Scalar_mode", operands, [x.type]).result
@@ -189,7 +189,7 @@ def _fmod(op: ir.Operation) -> ir.Value | None:
 
 
 def _attention(op: ir.Operation) -> ir.Value | None:
-    """A mask that selects becomes one that is added, which is what hipDNN's attention takes.
+    """Converts a boolean mask to an additive one, which hipDNN's attention requires.
 
     Masked scores get the lowest finite number. With infinities, a row whose scores are all masked
     would be NaN, and so would a tile of it in kernels that keep a running maximum.
@@ -207,7 +207,7 @@ def _attention(op: ir.Operation) -> ir.Value | None:
 
 
 def _upsample_bilinear(op: ir.Operation) -> ir.Value | None:
-    """`upsample_bilinear2d.vec(x, size, align_corners, scales)`, which torch-mlir cannot lower."""
+    """Rewrites `upsample_bilinear2d.vec(x, size, align_corners, scales)` for torch-mlir."""
     x, size, align_corners, scales = op.operands
     none = constant_none()
     mode = constant_str("bilinear")
@@ -221,7 +221,7 @@ def _interpolate(op: ir.Operation) -> ir.Value | None:
 
 
 def _interpolated(x: ir.Value, options: list[ir.Value], result: ir.Value) -> ir.Value:
-    """torch-mlir mixes f32 coordinates with the element type, which only works in f32."""
+    """Computes in f32, because torch-mlir mixes f32 coordinates with the element type."""
     name = "aten.__interpolate.size_list_scale_list"
     element = tensor(x)[1]
     if element not in ("f16", "bf16"):

@@ -1,4 +1,4 @@
-"""Rewrites views of dynamic shapes as a flatten and a split."""
+"""Rewrites views with dynamic shapes to a flatten and a split."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Extent = int | ir.Value
 
 
 def _extents(view: ir.Operation) -> list[_Extent]:
-    """The extents that a view asks for, constants as numbers."""
+    """Returns the extents of a view, constants as numbers."""
     owner = view.operands[1].owner
     if isinstance(owner, ir.Block) or owner.name != "torch.prim.ListConstruct":
         raise PassFailure(f"'{view.name}' op takes extents that are not written as a list", view)
@@ -41,7 +41,7 @@ def _extents(view: ir.Operation) -> list[_Extent]:
 
 
 def _is_arithmetic(extent: ir.Value) -> bool:
-    """Whether an integer is made of constants and extents of tensors alone."""
+    """Whether an integer is computed from constants and extents of tensors only."""
     owner = extent.owner
     if isinstance(owner, ir.Block):
         return False
@@ -51,7 +51,7 @@ def _is_arithmetic(extent: ir.Value) -> bool:
 
 
 def _is_kept(x: ir.Value, dim: int, known: int | None, extent: _Extent) -> bool:
-    """Whether `extent` is that of dimension `dim` of `x`, as far as the ops tell."""
+    """Whether `extent` is provably that of dimension `dim` of `x`."""
     if isinstance(extent, int):
         return extent == known
     owner = extent.owner
@@ -62,7 +62,7 @@ def _is_kept(x: ir.Value, dim: int, known: int | None, extent: _Extent) -> bool:
 
 
 def _common(x: ir.Value, before: Sequence[int | None], after: Sequence[_Extent]) -> tuple[int, int]:
-    """How many first and last dimensions a view keeps, so that at least one is left of each."""
+    """Counts the first and last dimensions that a view keeps, leaving one of each shape."""
     most = min(len(before), len(after)) - 1
     first = 0
     while first < most and _is_kept(x, first, before[first], after[first]):
@@ -76,7 +76,7 @@ def _common(x: ir.Value, before: Sequence[int | None], after: Sequence[_Extent])
 
 
 def _flatten(x: ir.Value, first: int, last: int) -> ir.Value:
-    """`x` with its dimensions `first` to `last` as one."""
+    """Flattens the dimensions `first` to `last` of `x`."""
     shape, element = extents_and_element(x.type) or ([], "")
     if first == last:
         return x
@@ -90,7 +90,7 @@ def _flatten(x: ir.Value, first: int, last: int) -> ir.Value:
 
 
 def _settled(x: ir.Value, dim: int, extents: Sequence[_Extent]) -> list[ir.Value]:
-    """The extents into which dimension `dim` of `x` splits; the extent for -1 is computed."""
+    """Returns the extents into which dimension `dim` of `x` is split, with -1 replaced."""
     values = [constant_int(one) if isinstance(one, int) else one for one in extents]
     if _REST in extents:
         rest = list(extents).index(_REST)

@@ -1,7 +1,7 @@
-"""The way of a program: its stages, the phases between them, and the pipelines made of these.
+"""Defines a program's stages, the phases between them, and the pipelines built from these.
 
 `hipgraft-compile`, `hipgraft.compile`, the frontends and the named pipelines of `hipgraft-opt` all
-run what stands here.
+run the phases in this file.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _compile(config: HipgraftConfig) -> Sequence[PipelineElement]:
         target=config.target,
         extra_flags=config.extra_flags,
         save_temps=config.save_temps,
-        # A user who stops here may have other means for such an op; a host program has none.
+        # A user who stops here may handle such an op otherwise; a host program cannot.
         keep_failed=config.compile_to == "hipdnn-executables",
     )
     return (compile_pass,)
@@ -221,10 +221,10 @@ STAGES = (
         {"hipdnn-buffers": lambda _: PHASE_MERGE},
     ),
 )
-"""All stages, in the order of a program's way; the last that recognizes a module is its stage."""
+"""All stages in compilation order; the last one that recognizes a module is its stage."""
 
 STAGE_NAMES = tuple(stage.name for stage in STAGES if stage.phases)
-"""Stages that something makes, so that a pipeline can end there."""
+"""The stages that a phase produces, at which a pipeline can end."""
 
 
 def stage_of(module: ir.Module) -> str:
@@ -237,12 +237,12 @@ def stage_of(module: ir.Module) -> str:
 
 
 def has_symbols(module: ir.Module) -> bool:
-    """Returns whether a module has a function of dynamic shapes."""
+    """Returns whether a module has a function with dynamic shapes."""
     return any(SYMBOLS in op.operation.attributes for op in module.body.operations)
 
 
 def final_stage(config: HipgraftConfig) -> str:
-    """Returns the stage of programs that run."""
+    """Returns the stage of executable programs."""
     # The CPU runs whole graphs, which have no launches to merge.
     return "hipdnn-buffers" if config.target == ("cpu",) else "host"
 
@@ -262,18 +262,18 @@ def last_stage(config: HipgraftConfig) -> str:
 def route(
     current: str, config: HipgraftConfig, *, dynamic: bool = False
 ) -> list[tuple[str, Sequence[PipelineElement]]]:
-    """Returns the phases that take a program from a stage to the last one of `config`.
+    """Returns the phases that bring a program from a stage to the last one of `config`.
 
     Args:
         current: the stage that the program is at.
         config: targets, and the last stage.
-        dynamic: whether the program has functions of dynamic shapes.
+        dynamic: whether the program has functions with dynamic shapes.
 
     Returns:
-        Each stage's name with the passes that make it.
+        The name of each stage with the passes that produce it.
 
     Raises:
-        HipgraftError: there is no such last stage, or programs of dynamic shapes do not have it.
+        HipgraftError: there is no such last stage, or programs with dynamic shapes lack it.
     """
     last = last_stage(config)
     if not dynamic or current not in ("onnx", "torch") or last == "torch":

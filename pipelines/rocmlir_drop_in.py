@@ -29,7 +29,7 @@ def build_rocmlir_drop_in_pipeline(config: RocmlirDropInConfig) -> Sequence[Pipe
     Takes a module as MIGraphX hands it to rocMLIR, or one in which rocMLIR's `gpu.binary` and
     launches are beside the functions. The prototype's environment variables hold.
     """
-    # Imported only here, because the pass imports the code generator.
+    # Imported here because the pass imports the code generator.
     from hipgraft.passes.migraphx_iree_gen import MigraphxIreeGenPass
     from hipgraft.passes.rock_iree_merge import RockIreeMergePass
 

@@ -1,1 +1,1 @@
-"""Command-line tools."""
+"""The command-line tools."""

@@ -1,4 +1,4 @@
-"""Arrays that tools read, make, write and compare."""
+"""Reads, generates, writes and compares the arrays of tools."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from hipgraft.tools.cli import is_number
 Array = np.ndarray[Any, Any]
 
 Given: TypeAlias = Mapping[str, Array] | Sequence[tuple[int, ...]]
-"""Arrays by name, or the shapes of arrays to be made."""
+"""Arrays by name, or the shapes of arrays to generate."""
 
 _KINDS = "biufcV"
-"""Kinds of elements: numbers, and bytes, as which NumPy's files have what it does not know."""
+"""Kinds of elements: numbers, and bytes, as which NumPy stores types that it does not support."""
 
 _MOST_INFLATED = 1 << 30
-"""Bytes of arrays in an archive, unless the archive is large itself."""
+"""The limit on the bytes of arrays in an archive, unless the archive itself is larger."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Name, extents (`DYNAMIC` where any fits) and element type of a program's argument."""
+    """The name, extents (`DYNAMIC` accepts any) and element type of a program's argument."""
 
     name: str
     shape: tuple[int, ...]
@@ -46,14 +46,14 @@ def read_arrays(flag: str, prefix: str) -> Mapping[str, Array]:
 
     Args:
         flag: the flag's value.
-        prefix: `in` or `out`; arrays called `in_0`, `in_1`, ... are the arguments in order, and
-            then arrays of other names in the file are none of them.
+        prefix: `in` or `out`; arrays named `in_0`, `in_1`, ... are the arguments in order, and
+            arrays with other names in the file are then ignored.
 
     Returns:
-        Arrays by name; a `.npy` file's only one is called `PREFIX_0`.
+        Arrays by name; the sole array of a `.npy` file is called `PREFIX_0`.
 
     Raises:
-        HipgraftError: the file is missing or of another kind.
+        HipgraftError: the file is missing or malformed.
     """
     path = Path(flag.removeprefix("@"))
     if not flag.startswith("@") or path.suffix not in (".npz", ".npy"):
@@ -87,7 +87,7 @@ def _arrays_in(path: Path) -> Generator[IO[bytes], None, None]:
 
 
 def _read_array(file: IO[bytes], size: int) -> Array:
-    """Reads one array in NumPy's format, whose header is not believed."""
+    """Reads one array in NumPy's format without trusting its header."""
     version = np.lib.format.read_magic(file)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -104,7 +104,7 @@ def _read_array(file: IO[bytes], size: int) -> Array:
     data = file.read(nbytes)
     array = np.frombuffer(data, dtype, math.prod(shape))
     array = array.reshape(shape, order="F" if fortran else "C")
-    # A copy, as what is read may not be written; in the machine's order of bytes.
+    # A writable copy in the machine's byte order.
     return array.astype(dtype.newbyteorder("="), order="C")
 
 
@@ -114,10 +114,10 @@ def _is_numbered(name: str, prefix: str) -> bool:
 
 
 def read_inputs(flag: str) -> Given:
-    """Reads arrays, or shapes of inputs as `2x128,2x128`; a scalar's is empty.
+    """Reads arrays, or shapes of inputs as `2x128,2x128`; a scalar's shape is empty.
 
     Raises:
-        HipgraftError: a file is missing or of another kind, or an extent is no positive number.
+        HipgraftError: a file is missing or malformed, or an extent is not a positive number.
     """
     if flag.startswith("@"):
         return read_arrays(flag, "in")
@@ -133,11 +133,11 @@ def match_inputs(
     """Returns an array for each argument: by `in_N`, by `argN`, or by the argument's name.
 
     Args:
-        arrays: by name.
-        variants: arguments of each variant of the program, among which the shapes select.
+        arrays: arrays by name.
+        variants: arguments of each variant of the program; the shapes select one.
 
     Raises:
-        HipgraftError: one is missing, or has another shape or element type.
+        HipgraftError: an array is missing, or has another shape or element type.
     """
     names = [
         _array_name(arrays, index, signature)
@@ -158,7 +158,7 @@ def _array_name(arrays: Mapping[str, Array], index: int, signature: Signature) -
 
 
 def _present(arrays: Mapping[str, Array], names: Sequence[str], what: str) -> str:
-    """Returns the first of `names` that is there; an empty one is not."""
+    """Returns the first of `names` that is present; empty names are ignored."""
     name = next((name for name in names if name in arrays), None)
     if name is None:
         expected = " or ".join(f"'{name}'" for name in names if name)
@@ -171,11 +171,11 @@ def match_expected(arrays: Mapping[str, Array], names: Sequence[str]) -> list[Ar
     """Returns the expected array for each result: by `out_N`, or by the result's name.
 
     Args:
-        arrays: by name; those of inputs may be among them.
-        names: of the results, empty for one without.
+        arrays: arrays by name, possibly including inputs.
+        names: names of the results, empty for results without one.
 
     Raises:
-        HipgraftError: one is missing, or there are more than there are results.
+        HipgraftError: an array is missing, or there are more arrays than results.
     """
     count = sum(_is_numbered(name, "out") for name in arrays)
     if count > len(names):
@@ -187,7 +187,7 @@ def match_expected(arrays: Mapping[str, Array], names: Sequence[str]) -> list[Ar
 
 
 def _checked(array: Array, name: str, signature: Signature) -> Array:
-    # Programs have signless integers, and NumPy's files do not know bfloat16.
+    # Programs have signless integers, and NumPy's files do not support bfloat16.
     same_bits = array.dtype.itemsize == signature.dtype.itemsize
     if same_bits and (
         array.dtype.kind == "V" or {array.dtype.kind, signature.dtype.kind} == {"i", "u"}
@@ -216,10 +216,10 @@ def describe(shape: Sequence[int], dtype: np.dtype[Any]) -> str:
 def of_shapes(
     variants: Mapping[str, Sequence[Signature]], shapes: Sequence[tuple[int, ...]]
 ) -> list[Signature]:
-    """Returns the arguments of the variant that shapes fit, with these shapes.
+    """Returns the arguments of the variant that fits shapes, with these shapes.
 
     Raises:
-        HipgraftError: they fit none.
+        HipgraftError: no variant fits them.
     """
     known = {name: [one.shape for one in signatures] for name, signatures in variants.items()}
     signatures = list(variants.values())[select(known, shapes)]
@@ -233,9 +233,9 @@ def of_shapes(
 
 
 def generate_inputs(signatures: Sequence[Signature], seed: int) -> list[Array]:
-    """Returns reproducible arrays: normal floats, and integers 0 and 1.
+    """Returns reproducible arrays: normally distributed floats, and integers 0 and 1.
 
-    These integers are in range for tokens and positions and make sense as masks.
+    These integers are valid tokens and positions, and make sense as masks.
 
     Raises:
         HipgraftError: a shape is dynamic.
@@ -259,12 +259,12 @@ def _generated(random: np.random.Generator, signature: Signature) -> Array:
 
 
 def write_arrays(flag: str, outputs: Sequence[Array], names: Sequence[str]) -> None:
-    """Writes results to `@FILE.npz`; bfloat16 as its bits.
+    """Writes results to `@FILE.npz`; bfloat16 is written as its bits.
 
     Args:
         flag: the flag's value.
         outputs: the results.
-        names: of each. Where one has none, or two have the same, all are `out_0`, `out_1`, ...
+        names: names of the results. If one is empty or two are equal, all are `out_0`, ...
 
     Raises:
         HipgraftError: the file cannot be written.
@@ -280,7 +280,7 @@ def write_arrays(flag: str, outputs: Sequence[Array], names: Sequence[str]) -> N
 
 
 def save(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
-    """Writes arrays by name as an `.npz` file: `np.savez` cannot take every name."""
+    """Writes arrays by name as an `.npz` file: `np.savez` does not support every name."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

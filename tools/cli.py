@@ -1,4 +1,4 @@
-"""Manners that the command-line tools share: errors, numbers and shapes in flags."""
+"""Provides what command-line tools share: errors, and numbers and shapes in flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 def run_tool(body: Callable[[], int]) -> int:
-    """Runs a tool's body; returns its exit status. Errors and warnings are printed as MLIR's."""
+    """Runs a tool's body; returns its exit status. Prints errors and warnings as MLIR does."""
 
     def run() -> int:
         with deferred():
@@ -50,13 +50,13 @@ def warnings_as_diagnostics() -> Generator[None, None, None]:
 
 
 class VersionAction(argparse.Action):
-    """Prints the tool's name and the package's version, which it looks up only then."""
+    """Prints the tool's name and the package's version, looked up only when it is needed."""
 
     def __init__(self, option_strings: Sequence[str], dest: str):
         super().__init__(option_strings, dest, nargs=0, help="print the version")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Prints, and ends the tool."""
+        """Prints the version and ends the tool."""
         from importlib.metadata import PackageNotFoundError, version
 
         try:
@@ -68,7 +68,7 @@ class VersionAction(argparse.Action):
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the model and what its dynamic dimensions are."""
+    """Adds the arguments for the model and its dynamic dimensions."""
     parser.add_argument(
         "model",
         metavar="MODEL",
@@ -123,10 +123,10 @@ def add_list_cases(parser: argparse.ArgumentParser) -> None:
 
 
 def print_cases(path: str, sweep: str | None = None) -> int:
-    """Prints the cases of a hipDNN graph template, one a line; returns the exit status.
+    """Prints the cases of a hipDNN graph template, one per line; returns the exit status.
 
     Raises:
-        HipgraftError: the file is no template, or its sweep is missing.
+        HipgraftError: the file is not a template, or its sweep is missing.
     """
     from hipgraft.hipdnn_io.files import case_names
     from hipgraft.ir.io import write_output
@@ -136,19 +136,19 @@ def print_cases(path: str, sweep: str | None = None) -> int:
 
 
 def reading(flags: argparse.Namespace) -> dict[str, Any]:
-    """Returns what `hipgraft.compile` and `hipgraft.frontends.read` take besides the model.
+    """Returns the arguments of `hipgraft.compile` and `hipgraft.frontends.read` besides the model.
 
     Raises:
-        HipgraftError: a flag has another form.
+        HipgraftError: a flag is malformed.
     """
     return extents(flags) | {"sweep_case": flags.sweep_case}
 
 
 def extents(flags: argparse.Namespace) -> dict[str, Any]:
-    """Returns what `hipgraft.compile` and `hipgraft.frontends.read` take for dynamic dimensions.
+    """Returns arguments of `hipgraft.compile` and `hipgraft.frontends.read` for dynamic extents.
 
     Raises:
-        HipgraftError: a flag has another form.
+        HipgraftError: a flag is malformed.
     """
     return {
         "shapes": _extents_by_name("shape", flags.shape, "x"),
@@ -175,21 +175,21 @@ def _extent(text: str, flag: str) -> int:
 
 
 def natural(text: str) -> int:
-    """Reads a flag that is a number from 0 on, for `argparse`."""
+    """Parses a flag that is a non-negative integer, for `argparse`."""
     if not is_number(text):
         raise argparse.ArgumentTypeError(f"expected a number from 0 on, found '{text[:40]}'")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """Reads a flag that is a number from 1 on, for `argparse`."""
+    """Parses a flag that is a positive integer, for `argparse`."""
     if not is_number(text) or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a positive number, found '{text[:40]}'")
     return int(text)
 
 
 def magnitude(text: str) -> float:
-    """Reads a flag that is a finite number and not negative, as a duration, for `argparse`."""
+    """Parses a flag that is a finite, non-negative number, such as a duration, for `argparse`."""
     with suppress(ValueError):
         if 0 <= float(text) < math.inf:
             return float(text)
@@ -197,7 +197,7 @@ def magnitude(text: str) -> float:
 
 
 def is_number(text: str) -> bool:
-    """Returns whether a text is a number of few plain digits: `²` is a digit to Python, too."""
+    """Returns whether a text is a number of few ASCII digits: Python also treats `²` as a digit."""
     return _NUMBER.fullmatch(text) is not None
 
 

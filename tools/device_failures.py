@@ -10,7 +10,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 
 def tell_failures(device: Any) -> None:
-    """Makes errors of what the calls of a device raise, which need not know hipgraft's."""
+    """Converts exceptions from the calls of a device, which may be of any class, to errors."""
     for name in dir(device):
         call = None if name.startswith("_") else getattr(device, name)
         if callable(call):
@@ -31,7 +31,7 @@ def _told(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise HipgraftError(f"the device failed in '{name}': {reason}") from error
         if isinstance(found, CallSequence):
-            tell_failures(found)  # its calls are the device's
+            tell_failures(found)  # its calls are the device's, too
         return found
 
     return guarded

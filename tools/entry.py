@@ -1,8 +1,8 @@
-"""Where the command-line tools start: one process works, and one watches over it.
+"""Starts the command-line tools: one process works, and one watches over it.
 
-MLIR, LLVM and their bindings end their process where an input breaks a rule that they only assume.
-The watching process has done nothing but fork, so it is there to say what happened. It forwards
-signals, and it ends as the other one did.
+MLIR, LLVM and their bindings abort the process if an input breaks a rule that they only assume. The
+watching process has done nothing but fork, so it survives to report what happened. It forwards
+signals, and ends like the other process.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def _leave(number: int, _: object) -> None:
 
 
 if _INTERRUPT is signal.default_int_handler and "hipgraft-" in sys.argv[0]:
-    # Until the tool itself expects one, an interrupt ends its process without a traceback.
+    # Until the tool itself handles one, an interrupt ends the process without a traceback.
     signal.signal(signal.SIGINT, _leave)
 
 
 def cache() -> int:
-    """Runs hipgraft-cache and returns its exit status; likewise the others."""
+    """Runs hipgraft-cache and returns its exit status, like the functions below."""
     return watched("hipgraft_cache")
 
 
@@ -63,7 +63,7 @@ def run() -> int:
 
 
 def serve() -> int:
-    """Runs hipgraft-serve, which is not watched: it outlives who started it."""
+    """Runs hipgraft-serve, which is not watched because it outlives the process that started it."""
     from hipgraft.tools import hipgraft_serve
 
     return hipgraft_serve.main()
@@ -110,7 +110,7 @@ def _work(tool: str) -> int:
         if _INTERRUPT is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return main()
-    except KeyboardInterrupt:  # before the tool itself expects one
+    except KeyboardInterrupt:  # before the tool itself handles one
         return 128 + signal.SIGINT
 
 
@@ -136,7 +136,7 @@ def _wait(child: int, waited_for: set[signal.Signals]) -> int:
 
 
 def _exit_status(ended: int, tool: str, doing: str) -> int:
-    """Returns the exit status for a child's, and says so if it crashed."""
+    """Returns the exit status for a child's status, and reports a crash."""
     if ended >= 0:
         return ended
     number = signal.Signals(-ended)

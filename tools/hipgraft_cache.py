@@ -1,4 +1,4 @@
-"""hipgraft-cache: looks into the cache of kernels, checks it, and moves it between machines."""
+"""hipgraft-cache: inspects the cache of kernels, checks it, and moves it between machines."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _open(flags: argparse.Namespace) -> Cache:
-    # Only now: `--help` needs no compiler.
+    # Imported here because `--help` needs no compiler.
     from hipgraft.service import Cache, default_cache_directory
 
     directory = Path(flags.cache_dir) if flags.cache_dir else default_cache_directory()
@@ -93,7 +93,7 @@ def _show(cache: Cache, flags: argparse.Namespace) -> int:
 
 
 def _printable(text: str) -> str:
-    """Escapes what a terminal would take for a command."""
+    """Escapes characters that a terminal would interpret."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -173,11 +173,11 @@ def _import(cache: Cache, flags: argparse.Namespace) -> int:
 
 
 def _members(path: str) -> Iterator[tuple[str, bytes]]:
-    """Yields keys and entries of what `export` wrote: plain files called after their keys."""
+    """Yields keys and entries of an exported archive: plain files named after their keys."""
     from hipgraft.ir.foreign_data import malformed, os_reason
 
     try:
-        # Only what is not compressed: its size bounds what is read from it.
+        # Only uncompressed archives are read, whose size bounds the bytes.
         with (
             Path(path).open("rb") as file,
             malformed("archive", path),

@@ -1,4 +1,4 @@
-"""hipgraft-compile: a model in, one host program with grafted AMDGPU binaries out."""
+"""hipgraft-compile: compiles a model to one host program with grafted AMDGPU binaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SUFFIXES = {
     ".plan": "plan",
 }
 _FORMS = tuple(_SUFFIXES.values())
-_FILES = ("bundle", "object", "plan")  # what is written beside others, or has no use on a terminal
+_FILES = ("bundle", "object", "plan")  # several files, or useless on a terminal
 _FEW_DIGITS = 64
 _STAGES = (
     "torch, hipdnn-ops, hipdnn-graphs, hipdnn-linalg, hipdnn-executables, hipdnn-buffers, host"
@@ -142,7 +142,7 @@ def _run(flags: argparse.Namespace) -> int:
             from hipgraft.tools.stats_json import stats_bytes
 
             ir_io.write_output(flags.stats_json, stats_bytes(compiled.report, statistics))
-    if flags.emit not in _FILES:  # a bundle remembers its code itself
+    if flags.emit not in _FILES:  # the bundle writer remembers its code
         remember_file(flags.output)
     if flags.report:
         # rich costs a tenth of a second to import.
@@ -159,10 +159,10 @@ def _known_forms() -> str:
 
 
 def _form(output: str, emit: str | None) -> str:
-    """Returns the form to write: `--emit`, or what the suffix of the output file says.
+    """Returns the form to write: `--emit`, or the form for the output file's suffix.
 
     Raises:
-        HipgraftError: the suffix says another form than `--emit`, or none that is known.
+        HipgraftError: the suffix contradicts `--emit`, or is unknown.
     """
     path = Path(output)
     is_device = path.exists() and not path.is_file()
@@ -183,7 +183,7 @@ def _form(output: str, emit: str | None) -> str:
 
 
 def _check_form(flags: argparse.Namespace) -> None:
-    # Only now: `--help` needs no compiler.
+    # Imported here because `--help` needs no compiler.
     from hipgraft.runtime.parameter_files import check_format
 
     if flags.constants not in ("", "globals", "arguments"):
@@ -212,7 +212,7 @@ def _check_targets(names: str) -> None:
 
 
 def _check_output(path: str) -> None:
-    """Checks before a compilation, which takes minutes, that the output can be written."""
+    """Checks before a compilation, which takes minutes, that the output is writable."""
     directory = Path(path).parent
     if path != "-" and not directory.is_dir():
         raise HipgraftError(f"cannot open output file '{path}': no directory '{directory}'")
@@ -221,14 +221,14 @@ def _check_output(path: str) -> None:
 
 
 def _beside(flags: argparse.Namespace) -> bool:
-    """Whether large constants go beside the output: text takes twice their size, and time."""
+    """Whether to write large constants beside the output: as text they take twice their size."""
     path = Path(flags.output)
     is_file = flags.output != "-" and (path.is_file() or not path.exists())
     return flags.emit == "mlir" and not (flags.constants or flags.elide_resources) and is_file
 
 
 class _Temps:
-    """Keeps the module of each stage, numbered in order."""
+    """Writes the module of each stage, numbered in order."""
 
     def __init__(self, flags: argparse.Namespace):
         self.directory = Path(flags.save_temps) if flags.save_temps else None
@@ -258,7 +258,7 @@ def _make_directory(path: Path) -> None:
 
 
 def _boundary(flags: argparse.Namespace) -> GraphBoundary:
-    """Reads the graph of a plan, and what its caller passes."""
+    """Reads the graph of a plan, and the tensors that its caller passes."""
     from hipgraft import frontends
     from hipgraft.compiler.plan import graph_boundary
 
@@ -268,7 +268,7 @@ def _boundary(flags: argparse.Namespace) -> GraphBoundary:
 def _write(
     compiled: Program, flags: argparse.Namespace, boundary: GraphBoundary | None
 ) -> list[Path]:
-    """Writes what was asked for; returns the files, the program first."""
+    """Writes the requested output; returns the files, the program first."""
     files = [] if flags.output == "-" else [Path(flags.output)]
     if flags.emit == "bundle":
         compiled.save_bundle(flags.output)
@@ -342,7 +342,7 @@ def _elided_digits(flags: argparse.Namespace) -> int | None:
 
 
 def _warn_of_constants(compiled: Program, moved: int, model: str) -> None:
-    """Tells what the text lacks because nobody said where constants are to be."""
+    """Warns that the text lacks constants if no flag says where to write them."""
     from hipgraft.ir import io as ir_io
 
     message = ""

@@ -1,4 +1,4 @@
-"""hipgraft-config: where the files are that other builds and hosts need."""
+"""hipgraft-config: prints the paths of files that other builds and hosts need."""
 
 from __future__ import annotations
 

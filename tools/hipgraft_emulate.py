@@ -14,7 +14,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.tools import cli
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SECONDS = 0.1  # after which what is new is told
+_SECONDS = 0.1  # interval at which new findings are reported
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    # Only now: `--help` and wrong flags need no emulator.
+    # Imported here because `--help` and wrong flags need no emulator.
     from hipgraft.emulator import parse_checks
     from hipgraft.emulator.hip_runtime import emulation
 

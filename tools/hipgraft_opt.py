@@ -1,4 +1,4 @@
-"""hipgraft-opt: reads a module, runs passes on it, writes it; in the manners of iree-opt."""
+"""hipgraft-opt: reads a module, runs passes on it and writes it, like iree-opt."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def _run(flags: OptFlags) -> int:
         from hipgraft.tools.cli import print_cases
 
         return print_cases(flags.input)
-    # Only here: loading MLIR takes most of the time until now.
+    # Imported here because loading MLIR takes most of the start-up time.
     from hipgraft.ir.bindings import make_context
     from hipgraft.tools.opt_driver import OptDriver
 
     if words := opt_flags.native_words(flags):
         from hipgraft.tools.native_options import set_options
 
-        set_options(words)  # before there is a context, which reads some of them
+        set_options(words)  # must precede the context, which reads some of the options
     return OptDriver(flags, make_context()).run()
 
 
 def _about(flags: OptFlags) -> str:
-    # Imported only here: most runs need neither the texts nor the passes that they describe.
+    # Imported here because most runs need neither the texts nor the passes that they describe.
     from hipgraft.tools import opt_help
 
     if flags.show_dialects:

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    # Only now: `--help` and wrong flags need no compiler.
+    # Imported here because `--help` and wrong flags need no compiler.
     from hipgraft.frontends.torch.text import read_mlir
     from hipgraft.ir import io as ir_io
     from hipgraft.ir.bindings import make_context
@@ -149,7 +149,7 @@ class _Trials:
             path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Ends what still runs; no further module is interesting."""
+        """Ends all running processes; no further module is interesting."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)
@@ -157,7 +157,7 @@ class _Trials:
             self._end(process)
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a process with all that it started."""
+        """Ends a process and all of its children."""
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    # Only now: `--help` and wrong flags need no compiler.
+    # Imported here because `--help` and wrong flags need no compiler.
     from hipgraft.runtime import known_code
     from hipgraft.runtime.devices.registry import default_device_name, open_device
     from hipgraft.tools import arrays
@@ -151,7 +151,7 @@ def _execute(
     if Path(flags.model).suffix == ".hgb" and Path(flags.model).is_file():
         raise HipgraftError("the file has the suffix of a bundle and is none", location=flags.model)
     module = _compiled(flags, device)
-    # Only now: bundles run without the compiler's bindings.
+    # Imported here because bundles run without the compiler's bindings.
     from hipgraft.runtime.host_program.dynamic import input_tensors, result_names
     from hipgraft.runtime.host_program.parameters import parameter_arrays
     from hipgraft.runtime.recorder import open_session
@@ -233,7 +233,7 @@ def _compiled(flags: argparse.Namespace, device: Any) -> ir.Module:
 
 
 def _check_trust(module: ir.Module, flags: argparse.Namespace, device: Any) -> None:
-    """Checks that kernels in a compiled program may be run."""
+    """Checks that the kernels in a compiled program are trusted."""
     from hipgraft.ir.io import collect
     from hipgraft.runtime import known_code
 
@@ -243,14 +243,14 @@ def _check_trust(module: ir.Module, flags: argparse.Namespace, device: Any) -> N
 
 
 def _settle_architecture(flags: argparse.Namespace, device: Any, available: Sequence[str]) -> None:
-    """Lets an emulator that was named without an architecture be what the program is for."""
+    """Gives an emulator that was named without an architecture one that the program is for."""
     if flags.device == "emulator":
         wanted = (flags.target,) if flags.target else available
         device.architecture = next(iter(wanted), device.architecture)
 
 
 def _default_target(device: Any) -> str:
-    """The newest target that the device runs; its own name if there is none, for the error."""
+    """Returns the newest target that the device runs; if there is none, its own name."""
     from hipgraft.codegen.target import known_targets
     from hipgraft.ir.architectures import fitting
 

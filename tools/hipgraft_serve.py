@@ -56,7 +56,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _detach() -> bool:
-    """Goes on in a process of its own; returns whether this is that one."""
+    """Continues in a forked process; returns whether this is the fork."""
     if os.fork():
         return False
     os.setsid()

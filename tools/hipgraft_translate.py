@@ -1,4 +1,4 @@
-"""hipgraft-translate: hipDNN's own files to MLIR, and back."""
+"""hipgraft-translate: converts hipDNN's own files to MLIR, and back."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    # Only now: `--help` and wrong flags need no compiler.
+    # Imported here because `--help` and wrong flags need no compiler.
     from hipgraft.ir import io as ir_io
 
     if flags.list_cases:

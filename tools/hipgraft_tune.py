@@ -72,7 +72,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _default_cost_models(flags: argparse.Namespace) -> str:
-    """Returns `timed` where a device is found that runs the kernels of all targets."""
+    """Returns `timed` if a device is found that runs the kernels of all targets."""
     from hipgraft.service.tuning.timed import can_time
 
     is_timed = all(can_time(target, flags.timing_device) for target in _targets(flags))
@@ -106,7 +106,7 @@ def _write_database(flags: argparse.Namespace) -> int:
                 service=service,
             )
     except (HipgraftError, KeyboardInterrupt):
-        if search.found.entries:  # which may have taken hours
+        if search.found.entries:  # the search may have taken hours
             _keep(flags.database, known, search.found)
         raise
     _keep(flags.database, known, search.found)
@@ -114,7 +114,7 @@ def _write_database(flags: argparse.Namespace) -> int:
 
 
 def _keep(path: str, known: Database, found: Database) -> None:
-    """Adds the plans that were found to a database, prints them, and writes the database."""
+    """Adds the new plans to a database, prints them, and writes the database."""
     from hipgraft.ir import io as ir_io
 
     known.merge(found.entries)
@@ -164,7 +164,7 @@ def _write_calibration(flags: argparse.Namespace) -> int:
 
 
 def _write_overrides(flags: argparse.Namespace) -> int:
-    # Only now: `--help` and wrong flags need no compiler.
+    # Imported here because `--help` and wrong flags need no compiler.
     from hipgraft.codegen.target import TargetKind
     from hipgraft.compiler.program import compile
     from hipgraft.ir import io as ir_io

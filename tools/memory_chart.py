@@ -1,4 +1,4 @@
-"""The plan of a host program's arena, as a table and drawn over time."""
+"""Prints the plan of a host program's arena as a table and as a drawing over time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ROWS = 16
 _LABEL = 13  # characters before the drawing
 _NAMES = ascii_letters + digits
 _CROWD = 20
-"""Buffers beyond which a table of them is not read; the drawing shows all."""
+"""The most buffers in a table; with more, only the drawing shows them."""
 
 
 @dataclass(frozen=True)
 class _Block:
-    """A buffer: bytes, the steps of its life, and where it lies."""
+    """A buffer: its size in bytes, the steps of its life, and its offset."""
 
     size: int
     first: int
@@ -29,11 +29,11 @@ class _Block:
 
 
 def print_plans(console: Console, remarks: Sequence[Remark]) -> None:
-    """Prints each plan that `hipdnn-plan-memory` made.
+    """Prints each plan of `hipdnn-plan-memory`.
 
     Args:
-        console: where to.
-        remarks: of a compilation.
+        console: output console.
+        remarks: remarks of a compilation.
     """
     for remark in remarks:
         if remark.pass_name == "hipdnn-plan-memory" and "buffers" in remark.args:

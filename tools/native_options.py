@@ -1,4 +1,4 @@
-"""Options of the compiler's library: those that `iree-opt` takes beside its passes."""
+"""Sets options of the compiler's library: those that `iree-opt` has besides its passes."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ LACKING = {
 
 
 def known_options() -> set[str]:
-    """Returns the names of all options that `iree-opt` takes, without its passes.
+    """Returns the names of all options of `iree-opt`, without its passes.
 
-    It is asked in a process of its own, for a third of a second.
+    It asks `iree-opt` in a separate process, which takes a third of a second.
     """
     return set(_OPTION.findall(iree_opt("--help-hidden")))
 
 
 def iree_opt(*arguments: str) -> str:
-    """Returns what the tool beside the bindings prints."""
+    """Returns the output of the `iree-opt` that belongs to the bindings."""
     tool = Path(ir.__file__).parent / "_mlir_libs" / "iree-opt"
     return subprocess.run([tool, *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def set_options(words: Sequence[str]) -> None:
-    """Sets options of the compiler in this process, for good.
+    """Sets options of the compiler permanently in this process.
 
     Args:
-        words: such as `--mlir-print-value-users`. The library ends the process where it does not
+        words: such as `--mlir-print-value-users`. The library ends the process if it does not
             know an option or its value.
     """
     if not words:

@@ -1,4 +1,4 @@
-"""Runs hipgraft-opt on its input, part by part."""
+"""Runs hipgraft-opt on the parts of its input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hipgraft.tools.opt_passes import check_names, pipeline_of_flags
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of the input: its text (empty for bytecode) and the 1-based line it begins at."""
+    """A part of the input: its text (empty for bytecode) and its 1-based first line."""
 
     text: str
     line: int = 1
@@ -45,7 +45,7 @@ class _NativeStatistics(Instrument):
 
 
 class OptDriver:
-    """One invocation: a command line, a context, the input, and what is gathered for reports."""
+    """One invocation: a command line, a context, the input, and the data for reports."""
 
     def __init__(self, flags: OptFlags, context: ir.Context):
         self.flags = flags
@@ -63,7 +63,7 @@ class OptDriver:
         """Processes the input and returns the exit status.
 
         Raises:
-            HipgraftError: the command line, the input file or the pipeline is wrong.
+            HipgraftError: the command line, the input file or the pipeline is invalid.
         """
         self._check_flags()
         self._read()
@@ -72,7 +72,7 @@ class OptDriver:
             results = [self._process(part) for part in self._parts()]
             succeeded = all(ok for _, ok in results)
             if not succeeded:
-                files.abandon()  # of passes
+                files.abandon()  # files that passes wrote
             with self._timed("Output"):
                 self._write([output for output, _ in results], succeeded)
         self._report()
@@ -90,7 +90,7 @@ class OptDriver:
         if ir_io.is_bytecode_file(self.flags.input):
             return  # MLIR maps it
         if ir_io.is_graph_file(self.flags.input):
-            return  # read by `_parse_part`
+            return  # `_parse_part` reads it
         if self.flags.sweep_case is not None:
             raise HipgraftError("the input is no template and has no cases", location=self.name)
         self.data = ir_io.read_bytes(self.flags.input)
@@ -128,7 +128,7 @@ class OptDriver:
         if not self.flags.verify_diagnostics:
             output = self._transform(part, self.printer.print)
             return output or b"", output is not None
-        # Only here: most runs do without.
+        # Imported here because most runs do not need it.
         from hipgraft.passmanager.verify_diagnostics import expectations, mismatches
 
         produced: list[Diagnostic] = []
@@ -179,10 +179,10 @@ class OptDriver:
         return source.parse_chunk(part.text, part.line, self.name, self.context)
 
     def _verify_roundtrip(self, op: ir.Operation) -> None:
-        """Checks that text and bytecode are read back as what was written.
+        """Checks that text and bytecode read back as the same module.
 
         Raises:
-            HipgraftError: they are not.
+            HipgraftError: they do not.
         """
         generic: AsmFlags = {"print_generic_op_form": True, "use_local_scope": True}
         whole = op.get_asm(**generic)
@@ -199,7 +199,7 @@ class OptDriver:
         if isinstance(op, ir.Module):
             self._runner(show).run(op, self.pipeline)
         elif self.pipeline:
-            # Our passes run on modules: anything else is for MLIR alone.
+            # Our passes run on modules: other top-level ops are for MLIR alone.
             with _reporting(self.context, show):
                 passmanager.PassManager.parse(self.pipeline, self.context).run(op.operation)
 
@@ -227,7 +227,7 @@ class OptDriver:
 
     @property
     def _is_translation(self) -> bool:
-        """Whether only syntax changes: modules for other versions of rocMLIR come back as well."""
+        """Whether only syntax changes: modules for other versions of rocMLIR are written, too."""
         return self.flags.print_native and not self.pipeline
 
     def _instruments(self) -> list[Instrument]:
@@ -275,7 +275,7 @@ class OptDriver:
         return text.removesuffix("\n").encode() + b"\n"
 
     def _write(self, outputs: list[bytes], succeeded: bool) -> None:
-        # A file holds all or nothing; on standard output, the good parts are worth seeing.
+        # A file is written as a whole or not at all; standard output also gets partial results.
         wanted = succeeded or (self.flags.output == "-" and len(outputs) > 1)
         if wanted:
             marker = self.flags.output_split_marker.encode()
@@ -311,7 +311,7 @@ def _is_in_colour(flag: str) -> bool:
 def _reporting(
     context: ir.Context, show: Callable[[Diagnostic], None]
 ) -> Generator[None, None, None]:
-    """Shows what MLIR emits, and makes its exceptions errors that have been reported."""
+    """Reports diagnostics that MLIR emits, and marks its exceptions as reported."""
     shown: list[Diagnostic] = []
 
     def take(diagnostic: Diagnostic) -> None:

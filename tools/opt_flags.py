@@ -1,6 +1,6 @@
-"""The command line of hipgraft-opt: its flags, and how a command line is read.
+"""Defines the flags of hipgraft-opt, and parses its command line.
 
-The flags are the fields of `OptFlags`. Any other flag is taken for a pass or pipeline, in the
+The flags are the fields of `OptFlags`. Any other flag names a pass or pipeline, which run in the
 order of the command line.
 """
 
@@ -17,7 +17,7 @@ _ALIASES = {"h": "help", "p": "pass-pipeline"}
 
 
 class UsageError(HipgraftError):
-    """The command line makes no sense."""
+    """The command line is invalid."""
 
 
 def flag(
@@ -33,13 +33,13 @@ def flag(
     """Declares a flag.
 
     Args:
-        default: its value when absent.
-        doc: its line in `--help`.
-        value: what its value is called in `--help`.
-        bare: the value of the flag without `=`; None when the next word is its value.
-        name: its name, when that is not the field's.
-        choices: the values that it may have, where they are few.
-        native: whether the compiler's library takes it.
+        default: value of an absent flag.
+        doc: line in `--help`.
+        value: placeholder for the value in `--help`.
+        bare: value of the flag without `=`; None if the next word is the value.
+        name: name of the flag, if it differs from the field's.
+        choices: allowed values, if there are few.
+        native: whether the flag is passed to the compiler's library.
     """
     metadata = {"doc": doc, "value": value or "|".join(choices), "bare": bare, "name": name}
     metadata |= {"choices": choices, "native": native}

@@ -17,9 +17,9 @@ from hipgraft.passmanager import registry
 from hipgraft.tools.opt_flags import flag_fields
 
 PASS_HELP = Path(__file__).with_name("pass_help.json")
-"""The rows of our passes and pipelines, by name: importing them all takes a second.
+"""The rows of our passes and pipelines, by name: importing all of them takes a second.
 
-Made by `make docs`; a test compares it with what the passes say.
+`make docs` writes them; a test compares them with the passes.
 """
 
 _OVERVIEW = """\
@@ -36,7 +36,7 @@ pass or pipeline, ours or MLIR's, and its options:
 
 
 def version_text() -> str:
-    """Returns the versions of hipgraft and of the compiler that it is made for."""
+    """Returns the versions of hipgraft and of its compiler."""
     from importlib.metadata import PackageNotFoundError, version
 
     versions: list[str] = []
@@ -92,7 +92,7 @@ def rows_of(name: str) -> list[tuple[str, str]]:
     """Imports a pass or pipeline; returns its row in the help and one per option.
 
     Returns:
-        Each row's flag and what it means.
+        The flag and the meaning of each row.
     """
     options_class, doc = _documented(name)
     rows = [(f"  --{name}", doc.partition("\n")[0])]
@@ -103,7 +103,7 @@ def rows_of(name: str) -> list[tuple[str, str]]:
 
 
 def _lines_of(entry: registry.Entry) -> list[str]:
-    """The help for a pass; for a plug-in that cannot be imported, the reason."""
+    """Returns the help of a pass, or the reason why a plug-in cannot be imported."""
     is_ours = entry.origin == "hipgraft"
     try:
         rows = (_rows_of_ours().get(entry.name) if is_ours else None) or rows_of(entry.name)
@@ -138,7 +138,7 @@ def _documented(name: str) -> tuple[type[Any], str]:
 
 
 def _native_page(name: str) -> str:
-    """Returns what MLIR's help says of a native pass and its options; empty if there is none."""
+    """Returns MLIR's help on a native pass and its options; empty if there is none."""
     lines = _iree_opt("--help").splitlines()
     start = next(
         (n for n, line in enumerate(lines) if re.match(rf" +--{re.escape(name)} ", line)), -1
@@ -165,7 +165,7 @@ def _line(left: str, right: str) -> str:
 
 
 def _iree_opt(*arguments: str) -> str:
-    # Only where it is asked for: the bindings come with it.
+    # Imported here because it loads the bindings.
     from hipgraft.tools.native_options import iree_opt
 
     return iree_opt(*arguments)

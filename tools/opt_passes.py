@@ -1,4 +1,4 @@
-"""Passes on hipgraft-opt's command line: flags to pipeline text."""
+"""Converts passes on hipgraft-opt's command line to pipeline text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_names(option: str, names: Iterable[str], context: ir.Context) -> None:
     """Checks that each name in the value of `option` is a pass.
 
     Raises:
-        UsageError: one is not.
+        UsageError: a name is not a pass.
     """
     for name in names:
         if name not in registry.entries() and _native_anchor(name, context) is None:
@@ -53,7 +53,7 @@ def check_names(option: str, names: Iterable[str], context: ir.Context) -> None:
 
 
 def _element(flag: PassFlag, context: ir.Context) -> str | None:
-    """The text of a pass; None for what is none."""
+    """Returns the text of a pass; None if the flag is not a pass."""
     text = flag.name if flag.options is None else f"{flag.name}{{{flag.options}}}"
     if flag.name in registry.entries():
         return text

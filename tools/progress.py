@@ -1,4 +1,4 @@
-"""Shows how far a compilation has come: live on a terminal, in plain lines elsewhere."""
+"""Shows the progress of a compilation: live on a terminal, in plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ShowStep = Callable[[str], None]
 
 @contextmanager
 def progress(quiet: bool) -> Generator[ShowStep, None, None]:
-    """Gives a function that shows what is being done, and shows each graph that is compiled."""
+    """Yields a function that shows the current step, and shows each graph that is compiled."""
     if quiet:
         yield lambda text: None
         return
-    # Imports the compiler, which `--help` and wrong flags do without.
+    # Imported here because it loads the compiler, which `--help` and wrong flags do not need.
     from hipgraft.codegen.progress import PROGRESS
 
     if not sys.stderr.isatty():
@@ -40,7 +40,7 @@ def progress(quiet: bool) -> Generator[ShowStep, None, None]:
 
 
 def _print_line(event: Started | Progress) -> None:
-    """One line for each graph that took work; the report lists hits in the cache."""
+    """Prints a line for each graph that was compiled; the report lists cache hits."""
     from hipgraft.codegen.progress import Progress
 
     if isinstance(event, Progress) and event.ending != "cached":
@@ -50,7 +50,7 @@ def _print_line(event: Started | Progress) -> None:
 
 
 class _Live:
-    """A bar of all graphs, and a line of what each worker is at."""
+    """A progress bar of all graphs, and a line with the job of each worker."""
 
     def __init__(self) -> None:
         # rich costs a tenth of a second to import.
@@ -82,11 +82,11 @@ class _Live:
         self._display.stop()
 
     def step(self, text: str) -> None:
-        """Shows what the whole program has come to."""
+        """Shows the current step of the whole program."""
         self._all.update(self._bar, description=text)
 
     def show(self, event: Started | Progress) -> None:
-        """Shows that a graph is begun or done."""
+        """Shows that a graph has started or ended."""
         from hipgraft.codegen.progress import Started
 
         if isinstance(event, Started):

@@ -1,4 +1,4 @@
-"""The report of a compilation as tables on standard error."""
+"""Prints the report of a compilation as tables on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hipgraft.ir.diagnostics import Remark
 from hipgraft.tools.memory_chart import print_plans
 from hipgraft.tools.tables import Column, open_console, print_table, print_title
 
-_PATHOLOGICAL = "pathological"  # has a table of its own
+_PATHOLOGICAL = "pathological"  # has its own table
 _MOST_NODES = 6
 _ONNX_FILE = re.compile(r"^[^:/]*\.onnx:")
 _SUBJECT = re.compile(r"^'([\w.@-]+)'(?: op)?:? ")
@@ -27,11 +27,11 @@ _TARGET = Column("target", is_text=True, is_key=True)
 
 @dataclass(frozen=True)
 class Made:
-    """What a run of the tool made.
+    """The results of a run of the tool.
 
     Attributes:
-        seconds: its time.
-        files: those that it wrote, the program first.
+        seconds: duration of the run.
+        files: written files, the program first.
     """
 
     seconds: float
@@ -42,9 +42,9 @@ def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
     """Prints graphs, kernel launches, what was declined, and a summary.
 
     Args:
-        report: of a compilation.
-        targets: that the program is for.
-        made: what is told at the end.
+        report: report of a compilation.
+        targets: targets of the program.
+        made: results for the summary.
     """
     console = open_console(stderr=True)
     ids = _ids(report)
@@ -72,7 +72,7 @@ def print_report(report: Report, targets: Sequence[str], made: Made) -> None:
         _print_declined(console, declined)
     console.print(Text(_summary(report, targets, made.seconds)))
     for line in _files(made.files):
-        # A path that is broken cannot be copied.
+        # A path with line breaks cannot be copied.
         console.print(Text(line), soft_wrap=True)
 
 
@@ -81,13 +81,13 @@ def _with(report: Report, name: str, fact: str) -> list[Remark]:
 
 
 def _ids(report: Report) -> dict[str, str]:
-    """Short names of graphs and executables, in program order; symbols may be long."""
+    """Returns short names of graphs and executables, in program order; symbols may be long."""
     names = [row.name for row in (*report.graphs, *report.executables)]
     return {name: f"g{number}" for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _print_graphs(console: Console, report: Report, ids: dict[str, str]) -> None:
-    """A row for each distinct graph: what it computes, and how often it is called."""
+    """Prints a row for each distinct graph: its ops, and how often it is called."""
     executables = {row.name: row for row in report.executables}
     rows: list[list[str]] = []
     for name in ids:
@@ -114,7 +114,7 @@ def _many(count: int, noun: str, nouns: str = "") -> str:
 
 
 def _launch_text(row: LaunchRow) -> str:
-    """The launches of a call: one number, or a line for each target where they differ."""
+    """Formats the launches of a call: one number, or a line per target if they differ."""
     if len(set(row.launches.values())) == 1:
         return str(next(iter(row.launches.values())))
     return "\n".join(f"{count} {target}" for target, count in row.launches.items())
@@ -131,13 +131,13 @@ def _node_list(nodes: Sequence[str]) -> str:
 
 
 def _node_name(location: str) -> str:
-    """A node without its model's name; a place in a file without the file's folder."""
+    """Returns a node without its model's name, or a location without its file's folder."""
     name, found = _ONNX_FILE.subn("", location)
     return name if found else PurePath(location).name
 
 
 def _print_coverage(console: Console, rows: Sequence[CoverageRow]) -> None:
-    """A row for each kind of op in graphs of an engine, or in fallbacks."""
+    """Prints a row for each kind of op in graphs of an engine, or in fallbacks."""
     inside = [row for row in rows if row.place != LEFT]
     shares = [
         f"{_share([row.ops for row in inside], [row.ops for row in rows])} of ops",
@@ -173,7 +173,7 @@ def _print_kernels(console: Console, rows: Sequence[KernelRow], ids: dict[str, s
 
 
 def _print_work(console: Console, remarks: Sequence[Remark], ids: dict[str, str]) -> None:
-    """What graphs need at least, and what their kernels hold and do."""
+    """Prints the least work of graphs, and the resources and the work of their kernels."""
     if not remarks:
         return
     known = {
@@ -214,7 +214,7 @@ def _print_remarks(
     names: Sequence[str],
     ids: dict[str, str],
 ) -> None:
-    """A row of data from each remark; the plan of a lowering is its message."""
+    """Prints a row of data from each remark; the message of a lowering is its plan."""
     if not remarks:
         return
     rows = [
@@ -231,7 +231,7 @@ def _short(text: str, ids: dict[str, str]) -> str:
 
 
 def _print_declined(console: Console, declined: Sequence[Remark]) -> None:
-    """A row for each type of op and reason, the most frequent first."""
+    """Prints a row for each type of op and reason, the most frequent first."""
     groups: dict[tuple[str, str], list[Remark]] = {}
     for remark in declined:
         subject = _SUBJECT.match(remark.message)
@@ -248,7 +248,7 @@ def _print_declined(console: Console, declined: Sequence[Remark]) -> None:
 
 
 def _summary(report: Report, targets: Sequence[str], seconds: float) -> str:
-    """What was compiled, and how long it took."""
+    """Returns a summary of the graphs and the duration."""
     kinds = Counter(row.kind for row in report.graphs)
     graphs = ", ".join(_many(count, kind) for kind, count in kinds.items())
     totals = {
@@ -265,7 +265,7 @@ def _summary(report: Report, targets: Sequence[str], seconds: float) -> str:
 
 
 def _files(paths: Sequence[Path]) -> Iterator[str]:
-    """What was written, and how large it is."""
+    """Yields a line for each written file with its size."""
     for number, path in enumerate(paths):
         needed = ", which is needed beside it" if number else ""
         yield f"wrote {path} ({path.stat().st_size:,} bytes){needed}"

@@ -1,4 +1,4 @@
-"""Results of a run as a table on standard output."""
+"""Prints the results of a run as a table on standard output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def print_results(
     """Prints a row per result.
 
     Args:
-        names: of the results; one without is told by its number.
+        names: names of the results; an empty one is replaced by its number.
         outputs: results in order.
         comparisons: one per result; None shows ranges of values instead.
     """

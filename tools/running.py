@@ -1,4 +1,4 @@
-"""How a tool runs: errors, signals and streams end it the same way, and nothing stays behind."""
+"""Runs tools: errors, signals and closed streams all end a tool without leaving files behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_REASON = 500
 
 
 def run_tool(body: Callable[[], int]) -> int:
-    """Runs a tool's body and returns its exit status; an error is printed as MLIR prints it."""
+    """Runs a tool's body and returns its exit status; prints an error as MLIR does."""
     received: list[int] = []
     try:
         with _closed_streams(), _signals_end(received):
@@ -32,19 +32,19 @@ def run_tool(body: Callable[[], int]) -> int:
     except _Ended as ended:
         return 128 + ended.number
     except BrokenPipeError:
-        # The reader has gone.
+        # The reader closed the pipe.
         _drop_output()
         return 1
     except OSError as error:
         return _told(_system_error(error))
     except Exception as error:
-        if received:  # a library took it for an error, as NumPy does while it is imported
+        if received:  # a library treated it as an error, as NumPy does while it is imported
             return 128 + received[0]
         return _told(_internal_error(error))
 
 
 def _told(error: HipgraftError) -> int:
-    # Only now: most runs end without one.
+    # Imported here because most runs end without an error.
     from hipgraft.passmanager.diagnostic_printer import DiagnosticPrinter
 
     with suppress(OSError, ValueError):
@@ -54,7 +54,7 @@ def _told(error: HipgraftError) -> int:
 
 
 def _system_error(error: OSError) -> HipgraftError:
-    """Returns what the system refused, such as space on a disk, as an error."""
+    """Converts an error of the system, such as a full disk, to a user error."""
     names = ", ".join(repr(name) for name in (error.filename, error.filename2) if name is not None)
     reason = error.strerror or str(error)
     return HipgraftError(f"{reason}: {names}" if names else reason, notes=_notes(error))
@@ -65,8 +65,8 @@ def _notes(error: Exception) -> tuple[str, ...]:
 
 
 def _internal_error(error: Exception) -> HipgraftError:
-    """Returns a bug of ours as an error that has all that its report needs."""
-    # Only now: it takes milliseconds to import.
+    """Converts an exception that is our bug to an error with all data for a bug report."""
+    # Imported here because it takes milliseconds.
     import traceback
 
     words = " ".join(str(error).split())[:_LONGEST_REASON]
@@ -77,7 +77,7 @@ def _internal_error(error: Exception) -> HipgraftError:
 
 
 class _Ended(BaseException):
-    """A signal asks the process to end: what is open is closed on the way."""
+    """A signal asks the process to end; open resources are closed while this propagates."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -86,10 +86,10 @@ class _Ended(BaseException):
 
 @contextmanager
 def _signals_end(received: list[int]) -> Generator[None, None, None]:
-    """Makes SIGTERM and SIGHUP end workers and remove their folders, as an error does.
+    """Makes SIGTERM and SIGHUP end workers and remove their folders, as errors do.
 
     Args:
-        received: gets each of them, and each SIGINT, which raises `KeyboardInterrupt`.
+        received: gets each of these signals, and each SIGINT, which raises `KeyboardInterrupt`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -109,7 +109,7 @@ def _signals_end(received: list[int]) -> Generator[None, None, None]:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         previous[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
     for number in [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]:
-        # Whoever started us with `nohup` wants it ignored.
+        # A signal that the parent ignores, as `nohup` does, stays ignored.
         if signal.getsignal(number) is signal.SIG_DFL:
             previous[number] = signal.signal(number, end)
     try:
@@ -121,7 +121,7 @@ def _signals_end(received: list[int]) -> Generator[None, None, None]:
 
 @contextmanager
 def _closed_streams() -> Generator[None, None, None]:
-    """Gives a process that was started with closed streams empty ones."""
+    """Opens empty streams if the process was started with closed ones."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (as long as the process)
@@ -129,10 +129,10 @@ def _closed_streams() -> Generator[None, None, None]:
 
 
 def _flush() -> None:
-    """Writes what is buffered.
+    """Writes all buffered output.
 
     Raises:
-        HipgraftError: it cannot be written, for instance because the disk is full.
+        HipgraftError: the output cannot be written, for instance because the disk is full.
     """
     try:
         sys.stdout.flush()
@@ -144,7 +144,7 @@ def _flush() -> None:
 
 
 def _drop_unwritten() -> None:
-    """Leaves nothing for Python to write, and to complain of, when it ends."""
+    """Discards buffered output, which Python would write, or complain about, at exit."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -152,6 +152,6 @@ def _drop_unwritten() -> None:
 
 
 def _drop_output() -> None:
-    """Python would complain once more when it closes standard output."""
+    """Discards standard output, about which Python would complain again when it closes it."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The ways in which `hipgraft-run` runs a program."""
+"""Defines the ways in which `hipgraft-run` runs a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hipgraft.tools.arrays import Array
 
 RUNTIMES = ("recorded", "interpreter", "jit")
-"""The recorded calls, as bundles hold them, are what is meant to be fast."""
+"""The runtimes; recorded calls, which bundles store, are the fast one."""
 
 
 class Runs(Protocol):
@@ -28,7 +28,7 @@ def open_runtime(name: str, module: ir.Module, device: Any) -> AbstractContextMa
     Args:
         name: one of `RUNTIMES` that runs the program itself.
         module: the program.
-        device: what to run it on.
+        device: device to run it on.
     """
     if name == "jit":
         from hipgraft.host.jit import Jit

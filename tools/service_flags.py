@@ -1,4 +1,4 @@
-"""Flags of how graphs are compiled: workers, their limits, the cache, overrides."""
+"""Defines the flags of compilations: workers, their limits, the cache, overrides."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def extra_flags(flags: argparse.Namespace) -> list[str]:
-    """Returns the compiler flags that all graphs get."""
+    """Returns the compiler flags for all graphs."""
     from hipgraft.service.override_fields import tuning_spec_flag
 
     spec = [tuning_spec_flag(flags.tuning_spec)] if flags.tuning_spec else []
@@ -143,7 +143,7 @@ def parse_size(text: str, flag: str) -> int:
     """Returns bytes from `512M` or `2G`.
 
     Raises:
-        HipgraftError: the text has another form.
+        HipgraftError: the text is malformed.
     """
     number, unit = text.rstrip("KMG"), text[len(text.rstrip("KMG")) :]
     if not cli.is_number(number) or unit not in _UNITS:

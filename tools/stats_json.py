@@ -1,4 +1,4 @@
-"""The statistics of a compilation as JSON, for dashboards and regression checks."""
+"""Writes the statistics of a compilation as JSON, for dashboards and regression checks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _stats(report: Report, statistics: Statistics) -> dict[str, Any]:
 
 
 def _launches(report: Report) -> dict[str, int]:
-    """Launches of one run of the program, by target."""
+    """Returns the number of launches in one run of the program, by target."""
     totals: dict[str, int] = {}
     for row in report.executables:
         for target, launches in row.launches.items():

@@ -1,4 +1,4 @@
-"""Tables that fit any width: numbers stay whole, text wraps, columns move to further tables."""
+"""Prints tables of any width: numbers stay whole, text wraps, columns move to further tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 _WIDTH_OFF_TERMINAL = 120
 _GAP = 3  # characters between columns
-_NARROWEST = 16  # characters of a column of text
+_NARROWEST = 16  # least width of a column of text
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: its heading.
-        is_text: whether it may wrap; other columns are set to the right.
-        is_key: whether it is repeated where columns move to a further table.
+        name: heading of the column.
+        is_text: whether the column may wrap; other columns are right-aligned.
+        is_key: whether the column is repeated in further tables.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Column:
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Returns a console as wide as the terminal or as `COLUMNS` says, else of 120 characters."""
+    """Returns a console of the width of the terminal or of `COLUMNS`, else of 120 characters."""
     console = Console(stderr=stderr, highlight=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
@@ -47,11 +47,11 @@ def print_title(console: Console, text: str) -> None:
 def print_table(
     console: Console, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]
 ) -> None:
-    """Prints rows, in several tables where the columns do not fit beside one another.
+    """Prints rows, in several tables if the columns do not fit side by side.
 
     Args:
-        console: where to.
-        columns: of which the first ones are keys.
+        console: output console.
+        columns: columns, the keys first.
         rows: a cell for each column; lines of a cell are separated by line feeds.
     """
     cells = [[one if isinstance(one, Text) else Text(one) for one in row] for row in rows]
@@ -95,7 +95,7 @@ def _split(width: int, columns: Sequence[Column], naturals: Sequence[int]) -> li
 
 
 def _widths(width: int, columns: Sequence[Column], naturals: Sequence[int]) -> list[int]:
-    """Returns the width of each column: columns of text share what the others leave."""
+    """Returns the width of each column; text columns share the width that the others leave."""
     widths = [_least(column, natural) for column, natural in zip(columns, naturals, strict=True)]
     left = width - sum(widths) - _GAP * (len(widths) - 1)
     while left > 0:

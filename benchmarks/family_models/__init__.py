@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 FAMILIES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {}
-"""Makers of a module and its inputs, by name."""
+"""The functions that build a module and its inputs, by name."""
 
 
 def family(make: Callable[[], tuple[Any, tuple[Any, ...]]]) -> Any:
-    """Adds a maker by its name."""
+    """Registers a function under its name."""
     FAMILIES[make.__name__] = make
     return make

@@ -1,4 +1,4 @@
-"""The arithmetic in which the expressions of pointwise modes are written."""
+"""Defines the arithmetic in which the expressions of pointwise modes are written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 V = TypeVar("V")
-"""A value of the arithmetic: an SSA value, or whatever else stands for a number."""
+"""A value of the arithmetic: an SSA value, or another representation of a number."""
 
 
 class Arithmetic(Protocol[V]):
@@ -100,7 +100,7 @@ class Arithmetic(Protocol[V]):
 
 @dataclass(frozen=True)
 class ModeParameters:
-    """The attributes that expressions read, with the values that absent ones stand for."""
+    """The attributes that expressions read, with the defaults of absent ones."""
 
     relu_lower_clip: float = 0.0
     relu_upper_clip: float = math.inf

@@ -1,4 +1,4 @@
-"""Rules about the binaries of an executable: code objects and the steps that run them."""
+"""Checks the binaries of an executable: code objects and the steps that run them."""
 
 from __future__ import annotations
 

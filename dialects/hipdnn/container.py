@@ -1,4 +1,4 @@
-"""The base of containers, and the rules about their ops and the connections between them."""
+"""Defines the base of containers, and checks their ops and the connections between them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CONNECTORS = ("torch_c.", "torch.prim.ListConstruct")
 
 
 class ContainerOp(HipdnnOp):
-    """The common base of `graph` and `fallback`.
+    """The base of `graph` and `fallback`.
 
-    Isolated from above; the body's arguments are typed like the operands and `hipdnn.yield`
-    like the results. The ops inside are one component, connected through values.
+    It is isolated from above. The types of the body's arguments are those of the operands, and the
+    types of `hipdnn.yield`'s operands are those of the results. Values connect all ops inside.
     """
 
     region_count = 1
@@ -39,7 +39,7 @@ class ContainerOp(HipdnnOp):
 
     @property
     def connects_products(self) -> bool:
-        """Whether products of one left factor are connected."""
+        """Whether products with a common left factor count as connected."""
         return False
 
     @classmethod
@@ -116,14 +116,14 @@ def _check_connected(container: ContainerOp, ops: Sequence[ir.Operation]) -> Non
 
 
 def connected_parts(ops: Sequence[ir.Operation], *, by_factor: bool = False) -> int:
-    """Returns the number of parts that ops of a body consist of.
+    """Returns the number of connected components of the ops in a body.
 
-    In hipDNN a tensor connects its writer with its readers, but not two readers. So arguments,
-    constants and what is only made of them do not count.
+    In hipDNN, a tensor connects its writer with its readers, but does not connect two readers. So
+    arguments, constants and values computed only from them do not count.
 
     Args:
-        ops: of a body, in order, without the terminator.
-        by_factor: whether products of one left factor are connected, too.
+        ops: ops of a body, in order, without the terminator.
+        by_factor: whether products with a common left factor count as connected.
     """
     parts: list[set[ir.Value]] = []
     computed: set[ir.Value] = set()

@@ -1,4 +1,4 @@
-"""Fields of an op class: its operands, results and attributes, as descriptors.
+"""Defines the fields of an op class, its operands, results and attributes, as descriptors.
 
 A field is declared once, in the body of the op's class. The wrapper's property, the builder, the
 generic part of the verifier and the documentation all come from that declaration.
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Arity(Enum):
-    """How many values a field holds."""
+    """The number of values that a field holds."""
 
     ONE = "required"
     OPTIONAL = "optional"
@@ -27,8 +27,8 @@ class Field:
     """A named, documented part of an op.
 
     Attributes:
-        name: hipDNN's name of it, which is the name in the class body.
-        doc: its line of documentation.
+        name: hipDNN's name of the field, which is also its name in the class body.
+        doc: line of documentation.
     """
 
     def __init__(self, doc: str):
@@ -52,7 +52,7 @@ class ValueField(Field):
     """An operand or a result.
 
     Attributes:
-        form: what shape it has to have.
+        form: shape that the value must have.
     """
 
     arity: ClassVar[Arity] = Arity.ONE
@@ -168,7 +168,7 @@ class Attribute(Field, Generic[T]):
     Attributes:
         kind: what it holds.
         required: whether the op must carry it.
-        default: what an absent one reads as; None where hipDNN's schema says null.
+        default: value of an absent attribute; None if hipDNN's schema says null.
     """
 
     def __init__(self, kind: Kind[Any], doc: str, *, required: bool, default: Any):

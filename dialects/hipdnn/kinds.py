@@ -1,4 +1,4 @@
-"""Kinds of attributes: the conversions between IR attributes and Python values."""
+"""Converts attributes between IR and Python values, by kind."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Kind(Generic[T]):
     """A kind of attribute.
 
     Attributes:
-        description: for documentation and error messages, e.g. `array<i64>`.
+        description: description for documentation and error messages, e.g. `array<i64>`.
         matches: whether an attribute is of this kind.
-        read: the Python value of an attribute that matches.
-        write: the attribute for a Python value; raises ValueError for a bad one.
+        read: returns the Python value of a matching attribute.
+        write: returns the attribute for a Python value; raises ValueError for an invalid one.
         values: spellings of an enumeration, empty for other kinds.
     """
 

@@ -1,4 +1,4 @@
-"""Rules about signatures that containers and executables share: strides and offsets."""
+"""Checks strides and offsets in the signatures of containers and executables."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def check_layouts(
     Args:
         op: the op that has the attribute.
         name: name of the attribute.
-        layouts: its value.
+        layouts: value of the attribute.
         types: tensors that the layouts are for.
         written: whether the tensors are written, so that no two elements may share an address.
 
     Raises:
-        VerifyError: wrong number of layouts, or a layout that does not fit its tensor.
+        VerifyError: the number of layouts is wrong, or a layout does not fit its tensor.
     """
     if layouts is None:
         return
@@ -64,7 +64,7 @@ def check_offsets(op: HipdnnOp, offsets: Sequence[int] | None, count: int) -> No
     """Checks that `offsets`, the attribute `arg_offsets` of `op`, fits `count` operands.
 
     Raises:
-        VerifyError: wrong number of offsets, or a negative one.
+        VerifyError: the number of offsets is wrong, or an offset is negative.
     """
     if offsets is None:
         return

@@ -1,4 +1,4 @@
-"""The pointwise modes: operands, attributes and expression of each."""
+"""Defines the operands, the attributes and the expression of each pointwise mode."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ModeInfo:
         operands: roles of `in_0`, `in_1`, `in_2`; their number is the mode's arity.
         formula: definition of `out_0`, for the documentation.
         attributes: names of the attributes that the mode uses.
-        unary: the expression if there is one operand.
-        binary: the expression if there are two operands.
-        predicate: whether the result is true or false.
-        on_truth: whether operands are first converted to true or false.
+        unary: expression of a mode with one operand.
+        binary: expression of a mode with two operands.
+        predicate: whether the result is boolean.
+        on_truth: whether operands are first converted to booleans.
         on_integers: whether integers are computed as integers, not converted to floats.
-        file_order: operands in hipDNN's files, if the order differs.
+        file_order: order of operands in hipDNN's files, if it differs.
     """
 
     operands: tuple[str, ...]
@@ -71,7 +71,7 @@ def _gelu_bwd(m: Arithmetic[V], p: ModeParameters, dy: V, x: V) -> V:
 
 
 def _approximate_cdf(m: Arithmetic[V], x: V) -> V:
-    # (1 + tanh(z)) / 2 equals the sigmoid of 2z, which is cheaper.
+    # (1 + tanh(z)) / 2 equals the sigmoid of 2z, which is cheaper to compute.
     cubic = m.affine(2 * _TANH_SCALE * _TANH_CUBIC, m.mul(x, x), 2 * _TANH_SCALE)
     return m.sigmoid(m.mul(x, cubic))
 

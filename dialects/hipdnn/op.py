@@ -1,7 +1,7 @@
 """The base of all hipdnn op classes.
 
-MLIR sees hipdnn ops as unregistered; what defines them are the subclasses of `HipdnnOp`. A
-subclass is a docstring, fields, and where the op has rules of its own, `infer` and `verify`:
+MLIR treats hipdnn ops as unregistered; the subclasses of `HipdnnOp` define them. A subclass has a
+docstring, fields and, if the op has its own rules, `infer` and `verify`:
 
     class MatmulOp(ComputeOp, mnemonic="matmul"):
         \"\"\"Batched matrix product `c = a · b`.\"\"\"
@@ -39,16 +39,16 @@ OPERAND_SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"
 
 OPS: Registry[type[HipdnnOp]] = Registry("op")
-"""Every op class by the full name of its op, e.g. `hipdnn.conv_fprop`."""
+"""All op classes by the full name of the op, e.g. `hipdnn.conv_fprop`."""
 
 ResultTypes = ir.Type | Sequence[ir.Type] | None
 
 
 class HipdnnOp:
-    """A typed view of one operation; as short-lived as any handle.
+    """A typed view of one operation; it is valid only as long as the operation's handle.
 
-    While a builder infers result types, the view shows an operation that does not exist yet:
-    its fields can be read, `operation` cannot.
+    While a builder infers result types, the view represents an operation that does not exist yet:
+    its fields can be read, but `operation` cannot.
     """
 
     OP_NAME: ClassVar[str]
@@ -140,7 +140,7 @@ class HipdnnOp:
         return hasattr(self, "operation")
 
     def infer(self) -> dict[str, Shape]:
-        """Returns the shapes of results by name; what is missing cannot be inferred.
+        """Returns the inferred shapes of results by name; other results cannot be inferred.
 
         Raises:
             VerifyError: the operands do not fit together.
@@ -148,7 +148,7 @@ class HipdnnOp:
         return {}
 
     def infer_resized(self) -> dict[str, Shape]:
-        """Returns the shapes of results whose types are still those for other operands.
+        """Returns new shapes of results whose types were made for other operands.
 
         Raises:
             VerifyError: the operands do not fit together.
@@ -163,11 +163,11 @@ class HipdnnOp:
         """Checks the rules of this op beyond its declaration and the inferred shapes.
 
         Raises:
-            VerifyError: the op breaks one.
+            VerifyError: the op breaks a rule.
         """
 
     def verify_symbol_uses(self, executables: Mapping[str, HipdnnOp]) -> None:
-        """Checks the symbols that this op names.
+        """Checks the symbols that this op refers to.
 
         Args:
             executables: the module's executables by symbol name.
@@ -177,7 +177,7 @@ class HipdnnOp:
         """
 
     def error(self, message: str, *, notes: tuple[str, ...] = ()) -> VerifyError:
-        """Returns an error at this op; `message` goes on after `'hipdnn.x' op`."""
+        """Returns an error at this op; `message` continues `'hipdnn.x' op`."""
         error = VerifyError(f"'{self.OP_NAME}' op {message}", notes=notes)
         error.location = location_text(self.location)
         return error
@@ -186,7 +186,7 @@ class HipdnnOp:
         """Checks the type of an operand or a result by what its field declares.
 
         Raises:
-            VerifyError: it is no tensor of the kind that hipDNN has.
+            VerifyError: it is not a tensor of a kind that hipDNN has.
         """
         if not self.tensors_only:
             return
@@ -207,7 +207,7 @@ class HipdnnOp:
         """Checks the shape of an operand or a result, if it is present.
 
         Raises:
-            VerifyError: it differs from `expected`.
+            VerifyError: the shape differs from `expected`.
         """
         if value is not None and shape_of(value) != tuple(expected):
             raise self.error(

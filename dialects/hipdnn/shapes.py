@@ -1,4 +1,4 @@
-"""Rules about shapes that several ops share."""
+"""Computes shapes for the rules of several ops."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def furthest_element(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def batch_extent(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Returns how many elements one step of the first dimension passes if nothing overlaps."""
+    """Returns the number of elements of one step in the first dimension if nothing overlaps."""
     steps = zip(shape[1:], strides[1:], strict=True)
     return max((extent * stride for extent, stride in steps), default=1)

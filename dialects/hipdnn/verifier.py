@@ -1,4 +1,4 @@
-"""Verification: first the rules from an op's declaration, then the op's own rules."""
+"""Verifies ops: first the rules of an op's declaration, then the op's own rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def verify(module: ir.Module | ir.Operation | ir.OpView) -> list[VerifyError]:
 
 
 def verify_op(operation: ir.Operation | ir.OpView) -> VerifyError | None:
-    """Returns the first error of one hipdnn op, None if it has none; symbols are not looked up."""
+    """Returns the first error of one hipdnn op; None if it has none. Ignores symbols."""
     try:
         op = wrap(operation)
         _check_declaration(op)
@@ -65,7 +65,7 @@ def _hipdnn_ops(root: ir.Operation) -> list[ir.Operation]:
 
 
 def _has_symbols(op: ir.Operation) -> bool:
-    """Whether the op is a symbol or uses one; few ops of a program do."""
+    """Whether the op is a symbol or uses one, as few ops of a program do."""
     op_class = OPS[op.name]
     uses = op_class.verify_symbol_uses is not HipdnnOp.verify_symbol_uses
     return uses or op_class is ExecutableOp
@@ -113,7 +113,7 @@ def _check_attributes(op: HipdnnOp) -> None:
         if name not in op.attribute_names and name not in _SEGMENTS and "." not in name:
             raise op.error(f"has no attribute '{name}'")
     for field in op.attribute_fields:
-        if field.name not in present:  # most: an attribute costs ten times as much to look up
+        if field.name not in present:  # usually: a look-up costs ten times as much
             if field.required:
                 raise op.error(f"requires attribute '{field.name}'")
             continue
@@ -125,7 +125,7 @@ def _check_attributes(op: HipdnnOp) -> None:
 
 
 def _kind_text(kind: Kind[Any], found: str) -> tuple[str, tuple[str, ...]]:
-    """The expected kind of an attribute for a message, and notes if it is long."""
+    """Returns the expected kind of an attribute for a message, and notes if it is long."""
     values = ", ".join(kind.values)
     if not values or len(kind.values) < 10:
         return f"one of {values}" if values else kind.description, ()

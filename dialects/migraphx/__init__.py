@@ -1,4 +1,4 @@
-"""rocMLIR's migraphx dialect: reader, printer, types, operations and rules."""
+"""Implements rocMLIR's migraphx dialect: reader, printer, types, operations and rules."""
 
 from hipgraft.dialects.migraphx.memory import MemoryLayout
 from hipgraft.dialects.migraphx.operation import AttentionOp, MigraphxOp, is_migraphx

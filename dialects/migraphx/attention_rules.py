@@ -1,4 +1,4 @@
-"""The rules of `migraphx.attention`, with rocMLIR's messages."""
+"""Checks the rules of `migraphx.attention`, with rocMLIR's messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BODY_OPS = frozenset(
     for name in (
         *("abs", "add", "ceil", "convert", "dequantizelinear", "div", "erf", "exp", "floor"),
         *("log", "mul", "neg", "pow", "recip", "relu", "sigmoid", "sqrt", "sub", "tanh", "where"),
-        # Also elementwise: rocMLIR versions that accept any elementwise op accept them.
+        # These are elementwise in rocMLIR versions that accept any elementwise op.
         *("clip", "equal", "greater", "max", "rsqrt"),
     )
 )
@@ -54,7 +54,7 @@ def _check_products(op: AttentionOp) -> None:
 
 
 def _check_heads(op: AttentionOp) -> None:
-    """Queries may have a multiple of the heads of keys and values."""
+    """Checks that queries have a multiple of the heads of keys and values."""
     leading = [op.input(index).shape[:-2] for index in range(3)]
     if len({len(dims) for dims in leading}) > 1:
         raise op.error(
@@ -155,7 +155,7 @@ _OPERANDS = (
     ("kvcache", "currentSeqLen", AttentionOp.LENGTH),
     ("prefix_offset", "prefixOffset", AttentionOp.OFFSET),
 )
-"""Features with the operand that they need, by name and group."""
+"""The features, each with the name and the group of the operand that it needs."""
 
 
 def _check_features(op: AttentionOp) -> None:

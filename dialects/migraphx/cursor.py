@@ -23,7 +23,7 @@ class Cursor:
 
     Args:
         text: the whole source.
-        name: what locations call it.
+        name: name of the source in locations.
         first_line: 1-based line at which the text begins.
     """
 
@@ -64,7 +64,7 @@ class Cursor:
         return match[0]
 
     def take_text(self, literal: str) -> bool:
-        """Consumes `literal` if it is next; a word only as a whole."""
+        """Consumes `literal` if it is next; a word must end there."""
         pattern = re.escape(literal) + (r"(?!\w)" if literal[-1].isalpha() else "")
         return self.take(re.compile(pattern)) is not None
 
@@ -81,7 +81,7 @@ class Cursor:
         """Consumes a match of a pattern.
 
         Raises:
-            HipgraftError: nothing does.
+            HipgraftError: the pattern does not match.
         """
         found = self.take(pattern)
         if found is None:
@@ -89,10 +89,10 @@ class Cursor:
         return found
 
     def take_balanced(self) -> str:
-        """Consumes an opening bracket, the text up to the matching closing one, and that one.
+        """Consumes text from an opening bracket to the matching closing bracket.
 
         Raises:
-            HipgraftError: it is not closed.
+            HipgraftError: the bracket is not closed.
         """
         self.skip_blank()
         start = self.position

@@ -1,4 +1,4 @@
-"""The physical tensors behind the shaped arguments and results in a kernel's signature."""
+"""Describes the physical tensors of the shaped arguments and results in a kernel's signature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """The packed row-major tensor on which a shaped value is a window.
+    """The packed row-major tensor of which a shaped value is a window.
 
     Attributes:
         kind: the shaped type.
@@ -27,8 +27,8 @@ class MemoryLayout:
     def of(cls, kind: ShapedType) -> MemoryLayout:
         """Returns the memory layout of values of a type.
 
-        Dimensions are sorted by stride and extent; a stride larger than the inner dimensions need
-        lengthens the inner rows (padding, or a slice of a larger tensor).
+        Dimensions are sorted by stride and extent. If a stride exceeds the inner dimensions' size,
+        the inner rows are longer (padding, or a slice of a larger tensor).
 
         Raises:
             ShapedTypeError: a shape or stride is dynamic, or no packed tensor has these strides.
@@ -51,7 +51,7 @@ class MemoryLayout:
 
     @property
     def elements(self) -> int:
-        """Elements of the packed tensor."""
+        """The number of elements of the packed tensor."""
         return math.prod(self.shape)
 
     @property

@@ -21,7 +21,7 @@ class MigraphxOp:
 
     Attributes:
         operation: the op itself.
-        mnemonic: its name without the dialect.
+        mnemonic: name of the op without the dialect.
     """
 
     def __init__(self, operation: ir.Operation):
@@ -73,11 +73,11 @@ class MigraphxOp:
         return found
 
     def input(self, index: int = 0) -> ShapedType:
-        """Returns the type of an operand by number."""
+        """Returns the type of an operand by index."""
         return self.type_of(self.operation.operands[index])
 
     def output(self, index: int = 0) -> ShapedType:
-        """Returns the type of a result by number."""
+        """Returns the type of a result by index."""
         return self.type_of(self.operation.results[index])
 
     def named_types(self) -> Iterator[tuple[str, ShapedType]]:
@@ -127,19 +127,19 @@ class AttentionOp(MigraphxOp):
     """An attention with its groups of operands, features and region."""
 
     INPUTS, LENGTH, OFFSET = 3, 4, 5
-    """Groups of operands after queries, keys and values."""
+    """The groups of operands after queries, keys and values."""
 
     def group(self, index: int) -> list[ir.Value]:
         """Returns the values of a group of operands."""
         operands = list(self.operation.operands)
-        # The first version had no groups but the inputs of its region.
+        # The first version had only one group, the inputs of its region.
         counts = self.segments or [1, 1, 1, len(operands) - 3, 0, 0]
         start = sum(counts[:index])
         return operands[start : start + counts[index]]
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The features that the attribute names."""
+        """The features that are set in the attribute."""
         return decode_features(self.int("features", 0))
 
     @property
@@ -162,7 +162,7 @@ class AttentionOp(MigraphxOp):
 
     @property
     def has_lse(self) -> bool:
-        """Whether the logarithms of the sums are a result."""
+        """Whether the op returns the logarithms of the sums."""
         return len(self.operation.results) > 1
 
     @property

@@ -1,4 +1,4 @@
-"""The operations of the migraphx dialect, as a table.
+"""Defines the operations of the migraphx dialect as a table.
 
 The rules are those of rocMLIR's `MIGraphX.td` of 2026; operations that rocMLIR has removed are
 included, because existing modules contain them.
@@ -27,19 +27,19 @@ class OpDef:
     """One operation.
 
     Attributes:
-        doc: what it computes, in a sentence.
-        operands: names, the optional ones last.
-        optional_operands: how many of them may be absent.
+        doc: computation in one sentence.
+        operands: names of operands, the optional ones last.
+        optional_operands: number of operands that may be absent.
         variadic: whether any number of further operands may follow.
-        results: names; of two, the second is optional.
-        attributes: kinds of the attributes by name; those in `required` must be there.
-        required: attributes that must be there.
+        results: names of results; a second result is optional.
+        attributes: kinds of the attributes by name.
+        required: attributes that must be present.
         elements: allowed element types, or kinds of them, by operand or result name; absent means
             any.
-        same_element: operands and results that must have one element type.
-        same_shape: operands and results that must have one shape.
+        same_element: operands and results that must have the same element type.
+        same_shape: operands and results that must have the same shape.
         commutative: whether operands can be exchanged.
-        has_region: whether it holds a region.
+        has_region: whether the op has a region.
     """
 
     doc: str
@@ -281,4 +281,4 @@ OPS: dict[str, OpDef] = {
     "mlir.as.logical.shape": OpDef("the logical tensor of a shaped value", ("in",)),
     "mlir.as.underlying.shape": OpDef("the shaped value of a tensor", ("in",)),
 }
-"""By mnemonic."""
+"""The operations by mnemonic."""

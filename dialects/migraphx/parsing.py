@@ -33,7 +33,7 @@ def _report_dialect_errors(text: str, context: ir.Context) -> None:
     """Emits our verifier's errors, if MLIR accepts the text without its returns.
 
     Raises:
-        ir.MLIRError: it finds something.
+        ir.MLIRError: our verifier finds an error.
     """
     try:
         with diagnostics_to(context, lambda diagnostic: None):

@@ -1,4 +1,4 @@
-"""Turns the generic form of migraphx operations, as MLIR prints it, into native syntax."""
+"""Converts the generic form of migraphx operations, as MLIR prints it, to native syntax."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ _INLINE = {
     "splitKV": "splitKV",
     "slidingWindowSize": "slidingWindowSize",
 }
-"""Attributes with a form of their own in native syntax, by name."""
+"""The attributes that have a special form in native syntax, by name."""
 _FORMS = {
     "convert": _convert,
     "literal": _literal,

@@ -1,6 +1,6 @@
-"""Turns migraphx text of any age into the generic form, which MLIR parses.
+"""Converts migraphx text of any version to the generic form, which MLIR parses.
 
-There are three forms: generic (`"migraphx.dot"(%a, %b) ...`), with operands in brackets
+There are three forms: generic (`"migraphx.dot"(%a, %b) ...`), with parenthesized operands
 (`migraphx.dot(%a, %b) : (t, t) -> t`) and today's (`migraphx.dot %a, %b : <...>, <...> -> <...>`).
 Every operation stays on its line, so that locations are those of the source.
 """
@@ -41,7 +41,7 @@ def to_generic(text: str, name: str, first_line: int = 1, *, plain_returns: bool
 
     Args:
         text: MLIR text.
-        name: what locations call the source.
+        name: name of the source in locations.
         first_line: 1-based line at which it begins.
         plain_returns: leave `return` to MLIR, which compares its operands with the function's
             type before our verifier can say which operation is wrong. If not, an unregistered
@@ -227,7 +227,7 @@ class _Reader:
         op.result_types = read_types(cursor)
 
     def _group(self, name: str) -> tuple[list[str], list[str]]:
-        """Reads `name(%a, %b : t, t)`, if it is there."""
+        """Reads `name(%a, %b : t, t)`, if it is next."""
         cursor = self._cursor
         if not cursor.take_text(name):
             return [], []

@@ -1,4 +1,4 @@
-"""The rules of single operations, with rocMLIR's messages."""
+"""Checks the rules of single operations, with rocMLIR's messages."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _slice(op: MigraphxOp) -> None:
 
 
 def _sliced_extent(op: MigraphxOp, axis: int, start: int, end: int) -> int:
-    """Returns a slice's extent; a result that agrees permits a negative or too large `end`."""
+    """Returns a slice's extent; a negative or too large `end` is valid if the result agrees."""
     extent = op.input().shape[axis]
     stop = end if extent is None else slice_end(end, extent)
     means_it = op.output().shape[axis] == stop - start
@@ -176,7 +176,7 @@ def _sigmoid(op: MigraphxOp) -> None:
 def _quantizelinear(op: MigraphxOp) -> None:
     bias = op.operand("bias")
     if bias is not None and op.type_of(bias).is_float != op.output().is_float:
-        # Older modules add a bias of 32 bits to results of 8.
+        # Older modules add a 32-bit bias to 8-bit results.
         raise op.error("failed to verify that output and bias must have the same element type")
 
 

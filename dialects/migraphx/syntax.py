@@ -1,6 +1,6 @@
-"""The textual forms of migraphx operations, between which reader and printer translate.
+"""Represents migraphx operations as text, for the reader and the printer.
 
-Attributes and types stay text, which MLIR interprets.
+Attributes and types stay text that MLIR interprets.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class OpText:
     """An operation as text.
 
     Attributes:
-        name: with its dialect.
+        name: name of the operation with its dialect.
         operands: SSA names.
         operand_types: one per operand, in full.
-        result_types: in full.
+        result_types: types of the results, in full.
         attributes: text of the values by name; empty for unit attributes.
         region: text of a region with its braces, or empty.
-        lines_before_region: line breaks of the source in front of the region.
+        lines_before_region: line breaks of the source before the region.
     """
 
     name: str
@@ -75,12 +75,12 @@ def read_generic(cursor: Cursor, name: str, rewrite: Callable[[int], str]) -> Op
     Properties, which rocMLIR's tools print separately, become attributes.
 
     Args:
-        cursor: after the quoted name.
-        name: of the operation.
+        cursor: position after the quoted name.
+        name: name of the operation.
         rewrite: consumes a region up to a position and returns its text.
 
     Raises:
-        HipgraftError: it is malformed.
+        HipgraftError: the operation is malformed.
     """
     op = OpText(name)
     start = cursor.position
@@ -100,7 +100,7 @@ def read_generic(cursor: Cursor, name: str, rewrite: Callable[[int], str]) -> Op
 
 
 def take_region(cursor: Cursor, rewrite: Callable[[int], str]) -> str:
-    """Consumes a region and returns its text, as `rewrite` does up to a position.
+    """Consumes a region and returns its text; `rewrite` converts the text up to a position.
 
     Raises:
         HipgraftError: there is none, or it is not closed.
@@ -115,7 +115,7 @@ def take_region(cursor: Cursor, rewrite: Callable[[int], str]) -> str:
 
 
 def read_type(cursor: Cursor) -> str:
-    """Consumes a type and returns it in full; shaped ones may come without their name.
+    """Consumes a type and returns it in full; shaped types may omit their name.
 
     Raises:
         HipgraftError: there is no type, or it breaks a rule of `!migraphx.shaped`.

@@ -1,4 +1,4 @@
-"""The type `!migraphx.shaped`: a logical shape with the strides that it has in memory."""
+"""Defines the type `!migraphx.shaped`: a logical shape with strides in memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BODY = re.compile(r"<\s*((?:(?:\d+|\?)\s*x\s*)*)([A-Za-z]\w*)\s*([^>]*)>")
 _STRIDES = re.compile(r",\s*((?:\d+|\?)(?:\s*x\s*(?:\d+|\?))*)\s*")
 
 Extent = int | None
-"""An extent or stride; None where it is dynamic (`?`)."""
+"""An extent or stride; None if it is dynamic (`?`)."""
 
 
 class ShapedTypeError(ValueError):
-    """The text is no `!migraphx.shaped` type; the message says why."""
+    """The text is not a valid `!migraphx.shaped` type; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ShapedType:
 
     @classmethod
     def parse(cls, text: str) -> ShapedType:
-        """Reads `<2x3xf32, 3x1>`, with or without the type's name in front.
+        """Reads `<2x3xf32, 3x1>`, with or without the type's name before it.
 
         Raises:
             ShapedTypeError: the text is malformed or breaks a rule of the type.
@@ -79,7 +79,7 @@ class ShapedType:
 
     @property
     def body(self) -> str:
-        """The type as operations print it."""
+        """The text of the type in the native syntax of operations."""
         dims = "".join(f"{_text(extent)}x" for extent in self.shape)
         strides = "x".join(map(_text, self.strides))
         return f"<{dims}{self.element}, {strides}>" if self.shape else f"<{self.element}>"
@@ -122,7 +122,7 @@ class ShapedType:
 
     @property
     def bits(self) -> int:
-        """Bits of an element; 0 if its type is neither an integer nor a float."""
+        """The width of an element in bits; 0 if its type is neither an integer nor a float."""
         known = self.is_float or is_integer(self.element)
         return bit_width(self.element) if known else 0
 

@@ -150,7 +150,7 @@ def _is_allowed(kind: ShapedType, allowed: Sequence[str]) -> bool:
 
 
 def _element_text(element: str) -> str:
-    """An element type as MLIR's constraints call it."""
+    """Returns an element type as MLIR's constraints spell it."""
     if element in (ANY_FLOAT, ANY_INTEGER):
         return element
     kind = ShapedType((), (), element)

@@ -1,1 +1,1 @@
-"""Passes that only tests use."""
+"""Passes for tests only."""

@@ -65,7 +65,7 @@ class CallLog:
         return hashlib.sha256(argument).hexdigest()
 
     def _place(self, word: int) -> tuple[int, int] | int:
-        """Where an address lies; any other word as it is."""
+        """Returns the buffer that contains an address; returns other words unchanged."""
         for base, (number, nbytes) in self._allocations.items():
             if base <= word < base + max(nbytes, 1):
                 return number, word - base

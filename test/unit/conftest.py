@@ -1,4 +1,4 @@
-"""What all tests share: a cache of kernels that is theirs alone, a process that compiles, and
+"""Fixtures for all tests: a cache of kernels for tests alone, a process that compiles, and
 a count of cases.
 
 After the tests of the lowering, the summary says how many (op, mode, element type) were computed

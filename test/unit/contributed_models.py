@@ -605,7 +605,7 @@ def quantized_experts(s: Source) -> Draw:
     rows, count, features, hidden = s.extent(1, 3, 5), s.extent(2, 4), 32, 32
     kind, bits = s.one_of("relu", "gelu", "silu", "identity", "swiglu"), s.one_of(4, 8)
     width = hidden * (2 if kind == "swiglu" else 1)
-    # Of blocks of eight bits, onnxruntime quantises the activations too.
+    # With 8-bit blocks, onnxruntime also quantises the activations.
     blocks = s.one_of(0, 2) if bits == 4 else 0
     attributes: dict[str, Any] = {
         "k": s.one_of(1, 2), "activation_type": kind, "normalize_routing_weights": s.one_of(0, 1),

@@ -1,4 +1,4 @@
-"""Runs kernels on the emulator of AMDGPU code objects, where LLVM's disassembler is at hand."""
+"""Runs kernels on the emulator of AMDGPU code objects, if LLVM's disassembler is installed."""
 
 from __future__ import annotations
 

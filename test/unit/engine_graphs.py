@@ -62,7 +62,7 @@ def graph(
 
 
 def failure_of(engine: str | Engine, text: str, architecture: str = "") -> Failure | None:
-    """What an engine says about the graph, or the only hipDNN op, of a module."""
+    """Returns an engine's answer about the graph, or the only hipDNN op, of a module."""
     known = find_engine(engine) if isinstance(engine, str) else engine
     with make_context() as context:
         module = ir.Module.parse(text, context)

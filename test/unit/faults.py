@@ -1,4 +1,4 @@
-"""Units that go wrong in a worker process, told by their text."""
+"""Jobs that fail in a worker process in a way that their text selects."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Hip:
         return made.value or 0
 
     def number(self, name: str, *arguments: Any) -> int:
-        """Calls a function that tells a number."""
+        """Calls a function that returns a number."""
         told = c_int()
         self.call(name, ctypes.byref(told), *arguments)
         return told.value

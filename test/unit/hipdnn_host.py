@@ -131,7 +131,7 @@ class Plugin:
 
 
 class Handle:
-    """What a plugin has for one handle of hipDNN."""
+    """The plugin's state for one handle of hipDNN."""
 
     def __init__(self, plugin: Plugin):
         self.plugin, self.pointer = plugin, c_void_p()
@@ -259,7 +259,7 @@ def span(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def in_memory(values: Any, strides: Sequence[int]) -> Any:
-    """The bytes of an array that lies with certain strides, in elements."""
+    """Returns the bytes of an array that is stored with certain strides, in elements."""
     memory = np.zeros(span(values.shape, strides), values.dtype)
     steps = [step * values.dtype.itemsize for step in strides]
     np.ndarray(values.shape, values.dtype, memory, 0, steps)[...] = values

@@ -1,4 +1,4 @@
-"""Has a host, a process of its own, run graphs through hipDNN's plugin on the emulated HIP."""
+"""Runs graphs through hipDNN's plugin on the emulated HIP, in a separate host process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def play(home: Path, *requests: Mapping[str, Any], **others: str) -> Any:
 
 
 class Prepared:
-    """The files of a run: the graph, its inputs in memory, and where its result goes."""
+    """The files of a run: the graph, its inputs, and the output path."""
 
     def __init__(self, run: Run, folder: Path):
         self.run = run

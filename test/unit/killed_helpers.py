@@ -31,7 +31,7 @@ _PLANS = 8  # of a process
 
 @dataclass
 class Built:
-    """What was built: plans, and how many helpers were killed meanwhile."""
+    """The plans that were built, and the number of helpers that were killed."""
 
     plans: int = 0
     kills: int = 0

@@ -63,10 +63,10 @@ _HAL = {
 _BATCH = 16
 
 COVERED: dict[str, list[tuple[str, str, str]]] = {}
-"""By the names of the cases that were lowered, each op in it with its mode and element type."""
+"""The ops with mode and element type in each lowered case, by the case's name."""
 
 FIELDS: dict[str, set[str]] = {}
-"""By op, the operands, results and attributes that some case that was lowered has."""
+"""The operands, results and attributes that lowered cases have, by op."""
 
 
 @dataclass(repr=False)

@@ -192,7 +192,7 @@ def reference_inputs(model: bytes) -> Arrays:
 
 
 def references(model: bytes, inputs: Arrays) -> list[np.ndarray[Any, Any]]:
-    """What onnxruntime's own provider computes."""
+    """Returns the results of onnxruntime's own provider."""
     settings = ort.SessionOptions()
     settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     made = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])

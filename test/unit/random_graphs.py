@@ -1,4 +1,4 @@
-"""Random graphs of each op: shapes, attributes, options, and how each tensor lies in memory.
+"""Random graphs of each op: shapes, attributes, options, and the memory layout of each tensor.
 
 A strategy draws shapes and attributes; the values come from a generator that it seeds, and what
 is expected from the oracles, by the same functions that make the fixed cases.
@@ -58,7 +58,7 @@ def broadcast(draw: Draw, to: Sequence[int]) -> tuple[int, ...]:
     return tuple(draw(st.sampled_from([1, extent])) for extent in to)
 
 
-# How tensors lie in memory
+# Memory layouts of tensors
 
 
 def layout(draw: Draw, shape: Sequence[int], *, packed: bool = False) -> Layout:
@@ -315,7 +315,7 @@ FAMILIES: dict[str, Callable[[Draw, str], list[Case]]] = {
     "block_scale": block_scales,
     "moe": experts,
 }
-"""What draws the graphs of an op and its gradients, by the op."""
+"""Functions that draw the graphs of an op and its gradients, by op."""
 
 
 @st.composite

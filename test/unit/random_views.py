@@ -261,7 +261,7 @@ def cumulative_sum(random: Random) -> Operation:
 
 
 def largest_place(random: Random) -> Operation:
-    """Where the largest element is."""
+    """Returns the position of the largest element."""
     x = floats(random, extents(random, int(random.integers(2, 4))))
     dim = _dim(random, x)
     result = np.argmax(x, dim).astype(np.int64)
@@ -329,11 +329,11 @@ OPERATIONS: dict[str, Callable[[Random], Operation]] = {
     "largest": largest,
     "added_rows": added_rows,
 }
-"""What draws a fallback's operation, by name."""
+"""Functions that draw a fallback's operation, by name."""
 
 
 def fallback(operation: Operation, places: Sequence[Layout]) -> str:
-    """Returns a module with a fallback of one operation, whose operands lie in given places."""
+    """Returns a module with a fallback of one operation with given operand layouts."""
     types = ", ".join(map(tensor, operation.inputs))
     result = tensor(operation.result)
     arguments = ", ".join(f"%a{i}: {tensor(x)}" for i, x in enumerate(operation.inputs))

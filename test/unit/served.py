@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def user_in(home: Path) -> Generator[Path]:
-    """Makes the folder `run` of a user, whose helpers are gone afterwards."""
+    """Makes the folder `run` of a user, and ends the user's helpers afterwards."""
     (home / "run").mkdir(mode=0o700)
     yield home
     kill_helpers(home)

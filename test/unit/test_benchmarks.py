@@ -80,7 +80,7 @@ def test_launches_as_a_program_of_iree(cuda_models: ModuleType, tmp_path: Path) 
     (launch,) = recording.commands
     assert isinstance(launch, Launch)
     a, b, c = (place for place, _ in launch.pointers)
-    # Of the program's own: the scratch memory as it is, then two constants.
+    # The program's own buffers: uninitialised scratch memory, then two constants.
     constant = Buffer(64 * 32 * 4, "w", lambda: np.ones(64 * 32 * 4, np.uint8))
     scratch = Pointer(2, 0)
     recording = replace(

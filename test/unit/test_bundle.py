@@ -1,4 +1,4 @@
-"""Bundles: what is written is what runs, without the compiler; broken files are told."""
+"""Bundles run as they were written, without the compiler; broken files are reported."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_follows_is_told(path: Path) -> None:
 
 
 def test_damaged_data_is_told_and_nothing_stays(path: Path) -> None:
-    """Of constants: each byte of them, and of their checksums at the file's end."""
+    """Damage to any byte of constants, or of their checksums at the file's end, is reported."""
     whole = path.read_bytes()
     start = whole.index(WEIGHTS.tobytes(), 4096)
     device = open_null()

@@ -42,6 +42,6 @@ def test_whole_pages_are_read() -> None:
     lengths = range(mmap.PAGESIZE - 800, 2 * mmap.PAGESIZE)
     sized = (_bytecode(16, "f" * length) for length in lengths)
     data, held = next(each for each in sized if len(each[0]) % mmap.PAGESIZE == 0)
-    # All at once, so that they lie at several addresses.
+    # All modules live at the same time, so that their addresses differ.
     modules = [parse_bytecode(data, make_context()) for _ in range(8)]
     assert [_held(module) for module in modules] == [held] * 8

@@ -1,4 +1,4 @@
-"""What makes two containers the same kernel: each ingredient counts, names do not."""
+"""Keys of containers: every ingredient of a kernel counts, names do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command-line tools share: flags, arrays in and out, comparison, exit status."""
+"""Behaviour that tools share: flags, arrays in and out, comparison, exit status."""
 
 import argparse
 import re

@@ -16,7 +16,7 @@ from hipgraft.ir.bindings import ir, make_context
 
 random = np.random.default_rng(11)
 
-# The halves of [1, 3, 5, 2 n], whose rows lie [1, 5, 3, 2 n] in memory; all of it is read as well.
+# The halves of [1, 3, 5, 2 n], stored as [1, 5, 3, 2 n]; another op reads the whole tensor.
 _TEXT = """
 func.func private @f() {{
   %x:3 = "test.source"() : () -> (!half, !half, !whole)

@@ -54,7 +54,7 @@ FEW = [
     conv_case("wide", (1, 4, 18, 18), (8, 4, 16, 16), "f32"),
     conv_case("wide_padded", (3, 4, 16, 16), (8, 4, 16, 16), "f32", pre=ONE),
 ]
-# Of a batch of one, and of windows over one channel, IREE reads rows as if nothing were left out.
+# For a batch of one, and for windows over one channel, IREE ignores gaps between rows.
 MATERIALIZED = [
     *gradient_cases(
         "one_by_2", (1, 16, 17, 33), (16, 16, 3, 3), "f32", pre=[0, 0], stride=TWO, dilation=ONE

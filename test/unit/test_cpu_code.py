@@ -37,7 +37,7 @@ _V4 = _V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
 _BF16 = _V4 | {"adx", "aes", "avx512_bf16", "avx512_vnni", "pclmulqdq", "rdseed", "xsavec"}
 
 PROCESSORS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4, "cooperlake": _BF16}
-"""By LLVM's names of processors, what Linux calls their features."""
+"""Linux's names of processor features, by LLVM's names of processors."""
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i8", "i32", "i64")
@@ -299,7 +299,7 @@ def test_rounding(name: str, computed: Results) -> None:
 
 
 def test_the_workaround_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where this fails, the compiler rounds all by itself: remove `narrow_floats.py`."""
+    """If this fails, the compiler no longer needs `narrow_floats.py`: remove that file."""
     monkeypatch.setenv(CPU_VARIABLE, "x86-64-v3")
     with without(NARROW_FLOATS), pytest.raises(CodegenError, match="failed to link"):
         compile_functions({"from_i32": TEXTS["from_i32"]})

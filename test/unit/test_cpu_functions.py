@@ -108,7 +108,7 @@ def test_range_of_f64(tmp_path: Path):
 
 @requires_emulator
 def test_constants_of_a_gpu(tmp_path: Path):
-    """What the compiler computes by itself, it computes on the CPU."""
+    """The compiler evaluates constants on the CPU, whose functions must be right."""
     x = np.resize(np.array([11.5, -300.0, 20000.0, 3.0], np.float16), (64, 96))
     names = ["Sin", "Cosh", "Asinh"]
     model = write(tmp_path / "m.onnx", names, x, constant=True)

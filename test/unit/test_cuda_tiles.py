@@ -65,7 +65,7 @@ func.func @main(%x: tensor<2364x{length}xf32>) -> tensor<2364xf32> {{
 }}
 """
 
-# Of 196 rows of 384 channels, which lie 196 elements apart where the channels come first.
+# 196 rows of 384 channels; with channels first, the channels of a row are 196 elements apart.
 NORM = """
 func.func @f(%x: tensor<1x196x384xf16>, %s: tensor<1x1x384xf16>) -> tensor<1x196x384xf16> {{
   %g = "hipdnn.graph"(%x, %s) ({{
@@ -150,7 +150,7 @@ def test_matrix_instructions_take_whole_depths_in_order(
 @pytest.mark.parametrize("depth", [7, 13, 25, 197])
 @pytest.mark.parametrize("element", ["f32", "f16"])
 def test_nothing_is_read_behind_the_last_step_of_a_product(element: str, depth: int) -> None:
-    """Clamped to K itself, a row index would name the row behind, whose 0 times may be NaN."""
+    """A row index clamped to K would read the row after the last, where 0 times NaN is NaN."""
     code = compile_text(product(64, 64, depth, "f32", element), SM_80).objects[0]
     assert re.search(rb"min\.[us]32\s+%r\d+, %r\d+, " + str(depth).encode() + b";", code) is None
 

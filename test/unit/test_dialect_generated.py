@@ -1,4 +1,4 @@
-"""What is generated from the op classes and engine files is current."""
+"""The files that are generated from op classes and engine files are current."""
 
 from hipgraft.engines.registry import COMPILED
 from hipgraft.tools.dev import gen_dialect_builders, gen_dialect_docs, gen_engines

@@ -35,7 +35,7 @@ EXCEPTIONS = {
     "pip install": "needs the network",
     "complete -F": "is for an interactive shell; see test_completion",
 }
-# Of inputs for `hipgraft-reduce`: what a defect leaves.
+# A test for a defect, and modules that `hipgraft-reduce` reduces to it.
 CRASHES = 'grep -q "aten.relu" "$1"\n'
 TORCH = """
 func.func @main(%a: !torch.vtensor<[?,4],f32>, %b: !torch.vtensor<[?,4],f32>)

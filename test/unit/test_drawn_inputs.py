@@ -91,7 +91,7 @@ def _members(value: Any) -> list[Any]:
 def test_graphs_with_drawn_members_import_or_are_errors(
     name: str, field: str, value: Any, data: st.DataObject
 ) -> None:
-    """What is imported prints, parses, and exports to a graph that exports as the same again."""
+    """An imported graph prints, parses, and exports to a graph that round-trips."""
     document = copy.deepcopy(hipdnn_graphs.GRAPHS[name])
     member = data.draw(st.sampled_from(range(len(_members(document)))))
     where = _members(document)[member]

@@ -152,7 +152,7 @@ def test_arrays_stay_on_the_device(driver: FakeDriver) -> None:
 
 
 def test_dlpack_of_the_device(driver: FakeDriver) -> None:
-    """What another library passes is used where it is, and what it takes keeps its memory."""
+    """Arrays of another library are used in place, and exported arrays keep their memory alive."""
     device = driver.open()
 
     class Foreign:
@@ -185,7 +185,7 @@ def test_fills_and_copies(driver: FakeDriver) -> None:
 
 
 def test_failures_of_the_whole_run_are_told(driver: FakeDriver) -> None:
-    """The tool tells what a device raises, also in the calls that it makes at once."""
+    """The tool reports a device's exceptions, also from a sequence's calls."""
     device: Any = driver.open()
     make = device.sequence
 
@@ -230,7 +230,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "nth"), FAULTS)
 def test_failing_calls(driver: FakeDriver, name: str, nth: int) -> None:
-    """The driver's words are told, nothing stays allocated, and the device works on."""
+    """The driver's message is reported, nothing stays allocated, and the device still works."""
     device = driver.open()
     clean = driver.live
     driver.fail(name, nth)

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_worker")]
 
 
 def reference(model: Path, given: list[Array]) -> Array:
-    """By onnxruntime, which takes any extents."""
+    """Computes expected results with onnxruntime, which accepts any extents."""
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     names = [one.name for one in session.get_inputs()]
     (result,) = session.run(None, dict(zip(names, given, strict=True)))

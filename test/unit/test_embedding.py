@@ -103,7 +103,7 @@ def test_models_in_memory_leave_one_entry_for_each_kernel(tmp_path: Path) -> Non
 
 
 def test_constants_outlive_the_module_that_holds_them(tmp_path: Path) -> None:
-    """What is freed is overwritten in this process, so that a handle to it crashes."""
+    """This process overwrites freed memory, so that stale handles crash."""
     path = tmp_path / "perceptron.mlir"
     path.write_text(PERCEPTRON)
     text = f"""

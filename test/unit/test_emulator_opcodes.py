@@ -13,7 +13,7 @@ from hipgraft.emulator.syntax import parse_statement
 pytestmark = requires_assembler
 RANDOM = np.random.default_rng(7)
 
-# Of each encoding: the word with zeros in all fields, the first bit of the opcode, its bits.
+# For each encoding: the word with zeros in all fields, the opcode's first bit, and its width.
 _SHARED = {
     "SOP2": (0x80000000, 23, 7),
     "SOPK": (0xB0000000, 23, 5),

@@ -152,7 +152,7 @@ def test_waves_wait_for_each_other_at_a_barrier():
 def test_loads_take_the_latency_of_their_level():
     load = "  global_load_dword v1, v0, s[4:5]\n  s_waitcnt vmcnt(0)"
     assert cycles_of_each(load, "  v_mov_b32 v0, 0\n") == pytest.approx(MI300X.l1_latency, rel=0.1)
-    # Each load has a line of its own, which no cache of a unit has.
+    # Each load reads a different cache line, which no cache of a unit holds.
     load += "\n  v_add_u32 v0, 0x80, v0"
     assert cycles_of_each(load, "  v_mov_b32 v0, 0\n") > MI300X.l2_latency
 

@@ -1,4 +1,4 @@
-"""What engines take, by their files; the reasons are those that the engines' maintainers document.
+"""The graphs that engines accept, by their files; the engines' maintainers document the reasons.
 
 The expected texts are written from the providers' pages of supported operations, not from the
 files under test.

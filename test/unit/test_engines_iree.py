@@ -62,7 +62,7 @@ REFUSED = {
 
 
 def error_of(module: ir.Module) -> str:
-    """What the compiler says against the graph, or the op, of a module; empty if it compiles."""
+    """Returns the compiler's error for the graph, or the op, of a module; empty if it compiles."""
     op = subject(module)
     try:
         compile_container(op if op.regions else contained(op), TARGET)

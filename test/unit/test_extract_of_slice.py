@@ -24,7 +24,7 @@ OFFSET = np.array([3], np.int32)
 
 @dataclass(frozen=True)
 class Chain:
-    """Views one behind the other.
+    """Builds a chain of views.
 
     Attributes:
         name: of the case.

@@ -198,7 +198,7 @@ def test_dynamic_input_is_given(tmp_path, given):
 
 @pytest.mark.parametrize("allowzero", [0, 1])
 def test_computed_reshape_of_symbols_becomes_constant(tmp_path, allowzero):
-    """What compilers would take for an extent, the -1 among computed numbers, is one."""
+    """A -1 among computed numbers, which compilers would take for an extent, becomes one."""
     nodes = [
         helper.make_node("Shape", ["x"], ["lead"], start=0, end=2),
         helper.make_node("Concat", ["lead", "heads"], ["to"], axis=0),

@@ -1,4 +1,4 @@
-"""What searches have found stays mended, and a short search finds nothing new.
+"""Inputs that searches have found stay harmless, and a short search finds no new ones.
 
 `python -m fuzz TARGET` makes an input that does harm smaller and keeps it.
 """
@@ -25,7 +25,7 @@ SEED = int(os.environ.get("HIPGRAFT_FUZZ_SEED", "0"))
 
 
 def search(*flags: str) -> None:
-    """Searches in a process of its own: one with threads should not fork."""
+    """Searches in a separate process, because a process with threads should not fork."""
     command = [sys.executable, "-m", "fuzz", "--no-keep", *flags]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

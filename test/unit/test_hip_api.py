@@ -581,7 +581,7 @@ def test_properties_and_attributes_agree(hip: Hip):
 
 
 def test_a_missing_core_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a machine lacks is no property of a kernel, and does not go into the cache."""
+    """A failure that is this machine's, not the kernel's, is not cached."""
 
     def launch_structure(*_: object) -> None:
         raise MissingEmulatorError("the core is not built")

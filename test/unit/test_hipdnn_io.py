@@ -261,7 +261,7 @@ VALUES: Any = {
 }
 
 
-# Of forms that hipDNN itself does not have: indices, and placeholders in longer strings.
+# Forms that hipDNN itself lacks: indices, and placeholders in longer strings.
 def test_template_takes_values_by_index():
     sweep = {"version": 1, "cases": [{"id": "small", "values": VALUES}]}
     cases = hipdnn_io.sweep_cases(sweep, "sweep.json")

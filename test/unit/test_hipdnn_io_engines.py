@@ -203,7 +203,7 @@ def test_graph_and_plan_are_aligned():
 
 
 def test_plan_that_hipdnn_wrote():
-    """In the order of the calls of hipDNN's own builder, with an unknown field of the future."""
+    """Builds fields in the order of hipDNN's own builder, with an unknown future field."""
     builder = flatbuffers.Builder(0)
     payload = builder.CreateByteVector(b"payload")
     builder.StartVector(8, 2, 8)

@@ -254,7 +254,7 @@ def norm_of_training(kind: str) -> Kind:
 
 
 def norm_gradients(kind: str) -> Kind:
-    """With the statistics of the forward op."""
+    """Builds the gradient with the statistics of the forward op."""
     x, scale, dy = uniform(*ROWS), uniform(*ROW), uniform(*ROWS)
     exact = [*wide(x, scale), np.zeros(ROW)]
 
@@ -318,7 +318,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
 
 
 def first_generation(source: Json) -> Json:
-    """With the graph's keys of 2025, and nothing that came later."""
+    """Builds a graph with the keys of 2025 and no later ones."""
     old = copy.deepcopy(source)
     for name in ("compute", "io", "intermediate"):
         old[f"{name}_type"] = old.pop(f"{name}_data_type")

@@ -22,7 +22,7 @@ from hipgraft.ir.bindings import make_context
 
 CONTEXT = make_context()
 
-# Of hipDNN's names of attributes, and the oracle's; the numbers between which they are drawn.
+# hipDNN's and the oracle's names of attributes, with the range of random values.
 RELU = {
     "relu_lower_clip": ("lower", -0.8, 0.2),
     "relu_upper_clip": ("upper", 0.4, 1.2),

@@ -1,4 +1,4 @@
-"""Shapes and strides that hipDNN gives at run time: each has a program of its own, or a reason."""
+"""Shapes and strides that hipDNN gives at run time: each has its own program, or a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hipgraft.native import plugin_path
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    """A user's folders, with a helper of their own, which is gone afterwards."""
+    """Creates a user's folders with a separate helper, which ends afterwards."""
     with user_in(tmp_path_factory.mktemp("home")) as home:
         yield home
 

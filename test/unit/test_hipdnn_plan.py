@@ -116,7 +116,7 @@ def test_plan_by_generic_access(data: bytes):
 
 
 def fnv(text: str) -> int:
-    """By long multiplication of NumPy's wrapping integers."""
+    """Computes the hash with NumPy's wrapping integers."""
     digest = np.uint64(14695981039346656037)
     with np.errstate(over="ignore"):
         for byte in text.encode():
@@ -280,7 +280,7 @@ def test_metadata_that_does_not_fit(payload: bytes, fields: dict[str, Any], mess
         open_payload(replaced(payload, **fields), "gfx942")
 
 
-# A byte of the header, of the calls, of the code: each is behind a checksum, or an own check.
+# A byte of the header, of the calls, of the code: a checksum or another check covers each.
 def test_any_changed_byte_is_noticed(payload: bytes):
     generator = np.random.default_rng(0)
     places = [*range(52), *generator.integers(52, len(payload), 60)]

@@ -36,7 +36,7 @@ requires_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="no C
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    """A user's folders, with a helper of their own, which is gone afterwards."""
+    """Creates a user's folders with a separate helper, which ends afterwards."""
     with user_in(tmp_path_factory.mktemp("home")) as home:
         yield home
 
@@ -312,7 +312,7 @@ def test_knobs_are_obeyed_or_refused(home: Path, tmp_path: Path) -> None:
     for line, (name, value, expected) in zip(lines, cases, strict=False):
         assert line.startswith(expected), (name, value, line)
     assert "hipgraft: unknown knob 'unheard.of'" in lines
-    # Each setting of the compilation has a file of its own in the cache.
+    # Each setting of the compilation has a separate file in the cache.
     settings = ["", ";search=none", ";plan=flags=whole-reductions"]
     graph = prepared.graph.read_bytes()
     keys = [Plan(graph, f"gfx942{one}").key for one in settings]

@@ -194,7 +194,7 @@ def test_memory_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_module_of_other_results(tmp_path: Path) -> None:
-    """What a native module gives is checked when it is there."""
+    """The results of a native module are checked if it is installed."""
     compile(MODEL, "cpu").save_bundle(tmp_path / "x.hgb")
     whole = (tmp_path / "x.hgb").read_bytes()
     device = open_device("cpu")

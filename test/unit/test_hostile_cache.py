@@ -180,7 +180,7 @@ def test_whatever_is_wrong_with_a_kernel_it_is_no_traceback(
 def test_a_damaged_entry_is_made_again_and_told_once(
     compiled: tuple[Path, Program], tmp_path: Path, seed: int
 ) -> None:
-    """Of each entry, a file is replaced by something else of its kind or removed."""
+    """In each entry, a file is replaced by another of its kind or removed."""
     source, program = compiled
     cache = Cache(tmp_path)
     generator = random.Random(seed)

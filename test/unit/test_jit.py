@@ -63,7 +63,7 @@ def check(results: list[np.ndarray], x: np.ndarray = X) -> None:
 
 
 def calls_of(kind: Any, module: ir.Module, device: Device, inputs: list[np.ndarray]) -> list[str]:
-    """What two runs and their closing ask of a device."""
+    """Returns the calls that two runs and a close make on a device."""
     told: list[str] = []
     with kind(module, TraceDevice(device, told.append)) as program:
         program.run(inputs)
@@ -139,7 +139,7 @@ def merged(*targets: str) -> ir.Module:
 @requires_emulator
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 def test_kernels(target: str) -> None:
-    """Of a program for two architectures, in the order in which the interpreter calls them."""
+    """Kernels of a program for two architectures run in the interpreter's order."""
     module = merged("gfx942", "gfx1100")
     x = uniform(300, dtype=np.float32)
     device = open_emulator(target)
@@ -218,7 +218,7 @@ int main(void) {
 
 
 def printed_by(main: str, lowered: LoweredHost, folder: Path) -> str:
-    """What a C program prints that calls a host program."""
+    """Returns the output of a C program that calls a host program."""
     write_object(lowered, folder / "program.o")
     (folder / "program.h").write_text(object_header(lowered, "program.h"))
     (folder / "main.c").write_text(main)

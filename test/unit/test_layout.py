@@ -68,7 +68,7 @@ def memory(layout: Layout) -> Array:
 
 
 def logical(layout: Layout, flat: Array) -> Array:
-    """What the layout means, by numpy's own strides."""
+    """Returns a layout's elements by numpy's own strides."""
     step = flat.itemsize
     strides = [stride * step for stride in layout.strides]
     return np.lib.stride_tricks.as_strided(flat[layout.offset :], layout.shape, strides)

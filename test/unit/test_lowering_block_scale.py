@@ -94,7 +94,7 @@ def quantize_case(
 
 
 def scaled_product_case(element: str) -> Case:
-    """Both operands in blocks along K; `a` lies column by column, as hipBLASLt wants it."""
+    """Both operands have blocks along K; `a` is stored by column, as hipBLASLt requires."""
     a, b = (uniform(random, shape, element, -4, 4) for shape in ((32, 128), (128, 48)))
     a_scale, b_scale = powers((32, 4)), powers((4, 48))
     wide = [value.astype(np.float64) for value in (a, b, a_scale, b_scale)]

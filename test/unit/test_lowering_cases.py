@@ -1,4 +1,4 @@
-"""What the tests of lowerings share: cases compile when asked for, and fail alone."""
+"""Shared by the tests of lowerings: cases compile on demand, and fail one by one."""
 
 from __future__ import annotations
 

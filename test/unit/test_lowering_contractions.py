@@ -97,7 +97,7 @@ def conv_case(
 
 
 def last_strides(shape: Sequence[int]) -> list[int]:
-    """Strides of a tensor [N, C, spatial...] that lies in memory as [N, spatial..., C]."""
+    """Returns the strides of a tensor [N, C, spatial...] that is stored as [N, spatial..., C]."""
     spatial = [int(np.prod(shape[dim + 1 :])) * shape[1] for dim in range(2, len(shape))]
     return [int(np.prod(shape[1:])), 1, *spatial]
 

@@ -95,7 +95,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 IMAGE = [1, 64, 56, 56]
 ROW = [1, 1, 4096]
 ROWS = [1, 384, 768]
-# Of more queries the values are copied first, so that those of a column lie together.
+# With more queries, the values are first copied, so that each column is contiguous.
 HEADS = [1, 8, 112, 64]
 KEYS = [1, 2, 128, 64]
 NHWC = [64 * 56 * 56, 1, 56 * 64, 64]
@@ -264,7 +264,7 @@ def filter_gradient(x: Any, dy: Any) -> Any:
     ("build", "formula"), [(sum_of_channels, "nchw,nk->k"), (filter_gradient, "nchw,nk->kc")]
 )
 def test_gradient_of_a_mean_over_positions(build: Build, formula: str, target: str) -> None:
-    """It lies in memory without them; its consumers reduce along them."""
+    """The tensor is stored without broadcast dims, along which its consumers reduce."""
     random = np.random.default_rng(0)
     x, dy = (random.standard_normal(s).astype(np.float32) for s in ((2, 24, 20, 20), (2, 40)))
     ones = np.ones_like(x[:, :1]) if build is sum_of_channels else x
@@ -331,7 +331,7 @@ def lower_first(text: str) -> str:
 
 
 def test_fallback_runs() -> None:
-    # The operand lies transposed in memory; the literal is 1, 2, 3, 4.
+    # The operand is stored transposed; the literal is 1, 2, 3, 4.
     session = get_session(Target.parse("cpu").iree_flags)
     binary = session.compile_to_vmfb(session.parse(lower_first(FALLBACK)))
     config = iree_runtime.Config("local-task")

@@ -1,4 +1,4 @@
-"""What has no lowering says so, at its place."""
+"""Forms without a lowering give a located error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention on batches of different lengths that lie one after the other in memory."""
+"""Attention on batches of different lengths that are consecutive in memory."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ Forms = dict[str, Ragged]
 
 
 def in_use(queries: Sequence[int], keys: Sequence[int], shape: tuple[int, int]) -> Array:
-    """Which scores of each batch are there."""
+    """Returns which scores of each batch exist."""
     rows = np.arange(shape[0])[None, :] < np.array(queries)[:, None]
     columns = np.arange(shape[1])[None, :] < np.array(keys)[:, None]
     return (rows[:, :, None] & columns[:, None, :])[:, None]

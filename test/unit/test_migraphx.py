@@ -241,7 +241,7 @@ def test_compiler_of_another_release(
 
 
 def test_a_kernel_that_cannot_be_lowered_is_told(tmp_path: Path) -> None:
-    """In a process of its own, as it must end well: memory was once freed in the wrong order."""
+    """Runs in a separate process, which must exit cleanly: memory was once freed in wrong order."""
     path = tmp_path / "kernel.mlir"
     path.write_text("""
       func.func @narrow(%x: !migraphx.shaped<64xf6E2M3FN, 1>) -> !migraphx.shaped<64xf6E2M3FN, 1> {

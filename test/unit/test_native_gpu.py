@@ -1,4 +1,4 @@
-"""What `benchmarks/native_gpu.py` prepares for a GPU elsewhere, on the emulated HIP."""
+"""Runs the folder that `benchmarks/native_gpu.py` prepares on the emulated HIP."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def copies(tmp_path: Path) -> Path:
 
 
 def run(device: PlayerDevice, executable: PlayerExecutable, source: Any, *inputs: Any) -> list[Any]:
-    """Runs a program once, with memory of its own."""
+    """Runs a program once, in its own memory."""
     tensors = [source.tensor(i) for i in range(source.input_count + source.result_count)]
     addresses = [device.allocate(tensor.nbytes) for tensor in tensors]
     workspace = device.allocate(source.workspace_size)

@@ -142,7 +142,7 @@ def test_quantized_results(signs: tuple[type, type], per_row: bool, tmp_path: Pa
 
 
 def test_large_weights_need_no_sums_at_run_time(tmp_path: Path) -> None:
-    """What their zero points contribute is computed while the model is read."""
+    """The contribution of their zero points is computed while the model is read."""
     weights = np.full((300, 300), 7, np.uint8)
     product = Product(
         {"a": np.zeros((2, 300), np.uint8), "b": weights, "p": np.array(3, np.uint8),

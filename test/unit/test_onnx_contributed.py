@@ -65,7 +65,7 @@ def valid(draw: Draw) -> tuple[onnx.ModelProto, list[np.ndarray]] | None:
 
 
 def rewritten(path: Path, draw: Draw) -> list[np.ndarray]:
-    """What onnxruntime makes of the operators that stand for the contributed one."""
+    """Returns onnxruntime's result for the operators that replace the contributed one."""
     model = read_model(path)
     model.ir_version = 10
     for node in model.graph.node:

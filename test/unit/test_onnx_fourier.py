@@ -16,7 +16,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 
 def rewritten(path: Path, inputs: dict[str, np.ndarray]) -> np.ndarray:
-    """What onnxruntime makes of the operators that stand for the transform."""
+    """Returns onnxruntime's result for the operators that replace the transform."""
     model = read_model(path)
     model.ir_version = 10
     for node in model.graph.node:

@@ -1,4 +1,4 @@
-"""Small ONNX files that stand for much work: told, or left to the program, in bounded memory."""
+"""Small ONNX files that describe much work: rejected, or left to the program, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INT64, FLOAT = TensorProto.INT64, TensorProto.FLOAT
 MOST_SECONDS = 60
 MOST_BYTES = 2 << 30
 
-# Reads a model and tells how much memory that took.
+# Reads a model and prints how much memory that took.
 READER = """
 import re, sys
 from hipgraft.frontends import read

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("shared_worker")
 
 
 def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
-    """For operators that the installed onnxruntime lacks."""
+    """Compares with ONNX's reference, for operators that the installed onnxruntime lacks."""
     wanted = ReferenceEvaluator(onnx.load(path)).run(None, dict(inputs))
     outputs = hipgraft.compile(path, "cpu").run(list(inputs.values()))
     for got, want in zip(outputs, wanted, strict=True):

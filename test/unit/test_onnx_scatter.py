@@ -1,4 +1,4 @@
-"""What is put together: extrema, bags of embeddings, images from blocks; against onnxruntime."""
+"""Composed operators against onnxruntime: extrema, bags of embeddings, images from blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hipgraft takes of a session: the groups and the rest compute what onnxruntime computes."""
+"""The groups that hipgraft takes of a session, and the rest, compute onnxruntime's results."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_bodies_and_extents(tmp_path: Path) -> None:
 
 
 def test_contributed(tmp_path: Path) -> None:
-    """What onnxruntime fuses is taken by meaning, or left with its name."""
+    """Fused operators of onnxruntime are taken by their semantics, or left with their name."""
     rng = np.random.default_rng(1)
     model = model_of(
         [

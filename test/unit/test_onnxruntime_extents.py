@@ -226,7 +226,7 @@ def test_a_gpu_gets_programs_when_shapes_come(
     def fail(*_: Any, **__: Any) -> None:
         raise HipgraftError("the compiler is lost")
 
-    # Then the program for all extents tells its calls.
+    # If compiling fails, the program for all extents provides the calls.
     monkeypatch.setattr(further, "compile_program", fail)
     run(further_request(tmp_path, answer, "gfx942", [[2, 5, 4]]), 5)
     # As it does where nobody asked to compile.

@@ -113,7 +113,7 @@ def test_tensors_stay_on_the_gpu(home: Path) -> None:
 
 @pytest.mark.slow
 def test_the_graph_is_the_model(home: Path, tmp_path: Path) -> None:
-    """What the helper gets computes the same, with all kinds of attributes."""
+    """The graph that the helper gets computes the same, with all kinds of attributes."""
     (tmp_path / "run").mkdir(mode=0o700)
     play(
         home,

@@ -1,4 +1,4 @@
-"""What is built from the repository holds the folders behind the symbolic links, and starts."""
+"""A wheel built from the repository contains the linked folders, and its tools start."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # Of a copy: a build leaves files in its source.
+    # Built from a copy, because a build leaves files in its source.
     copy = tmp_path_factory.mktemp("build") / "source"
     shutil.copytree(source, copy, symlinks=True)
     return build_wheel(copy, tmp_path_factory.mktemp("wheel"))

@@ -140,7 +140,7 @@ def test_weights_stay_in_their_files(tmp_path: Path, inside: bool) -> None:
     program = compile(path, "gfx942", on_stage=lambda *_: peaks.append(anonymous_bytes()))
     program.externalize_constants(tmp_path / "model.irpa")
     peaks.append(anonymous_bytes())
-    # The compiler takes memory of its own.
+    # The compiler also uses memory.
     assert max(peaks) - before < count * nbytes // 2
     archive = ParameterFile(tmp_path / "model.irpa")
     for number in range(count):

@@ -35,7 +35,7 @@ COST = Roofline(GPUS["mi300x"])
 
 
 def twins(program: Program) -> list[int]:
-    """Of each op the first that is equal to it, up to the names of what they read."""
+    """Maps each op to the first equal one, ignoring the names of operands."""
     kinds: dict[object, int] = {}
     found: list[int] = []
     for op, facts in enumerate(program.ops):
@@ -263,7 +263,7 @@ def test_gpus_of_products_and_architectures() -> None:
 @pytest.mark.parametrize("seed", [14, 193, 366, 581, 629, 975])
 @pytest.mark.parametrize("most_exact", [0, 5])
 def test_windows_cross_the_borders_of_regions(seed: int, most_exact: int) -> None:
-    # Of these programs, regions alone find partitions that take 1.2 to 1.5 times as long.
+    # For these programs, regions alone find partitions that take 1.2 to 1.5 times as long.
     program = random_program(seed)
     best = cheapest_by_trying(program, COST)
     found = Partitioner(COST, most_exact).partition(program)

@@ -70,7 +70,7 @@ def test_syntax_errors_have_columns(text: str, column: int):
         resolve(text)
     assert error.value.text == text
     assert error.value.location.startswith("<pass-pipeline>:1:")
-    # A quote inside of braces counts from the brace: its own column lies inside of the options.
+    # A quote inside of braces counts from the brace, because its column is inside of the options.
     assert error.value.column == column
 
 

@@ -35,7 +35,7 @@ def model(folder: Path, count: int) -> Path:
 def on_terminal(
     command: list[str | Path], watch: Callable[[str], bytes] = lambda shown: b""
 ) -> tuple[int, str]:
-    """Runs a command on a terminal of its own; `watch` says what is typed."""
+    """Runs a command on a separate terminal; `watch` returns the input to type."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""What contributors read and run: links, make targets, CI, hooks and issue templates."""
+"""Checks the files for contributors: links, make targets, CI, hooks and issue templates."""
 
 import re
 import subprocess

@@ -320,7 +320,7 @@ def test_compilation_is_repeatable() -> None:
 
 
 def test_compiling_unattended_makes_the_same_code() -> None:
-    """In a process of its own, because this one compiles unattended."""
+    """Runs in a separate process, because this one compiles unattended."""
     script = (
         "import sys\n"
         "from hipgraft.codegen.provider import compile_text\n"

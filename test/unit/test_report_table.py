@@ -1,4 +1,4 @@
-"""The report at several widths: numbers stay whole, nothing is cut, and each row can be told."""
+"""The report at several widths: numbers stay whole, nothing is cut, and rows are distinct."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_lock_has_the_exact_pins_of_pyproject():
 
 
 def test_stubs_are_those_of_the_pinned_bindings(tmp_path: Path):
-    # In a process of its own: generating puts the native classes in the place of the package's.
+    # In a separate process, because the generator replaces the package's classes by native ones.
     subprocess.run([sys.executable, gen_stubs.__file__, "--output", tmp_path], check=True)
     for stub in tmp_path.rglob("*.pyi"):
         committed = ROOT / "src/iree-stubs/compiler" / stub.relative_to(tmp_path)

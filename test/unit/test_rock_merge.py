@@ -31,7 +31,7 @@ KERNELS = {
       %0 = migraphx.sub %x, %y : <4x8xf32, 8x1>, <4x8xf32, 8x1> -> <4x8xf32, 8x1>""",
     "square": """
       %0 = migraphx.mul %x, %x : <4x8xf32, 8x1>, <4x8xf32, 8x1> -> <4x8xf32, 8x1>""",
-    # Two products: several launches, with what is between them in memory of its own.
+    # Two products: several launches, with the intermediate result in separate memory.
     "chain": """
       %t = migraphx.transpose %y {permutation = [1, 0]} : <4x8xf32, 8x1> -> <8x4xf32, 1x8>
       %p = migraphx.dot %x, %t : <4x8xf32, 8x1>, <8x4xf32, 1x8> -> <4x4xf32, 4x1>

@@ -27,7 +27,7 @@ TARGET = "gfx942"
 def calls(
     runtime: type[Executor | Jit], module: ir.Module, inputs: Sequence[Sequence[np.ndarray]]
 ) -> list[Call]:
-    """What a device is asked by two runs on each of the inputs, and by closing."""
+    """Returns the calls on a device by two runs on each of the inputs, and by closing."""
     device = CallLog(TARGET)
     with runtime(module, device) as program:
         for given in inputs:

@@ -1,4 +1,4 @@
-"""The service behind `hipdnn-compile`: what is compiled again and what is not."""
+"""The compile service of `hipdnn-compile`: which graphs are compiled again."""
 
 from __future__ import annotations
 

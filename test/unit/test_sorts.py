@@ -1,4 +1,4 @@
-"""Several sorts in one program: each has positions of its own."""
+"""Several sorts in one program: each has its own positions."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reference(model: Path, given: list[Array]) -> Array:
-    """By onnxruntime, which takes any extents."""
+    """Computes expected results with onnxruntime, which accepts any extents."""
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     (result,) = session.run(None, dict(zip(("x", "mask"), given, strict=True)))
     return np.asarray(result)

@@ -1,4 +1,4 @@
-"""What tools leave out when they start: see benchmarks/startup.py for what it costs."""
+"""Modules that tools must not import at start-up; benchmarks/startup.py measures their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams, signals and odd words: a tool ends with a message and leaves nothing behind."""
+"""Streams, signals and unusual arguments: a tool ends with a message and leaves no files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tracing device: what it tells, and what it refuses."""
+"""The tracing device: its output, and the calls that it rejects."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def kernels(odd: ir.Operation) -> dict[Plan, Kernel]:
 
 
 def disassembled(code: bytes, directory: Path) -> dict[str, int]:
-    """What LLVM finds: matrix instructions of each function."""
+    """Returns the number of matrix instructions in each function, by LLVM's disassembler."""
     path = directory / "code.hsaco"
     path.write_bytes(code)
     text = subprocess.run(

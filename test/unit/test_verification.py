@@ -37,7 +37,7 @@ pytestmark = requires_emulator
 
 @contextmanager
 def request(case: Case, target: str) -> Generator[Request]:
-    """Gives the request for a case's graph, in a context of its own."""
+    """Returns the request for a case's graph, in its own context."""
     architecture = Target.parse(target)
     with make_context(), ir.Location.unknown():
         _, graph = build_graph(replace(case, target=target))

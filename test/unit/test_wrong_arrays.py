@@ -1,4 +1,4 @@
-"""Arrays that do not fit a program are told alike by each way to run it, which runs afterwards."""
+"""Every runtime reports arrays that do not fit a program alike, and still runs afterwards."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Generates `docs/dialects/hipdnn.md` from the op classes.
 
-Run by `make docs`. A test fails when the page differs from what this writes.
+`make docs` runs it. A test fails when the page differs from its output.
 """
 
 from __future__ import annotations

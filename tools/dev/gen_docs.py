@@ -1,6 +1,6 @@
 """Generates pages of `docs/` from the sources, and the tables of `docs/tools.md`.
 
-Run by `make docs`. A test fails when a page differs from what this writes.
+`make docs` runs it. A test fails when a page differs from its output.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def pages() -> dict[str, str]:
 
 
 def pass_help() -> str:
-    """Returns what `hipgraft-opt --help` prints of passes and pipelines, as JSON."""
+    """Returns the text of `hipgraft-opt --help` about passes and pipelines, as JSON."""
     own = [entry.name for entry in registry.entries().values() if entry.origin == "hipgraft"]
     return json.dumps({name: opt_help.rows_of(name) for name in own}, indent=1) + "\n"
 
 
 def _with_tables(page: str) -> str:
-    """Returns a page with the tables between its marks made anew."""
+    """Returns a page with the tables between its marks regenerated."""
     products: dict[str, list[str]] = {}
     for product, architecture in PRODUCTS.items():
         products.setdefault(architecture, []).append(f"`{product}`")

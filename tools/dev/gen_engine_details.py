@@ -1,4 +1,4 @@
-"""Writes what the plugin tells hipDNN of its engine: a FlatBuffer `EngineDetails`, as C++."""
+"""Writes the plugin's description of its engine, a FlatBuffer `EngineDetails`, as C++."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Writes the content of hipgraft's own engine files as JSON, which is read faster."""
+"""Writes the content of hipgraft's own engine files as JSON, which loads faster."""
 
 from __future__ import annotations
 

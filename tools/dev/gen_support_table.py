@@ -2,8 +2,8 @@
 
     python tools/dev/gen_support_table.py
 
-It compiles every form of `support_graphs.FORMS` for every architecture, each in a process of its
-own: the compiler crashes on some. That takes minutes, so `make docs` leaves it out; run it after a
+It compiles every form of `support_graphs.FORMS` for every architecture, each in its own process,
+as the compiler crashes on some. That takes minutes, so `make docs` leaves it out; run it after a
 change of the compiler's version or of the lowering.
 """
 
@@ -91,7 +91,7 @@ def _cell(outcome: str | int, notes: list[str]) -> str:
 
 
 def compiled(form: Form, architecture: str) -> str | int:
-    """Returns the number of dispatches of a form, or why there are none."""
+    """Returns the number of dispatches of a form, or the compiler's error."""
     # A process of its own, because some forms crash the compiler; started anew, because a copy
     # of a process whose compiler has threads deadlocks.
     context = multiprocessing.get_context("spawn")

@@ -1,4 +1,4 @@
-"""The graphs of `docs/support.md`: one op each, at a common shape."""
+"""Builds the graphs of `docs/support.md`: one op each, at a common shape."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Form:
     """An op in one form.
 
     Attributes:
-        op: its name without the dialect's.
-        what: what is special about the form.
+        op: name of the op without the dialect.
+        what: description of the form.
         operands: shape and element type of each operand, empty for an absent one.
-        results: likewise.
-        attributes: of the op.
+        results: shape and element type of each result.
+        attributes: attributes of the op.
     """
 
     op: str

@@ -1,1 +1,1 @@
-"""From a graph to code objects and the schedule that runs them."""
+"""Compiles graphs to code objects and the schedule that runs them."""

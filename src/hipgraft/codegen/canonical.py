@@ -1,4 +1,4 @@
-"""Keys under which two containers share one kernel."""
+"""Computes keys under which containers that compute the same share one kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def container_text(op: ir.Operation) -> str:
 
 
 def container_key(op: ir.Operation) -> str:
-    """Returns a digest that is equal for containers which one kernel can serve."""
+    """Returns a digest that is equal for containers that one kernel can serve."""
     return hashlib.sha256(container_text(op).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Facts about chips, for estimates of time. docs/timing.md and docs/cost.md have the sources."""
+"""Properties of chips, for estimates of time. docs/timing.md and docs/cost.md have the sources."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ class Gpu:
     """A GPU as its data sheet describes it.
 
     Attributes:
-        name: product.
-        architecture: as LLVM spells it.
-        units: compute units; on RDNA pairs of them, which share workgroups.
-        dies: between which workgroups alternate, each with an L2 of its own.
+        name: name of the product.
+        architecture: architecture as LLVM spells it.
+        units: number of compute units; on RDNA, of pairs that share workgroups.
+        dies: number of dies, each with its own L2; workgroups alternate between them.
         clock: cycles per second.
-        lds_bytes: of a unit per cycle.
-        lds_size: bytes of a unit.
-        l1_bytes: of one L1 per cycle.
-        l2_bytes: of a unit per cycle.
-        far_bandwidth: bytes per second beyond the L2s, of data in the last cache.
+        lds_bytes: LDS bytes per cycle of a unit.
+        lds_size: LDS bytes of a unit.
+        l1_bytes: bytes per cycle of one L1.
+        l2_bytes: L2 bytes per cycle of a unit.
+        far_bandwidth: bytes per second beyond the L2s, for data in the last cache.
         far_size: bytes of the last cache; 0 if there is none beyond the L2s.
-        memory_bandwidth: bytes per second that are achieved.
+        memory_bandwidth: achieved bytes per second.
         peaks: dense operations per second at `clock` by element type of a matrix product's
             factors, and `vector` for f32 outside of the matrix units.
-        kernel_seconds: that each kernel takes at least, besides its work.
-        gap_seconds: between a kernel and the next that depends on it.
+        kernel_seconds: least time of a kernel, besides its work.
+        gap_seconds: time between a kernel and the next one, which depends on it.
     """
 
     name: str
@@ -52,33 +52,33 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class Chip(Gpu):
-    """A GPU of which enough is known to replay kernels.
+    """A GPU whose properties suffice to replay kernels.
 
     Attributes:
-        simds: of a unit.
+        simds: number of SIMDs of a unit.
         cadence: cycles between two instructions of a wave.
         lanes_per_issue: lanes that a vector instruction of `cadence` cycles covers.
-        double_cycles: how many times as long vector instructions on f64 take.
+        double_cycles: factor by which vector instructions on f64 take longer.
         valu_latency: cycles until a result can be read.
-        matrix_latency: likewise, of matrix instructions after their passes.
+        matrix_latency: cycles from a matrix instruction's last pass until its result can be read.
         matrix_beside_vector: whether vector instructions issue while the matrix unit works.
-        wmma_cycles: of a WMMA instruction.
+        wmma_cycles: cycles of a WMMA instruction.
         scalar_latency: cycles between scalar instructions of a wave.
-        branch_cycles: of a branch.
-        launch_cycles: from a free slot to a workgroup's first instruction.
-        lds_latency: cycles.
-        l1_least_cycles: of an instruction.
+        branch_cycles: cycles of a branch.
+        launch_cycles: cycles from a free slot to a workgroup's first instruction.
+        lds_latency: cycles until an LDS load returns.
+        l1_least_cycles: least cycles of an instruction in the L1.
         l1_scale: cycles of an instruction, as a part of those of one L1.
-        l1_latency: cycles.
-        l1_size: bytes of a unit.
-        l2_latency: cycles.
-        far_latency: cycles.
-        store_latency: cycles.
-        scalar_load_latency: cycles.
-        separate_stores: whether stores have a counter of their own.
-        registers: vector registers of a SIMD's lane.
-        register_granule: in which waves take them.
-        most_waves: of a SIMD.
+        l1_latency: cycles until a load from the L1 returns.
+        l1_size: L1 bytes of a unit.
+        l2_latency: cycles until a load from the L2 returns.
+        far_latency: cycles until a load from beyond the L2 returns.
+        store_latency: cycles until a store completes.
+        scalar_load_latency: cycles until a scalar load returns.
+        separate_stores: whether stores have their own counter.
+        registers: number of vector registers per lane of a SIMD.
+        register_granule: granule in which registers are allocated to waves.
+        most_waves: most waves of a SIMD.
     """
 
     simds: int
@@ -110,7 +110,7 @@ class Chip(Gpu):
 def _peaks(
     f16: float, f8: float, i8: float, f32: float, f64: float, vector: float, **other: float
 ) -> Mapping[str, float]:
-    """Returns peaks by element type from those of data sheets, in 10^12 operations per second."""
+    """Returns peak rates by element type, given a data sheet's in 10^12 operations per second."""
     found = {"f16": f16, "bf16": f16, "i8": i8, "ui8": i8, "f32": f32, "f64": f64}
     found |= dict.fromkeys(("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"), f8)
     return {name: 1e12 * rate for name, rate in (found | {"vector": vector} | other).items()}
@@ -203,7 +203,7 @@ CHIPS = {
         far_latency=500,
         far_size=96 * _MIB,
         memory_bandwidth=0.85e12,
-        # Without matrix instructions for a type, the vector unit multiplies.
+        # The vector unit multiplies types for which there are no matrix instructions.
         peaks=_peaks(f16=122.8, f8=122.8, i8=122.8, f32=61.4, f64=0.96, vector=61.4),
         store_latency=120,
         scalar_load_latency=150,
@@ -213,10 +213,10 @@ CHIPS = {
         most_waves=16,
     ),
 }
-"""By architecture, the chip that estimates are for."""
+"""The chips that estimates are for, by architecture."""
 
 GPUS: dict[str, Gpu] = {
-    # One of the package's two dies, each of which is a device of its own.
+    # This is one of the package's two dies, each of which is a device of its own.
     "mi250x": Gpu(
         name="MI250X",
         architecture="gfx90a",
@@ -267,11 +267,11 @@ GPUS: dict[str, Gpu] = {
         peaks=_peaks(f16=59.4, f8=59.4, i8=59.4, f32=29.7, f64=0.46, vector=29.7),
     ),
 }
-"""By product, the GPUs that graphs' costs are for; docs/cost.md has the sources."""
+"""The GPUs that costs of graphs are for, by product; docs/cost.md has the sources."""
 
 
 def find_gpu(name: str) -> Gpu:
-    """Returns the GPU of a product or an architecture; the first of a family for others.
+    """Returns the GPU of a product or an architecture; for other names the first of their family.
 
     Args:
         name: as in `GPUS` or as LLVM spells it; empty, `cpu` and CUDA's mean the default, MI300X.

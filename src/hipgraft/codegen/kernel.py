@@ -1,4 +1,4 @@
-"""The result of a kernel provider: code objects and the steps that run them.
+"""Defines the result of a kernel provider: code objects and the steps that run them.
 
 Buffers are numbered: operands first, then results, then the workspace. Offsets and lengths are
 in bytes. The textual form is a binary of `hipdnn.executable` (docs/architecture.md).
@@ -185,9 +185,9 @@ class Kernel:
     Attributes:
         target: architecture, or `cpu`.
         format: `hsaco`, `ptx`, `vmfb`, or `hipdnn` for a graph that an engine of hipDNN runs.
-        objects: code objects; a dispatch names one by index. For `hipdnn`, the graph's JSON.
+        objects: code objects; dispatches refer to them by index. For `hipdnn`, the graph's JSON.
         workspace_size: bytes of scratch memory, 0 for none.
-        steps: what to run, in order; empty for `vmfb`, whose `main` the runtime calls.
+        steps: steps to run, in order; empty for `vmfb`, whose `main` the runtime calls.
         host: for dynamic shapes, MLIR text of the functions that run the steps and return the
             results' extents (`dynamic_functions`); not stored in a `hipdnn.executable`.
     """

@@ -1,4 +1,4 @@
-"""Kernels as JSON, with their code objects in files of their own."""
+"""Converts kernels to JSON, with their code objects in separate files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def kernel_from_json(value: Any, files: dict[str, bytes]) -> Kernel:
     """Reads what `kernel_to_json` wrote, with its code objects among `files`.
 
     Raises:
-        HipgraftError: fields are missing or of another type, or launches and code objects do not
+        HipgraftError: fields are missing or have another type, or launches and code objects do not
             agree.
     """
     fields = convert(value, _Fields, "kernel", "")

@@ -30,8 +30,8 @@ class Window:
     """A box inside a packed tensor.
 
     Attributes:
-        extents: extents of the packed tensor, outermost first.
-        offsets: where the box starts, per dim.
+        offsets: start of the box, per dim.
+        sizes: extent of the box, per dim.
         sizes: how large it is, per dim.
     """
 

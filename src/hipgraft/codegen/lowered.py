@@ -1,6 +1,6 @@
-"""Containers beside the compiler's input for them, as `convert-hipdnn-to-linalg` leaves them.
+"""Stores compiler inputs beside their containers, as `convert-hipdnn-to-linalg` leaves them.
 
-A nested module holds one input. The container names its inputs, one for each target.
+A nested module holds one input. The container refers to its inputs, one for each target.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.symbols import symbol_of
 
 LOWERED_FOR = "hipdnn.lowered_for"
-"""Attribute of a nested module: the target whose compiler's input it is."""
+"""Attribute of a nested module: the target that the compiler's input is for."""
 
 PLAN = "hipdnn.plan"
 """Attribute of such a module: the plan by which its container was lowered."""
@@ -25,14 +25,14 @@ INPUTS = "hipdnn.inputs"
 def attach_input(
     container: ir.Operation, symbol: str, text: str, target: Target, plan: Plan
 ) -> None:
-    """Parses the compiler's input into a nested module before the container's function.
+    """Parses the compiler's input into a nested module that precedes the container's function.
 
     Args:
-        container: is not given the symbol here; see `name_inputs`.
-        symbol: of the nested module; no other op may have it.
+        container: the container; this function does not add the symbol to it (see `name_inputs`).
+        symbol: symbol of the nested module; no other op may have it.
         text: the input, a module.
-        target: what it was lowered for.
-        plan: by which it was lowered.
+        target: target that the input was lowered for.
+        plan: plan that the input was lowered by.
     """
     parsed = ir.Module.parse(text, container.context)
     with ir.InsertionPoint(_function_of(container)):
@@ -79,7 +79,7 @@ def _function_of(container: ir.Operation) -> ir.Operation:
 
 
 def _text(nested: ir.Operation) -> str:
-    """Prints an input alone, with its resources, and without what names it in the program."""
+    """Prints an input alone with its resources, without the attributes that identify it."""
     copy = nested.clone(ip=False).operation
     for name in ("sym_name", LOWERED_FOR, PLAN):
         del copy.attributes[name]

@@ -1,4 +1,4 @@
-"""Plans: deviations from the default compilation of a container."""
+"""Defines plans: deviations from the default compilation of a container."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ FLAG_SETS = {
         (f"{SPLIT_REDUCTIONS}=false",),
         ('"reduction"', "linalg.matmul"),
     ),
-    # Padded operands are materialized, instead of masked at each read of the consumer.
+    # Padded operands are materialized instead of masked at each read.
     "materialized-padding": FlagSet(
         tuple(f"{flag}=false" for flag in FUSE_PADDING), ("tensor.pad ",)
     ),
-    # Reshapes do not move, so that a dispatch keeps its named op.
+    # IREE does not move reshapes, so that a dispatch keeps its named op.
     "reshapes-stay": FlagSet(
         ("--iree-dispatch-creation-enable-aggressive-reshape-movement=false",), ("_shape ",)
     ),
@@ -52,7 +52,7 @@ _FLAGS = "flags"
 class Plan:
     """The lowering alternatives and flags that replace the defaults for a container.
 
-    Its text is `default` if it replaces nothing, else as in
+    Its text is `default` if it replaces nothing, else for example
     `hipdnn.sdpa=padded,flags=materialized-padding`.
 
     Attributes:

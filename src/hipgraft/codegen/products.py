@@ -1,4 +1,4 @@
-"""The matrix products that an op consists of."""
+"""Determines the matrix products that an op computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Extents: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Product:
-    """A number of matrix products with equal extents (M, N, K)."""
+    """Several matrix products with equal extents (M, N, K)."""
 
     extents: _Extents
     count: int
@@ -24,7 +24,7 @@ class Product:
 
     @property
     def flops(self) -> int:
-        """Operations; a multiply-add counts as two."""
+        """The number of operations; a multiply-add counts as two."""
         return 2 * self.count * prod(self.extents)
 
 
@@ -64,7 +64,7 @@ def _of_attention(op: ir.Operation) -> list[Product]:
 
 
 def _of_attention_gradient(op: ir.Operation) -> list[Product]:
-    """Returns the product for the scores again, and two gradients for each of the two products."""
+    """Returns the recomputed product for the scores, and two gradients for each of two products."""
     scores, results = _attention_extents(op)
     wanted = (scores, scores, scores, results, results)
     return [Product(extents, _heads(op), _factor(op)) for extents in wanted]

@@ -12,7 +12,7 @@ Ending: TypeAlias = Literal["compiled", "cached", "failed"]
 
 @dataclass(frozen=True)
 class Started:
-    """A worker began to compile a container for a target.
+    """A worker started to compile a container for a target.
 
     Attributes:
         name: name of the executable.
@@ -27,14 +27,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """The compilation of a container for one target ended: compiled, found in the cache, or failed.
+    """The compilation of a container for one target ended.
 
     Attributes:
         name: name of the executable.
         target: architecture.
-        ending: how it ended.
-        done: compilations that ended, this one included.
-        total: compilations known so far; grows when a container is split.
+        ending: whether it was compiled, found in the cache, or failed.
+        done: number of compilations that ended, including this one.
+        total: number of compilations known so far; grows when a container is split.
         seconds: wall time of this compilation.
     """
 
@@ -49,4 +49,4 @@ class Progress:
 PROGRESS: ContextVar[Callable[[Started | Progress], None] | None] = ContextVar(
     "PROGRESS", default=None
 )
-"""Set by a tool; called at the start and at the end of each compilation."""
+"""A tool sets this; it is called at the start and at the end of each compilation."""

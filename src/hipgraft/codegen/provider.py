@@ -1,4 +1,4 @@
-"""The IREE kernel provider: a graph in, code objects and a schedule out."""
+"""The IREE kernel provider: compiles a graph to code objects and a schedule."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
-# IREE must evaluate constants neither at compile time, which would run another compiler, nor once
-# at load time, because a host program of launches has no load-time code.
+# IREE must not evaluate constants at compile time, which would run another compiler, nor once at
+# load time, because a host program of launches has no load-time code.
 SCHEDULE_FLAGS = ("--iree-opt-const-eval=false", "--iree-opt-const-expr-hoisting=false")
 
 # The phase after which the launches are known, and the CPU's kernels are in LLVM's dialect.
@@ -101,7 +101,7 @@ class SaveTemps:
         """Writes one file, replacing an existing one.
 
         Raises:
-            HipgraftError: it cannot be written.
+            HipgraftError: the file cannot be written.
         """
         path = self.directory / f"{self.name}.{suffix}"
         content = data.encode() if isinstance(data, str) else data
@@ -312,7 +312,7 @@ def executable_binaries(module: ir.Module) -> list[bytes]:
 
 
 def make_kernel(target: Target, objects: Sequence[bytes], schedule: Schedule) -> Kernel:
-    """Returns the kernel made of code objects and the schedule that launches them.
+    """Returns a kernel that consists of code objects and the schedule that launches them.
 
     Raises:
         CodegenError: code objects, schedule and target do not match.

@@ -1,4 +1,4 @@
-"""Targets: an architecture, its wavefront size and IREE's flags for it."""
+"""Defines targets: an architecture, its wavefront size and IREE's flags for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RDNA = (
     "gfx1250",
 )
 _AMDGPU = _GFX9 + _RDNA
-_CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later ones
+_CUDA = ("sm_80", "sm_86", "sm_89")  # their PTX also runs on later GPUs
 
 PRODUCTS = {
     "mi100": "gfx908",
@@ -55,21 +55,23 @@ PRODUCTS = {
 
 # IREE demotes f64 to f32 by default, but graphs with f64 have to compute in f64.
 COMMON_FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-level=O3")
-"""The flags of every target."""
+"""The flags of all targets."""
 
 FUSE_PADDING = (
     "--iree-flow-enable-pad-handling",
     "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops",
 )
-"""Fuse padding into its consumer's dispatch; `provider` says when they must be off.
+"""Flags that fuse padding into its consumer's dispatch; `provider` decides when to unset them.
 
-They must be off for dynamic shapes, too."""
+They must be unset for dynamic shapes, too."""
 
 FUSE_MULTI_USE = "--iree-dispatch-creation-fuse-multi-use"
-"""On by default. With dynamic shapes, a dispatch with several results may not compile."""
+"""A flag, on by default, with which dispatches may get several results.
+
+With dynamic shapes, such a dispatch may not compile."""
 
 SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
-"""Splits long reductions over workgroups."""
+"""A flag that splits long reductions over workgroups."""
 
 # Fusilli's flags for hipDNN graphs on AMDGPU, without externalised transients because the host
 # program plans workspaces. Fusing padding into its consumer turns a padded convolution from a fill
@@ -89,14 +91,14 @@ _CPU_DEVICE_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
 )
 
-# At O3 the row buffers of large norms exceed IREE's default limit of 32 KiB per stack frame.
+# At O3, the row buffers of large norms exceed IREE's default limit of 32 KiB per stack frame.
 _CPU_FLAGS = ("--iree-llvmcpu-stack-allocation-limit=524288",)
 
 CPU_VARIABLE = "HIPGRAFT_CPU"
 """The environment variable that names the processor of the target `cpu`."""
 
 HOST = "host"
-"""IREE's name for the processor that it runs on."""
+"""IREE's name for the processor that the compiler runs on."""
 
 
 class TargetKind(Enum):
@@ -154,7 +156,7 @@ class Target:
 
     @property
     def matrix_elements(self) -> frozenset[str]:
-        """Float types that the matrix instructions of an AMDGPU target multiply."""
+        """The floating-point types that the matrix instructions of an AMDGPU target multiply."""
         if self.kind is not TargetKind.AMDGPU:
             return frozenset()
         return frozenset({"f16", "bf16", "f32"} if self.name in _GFX9 else {"f16", "bf16"})
@@ -182,7 +184,7 @@ class Target:
 
 
 def cpu_name() -> str:
-    """Returns the processor that the target `cpu` stands for: `$HIPGRAFT_CPU`, or this one.
+    """Returns the processor that the target `cpu` means: `$HIPGRAFT_CPU`, or this machine's.
 
     Names are LLVM's: `x86-64-v3` is any x86-64 with AVX2.
     """

@@ -11,7 +11,7 @@ from hipgraft.codegen.kernel import Step
 def split_workspace(steps: Sequence[Step], workspace: int) -> tuple[list[Step], list[int]]:
     """Assigns a separate buffer to each group of overlapping ranges in the workspace.
 
-    Memory of parts that die within the kernel is then free for other buffers of the program.
+    The host program can then reuse the memory of parts that are dead within the kernel.
 
     Args:
         steps: steps of a kernel.

@@ -1,1 +1,1 @@
-"""Compiles a model into a program, and reports what became of it."""
+"""Compiles a model into a program, and reports the results."""

@@ -1,4 +1,4 @@
-"""What of a program is in hipDNN graphs, and what is left: operations and bytes by kind of op."""
+"""Counts the operations and bytes of a program in hipDNN graphs and outside, by kind of op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipgraft.ir.io import function_blocks
 from hipgraft.ir.tensors import tensor_type
 
 LEFT = "fallback"
-"""The place of ops that are in no hipDNN graph."""
+"""The place of ops that are not in a hipDNN graph."""
 
 _CONTAINERS = (GraphOp.OP_NAME, "hipdnn.fallback")
 _NO_OPS = (
@@ -35,15 +35,15 @@ class CoverageRow:
     """The ops of one kind in one place.
 
     Attributes:
-        op: name without dialect, with the mode where it has one: `pointwise relu_fwd`.
+        op: name without dialect, with the mode if there is one: `pointwise relu_fwd`.
         place: engine of the graphs that hold them, or `fallback`.
         graphs: number of graphs or fallbacks that hold them.
-        ops: their number.
+        ops: number of these ops.
         flops: operations of the contractions among them; a multiply-add counts as two.
-        bytes: of the tensors that they read from memory and write to it. A tensor counts once for
-            each op.
-        reasons: why those in fallbacks are in no graph, as far as passes said it.
-        nodes: names of the model's nodes, or places in files.
+        bytes: bytes of the tensors that they read or write in memory. A tensor counts once per
+            op.
+        reasons: why the ops in fallbacks are not in graphs, according to remarks of passes.
+        nodes: names of the model's nodes, or locations in files.
     """
 
     op: str
@@ -67,11 +67,11 @@ class _Sum:
 
 
 def coverage_rows(module: ir.Module, remarks: Sequence[Remark]) -> list[CoverageRow]:
-    """Returns the ops of a program at stage `hipdnn-graphs`; those with most work come first.
+    """Returns the rows of a program at stage `hipdnn-graphs`; those with most work come first.
 
     Args:
         module: the program.
-        remarks: of the passes that made it; they have the reasons.
+        remarks: remarks of the passes that built it, which have the reasons.
     """
     reasons = _reasons(remarks)
     sums: dict[tuple[str, str], _Sum] = {}
@@ -120,7 +120,7 @@ def _kind(op: ir.Operation) -> str:
 
 
 def _bytes(op: ir.Operation, yielded: set[ir.Value]) -> int:
-    """Bytes of the tensors that an op reads of the container's operands, and of its results."""
+    """Returns the bytes of an op's results, and of operands that are the container's."""
     sources = {_before_cast(one) for one in op.operands}
     read = {one for one in sources if isinstance(one.owner, ir.Block)}
     written = {one for result in op.results for one in _after_casts(result) if one in yielded}
@@ -149,7 +149,7 @@ def _size(value: ir.Value) -> int:
 
 
 def _reasons(remarks: Sequence[Remark]) -> Mapping[tuple[str, str], str]:
-    """Why ops stayed outside of graphs, by op and location."""
+    """Returns the reasons why ops stayed outside of graphs, by op and location."""
     return {
         (remark.op, remark.location): _SUBJECT.sub("", remark.message)
         for remark in remarks

@@ -1,6 +1,6 @@
-"""Plans of hipgraft's engine, which hipDNN restores without a compiler.
+"""Compiles plans of hipgraft's engine, which hipDNN restores without a compiler.
 
-A plan is made without a device: the graph is compiled for one or several architectures, and its
+A plan needs no device: the graph is compiled for one or several architectures, and its
 kernels and launches go into the plan as a bundle. docs/hipdnn-plans.md describes the format.
 """
 
@@ -28,12 +28,12 @@ from hipgraft.runtime.plan import PlanMetadata, workspace_size
 
 @dataclass(frozen=True)
 class GraphBoundary:
-    """A graph of hipDNN's, and the tensors that its caller passes.
+    """A graph of hipDNN's, with the tensors that its caller passes.
 
     Attributes:
-        module: with the graph; compilation consumes it.
-        inputs: in the order of the program's inputs.
-        results: in the order of its results.
+        module: module that holds the graph; compilation consumes it.
+        inputs: tensors in the order of the program's inputs.
+        results: tensors in the order of its results.
     """
 
     module: ir.Module
@@ -42,14 +42,14 @@ class GraphBoundary:
 
 
 def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
-    """Returns the boundary of a module that is one graph of hipDNN's, as imported.
+    """Returns the boundary of a module that is one imported graph of hipDNN's.
 
     Args:
         module: stage `hipdnn-graphs`.
-        source: name of its file, for messages.
+        source: file name for messages.
 
     Raises:
-        HipgraftError: the module is something else.
+        HipgraftError: the module is not a single graph.
     """
     with module.context:
         graph = _only_graph(module)
@@ -60,7 +60,7 @@ def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
 
 
 def _only_graph(module: ir.Module) -> GraphOp | None:
-    """The graph of a function that takes and returns just what the graph does, in its order."""
+    """Returns the graph of a function that has just the graph's arguments and results."""
     if stage_of(module) != "hipdnn-graphs":
         return None
     blocks = function_blocks(module)
@@ -76,12 +76,12 @@ def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecu
     """Returns the plan of a compiled graph.
 
     Args:
-        program: compiled to its end, for GPUs. hipDNN itself runs on AMD's; the plugin plays
-            plans on others where `HIPGRAFT_PLUGIN_DEVICE` names one.
-        boundary: of the module that it was compiled from.
+        program: program for GPUs at its last stage. hipDNN itself runs on AMD's; the plugin plays
+            plans on others if `HIPGRAFT_PLUGIN_DEVICE` names one.
+        boundary: boundary of the module that was compiled.
 
     Raises:
-        HipgraftError: the program is for the CPU or not compiled to its end.
+        HipgraftError: the program is for the CPU or not at its last stage.
     """
     targets = program.config.target
     if "cpu" in targets:
@@ -107,16 +107,16 @@ def compile_plan(
     sweep_case: str | None = None,
     **options: Any,
 ) -> SerializedExecutionPlan:
-    """Compiles a hipDNN graph to a plan; its bytes are what hipDNN restores.
+    """Compiles a hipDNN graph to a plan; hipDNN restores the plan's bytes.
 
     Args:
         model: a graph's file, a template's folder, or a module with one `hipdnn.graph`.
         target: architectures or products of GPUs.
-        sweep_case: id of a case of a template; may be left out where there is one.
-        options: as of `hipgraft.compile`.
+        sweep_case: id of a case of a template; optional if there is only one case.
+        options: options as for `hipgraft.compile`.
 
     Raises:
-        HipgraftError: the model is no graph of hipDNN's, or cannot be compiled; located.
+        HipgraftError: the model is not a hipDNN graph, or cannot be compiled; located.
     """
     with as_source(model) as source:
         name = "" if isinstance(source, ir.Module) else str(source)

@@ -1,4 +1,4 @@
-"""The API: compiles a model or module into a program that can be saved and run."""
+"""Defines the API that compiles a model or module into a program to save and run."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Program(Runnable):
     """A compiled program.
 
     Attributes:
-        module: the program, at the last stage that was asked for.
-        config: how it was compiled.
-        report: what was outlined, and what was declined and why.
-        outlined: the program at stage `hipdnn-graphs`, from which it can be compiled for another
-            target; None if it was already past it.
-        directory: of the model's file, where a host program's parameter file is.
+        module: module at the last stage of the compilation.
+        config: configuration of the compilation.
+        report: the outlined graphs, and the declined rewrites with reasons.
+        outlined: the program at stage `hipdnn-graphs`, which can be compiled for another
+            target; None if the model was already past that stage.
+        directory: folder of the model's file, where a host program's parameter file is.
     """
 
     module: ir.Module
@@ -72,36 +72,36 @@ class Program(Runnable):
     )
 
     def __post_init__(self) -> None:
-        """Prepares what is common to all that is loaded on devices."""
+        """Prepares the state that all devices share."""
         super().__init__()
 
     def save(self, path: str | Path, *, bytecode: bool = False) -> None:
-        """Writes the module, text with all of its constants or bytecode.
+        """Writes the module as text with all of its constants, or as bytecode.
 
         Raises:
-            HipgraftError: the file cannot be written; nothing is left of it then.
+            HipgraftError: the file cannot be written; it is then removed.
         """
         ir_io.write_module(str(path), self.module, bytecode=bytecode)
         remember_file(path)
 
     @property
     def is_host(self) -> bool:
-        """Whether the program is a host program, of the last stage."""
+        """Whether the program is a host program, the last stage."""
         return last_stage(self.config) == "host"
 
     def externalize_constants(self, file: str | Path = "") -> int:
         """Makes large constants of a host program arguments, and writes their values to a file.
 
         Args:
-            file: a `.safetensors` or `.irpa` file, beside which the program is to be saved.
+            file: a `.safetensors` or `.irpa` file in the folder where the program will be saved.
 
         Returns:
-            How many constants were moved.
+            The number of constants that were moved.
 
         Raises:
             HipgraftError: the file cannot be written.
         """
-        # Only here, because few programs are written so.
+        # Imported here because few programs are written this way.
         from hipgraft.passes.hipgraft_externalize_constants import (
             HipgraftExternalizeConstantsPass,
         )
@@ -115,10 +115,10 @@ class Program(Runnable):
     def save_bundle(self, path: str | Path) -> None:
         """Writes the program with its constants as one file, which runs without the compiler.
 
-        One of dynamic shapes still needs MLIR's bindings, by which its host program is interpreted.
+        A program with dynamic shapes still needs MLIR's bindings, which interpret its host program.
 
         Raises:
-            HipgraftError: the file cannot be written, or the program is not compiled to its end.
+            HipgraftError: the file cannot be written, or the program is not at its last stage.
         """
         metadata = {"extra_flags": self.config.extra_flags}
         if has_symbols(self.module):
@@ -131,14 +131,14 @@ class Program(Runnable):
     def save_object(self, path: str | Path) -> list[Path]:
         """Writes an object file of the host program, and a C header beside it; returns all files.
 
-        The function is called after the file: `_mlir_ciface_hipgraft_STEM`. It calls MLIR's GPU
-        runtime (`mgpu*`), with which it is to be linked. Constants are arguments; their values
+        The function is named after the file: `_mlir_ciface_hipgraft_STEM`. It calls MLIR's
+        GPU runtime (`mgpu*`), with which it must be linked. Constants are arguments; their values
         are written to `STEM.safetensors`.
 
         Raises:
-            HipgraftError: a file cannot be written, or the program is not for one GPU.
+            HipgraftError: a file cannot be written, or the program is not for a single GPU.
         """
-        # Only now: lowering needs torch-mlir's wheel, which takes a while to load.
+        # Imported here because lowering needs torch-mlir's wheel, which takes a while to load.
         from hipgraft.host.lowering import lower_host, write_object
         from hipgraft.host.object_header import object_header
 
@@ -160,10 +160,10 @@ class Program(Runnable):
     def recordings(self, architecture: str) -> tuple[Recording, ...]:
         """Returns the calls that the program makes on a device, in each of its variants.
 
-        On the CPU the same outlined graphs run, compiled for it.
+        The CPU runs the same outlined graphs, compiled for it.
 
         Raises:
-            HipgraftError: the program is not for this device, or not compiled to its end.
+            HipgraftError: the program is not for this device, or not at its last stage.
         """
         from hipgraft.runtime.recorder import record_variants
 
@@ -228,13 +228,13 @@ def compile(
             for GPUs, and are an error for the CPU.
         specialize: several extents of symbolic dimensions by name; the program has a variant for
             every combination, and runs the one that the inputs' shapes fit.
-        sweep_case: id of a case of a hipDNN template; may be left out where there is one.
-        on_stage: is called with each stage and the module when it is reached; with the last one
-            only where the whole program is in the cache.
-        on_progress: is called in this thread when a graph is begun (`Started`) and when it ends
-            (`Progress`, see `hipgraft.codegen.progress`).
-        service: compiles the graphs; by default the one that `use_service` set, or else a
-            process per core, with the user's cache.
+        sweep_case: id of a case of a hipDNN template; optional if there is only one case.
+        on_stage: called with each stage and the module when it is reached; only with the last stage
+            if the whole program is in the cache.
+        on_progress: called in this thread when the compilation of a graph starts (`Started`) and
+            when it ends (`Progress`, see `hipgraft.codegen.progress`).
+        service: service that compiles graphs; by default the one that `use_service` set, or else
+            a process per core, with the user's cache.
 
     Raises:
         HipgraftError: the model is invalid, a target or stage unknown, or an op cannot be
@@ -254,7 +254,7 @@ def compile(
         "specialize": specialize or {},
     }
     last = last_stage(config)
-    # hipDNN's graphs are static: programs of dynamic shapes have no stages in between.
+    # hipDNN's graphs are static: programs with dynamic shapes skip the stages in between.
     dynamic = last in ("torch", final_stage(config))
     observer = on_stage or _ignore
     with as_source(model) as source, _service(service) as active, _told(on_progress):
@@ -263,7 +263,7 @@ def compile(
                 raise HipgraftError("the model is no template and has no cases")
             frontends.give_extents(source, **given, dynamic=dynamic)
             return _Compilation(source, config, observer).run()
-        # The file of a model in memory has another name each time, which locations have.
+        # The file of an in-memory model has a different name each time, and locations contain it.
         is_file = isinstance(model, str | os.PathLike)
         key = program_key(source, config, repr(given), active) if is_file else None
         found = None if key is None else find_program(key, active)
@@ -276,7 +276,7 @@ def compile(
         lost = active.statistics.lost
         program = _Compilation(module, config, observer).run()
         program.directory = source.parent
-        # A graph that was split after a crash or a timeout may compile whole another time.
+        # A graph that was split after a crash or a timeout may compile as a whole another time.
         if key is not None and active.statistics.lost == lost:
             kept = CachedProgram(program.module, program.outlined, program.report)
             keep_program(key, source.name, kept, active)
@@ -284,7 +284,7 @@ def compile(
 
 
 def _targets(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns the architectures that names of architectures or products stand for."""
+    """Returns the architectures for names of architectures or products."""
     from hipgraft.codegen.target import Target
 
     targets = tuple(dict.fromkeys(Target.parse(name).name for name in _names(given)))
@@ -314,7 +314,7 @@ def _gpu(given: str, target: str | Sequence[str]) -> str:
 
 @contextmanager
 def _told(on_progress: ProgressObserver | None) -> Generator[None, None, None]:
-    """Has the service call `on_progress`, if it is given."""
+    """Makes the service call `on_progress`, if it is given."""
     if on_progress is None:
         yield
         return
@@ -342,7 +342,7 @@ def _ignore(stage: str, module: ir.Module) -> None:
 
 
 class _Compilation:
-    """One run through the stages."""
+    """A run of one compilation through the stages."""
 
     def __init__(self, module: ir.Module, config: HipgraftConfig, on_stage: StageObserver):
         self.module = module
@@ -352,11 +352,11 @@ class _Compilation:
         self.outlined: ir.Module | None = None
 
     def run(self) -> Program:
-        """Takes the module to the last stage of its configuration."""
+        """Compiles the module to the last stage of its configuration."""
         frontends.keep_names(self.module)
         current = stage_of(self.module)
         phases = route(current, self.config, dynamic=has_symbols(self.module))
-        # Only its phase can decide whether a module of torch ops is at that stage.
+        # Only the stage's own phase can decide whether a module of torch ops is at that stage.
         if current not in ("onnx", "torch"):
             self._reached(current)
         for stage, phase in phases:
@@ -364,7 +364,7 @@ class _Compilation:
         return Program(self.module, self.config, self.report, self.outlined)
 
     def _run(self, stage: str, pipeline: Sequence[PipelineElement]) -> None:
-        """Makes `stage` by a pipeline."""
+        """Runs the pipeline that produces `stage`."""
         start = time.perf_counter()
         self.report.pipelines[stage] = to_text(resolve(pipeline))
         result = Runner().run(self.module, pipeline)

@@ -1,4 +1,4 @@
-"""Whole programs in the cache of kernels: an unchanged model is not even read again."""
+"""Caches whole programs along with kernels, so that an unchanged model is not even read again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hipgraft.service.job import Outcome
 from hipgraft.service.keys import cpu_identity, digest, flag_identity, package_version
 from hipgraft.service.service import CompileService
 
-# Of the program: a model that carries its weights is quicker compiled again than read twice.
+# The limit of a program's size: with more weights, compiling again is faster than reading twice.
 _MOST_BYTES = 64 << 20
 
-# ONNX's marker of tensors in other files, which may change while the model does not.
+# ONNX marks tensors in other files, which may change without the model, by this text.
 _EXTERNAL = b"location"
 
 
@@ -47,12 +47,12 @@ def program_key(
         model: the model's file.
         config: options of the compilation.
         extents: extents of its symbolic dimensions.
-        service: what compiles its graphs.
+        service: service that compiles its graphs.
     """
     if service.cache is None or config.save_temps:
         return None
     if model.suffix in (".json", ".fb"):
-        # Reading it is quick, and its warnings should appear each time.
+        # Reading it is quick, and its warnings must appear each time.
         return None
     try:
         if model.stat().st_size > _MOST_BYTES:
@@ -60,13 +60,13 @@ def program_key(
         data = model.read_bytes()
         calibration = Path(config.calibration).read_bytes() if config.calibration else b""
     except OSError:
-        # Who reads the model next says it better.
+        # The next reader of the model reports the error better.
         return None
     if model.suffix == ".onnx" and _EXTERNAL in data:
         return None
     return digest(
         hashlib.sha256(data).hexdigest(),
-        # Messages name it.
+        # Messages contain the path.
         str(model),
         *config.target,
         config.compile_to,
@@ -84,7 +84,7 @@ def program_key(
 
 
 def find_program(key: str, service: CompileService) -> CachedProgram | None:
-    """Returns the program of a key, in a context of its own; None if it is not to be read."""
+    """Returns the program of a key, in its own context; None if it is not in the cache."""
     if service.cache is None:
         return None
     entry = service.cache.get(key)
@@ -111,7 +111,7 @@ def _parse(files: Mapping[str, bytes]) -> CachedProgram:
 
 
 def keep_program(key: str, name: str, program: CachedProgram, service: CompileService) -> None:
-    """Puts a program into the cache, unless it is large."""
+    """Stores a program in the cache, unless it is large."""
     files = {"program.mlirbc": to_bytecode(program.module)}
     if program.outlined is not None:
         files["outlined.mlirbc"] = to_bytecode(program.outlined)

@@ -1,4 +1,4 @@
-"""The report of a compilation: graphs with their launches, and declined rewrites with reasons."""
+"""Reports a compilation: graphs with their launches, and declined rewrites with reasons."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _NO_KERNEL = ("torch.constant.", "torch.prim.ListConstruct", "torch.vtensor.lite
 
 @dataclass(frozen=True)
 class GraphRow:
-    """One outlined graph, or a function of dynamic shapes, which is compiled as a whole.
+    """An outlined graph, or a function with dynamic shapes, which is compiled as a whole.
 
     Attributes:
-        name: its symbol.
+        name: symbol of the graph or function.
         kind: `graph`, `fallback` for what hipDNN cannot express, or `function`.
         ops: names of its ops without dialect, in order.
-        nodes: where the model has these: names of ONNX nodes, or places in files.
+        nodes: origin in the model: names of ONNX nodes, or locations in files.
     """
 
     name: str
@@ -51,9 +51,9 @@ class LaunchRow:
     """One executable.
 
     Attributes:
-        name: its symbol.
-        launches: kernel launches of one call, by target.
-        calls: how often one run of the program calls it, or one of each of its variants.
+        name: symbol of the executable.
+        launches: number of kernel launches per call, by target.
+        calls: number of calls in one run of the program, or in one run of each variant.
     """
 
     name: str
@@ -66,7 +66,7 @@ class KernelRow:
     """One launch of an executable.
 
     Attributes:
-        executable: its symbol.
+        executable: symbol of the executable.
         target: architecture.
         resources: resource usage of the kernel.
     """
@@ -78,17 +78,17 @@ class KernelRow:
 
 @dataclass
 class Report:
-    """What a compilation did.
+    """The results of a compilation.
 
     Attributes:
         graphs: the outlined graphs, in program order.
-        coverage: the ops in graphs and those that are left, by kind.
-        executables: what they were compiled to.
+        coverage: the ops inside and outside of graphs, by kind.
+        executables: executables that the graphs were compiled to.
         kernels: the launches of each executable on each AMDGPU target.
         remarks: all remarks of the passes.
         counters: statistics of the passes, by `pass.name`.
         seconds: wall time by stage.
-        pipelines: by stage, the text of the pipeline that made it.
+        pipelines: text of the pipeline that produced each stage, by stage.
         passes: name and wall time of each pass, or group of native passes, in order.
     """
 
@@ -104,11 +104,11 @@ class Report:
 
     @property
     def declined(self) -> list[Remark]:
-        """What was not done, with the reasons."""
+        """The remarks about rewrites that were declined, with the reasons."""
         return [remark for remark in self.remarks if remark.kind is RemarkKind.MISSED]
 
     def add_records(self, records: Sequence[PassRecord]) -> None:
-        """Adds what the passes of a run said and counted."""
+        """Adds the remarks and statistics of the passes of a run."""
         self.remarks += remarks_of(records)
         self.passes += [(record.name, record.seconds) for record in records]
         for record in records:
@@ -122,12 +122,12 @@ def graph_rows(module: ir.Module) -> list[GraphRow]:
 
 
 def function_rows(module: ir.Module) -> list[GraphRow]:
-    """Returns the functions of dynamic shapes, at stage `torch`."""
+    """Returns the functions with dynamic shapes, at stage `torch`."""
     return [_row(op, symbol_of(op)) for op in functions_of(module) if SYMBOLS in op.attributes]
 
 
 def function_launch_rows(module: ir.Module) -> list[LaunchRow]:
-    """Returns the functions of dynamic shapes at stage `host`, as executables that run once."""
+    """Returns the functions with dynamic shapes at stage `host`, as executables that run once."""
     rows: list[LaunchRow] = []
     for function in _dynamic_functions(module):
         launches = len(_launches(function))
@@ -138,7 +138,7 @@ def function_launch_rows(module: ir.Module) -> list[LaunchRow]:
 
 
 def function_kernel_rows(module: ir.Module) -> list[KernelRow]:
-    """Returns the launches in functions of dynamic shapes, with their resource usage."""
+    """Returns the launches in functions with dynamic shapes, with their resource usage."""
     operations = [op.operation for op in module.body.operations]
     binaries = {symbol_of(op): op for op in operations if op.name == "gpu.binary"}
     rows: list[KernelRow] = []
@@ -200,7 +200,7 @@ def _row(container: ir.Operation, name: str = "") -> GraphRow:
 
 
 def _container_name(container: ir.Operation) -> str:
-    """Its name, or what it is where it has none."""
+    """Returns the name of a container, or of its op if it has none."""
     if "name" not in container.attributes:
         return container.name.removeprefix("hipdnn.")
     return ir.StringAttr(container.attributes["name"]).value

@@ -1,4 +1,4 @@
-"""Reports as JSON, so that a cached program keeps its own."""
+"""Converts reports to JSON, so that a cached program keeps its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipgraft.ir.foreign_data import decode_json
 
 
 def report_to_json(report: Report) -> bytes:
-    """Returns all of a report."""
+    """Returns a whole report as JSON."""
     rows = {
         "graphs": [asdict(row) for row in report.graphs],
         "coverage": [asdict(row) for row in report.coverage],
@@ -44,7 +44,7 @@ def report_from_json(data: bytes) -> Report:
     """Reads what `report_to_json` wrote.
 
     Raises:
-        HipgraftError: it is something else.
+        HipgraftError: the data is not a report.
     """
     fields = decode_json(data, _Fields, "report", "")
     return Report(

@@ -12,7 +12,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 _LOG = logging.getLogger("hipgraft")
 
 _TRIES = 64
-"""Compilations that may fail; after them, groups that do not compile are left as a whole."""
+"""The limit of failed compilations; after it, groups that do not compile are left out whole."""
 
 Node = TypeVar("Node", bound=Hashable)
 Compiled = TypeVar("Compiled")
@@ -20,11 +20,11 @@ Compiled = TypeVar("Compiled")
 
 @dataclass(frozen=True)
 class Refusal(Generic[Node]):
-    """Why a node is left to others.
+    """The reason why a node is left to other backends.
 
     Attributes:
-        error: of a compilation.
-        nodes: what was compiled.
+        error: error of a compilation.
+        nodes: nodes that were compiled.
     """
 
     error: HipgraftError
@@ -32,16 +32,16 @@ class Refusal(Generic[Node]):
 
 
 class Trials(Generic[Node, Compiled]):
-    """Compiles groups of nodes, and finds what to leave out where that fails.
+    """Compiles groups of nodes, and finds the nodes to leave out if that fails.
 
     Args:
         compile: compiles a group, or raises a `HipgraftError`.
-        check: raises a `HipgraftError` if a node alone does not get as far as the compiler of
-            kernels. It is quick.
-        named: the nodes of which an error tells.
+        check: quickly raises a `HipgraftError` if a node alone does not reach the compiler of
+            kernels.
+        named: returns the nodes that an error mentions.
 
     Attributes:
-        compiled: what groups were compiled to.
+        compiled: results by group.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Trials(Generic[Node, Compiled]):
         self._failures = 0
 
     def run(self, groups: Iterable[Sequence[Node]]) -> dict[Node, Refusal[Node]]:
-        """Compiles groups that are not compiled yet; returns the nodes to leave out."""
+        """Compiles groups that are not compiled yet, and returns the nodes to leave out."""
         found: dict[Node, Refusal[Node]] = {}
         for group in groups:
             if tuple(group) not in self.compiled:
@@ -77,7 +77,7 @@ class Trials(Generic[Node, Compiled]):
         refusal = Refusal(error, group)
         if len(group) == 1 or self._failures >= _TRIES:
             return dict.fromkeys(group, refusal)
-        # One error tells of one node; whether others import, too, is quickly found for each.
+        # An error mentions one node; this quickly checks whether each of the others imports.
         found = {node: why for node in group if (why := self._refused(node))}
         if found:
             return found

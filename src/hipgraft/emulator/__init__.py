@@ -1,4 +1,4 @@
-"""Executing AMDGPU code objects on the CPU, instruction by instruction.
+"""Executes AMDGPU code objects on the CPU, instruction by instruction.
 
 A code object's kernels are disassembled by LLVM, decoded once, and run by a core in C++ (`core/`).
 Execution is in order; a wave's lanes execute an instruction together. See docs/emulator.md.

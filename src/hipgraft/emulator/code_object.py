@@ -26,8 +26,8 @@ from hipgraft.emulator.source_lines import SourceLines
 _MAGIC = b"\x7fELF"
 _AMDGPU_NOTE = 32
 _WRITABLE = 2  # PF_W
-# Kernel descriptor: LDS, scratch, kernarg sizes; at 16 the entry's offset; at 44 three resource
-# words, properties, preload. Source: LLVM's AMDGPU usage guide, "Kernel Descriptor".
+# Kernel descriptor: sizes of LDS, scratch and kernarg; entry offset at byte 16; from byte 44, three
+# resource words, properties, preload. Source: LLVM's AMDGPU usage guide, "Kernel Descriptor".
 _ENTRY = struct.Struct("<q")
 _RESOURCES = struct.Struct("<III")
 _PROPERTIES = struct.Struct("<HH")
@@ -57,7 +57,7 @@ class Argument(
     },
     frozen=True,
 ):
-    """One kernel argument, hidden ones included; offset and size in bytes.
+    """One kernel argument, explicit or hidden; offset and size are in bytes.
 
     `access` is `read_only` where the compiler found that the kernel only reads.
     """
@@ -69,12 +69,12 @@ class Argument(
 
     @property
     def hidden(self) -> bool:
-        """Whether the runtime passes it, not the caller."""
+        """Whether the runtime passes the argument, not the caller."""
         return self.kind.startswith("hidden_")
 
 
 class Metadata(msgspec.Struct, rename=_METADATA, frozen=True):
-    """A kernel's entry in the code object's note; sizes in bytes."""
+    """A kernel's entry in the code object's metadata; sizes are in bytes."""
 
     name: str
     symbol: str
@@ -103,9 +103,9 @@ class Descriptor:
     Attributes:
         entry: address of the first instruction in the image.
         resources: the words COMPUTE_PGM_RSRC1 and 2.
-        properties: which user registers are set.
-        preload_length: words of arguments in user registers.
-        preload_offset: the first of them.
+        properties: bits that enable user registers.
+        preload_length: number of argument words that are preloaded into user registers.
+        preload_offset: offset of the first preloaded word in the kernarg segment, in words.
     """
 
     entry: int
@@ -119,9 +119,9 @@ class Kernel:
     """A kernel of a code object.
 
     Attributes:
-        name: its symbol.
-        metadata: its entry in the note.
-        descriptor: its kernel descriptor.
+        name: symbol of the kernel.
+        metadata: entry of the kernel in the code object's metadata.
+        descriptor: descriptor of the kernel.
     """
 
     def __init__(
@@ -152,12 +152,12 @@ class Kernel:
 
     @cached_property
     def machine(self) -> int:
-        """The core's handle of the kernel."""
+        """The address of the core's representation of the kernel."""
         count = len(self.instructions)
         return core().library.emulator_new(self.instructions, count, self._code.number)
 
     def source(self, address: int) -> str:
-        """Returns file and line of the instruction at an address; '' if unknown."""
+        """Returns the source file and line of the instruction at an address; '' if unknown."""
         return self._code.lines.find(address)
 
     def index_of(self, address: int) -> int:
@@ -171,22 +171,22 @@ class Kernel:
 
 
 class CodeObject:
-    """An AMDGPU ELF file, loaded.
+    """A loaded AMDGPU ELF file.
 
     Args:
-        data: the file, or a container with one in it.
+        data: the file, or a container that holds it.
 
     Attributes:
         data: the ELF file.
         architecture: e.g. `gfx942`, without feature suffixes.
         number: the architecture's number; 90 for gfx90a.
         digest: SHA-256 of the file.
-        kernels: by symbol.
-        variables: address in the image and bytes of each, by symbol.
-        segments: loaded address ranges in the image, and whether kernels may write there.
+        kernels: kernels by symbol.
+        variables: address in the image and size in bytes of each variable, by symbol.
+        segments: loaded address ranges of the image, and whether kernels may write to them.
 
     Raises:
-        EmulatorError: `data` is no code object that can be loaded.
+        EmulatorError: `data` is not a code object that can be loaded.
     """
 
     def __init__(self, data: bytes):
@@ -227,10 +227,10 @@ class CodeObject:
 
     @staticmethod
     def read(path: str | Path) -> CodeObject:
-        """Loads a file.
+        """Loads a code object from a file.
 
         Raises:
-            EmulatorError: the file cannot be read, or is no code object.
+            EmulatorError: the file cannot be read, or is not a code object.
         """
         try:
             return CodeObject(Path(path).read_bytes())
@@ -239,12 +239,12 @@ class CodeObject:
 
     @property
     def image(self) -> bytes:
-        """The loaded segments, before anything has run."""
+        """The bytes of the loaded segments before any kernel has run."""
         return self._image.tobytes()
 
     @property
     def base(self) -> int:
-        """Address of the image."""
+        """The address of the image."""
         return int(self._image.ctypes.data)
 
     @cached_property
@@ -254,7 +254,7 @@ class CodeObject:
 
     @cached_property
     def lines(self) -> SourceLines:
-        """Source lines of instructions."""
+        """The source lines of the instructions."""
         return SourceLines(self.data)
 
     def kernel(self, name: str) -> Kernel:

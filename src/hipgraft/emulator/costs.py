@@ -1,4 +1,4 @@
-"""Costs of instructions, by their text: the kind of work, cycles, registers.
+"""Derives the cost of an instruction from its text: the kind of work, cycles, registers.
 
 Cycles are those of LLVM's `SISchedule.td` and AMD's ISA guides; docs/timing.md has the sources.
 """
@@ -41,7 +41,7 @@ _NO_LIMIT = 1 << 20
 _ACCUMULATION = 256  # number of the first accumulation register
 _MOST_SOURCES = 5
 
-# The first pattern that matches the beginning of a mnemonic says the kind.
+# The first pattern that matches the beginning of a mnemonic determines its kind.
 _KINDS: Sequence[tuple[re.Pattern[str], Kind]] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
@@ -107,7 +107,7 @@ def _vector_cycles(mnemonic: str, kind: Kind, wave_size: int, chip: Chip) -> int
 
 
 def _matrix_cycles(mnemonic: str, chip: Chip) -> int:
-    """Returns how long the matrix unit works: passes of four cycles."""
+    """Returns the cycles that the matrix unit is busy: its passes take four cycles each."""
     found = _MATRIX.match(mnemonic)
     if found is None:
         return chip.wmma_cycles

@@ -1,4 +1,4 @@
-"""Decoded kernels on disk, by digest of what they were decoded from."""
+"""Caches decoded kernels on disk, keyed by a digest of the code object and the decoder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipgraft.ir.directories import default_cache_directory
 from hipgraft.ir.outputs import write_whole
 
 _FOLDER = "emulator"
-# Entries have some 10 KB each. Past this number, the oldest half is removed.
+# An entry takes about 10 KB. When there are more entries than this, the oldest half is removed.
 _MOST_ENTRIES = 2048
 _DIGEST_BYTES = 32
 
@@ -23,12 +23,12 @@ _DIGEST_BYTES = 32
 def decoded_instructions(
     digest: str, kernel: str, decode: Callable[[], Sequence[Instruction]]
 ) -> ctypes.Array[Instruction]:
-    """Returns a kernel's instructions, from the cache where it has them.
+    """Returns a kernel's decoded instructions, from the cache if it holds them.
 
     Args:
-        digest: of the code object.
+        digest: digest of the code object.
         kernel: name of the kernel.
-        decode: makes the instructions.
+        decode: decodes the instructions on a cache miss.
     """
     key = hashlib.sha256(f"{decoder_version()} {digest} {kernel}".encode()).hexdigest()
     path = decoded_folder() / key
@@ -42,7 +42,7 @@ def decoded_instructions(
 
 
 def decoded_folder() -> Path:
-    """Returns where decoded kernels are kept."""
+    """Returns the folder of the decoded kernels."""
     return default_cache_directory() / _FOLDER
 
 
@@ -67,7 +67,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    # A cache that cannot be written costs time, nothing else.
+    # If the cache cannot be written, later runs only take longer.
     with suppress(OSError):
         _shrink(path.parent)
         write_whole(path, hashlib.sha256(data).digest() + zlib.compress(data, 1))

@@ -1,4 +1,4 @@
-"""Turns disassembled instructions into the core's."""
+"""Decodes disassembled instructions into the structures that the core executes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from hipgraft.emulator.operands import PARTS, parse_register, parse_source
 from hipgraft.emulator.syntax import Statement, parse_statement
 
 _GFX10 = 1000
-_KEEP = 2  # `Destination.unused`: the rest of the register stays
+_KEEP = 2  # `Destination.unused`: the rest of the register is preserved
 _UNUSED = {"UNUSED_PAD": 0, "UNUSED_SEXT": 1, "UNUSED_PRESERVE": _KEEP}
 
-# Before gfx10, most operations with results of 16 bits clear the upper half; these keep it.
+# Before gfx10, most operations with 16-bit results clear the upper half; these preserve it.
 _KEEPS_UPPER_HALF = re.compile(
     r"v_(fmac|fmaak|fmamk|mac|madak|madmk|fma|mad|div_fixup)_f16|v_mad_[ui]16"
     r"|v_(med3|max3|min3)_[fiu]16|v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_scalef32_(pk|sr)_\w+"
@@ -38,7 +38,7 @@ _CLAMPS_INTEGERS = re.compile(
 )
 _PACKED = re.compile(r"v_(pk_|dot2_|dot4_|dot8_|s?wmma|fma_mix|mad_mix|mfma_scale)\w*")
 
-# DPP's controls with a number, and those without.
+# DPP controls that take a number, and those that do not.
 _DPP_NUMBERED = {
     "row_shl": 2,
     "row_shr": 3,
@@ -76,7 +76,7 @@ class Decoder:
         """Returns a kernel's instructions with resolved branches.
 
         Raises:
-            UnknownInstructionError: one or more instructions are unknown; it names each mnemonic
+            UnknownInstructionError: instructions are unknown; the message names each mnemonic
                 once, with its first address.
         """
         decoded: list[Instruction] = []
@@ -189,9 +189,9 @@ class Decoder:
 
     @staticmethod
     def _convert_signs(instruction: Instruction, name: str) -> None:
-        """Turns the signs of operands into those that the core has for the operation."""
+        """Converts the sign modifiers of operands to the form that the core expects."""
         if "_mix" in name:
-            # Sign bits of mixed operands are printed like those of others, but act like neg.
+            # Mixed-precision operations encode negation in neg_lo and the absolute value in neg_hi.
             for number in range(3):
                 source = instruction.s[number]
                 instruction.neg_lo |= source.negate << number
@@ -220,7 +220,7 @@ class Decoder:
     ) -> Source:
         if kind == "i":
             value = int(text, 0) & 0xFFFF
-            # Only compares of unsigned numbers take their immediate as one.
+            # Only unsigned compares zero-extend their immediate.
             if not re.fullmatch(r"s_cmpk_\w+_u32", name):
                 value = _signed16(value)
             return Source(kind=CONSTANT, low=value & 0xFFFFFFFF)
@@ -266,7 +266,7 @@ class Decoder:
 
     @staticmethod
     def _take_parts(instruction: Instruction, operation: Operation, statement: Statement) -> None:
-        """Takes the parts of registers that SDWA, `op_sel` and `byte_sel` select."""
+        """Sets the parts of registers that SDWA, `op_sel` and `byte_sel` select."""
         selected = _list(statement.take("op_sel", "[]"))
         sources = operation.sources
         for number, bit in enumerate(selected):
@@ -309,7 +309,7 @@ def _bits(text: str) -> int:
 
 
 def _matrix_constant(name: str) -> str:
-    """The type of a matrix operation's constant addend."""
+    """Returns the type letter of a matrix operation's constant addend."""
     if name.startswith("v_mfma_f64"):
         return "d"
     if name.startswith(("v_wmma_f16_", "v_wmma_bf16_")):

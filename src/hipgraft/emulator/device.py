@@ -1,6 +1,6 @@
 """The emulator as a device of `hipgraft.runtime`.
 
-Device memory is host memory: an address is that of a numpy buffer with a guard area around it.
+Device memory is host memory: each allocation is a numpy buffer with a guard area around it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ARCHITECTURE = "gfx942"
 
 @dataclass(frozen=True)
 class _Allocation:
-    """Memory, and of each byte whether anything was stored there, if that is tracked."""
+    """An allocation; `defined` has a flag for each byte that was stored to, None if untracked."""
 
     content: np.ndarray[Any, Any]
     defined: np.ndarray[Any, Any] | None
@@ -54,17 +54,17 @@ class EmulatorDevice:
     """Executes AMDGPU code objects on the CPU, at once and in order.
 
     Args:
-        architecture: which code objects it runs.
-        order: in which the waves of a workgroup run between barriers.
-        seed: of a random order and of what uninitialised registers hold.
-        check: what to look for in launches.
-        every: by the number of a launch, runs each n-th of its workgroups only.
+        architecture: architecture of the code objects that the device runs.
+        order: order in which the waves of a workgroup run between barriers.
+        seed: seed of a random order and of the contents of uninitialised registers.
+        check: kinds of defects to check launches for.
+        every: maps the number of a launch to n: only every n-th of its workgroups runs.
 
     Attributes:
         architecture: e.g. `gfx942`.
         launches: the counts of each launch so far.
-        check: what to look for in launches to come. That memory is uninitialised is known of what
-            was allocated while that check was on.
+        check: kinds of defects to check later launches for. Uninitialised bytes are only tracked in
+            memory that was allocated while that check was enabled.
     """
 
     name = "emulator"
@@ -84,7 +84,7 @@ class EmulatorDevice:
         self._buffers: dict[int, _Allocation] = {}
 
     def allocate(self, nbytes: int) -> int:
-        """Returns the address of new memory, which holds garbage."""
+        """Allocates memory, fills it with garbage and returns its address."""
         raw = np.full(nbytes + 2 * _GUARD + _ALIGNMENT, GARBAGE, np.uint8)
         start = -(raw.ctypes.data + _GUARD) % _ALIGNMENT + _GUARD
         address = int(raw.ctypes.data) + start
@@ -95,13 +95,13 @@ class EmulatorDevice:
         return address
 
     def register(self, memory: np.ndarray[Any, Any]) -> int:
-        """Returns the address of the caller's own memory, contiguous, which kernels may use too."""
+        """Lets kernels access the caller's own contiguous memory, and returns its address."""
         address = int(memory.ctypes.data)
         self._buffers[address] = _Allocation(memory.reshape(-1).view(np.uint8), None)
         return address
 
     def free(self, address: int) -> None:
-        """Frees what `allocate` returned; forgets what `register` did."""
+        """Frees memory that `allocate` returned, or unregisters memory of `register`."""
         if address not in self._buffers:
             raise EmulatorError(f"free of 0x{address:x}, which is no allocation")
         del self._buffers[address]
@@ -136,7 +136,7 @@ class EmulatorDevice:
         return code
 
     def get_kernel(self, code_object: CodeObject, name: str) -> tuple[CodeObject, Kernel]:
-        """Returns a handle of a kernel of a loaded code object."""
+        """Looks up a kernel in a loaded code object and returns its handle."""
         return code_object, code_object.kernel(name)
 
     def launch(
@@ -147,7 +147,7 @@ class EmulatorDevice:
         dynamic_shared_bytes: int,
         kernarg: bytes,
     ) -> None:
-        """Runs a kernel; each of its pointers reaches to the end of its allocation."""
+        """Runs a kernel, which may access memory from each pointer to the end of its allocation."""
         code, function = kernel
         arguments: list[KernelArgument] = []
         for argument in function.metadata.arguments:
@@ -183,7 +183,7 @@ class EmulatorDevice:
         return [finding for counts in self.launches for finding in counts.findings]
 
     def synchronize(self) -> None:
-        """Does nothing: everything has run."""
+        """Does nothing: every call has finished when it returns."""
 
     def close(self) -> None:
         """Frees all memory."""

@@ -1,4 +1,4 @@
-"""Disassembly of code objects by LLVM."""
+"""Disassembles code objects with LLVM."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hipgraft.emulator.errors import EmulatorError, MissingEmulatorError
 from hipgraft.ir.environment import variable
 
 VARIABLE = "HIPGRAFT_LLVM_OBJDUMP"
-"""Names the disassembler."""
+"""The environment variable that holds the path of the disassembler."""
 
-# The first release that knows gfx12. The upper bound leaves room for releases to come.
+# The first release that supports gfx12. The upper bound leaves room for later releases.
 _FIRST = 18
 _NAMES = (*(f"llvm-objdump-{version}" for version in range(40, _FIRST - 1, -1)), "llvm-objdump")
 _PLACES = ("/opt/rocm/llvm/bin/llvm-objdump",)
@@ -28,9 +28,9 @@ class Row:
     """One disassembled instruction.
 
     Attributes:
-        address: in the code object's image.
+        address: address in the code object's image.
         text: mnemonic, operands and modifiers.
-        words: the encoding, in words of 32 bits.
+        words: the encoding as 32-bit words.
     """
 
     address: int
@@ -43,7 +43,7 @@ def disassembler() -> str:
     """Returns the path of `llvm-objdump`.
 
     Raises:
-        MissingEmulatorError: there is none that knows AMD GPUs.
+        MissingEmulatorError: no `llvm-objdump` that supports AMD GPUs is found.
     """
     given = variable(VARIABLE)
     for name in (given,) if given else (*_NAMES, *_PLACES):
@@ -75,7 +75,7 @@ def disassemble(data: bytes, architecture: int) -> list[Row]:
         MissingEmulatorError: there is no disassembler.
         EmulatorError: the disassembler fails.
     """
-    # From gfx11 on, the text must say which half of a register an instruction uses.
+    # From gfx11 on, only this makes the text name the half of a register that an instruction uses.
     flags = ["--mattr=+real-true16"] if architecture >= 1100 else []
     with tempfile.NamedTemporaryFile(suffix=".hsaco") as file:
         file.write(data)

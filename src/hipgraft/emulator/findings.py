@@ -1,4 +1,4 @@
-"""Findings of a checked launch, besides faults."""
+"""The defects, other than faults, that a checked launch reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Check(IntFlag):
 
 @dataclass(frozen=True)
 class _Kind:
-    """What findings of a kind say: of the memory, and of the other site, if they have them."""
+    """The text of a kind of finding, and whether it has a memory address and another site."""
 
     what: str
     has_memory: bool
@@ -47,14 +47,14 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Site:
-    """Where something happened.
+    """The place in a launch where a defect occurred.
 
     Attributes:
-        instruction: address in the code object.
-        text: the instruction.
+        instruction: address of the instruction in the code object.
+        text: text of the instruction.
         workgroup: number of the workgroup, x first.
-        wave: number of the wave in it.
-        source: file and line, such as `add.cpp:12`; '' where the code object does not tell.
+        wave: number of the wave in the workgroup.
+        source: file and line, such as `add.cpp:12`; '' if the code object has no line table.
     """
 
     instruction: int
@@ -74,13 +74,13 @@ class Finding:
 
     Attributes:
         kernel: symbol.
-        kind: what it is, in words.
-        site: where it was noticed.
-        other: the access before, the other barrier, or the instruction that first read something
+        kind: kind of defect, in words.
+        site: where it was detected.
+        other: the earlier access, the other barrier, or the instruction that first read something
             uninitialised.
-        relation: what `other` is, in words.
-        lane: of the wave.
-        address: of the memory, or in LDS; None for barriers.
+        relation: words that introduce `other`.
+        lane: lane of the wave.
+        address: accessed address in memory or in LDS; None for barriers.
         size: bytes accessed.
     """
 
@@ -102,12 +102,12 @@ class Finding:
 
 
 def describe(found: native.Finding, kernel: str, site: Callable[[int, int, int], Site]) -> Finding:
-    """Returns a finding of the core in words.
+    """Describes a finding of the core in words.
 
     Args:
-        found: as the core tells it.
+        found: the finding as the core reports it.
         kernel: symbol.
-        site: makes one of the instruction's address, the workgroup and the wave.
+        site: builds a site from the instruction's address, the workgroup and the wave.
     """
     kind, other = _KINDS[int(found.kind)], None
     if kind.other and found.other_instruction:

@@ -1,6 +1,6 @@
-"""Decodes a code object for the emulated `libamdhip64`, which starts this as a program.
+"""Decodes a code object for the emulated `libamdhip64`, which runs this module as a program.
 
-The file that it writes has the structures of `hip/decoded.h`: what loading and launching need.
+It writes a file of the structures in `hip/decoded.h`, which loading and launching need.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HIDDEN = (
     "hidden_dynamic_lds_size",
 )
 _RDNA = 1000
-# What reading a damaged ELF file raises.
+# Exceptions that reading a damaged ELF file may raise.
 _MALFORMED = (
     ELFError,
     ArithmeticError,
@@ -88,7 +88,7 @@ class _Segment(ctypes.Structure):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Decodes `SOURCE` to `TARGET` for an architecture; returns the exit status.
+    """Decodes `SOURCE` to `TARGET` for an architecture and returns the exit status.
 
     Args:
         arguments: source, target and architecture; None takes the process's own.
@@ -115,10 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def decode(source: bytes, code: CodeObject) -> bytes:
-    """Returns the file's content.
+    """Returns the content of the decoded file.
 
     Args:
-        source: what the program loads: the code object, or a bundle with it.
+        source: bytes that the program loads: the code object, or a bundle that holds it.
         code: the code object.
     """
     writer = _Writer()
@@ -145,11 +145,11 @@ def decode(source: bytes, code: CodeObject) -> bytes:
 
 
 def read_decoded(content: bytes, architecture: str) -> CodeObject:
-    """Returns the code object that a file was decoded from.
+    """Returns the code object from which a file was decoded.
 
     Args:
-        content: the file.
-        architecture: for which it was decoded.
+        content: content of the decoded file.
+        architecture: architecture that it was decoded for.
     """
     header = _Header.from_buffer_copy(content)
     code = _choose(content[header.source :][: header.source_size], architecture)
@@ -159,7 +159,7 @@ def read_decoded(content: bytes, architecture: str) -> CodeObject:
 
 
 class _Writer:
-    """Content after the header, and where its parts are."""
+    """Collects the content after the header; each addition returns its offset."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -174,11 +174,11 @@ class _Writer:
         return start
 
     def add_text(self, text: str) -> int:
-        """Appends a text that ends in a null, and returns its offset."""
+        """Appends a null-terminated text and returns its offset."""
         return self.add(text.encode() + b"\0")
 
     def content(self, header: bytes) -> bytes:
-        """Returns all of it."""
+        """Returns the header followed by the collected content."""
         return header + b"".join(self._parts)
 
 
@@ -191,7 +191,7 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
     try:
         launch, instructions = launch_structure(code, kernel), kernel.instructions
     except MissingEmulatorError:
-        raise  # a lack of this machine, not of the kernel: it must not be remembered
+        raise  # this machine's fault, not the kernel's: it must not be cached
     except EmulatorError as found:
         # Other kernels of the code object may run.
         launch, instructions, error = Launch(), (Instruction * 0)(), found.message
@@ -207,7 +207,7 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
         )
         for one in metadata.arguments
     ]
-    # The granule in which the descriptor counts registers.
+    # The descriptor counts registers in granules of this size.
     granule = 4 if code.number >= _RDNA and metadata.wave_size == 64 else 8
     return _Kernel(
         name=writer.add_text(kernel.name),
@@ -227,7 +227,7 @@ def _kernel(writer: _Writer, code: CodeObject, kernel: Kernel) -> _Kernel:
 
 
 def _add_costs(writer: _Writer, code: CodeObject, kernel: Kernel) -> int:
-    """Appends the costs of a kernel's instructions; returns 0 where times are not estimated."""
+    """Appends the costs of a kernel's instructions; returns 0 if times are not estimated."""
     chip = CHIPS.get(code.architecture)
     costs = cost_table(kernel, chip) if chip else ()
     return writer.add(bytes(costs)) if len(costs) == len(kernel.instructions) else 0
@@ -238,7 +238,7 @@ def _hidden_number(kind: str) -> int:
 
 
 def _choose(data: bytes, architecture: str) -> CodeObject | None:
-    """Returns the code object for an architecture, from the file itself or from a bundle."""
+    """Returns the code object for an architecture: the file itself, or an entry of a bundle."""
     for part in _parts(data):
         code = CodeObject(part)
         if code.architecture == architecture:

@@ -1,6 +1,6 @@
-"""Puts in words what launches of emulated programs have to tell: findings, and faults.
+"""Describes the findings and faults of launches of emulated programs in words.
 
-The emulated `libamdhip64` leaves a file for each such launch; `hip/reports.h` has its structure.
+The emulated `libamdhip64` writes a file for each such launch; `hip/reports.h` defines its format.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Reports:
     """The reports in a folder.
 
     Args:
-        folder: where programs leave them.
-        architecture: of the GPUs.
+        folder: folder that programs write reports to.
+        architecture: architecture of the GPUs.
 
     Attributes:
-        faults: how many were told.
-        findings: how many were told, each once a kernel.
+        faults: number of faults reported so far.
+        findings: number of findings reported so far, each counted once per kernel.
     """
 
     def __init__(self, folder: Path, architecture: str):
@@ -48,7 +48,7 @@ class Reports:
         self._kernels: dict[tuple[bytes, bytes], Described] = {}
 
     def news(self, *, ended: bool = False) -> Iterator[str]:
-        """Yields a line for each fault and finding that was not told yet.
+        """Yields a line for each fault and finding that was not reported yet.
 
         Args:
             ended: whether the programs have ended, so that no launch is still running.
@@ -57,7 +57,7 @@ class Reports:
         for path in [*finished, *(sorted(self._folder.glob("launch-*")) if ended else ())]:
             data = path.read_bytes()
             path.unlink()
-            # A program that was killed may have made the file, and no more.
+            # A program that was killed may have left an incomplete file.
             if len(data) == ctypes.sizeof(_Report):
                 yield from self._describe(_Report.from_buffer_copy(data))
 
@@ -83,14 +83,14 @@ class Reports:
                 code = read_decoded(Path(report.decoded.decode()).read_bytes(), self._architecture)
                 self._kernels[key] = code.kernel(name)
             except (OSError, HipgraftError):
-                # The cache has dropped the file.
+                # The cache has evicted the decoded file.
                 self._kernels[key] = _Unread(name)
         return self._kernels[key]
 
 
 @dataclass(frozen=True)
 class _Unread:
-    """A kernel of which the name alone is known."""
+    """A kernel of which only the name is known."""
 
     name: str
     rows: Sequence[Row] = ()

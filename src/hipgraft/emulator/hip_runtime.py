@@ -1,7 +1,7 @@
-"""Running programs on the emulated `libamdhip64`: the library, and what it is told.
+"""Runs programs on the emulated `libamdhip64`: finds the library and writes its settings.
 
-The library is in `hip/`. It finds its settings in a folder that an environment variable names, and
-leaves files there that say what went wrong: `hip_reports.py` puts them in words.
+The library is in `hip/`. It reads its settings from a folder that an environment variable names,
+and writes files about faults and findings there, which `hip_reports.py` puts into words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hipgraft.emulator.native import ComputeUnit
 from hipgraft.emulator.timing import compute_unit, variations
 
 FOLDER_VARIABLE = "HIPGRAFT_EMULATE"
-"""Names the folder with the settings."""
+"""The environment variable that holds the path of the settings folder."""
 _NAMES = ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5")
 _FIRST_RDNA = 1000
 _MOST_DEVICES = 16
@@ -35,7 +35,7 @@ _LDS_OF_BLOCK = 64 << 10
 
 
 def library_path() -> Path:
-    """Returns the library.
+    """Returns the path of the library.
 
     Raises:
         MissingEmulatorError: it was not built with this package.
@@ -48,12 +48,12 @@ def library_path() -> Path:
 
 @dataclass(frozen=True)
 class Emulation:
-    """What a program needs to run on the emulator.
+    """The environment that a program needs to run on the emulator.
 
     Attributes:
-        folder: holds the links to the library, and the settings.
-        environment: variables to set.
-        reports: what launches have to tell.
+        folder: folder with the links to the library and the settings.
+        environment: environment variables to set.
+        reports: findings and faults of launches.
     """
 
     folder: Path
@@ -62,12 +62,12 @@ class Emulation:
 
     @property
     def errors(self) -> str:
-        """What the library said of other failures than those of launches, a line each."""
+        """The library's messages about failures other than those of launches, one per line."""
         path = self.folder / "errors"
         return path.read_text() if path.exists() else ""
 
     def tell(self, *, ended: bool = False) -> None:
-        """Writes what launches have to tell to standard error, each time what is new.
+        """Writes the findings and faults that are new since the last call to standard error.
 
         Args:
             ended: whether the programs have ended.
@@ -84,19 +84,19 @@ def emulation(
     estimated: bool = False,
     check: Check = Check.NONE,
 ) -> Generator[Emulation]:
-    """Prepares a folder for programs to run with; it is removed at the end.
+    """Prepares a folder in which programs run; removes it on exit.
 
-    What launches have to tell is written to standard error by `Emulation.tell`, and at the end.
+    `Emulation.tell` writes findings and faults to standard error; the exit writes the rest.
 
     Args:
-        architecture: of the emulated GPUs.
-        devices: how many there are.
-        estimated: whether events hold estimated times of the GPU, not those of the emulator.
+        architecture: architecture of the emulated GPUs.
+        devices: number of GPUs.
+        estimated: whether events report estimated GPU times instead of the emulator's run time.
         check: what to look for in launches. `ALL` is all but `ORDER`, which restores the memory
             before a launch; a program may use that meanwhile.
 
     Raises:
-        EmulatorError: the architecture is unknown, or the emulator is not there.
+        EmulatorError: the architecture is unknown, or the emulator is not available.
     """
     if not 1 <= devices <= _MOST_DEVICES:
         raise EmulatorError(f"expected 1 to {_MOST_DEVICES} devices, found {devices}")
@@ -131,7 +131,7 @@ def emulation(
 
 
 class _Variation(ctypes.Structure):
-    """See `hip/timing.h`."""
+    """Mirrors the structure of a variation in `hip/timing.h`."""
 
     _fields_ = (
         ("unit", ComputeUnit),
@@ -163,7 +163,7 @@ def _write_model(path: Path, architecture: str) -> Path:
 
 
 def _cache(otherwise: Path) -> Path:
-    """Returns the folder of decoded kernels, or another where it cannot be written."""
+    """Returns the folder of decoded kernels, or `otherwise` if that folder is not writable."""
     folder = decoded_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -204,5 +204,5 @@ def _settings(architecture: str, devices: int) -> dict[str, object]:
 
 
 def _similar_chip(number: int) -> Chip:
-    """Returns the chip whose figures are told for an architecture without its own."""
+    """Returns the chip whose properties stand in for an architecture without known ones."""
     return CHIPS["gfx1100" if number >= _FIRST_RDNA else "gfx942"]

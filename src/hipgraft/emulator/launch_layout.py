@@ -1,4 +1,4 @@
-"""Laying launches out in memory, as the core takes them: arguments, descriptors, regions."""
+"""Lays out the arguments, descriptors and regions of a launch in memory for the core."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hipgraft.emulator.native import Launch, Region
 
 @dataclass(frozen=True)
 class TrackedArray:
-    """Device memory of which it is known where something was stored.
+    """Device memory that tracks which of its bytes were stored to.
 
     Attributes:
-        content: the memory.
-        defined: of each byte whether anything was stored there, 0 or 1; kernels set it.
+        content: bytes of the memory.
+        defined: for each byte, 1 if it was stored to, else 0; kernels update it.
     """
 
     content: np.ndarray[Any, Any]
@@ -29,25 +29,25 @@ class TrackedArray:
 
 
 KernelArgument = TrackedArray | np.ndarray[Any, Any] | np.generic | bytes | int
-"""An array for a pointer; bytes or a number for a value."""
+"""A kernel argument: an array for a pointer, bytes or a number for a value."""
 
-# Waves of the longest kernels in the tests execute some 10^7.
+# Limit for one wave; waves of the longest kernels in the tests execute about 10^7 instructions.
 _MOST_INSTRUCTIONS = 2_000_000_000
-# Bytes after the kernel argument segment that may be read: loads are wider than arguments.
+# Readable bytes after the kernel argument segment: loads may be wider than the last argument.
 _SLACK = 256
-_PRELOAD_PROLOGUE = 256  # bytes of code that load what newer firmware preloads
+_PRELOAD_PROLOGUE = 256  # bytes of code that load arguments on older firmware
 _GFX12 = 1200
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch as the core takes it.
+    """A launch in the form that the core reads.
 
     Attributes:
         kernel: the kernel.
-        structure: the launch.
-        regions: memory that it may access.
-        owned: what must live as long.
+        structure: the core's structure of the launch.
+        regions: memory regions that the kernel may access.
+        owned: objects that must live as long as the launch.
     """
 
     kernel: Kernel
@@ -57,7 +57,7 @@ class Prepared:
 
     @property
     def table(self) -> ctypes.Array[Region]:
-        """The regions as the core takes them."""
+        """The regions as an array for the core."""
         return (Region * len(self.regions))(*self.regions)
 
 
@@ -121,7 +121,7 @@ def _hidden_values(
 
 @dataclass(frozen=True)
 class _Range:
-    """Memory behind a pointer; `defined` is the address of its bytes' flags, or 0."""
+    """The memory that a pointer gives access to; `defined` is the address of byte flags, or 0."""
 
     low: int
     high: int
@@ -165,7 +165,7 @@ class _Segment:
                 self._put(argument, (int(value) & mask).to_bytes(argument.size, "little"))
 
     def regions(self) -> list[Region]:
-        # An array that is passed twice is written to if it may be through either pointer.
+        # An array that is passed twice is writable if either pointer may be stored through.
         writable = [one for one in self._ranges if one.writes]
         found: list[Region] = []
         for one in self._ranges:
@@ -207,16 +207,16 @@ def _dispatch_packet(
 
 
 def launch_structure(code: CodeObject, kernel: Kernel, preload: bool = True) -> Launch:
-    """Returns what all launches of a kernel have in common.
+    """Returns the fields that all launches of a kernel share.
 
     Raises:
-        EmulatorError: the kernel needs what the emulator lacks.
+        EmulatorError: the kernel needs a feature that the emulator lacks.
     """
     if kernel.metadata.uses_dynamic_stack:
         raise EmulatorError(f"kernel '{kernel.name}' has a dynamic stack, which is unsupported")
     descriptor = kernel.descriptor
     resource1, resource2 = descriptor.resources
-    # FLOAT_MODE: rounding at 12, denormals of 16 and 64 bits at 18.
+    # FLOAT_MODE: rounding modes from bit 12, denormals of 16- and 64-bit floats from bit 18.
     if resource1 >> 12 & 15 or resource1 >> 18 & 3 != 3:
         raise EmulatorError(f"kernel '{kernel.name}' starts in an unsupported mode of floats")
     preloads = preload and descriptor.preload_length > 0

@@ -1,4 +1,4 @@
-"""Launching kernels on host memory."""
+"""Launches kernels on host memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hipgraft.emulator.native import Statistics, core
 from hipgraft.emulator.sites import describe_fault, describe_findings
 
 ERROR_BYTES = 1024
-"""Room for the text of a fault."""
+"""The size of the buffer for the text of a fault, in bytes."""
 _MOST_FINDINGS = 64
 
 
@@ -36,19 +36,19 @@ class Counts:
     """Counts and findings of a launch.
 
     Attributes:
-        kernel: symbol.
-        instructions: instructions that waves executed.
+        kernel: symbol of the kernel.
+        instructions: number of wave instructions executed.
         bytes_loaded: bytes that lanes requested.
         bytes_stored: bytes that lanes wrote.
-        loads_out_of_bounds: by lanes, out of the range of a buffer resource: zeros.
-        stores_out_of_bounds: likewise: dropped.
-        partly_out_of_bounds: those of them that were partly within.
-        barriers: of all workgroups.
-        workgroups: how many ran.
+        loads_out_of_bounds: lanes that loaded outside of a buffer resource, which returns zeros.
+        stores_out_of_bounds: lanes that stored outside of a buffer resource, which drops the store.
+        partly_out_of_bounds: accesses among these that were partly inside of the resource.
+        barriers: barriers that all workgroups executed.
+        workgroups: number of workgroups that ran.
         of_workgroups: how many the launch has. Where more than `workgroups`, the counts are of a
             sample, and memory holds results of the sample only.
-        seconds: time on this machine.
-        findings: what the checks found.
+        seconds: run time on this machine.
+        findings: defects that the checks found.
     """
 
     kernel: str
@@ -100,27 +100,27 @@ def launch(
     read_only: bool = True,
     check: Check = Check.NONE,
 ) -> Counts:
-    """Runs a kernel. Arrays are device memory: stores go to them.
+    """Runs a kernel. Array arguments are device memory, which stores change.
 
     Args:
         code: the code object.
         name: symbol of the kernel.
         grid: workgroups, up to three extents.
-        block: work items of a workgroup, up to three extents; None takes what the kernel requires.
+        block: work items of a workgroup, up to three extents; None uses the kernel's required size.
         arguments: the explicit arguments in order. A kernel may access each array from its begin to
             its end, and nothing else. Only `TrackedArray`s can have uninitialised bytes.
         dynamic_lds: bytes of LDS besides the kernel's own.
         every: runs each n-th workgroup only: a sample of the work.
-        order: of the waves.
-        seed: of random order and of garbage.
+        order: order of the waves of a workgroup.
+        seed: seed of a random order and of garbage.
         preload: whether the firmware loads arguments into registers where a kernel allows it.
         garbage: whether registers, LDS and scratch start as garbage instead of zeros.
-        threads: on which workgroups run; one per processor by default.
-        read_only: whether stores through pointers that the compiler marked as read are errors.
-        check: what to look for, on one thread.
+        threads: number of threads that run workgroups; one per processor by default.
+        read_only: whether stores through pointers that the compiler marked as read-only are errors.
+        check: kinds of defects to check for; a checked launch runs on one thread.
 
     Raises:
-        EmulatorError: arguments do not fit, an instruction is unknown or does what no GPU allows.
+        EmulatorError: arguments do not fit, or an instruction is unknown or does something illegal.
     """
     prepared = prepare(code, name, grid, block, arguments, dynamic_lds, preload, read_only)
     structure = prepared.structure

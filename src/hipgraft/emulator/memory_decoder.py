@@ -1,4 +1,4 @@
-"""Decodes loads, stores and atomics: each has a form of its own.
+"""Decodes loads, stores and atomics, each of which has its own form.
 
 Forms, as `core/memory.cpp` names them: SL scalar loads; B, G and C buffer, global and scratch
 memory, with L, S and A for loads, stores and atomics; GLL global loads to LDS; D LDS, with L, S
@@ -25,7 +25,7 @@ from hipgraft.emulator.operands import Register, parse_register, parse_source
 from hipgraft.emulator.syntax import Statement
 
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
-# Caches and their coherence, which the emulator does not have.
+# Modifiers of caching and coherence, which the emulator does not model.
 _CACHE_MODIFIERS = ("glc", "slc", "dlc", "sc0", "sc1", "nt", "nv", "scope", "th")
 
 

@@ -140,7 +140,7 @@ COST_KINDS = 16
 
 
 class TraceStatistics(ctypes.Structure):
-    """The core's counts while it traces."""
+    """The core's counts while it traces a launch."""
 
     _fields_ = (
         ("instructions", _uint64),
@@ -154,18 +154,18 @@ class TraceStatistics(ctypes.Structure):
 
 
 class Replayed(ctypes.Structure):
-    """How long a replay took, and how long each part worked, in cycles."""
+    """The cycles of a replay, and those that each part was busy."""
 
     _fields_ = _fields(ctypes.c_double, "cycles vector matrix scalar lds l1 l2 far")
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation that the core has.
+    """An operation that the core implements.
 
     Attributes:
-        number: by which instructions name it.
-        destinations: the types of the operands that it writes, a letter each.
+        number: number by which instructions refer to it.
+        destinations: types of the operands that it writes, one letter each.
         sources: the types of the operands that it reads; for destinations `@`, the name of the
             operation's own form.
     """
@@ -179,8 +179,8 @@ class Core:
     """The loaded library.
 
     Attributes:
-        operations: by mnemonic.
-        digest: changes with the core's operations and structures.
+        operations: operations by mnemonic.
+        digest: digest of the core's operations and structures.
     """
 
     def __init__(self, library: ctypes.CDLL):
@@ -223,7 +223,7 @@ class Core:
 
 @cache
 def core() -> Core:
-    """Returns the core, loaded once.
+    """Returns the core; the first call loads it.
 
     Raises:
         MissingEmulatorError: it was not built with this package, or was built for another version.

@@ -1,4 +1,4 @@
-"""Operands in the text of LLVM's disassembler: registers and constants."""
+"""Parses operands in the text of LLVM's disassembler: registers and constants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMED = {
     "null": (140, 1),
 }
 _FLAGS = {"scc": SCC, "src_scc": SCC, "vccz": VCCZ, "src_vccz": VCCZ, "execz": EXECZ}
-# Upper halves of generic addresses, as the core has them.
+# Upper halves of generic addresses in the core.
 _APERTURES = {"src_shared_base": 0x10000, "src_private_base": 0x20000}
 
 _REGISTER = re.compile(r"(v|s|a|ttmp)(?:(\d+)|\[(\d+)(?::(\d+))?\])(\.[lh])?")
@@ -56,13 +56,13 @@ _INVERSE_TWO_PI_BITS = {"h": 0x3118, "f": 0x3E22F983, "d": 0x3FC45F306DC9C882}
 
 @dataclass(frozen=True)
 class Register:
-    """A register, or the first of several.
+    """A register operand: one register, or several consecutive ones.
 
     Attributes:
         kind: `VECTOR` or `SCALAR`.
-        index: the core's number.
-        count: how many registers the operand has.
-        half: `l` or `h` for half of a register, else empty.
+        index: the core's number of the first register.
+        count: number of registers.
+        half: `l` or `h` for the low or high half of a register, else empty.
     """
 
     kind: int
@@ -113,13 +113,13 @@ def _strip_modifiers(text: str) -> _Modified:
 
 
 def parse_source(text: str, kind: str, *, high: bool = False, signed: bool = False) -> Source:
-    """Returns an operand that is read.
+    """Parses a source operand.
 
     Args:
-        text: as the disassembler prints it.
+        text: text that the disassembler prints.
         kind: the letter of its type, as `core/machine.h` defines them.
         high: whether `op_sel_hi` is set for it, which tells halves from floats in mixed operations.
-        signed: whether a literal of 32 bits is extended by its sign to 64.
+        signed: whether a 32-bit literal is sign-extended to 64 bits.
 
     Raises:
         ValueError: there is no such operand.

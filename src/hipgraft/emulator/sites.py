@@ -1,4 +1,4 @@
-"""What the core says of a launch, in words: the places of findings and faults."""
+"""Describes the core's findings and faults in words, with their instructions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _AT = re.compile(r"(?<=, at )0x([0-9a-f]+)(?= in wave \d+ of workgroup \([^()]*\
 
 
 class Described(Protocol):
-    """What texts say of a kernel; see `Kernel`."""
+    """The properties of a kernel that descriptions use; see `Kernel`."""
 
     @property
     def name(self) -> str:
-        """The symbol."""
+        """The symbol of the kernel."""
         ...
 
     @property
@@ -27,12 +27,12 @@ class Described(Protocol):
         ...
 
     def source(self, address: int) -> str:
-        """Returns file and line of the instruction at an address; '' if unknown."""
+        """Returns the source file and line of the instruction at an address; '' if unknown."""
         ...
 
 
 def describe_fault(kernel: Described, text: str) -> str:
-    """Returns the message of a fault: the kernel, what the core says, and the source line."""
+    """Returns the message of a fault: the kernel, the core's text, and the source line."""
 
     def located(match: re.Match[str]) -> str:
         source = kernel.source(int(match[1], 16))
@@ -42,7 +42,7 @@ def describe_fault(kernel: Described, text: str) -> str:
 
 
 def describe_findings(kernel: Described, found: Sequence[native.Finding]) -> tuple[Finding, ...]:
-    """Returns what the core found in a kernel, with the texts of instructions."""
+    """Returns the core's findings in a kernel, with the texts of the instructions."""
     if not found:
         return ()
     texts = {row.address: row.text for row in kernel.rows}

@@ -1,4 +1,4 @@
-"""Source lines of instructions, from the line tables that compilers write for debuggers."""
+"""Finds source lines of instructions in the line tables that compilers write for debuggers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStu
 
 _VERSION_WITH_FILE_0 = 5
 _LENGTH_BYTES = 4
-# What reading a damaged table raises.
+# Exceptions that reading a damaged table may raise.
 _MALFORMED = (
     DWARFError,
     ELFError,
@@ -41,7 +41,7 @@ class SourceLines:
     """The line tables (`.debug_line`) of an ELF file.
 
     Args:
-        data: the file. A damaged table counts as none.
+        data: bytes of the file. A damaged table is ignored.
     """
 
     def __init__(self, data: bytes):
@@ -51,7 +51,7 @@ class SourceLines:
             self._ranges = []
 
     def find(self, address: int) -> str:
-        """Returns the place of an instruction as `file:line`, without folders; '' if unknown."""
+        """Returns an instruction's source line as `file:line`, without folders; '' if unknown."""
         index = bisect_right(self._ranges, address, key=lambda one: one[0]) - 1
         if index < 0:
             return ""
@@ -60,7 +60,7 @@ class SourceLines:
 
 
 def _ranges(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Yields the address ranges [low, high) of lines, and which line it is."""
+    """Yields address ranges [low, high), each with the source line of its instructions."""
     # pyelftools' types have gaps.
     elf = cast(Any, ELFFile)(io.BytesIO(data))
     section = elf.get_section_by_name(".debug_line")
@@ -78,7 +78,7 @@ def _ranges(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 class _Unit:
-    """What pyelftools asks a unit for its line table. Assemblers write tables without units."""
+    """Replaces pyelftools' unit of a line table, because assemblers write tables without units."""
 
     structs = DWARFStructs(
         little_endian=True, dwarf_format=32, address_size=8, dwarf_version=_VERSION_WITH_FILE_0

@@ -1,4 +1,4 @@
-"""The syntax of a disassembled instruction: mnemonic, operands, modifiers."""
+"""Parses a disassembled instruction into mnemonic, operands and modifiers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MODIFIER = re.compile(r"([a-z_]\w*):(.*)")
 
 @dataclass
 class Statement:
-    """One instruction's parts.
+    """The parts of an instruction.
 
     Attributes:
-        name: mnemonic without the suffix of its encoding.
-        operands: texts in order.
-        modifiers: values by name; empty for flags. Decoding takes them out one by one.
+        name: mnemonic without the suffix of the encoding.
+        operands: texts of the operands, in order.
+        modifiers: values by name, empty for flags; decoding removes each one that it handles.
         dpp: whether the encoding is DPP.
     """
 
@@ -36,7 +36,7 @@ class Statement:
         return self.modifiers.pop(name, default)
 
     def flag(self, name: str) -> bool:
-        """Removes a modifier without value and returns whether it was there."""
+        """Removes a modifier without a value and returns whether it was present."""
         return self.modifiers.pop(name, None) is not None
 
 
@@ -71,7 +71,7 @@ def _is_modifier(text: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """Splits at commas outside of brackets."""
+    """Splits a text at the commas outside of brackets."""
     pieces: list[str] = []
     depth, start = 0, 0
     for place, letter in enumerate(text):

@@ -1,7 +1,7 @@
-"""Estimated time of kernels: workgroups are traced, and a model of one compute unit replays them.
+"""Estimates the time of kernels: traces workgroups and replays them on a compute unit's model.
 
 Counts of instructions do not order kernels as hardware does, because they do not see parallelism,
-latency or bandwidth. docs/timing.md describes the model and how far it was compared with hardware.
+latency or bandwidth. docs/timing.md describes the model and its comparison with hardware.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PAGE = 4096
 _BUDGET = 3_000_000
 _MOST_RECORDED = 3
 _MOST_NEIGHBOURS = 20
-# Rounds of workgroups that are replayed; further ones are extrapolated.
+# Number of rounds of workgroups to replay; further rounds are extrapolated.
 _ROUNDS = 4
-# The most workgroups on a compute unit at a time.
+# The most workgroups that a compute unit holds at a time.
 _MOST_WORKGROUPS = 32
 _LDS_GRANULE = 512
-# Below this many neighbours no trend can be seen.
+# With fewer neighbours than this, the trend of shared lines cannot be estimated.
 _FEWEST_NEIGHBOURS = 4
 
 VARIATIONS: Sequence[Mapping[str, float]] = (
@@ -45,7 +45,7 @@ VARIATIONS: Sequence[Mapping[str, float]] = (
     {"far_bandwidth": 0.5},
     {"lds_bytes": 0.5},
 )
-"""Factors of uncertain facts about a chip. An estimate is the mean over all of them."""
+"""Factors for uncertain properties of a chip. An estimate is the mean over all variations."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ class Estimate:
     """The estimated time of a launch.
 
     Attributes:
-        kernel: symbol.
-        chip: product that the estimate is for.
-        microseconds: mean over `VARIATIONS`.
-        spread: largest estimate over the smallest.
-        bound: what takes longest: `launch`, `latency`, or one of `parts`.
-        parts: microseconds that each part of a compute unit works: `vector`, `matrix`, `scalar`,
+        kernel: symbol of the kernel.
+        chip: name of the product that the estimate is for.
+        microseconds: mean time over `VARIATIONS`.
+        spread: ratio of the largest to the smallest estimate.
+        bound: bottleneck of the launch: `launch`, `latency`, or one of `parts`.
+        parts: microseconds that each part of a compute unit is busy: `vector`, `matrix`, `scalar`,
             `lds`, `l1`, `l2`, `fabric`; `memory` for the whole chip.
         instructions: wave instructions of the whole launch.
-        workgroups: of the launch.
-        occupancy: waves that a compute unit holds.
-        units: compute units that have work.
+        workgroups: number of workgroups of the launch.
+        occupancy: number of waves that a compute unit holds.
+        units: number of compute units that have work.
     """
 
     kernel: str
@@ -96,18 +96,18 @@ def estimate(
     *,
     dynamic_lds: int = 0,
 ) -> Estimate:
-    """Estimates the time of a launch, on copies of the arrays at the starts of pages.
+    """Estimates the time of a launch, executed on page-aligned copies of the arrays.
 
     Args:
-        code: the code object; its architecture says the chip.
+        code: the code object; its architecture selects the chip.
         name: symbol of the kernel.
         grid: workgroups, up to three extents.
-        block: work items of a workgroup, up to three extents; None takes what the kernel requires.
+        block: work items of a workgroup, up to three extents; None uses the kernel's required size.
         arguments: see `launch`. Their values matter where a kernel branches on them.
         dynamic_lds: bytes of LDS besides the kernel's own.
 
     Raises:
-        EmulatorError: there are no facts about the architecture, or the kernel cannot be executed.
+        EmulatorError: the architecture's properties are unknown, or the kernel cannot be executed.
     """
     chip = CHIPS.get(code.architecture)
     if chip is None:
@@ -139,14 +139,14 @@ def _aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @dataclass(frozen=True)
 class _Occupancy:
-    """How a launch covers a chip.
+    """The distribution of a launch over a chip.
 
     Attributes:
-        groups: workgroups of the launch.
-        per_unit: workgroups of the busiest unit.
-        slots: workgroups that a unit holds at a time.
-        waves: waves of a workgroup.
-        active: units that have work.
+        groups: number of workgroups of the launch.
+        per_unit: number of workgroups of the busiest unit.
+        slots: number of workgroups that a unit holds at a time.
+        waves: number of waves of a workgroup.
+        active: number of units that have work.
     """
 
     groups: int
@@ -172,7 +172,7 @@ class _Occupancy:
 
 
 def _registers(kernel: Kernel, chip: Chip) -> int:
-    """Returns the vector registers of a wave, from its descriptor's first resource word."""
+    """Returns the number of vector registers of a wave from the first resource word."""
     encoded = (kernel.descriptor.resources[0] & 63) + 1
     granule = 8 if kernel.metadata.wave_size == chip.lanes_per_issue else 4
     return -(-encoded * granule // chip.register_granule) * chip.register_granule
@@ -195,7 +195,7 @@ class _Timing:
             scale, unique = _sharing(statistics, len(neighbours), round_size)
             results = [self._replay(trace, varied, scale) for varied in variations(chip)]
         traced = len(recorded) + len(neighbours)
-        # Each round of workgroups on a die reads its lines once.
+        # Each round of workgroups on a die reads each of its cache lines once.
         far = unique * _LINE * occupancy.groups / max(round_size, 1)
         memory = [self._memory_seconds(varied) for varied in variations(chip)]
         times = [
@@ -227,7 +227,7 @@ class _Timing:
         return name if longest > work / 2 else "latency"
 
     def _choose(self) -> tuple[list[int], list[int], int]:
-        """Returns workgroups to record, their neighbours on a die, and how many a round has."""
+        """Returns the workgroups to record, their neighbours on a die, and the size of a round."""
         occupancy, chip = self._occupancy, self._chip
         with self._trace([0], 1) as (_, statistics):
             instructions = max(int(statistics.instructions), 1)
@@ -269,7 +269,7 @@ class _Timing:
             core().library.emulator_trace_free(trace)
 
     def _replay(self, trace: int, chip: Chip, scale: float) -> tuple[float, dict[str, float]]:
-        """Returns the seconds of the busiest unit, and those that each of its parts works."""
+        """Returns the busiest unit's seconds, and the seconds that each of its parts is busy."""
         occupancy = self._occupancy
         unit = compute_unit(chip, occupancy.active, scale)
 
@@ -287,7 +287,7 @@ class _Timing:
             first = run(occupancy.slots)
             slope = (whole.cycles - first.cycles) / (most - occupancy.slots)
             cycles += slope * (occupancy.per_unit - most)
-        # Vector and matrix units are one for each SIMD.
+        # Each SIMD has its own vector and matrix unit.
         parts = {
             "vector": whole.vector / chip.simds,
             "matrix": whole.matrix / chip.simds,
@@ -301,13 +301,13 @@ class _Timing:
         return cycles / chip.clock, seconds
 
     def _memory_seconds(self, chip: Chip) -> float:
-        """Returns how long the operands take from the level that holds them."""
+        """Returns the seconds to read the operands from the level of memory that holds them."""
         fits = self._footprint < chip.far_size
         return self._footprint / (chip.far_bandwidth if fits else chip.memory_bandwidth)
 
 
 def variations(chip: Chip) -> list[Chip]:
-    """Returns the chips whose mean an estimate is."""
+    """Returns the variations of a chip over which an estimate is averaged."""
     names = {field.name for field in fields(Chip)}
     assert all(factors.keys() <= names for factors in VARIATIONS)
     return [
@@ -317,7 +317,7 @@ def variations(chip: Chip) -> list[Chip]:
 
 
 def _sharing(statistics: TraceStatistics, neighbours: int, round_size: int) -> tuple[float, float]:
-    """Returns how much more a whole round shares lines, and the distinct lines that it touches.
+    """Returns the factor by which a whole round shares more lines, and its distinct lines.
 
     Distinct lines grow as a power of the workgroups, seen from half and from all neighbours.
     """

@@ -1,8 +1,8 @@
-"""Engines as data: which graphs each engine of hipDNN takes, and why it does not take others.
+"""Describes engines as data: the graphs that each engine of hipDNN accepts, and why not others.
 
-An engine is a file. It lists the patterns of nodes that the engine runs, and the rules that the
-nodes have to follow; `docs/engines.md` describes it. `find_engine` reads one by its name or path,
-`graph_of` makes what `Engine.check` looks at.
+An engine is a file. It lists the patterns of nodes that the engine runs, and the rules for these
+nodes; `docs/engines.md` describes it. `find_engine` reads one by its name or path, `graph_of`
+builds the input of `Engine.check`.
 """
 
 from hipgraft.engines.engine import Engine, Failure

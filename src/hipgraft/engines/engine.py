@@ -1,4 +1,4 @@
-"""An engine: which graphs it takes, and the first rule that another graph breaks."""
+"""Checks whether an engine accepts a graph, and finds the first rule that a graph breaks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OWN = "iree"
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an engine does not take a graph.
+    """The reason why an engine rejects a graph.
 
     Attributes:
-        rule: the first rule that fails, by its place in the engine's file:
-            `convolution/bias/types`, or `nodes` where no pattern has such nodes.
-        message: what was expected, and what was found.
+        rule: path of the first rule that fails in the engine's file:
+            `convolution/bias/types`, or `nodes` if no pattern has such nodes.
+        message: the expected and the actual form.
         node: the node at fault, None for the whole graph.
-        progress: how many rules the graph passed before this one.
+        progress: number of rules that the graph fulfilled before this one.
     """
 
     rule: str
@@ -48,18 +48,18 @@ class Engine:
     """An engine as its file describes it.
 
     Attributes:
-        name: what graphs name it by.
-        summary: one line.
+        name: name by which graphs select the engine.
+        summary: one-line description.
         architectures: globs of the architectures that it runs on; empty for any.
-        patterns: the graphs that it takes.
-        path: of its file.
+        patterns: patterns of the graphs that it accepts.
+        path: path of the engine's file.
     """
 
     def __init__(self, fields: EngineFields, source: Source):
-        """Makes an engine of a file's fields.
+        """Builds an engine from the fields of its file.
 
         Raises:
-            HipgraftError: a name in them means nothing; located.
+            HipgraftError: a name in the fields is unknown; located.
         """
         self.name, self.summary, self.path = fields.name, fields.summary, source.path
         self.architectures = tuple(fields.architectures)
@@ -71,17 +71,17 @@ class Engine:
 
     @property
     def takes_any_graph(self) -> bool:
-        """Whether it takes any graph of its nodes: a compiler, not a library of kernels."""
+        """Whether the engine is a compiler, which accepts any graph of its nodes."""
         return any(pattern.is_any for pattern in self.patterns)
 
     def check(self, graph: Graph, architecture: str = "") -> Failure | None:
-        """Returns the first rule that a graph breaks, None if the engine takes it.
+        """Returns the first rule that a graph breaks; None if the engine accepts it.
 
-        Of several patterns that have these nodes, the one counts in which most rules hold.
+        If several patterns have these nodes, the one that fulfils the most rules counts.
 
         Args:
             graph: nodes and tensors; see `graph_of`.
-            architecture: what it would run on; empty to leave this out.
+            architecture: architecture to run on; empty to skip the check.
         """
         for node in graph.nodes:
             if not any(pattern.has_place_for(node) for pattern in self.patterns):
@@ -100,10 +100,10 @@ class Engine:
         return max(failures, key=lambda failure: failure.progress)
 
     def may_take_more(self, graph: Graph, architecture: str = "") -> bool:
-        """Returns whether a graph is a part of one that the engine may take.
+        """Returns whether a graph is part of one that the engine may accept.
 
-        Its nodes have places in a sequence and follow the rules about them. Rules about the whole
-        graph are left out.
+        Its nodes must have places in a sequence and fulfil their rules. Rules about the whole
+        graph are skipped.
         """
         for pattern in self.patterns:
             places = None if pattern.is_any else match(pattern, graph, is_part=True).places
@@ -139,7 +139,7 @@ class Engine:
     def _checks(
         self, pattern: Pattern, graph: Graph, places: Places, architecture: str
     ) -> Iterator[tuple[str, Node | None, str | None]]:
-        """Yields rule, node and what is wrong, None where nothing is."""
+        """Yields each rule with its node and its violation, None if it is fulfilled."""
         for rule, allowed in (
             ("architectures", self.architectures),
             (f"{pattern.name}/architectures", pattern.architectures),
@@ -175,7 +175,7 @@ def _wrong_architecture(architecture: str, allowed: Sequence[str]) -> str | None
 
 
 def _constant_checks(graph: Graph) -> Iterator[tuple[str, Node | None, str | None]]:
-    """What hipDNN's format of graphs implies for every engine but hipgraft's own."""
+    """Checks the rules that hipDNN's graph format implies for every engine but hipgraft's own."""
     for node in graph.nodes:
         constants = [graph.tensors[value] for value in node.read if graph.tensors[value].constant]
         large = [tensor.dims for tensor in constants if tensor.size != 1]
@@ -207,19 +207,19 @@ def _placed(pattern: Pattern, graph: Graph, places: Places) -> Iterator[tuple[li
 def _node_checks(
     slots: Sequence[Slot], node: Node
 ) -> Iterator[tuple[str, Node | None, str | None]]:
-    """Yields the checks of one place; of several, those of the first in which all hold."""
+    """Yields the checks of one place; of several places, the first in which all checks pass."""
     found = [[(one.rule, node, one.why(node, node.value)) for one in slot.checks] for slot in slots]
     passing = (checks for checks in found if all(message is None for _, _, message in checks))
     yield from next(passing, max(found, key=_passed))
 
 
 def _passed(checks: Sequence[tuple[str, Node, str | None]]) -> int:
-    """Number of rules that hold before the first that does not."""
+    """Returns the number of rules that are fulfilled before the first that is not."""
     return next((at for at, (_, _, why) in enumerate(checks) if why is not None), len(checks))
 
 
 def _no_pattern(graph: Graph, matches: Sequence[tuple[Pattern, Match]]) -> Failure:
-    """The failure of the pattern that has places for most nodes."""
+    """Returns the failure of the pattern that has places for the most nodes."""
     pattern, found = max(matches, key=lambda one: one[1].placed)
     rule = f"{pattern.name}/nodes"
     form = f"pattern '{pattern.name}' ({pattern})"

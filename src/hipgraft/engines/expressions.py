@@ -1,4 +1,4 @@
-"""The expressions of rules: a small part of Python's, without loops and without side effects.
+"""Evaluates the expressions of rules: a subset of Python's, without loops and side effects.
 
 `a.dims[-2] % 16 == 0 and absent(attn_mask)` has names, attributes of tensors, indices, numbers,
 texts, lists, arithmetic, comparisons, `and`, `or`, `not` and the functions of `FUNCTIONS`.
@@ -15,7 +15,7 @@ from hipgraft.engines.graph import Node, Tensor
 from hipgraft.engines.wording import shown_value
 
 LENGTH = 1000
-"""Most characters of an expression."""
+"""The most characters of an expression."""
 
 Scope = Callable[[str], Any]
 """Returns the value of a name."""
@@ -76,21 +76,21 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 def _number(value: Any) -> Any:
-    # A text or list times a number would be as long as the file says.
+    # A text or list times a number could be arbitrarily long.
     if not isinstance(value, int | float):
         raise TypeError(f"{value} is no number")
     return value
 
 
 class ExpressionError(ValueError):
-    """A text is no expression of a rule."""
+    """A text is not a valid expression of a rule."""
 
 
 class Expression:
     """A parsed expression.
 
     Attributes:
-        text: as written.
+        text: text of the expression.
         paths: the names in it with their attributes, e.g. `("a", "dims")`, in order.
     """
 
@@ -98,7 +98,7 @@ class Expression:
         """Parses an expression.
 
         Raises:
-            ExpressionError: it is none, or has a form that rules do not have.
+            ExpressionError: the text is malformed, or has a form that rules do not support.
         """
         self.text = text
         if len(text) > LENGTH:
@@ -112,14 +112,14 @@ class Expression:
         self._check(self._body)
 
     def holds(self, scope: Scope) -> bool:
-        """Returns whether the expression is true; one that has no value is false."""
+        """Returns whether the expression is true; an expression without a value is false."""
         try:
             return bool(_value(self._body, scope))
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
             return False
 
     def found(self, scope: Scope) -> str:
-        """Returns the values of the names in it, as messages show them."""
+        """Returns the values of its names as messages show them."""
         shown: dict[str, str] = {}
         for path in self.paths:
             value = scope(path[0])
@@ -130,7 +130,7 @@ class Expression:
         return ", ".join(f"{name} = {value}" for name, value in shown.items())
 
     def _check(self, node: ast.expr) -> None:
-        """Checks an expression and those in it, and notes the names."""
+        """Checks an expression recursively, and records the names."""
         if isinstance(node, ast.Name | ast.Attribute):
             path = tuple(_path(node))
             if path not in self.paths:
@@ -231,7 +231,7 @@ _VALUES: dict[type[ast.expr], Callable[[Any, Scope], Any]] = {
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Returns an attribute of a tensor, or a tensor or attribute of a node; None of None."""
+    """Returns an attribute of a tensor, or a tensor or attribute of a node; None for None."""
     if isinstance(value, Node):
         return value.value(name)
     return None if value is None else getattr(value, name)

@@ -1,4 +1,4 @@
-"""The fields of engine files, as `docs/engines.md` describes them."""
+"""Defines the fields of engine files, as `docs/engines.md` describes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 
 class RuleFields(Struct, forbid_unknown_fields=True, frozen=True):
-    """A condition, and what to say where it does not hold."""
+    """A condition, and the message if it does not hold."""
 
     require: str
     because: str
@@ -34,7 +34,7 @@ class NodeFields(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PatternFields(Struct, forbid_unknown_fields=True, frozen=True):
-    """Graphs of one shape that an engine takes."""
+    """A form of graphs that an engine accepts."""
 
     name: str
     nodes: list[NodeFields]

@@ -1,4 +1,4 @@
-"""What an engine's rules look at: nodes with their tensors, in a graph or about to be one."""
+"""Represents nodes and tensors for an engine's rules, in a graph or before they form one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tensor:
     Attributes:
         type: element type as MLIR spells it, e.g. `bf16`.
         dims: extents.
-        strides: in elements.
+        strides: strides in elements.
         virtual: whether it stays inside the graph.
         constant: whether it is a scalar that is known when the graph is compiled.
     """
@@ -48,11 +48,11 @@ class Node:
     """A node of a graph.
 
     Attributes:
-        op: its op.
-        operands: the values that it reads, by role.
-        results: the values that it makes, by role.
-        tensors: of the whole graph.
-        inside: the values that the whole graph makes.
+        op: op of the node.
+        operands: values that it reads, by role.
+        results: values that it computes, by role.
+        tensors: tensors of the whole graph.
+        inside: values that the whole graph computes.
     """
 
     op: ComputeOp = field(repr=False)
@@ -63,12 +63,12 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """Name of its op without the dialect's, e.g. `conv_fprop`."""
+        """The name of the op without the dialect, such as `conv_fprop`."""
         return self.op.OP_NAME.removeprefix("hipdnn.")
 
     @property
     def mode(self) -> str:
-        """What a pointwise op or a reduction computes; empty for others."""
+        """The mode of a pointwise op or a reduction; empty for others."""
         return str(getattr(self.op, "mode", ""))
 
     def tensors_of(self, role: str) -> list[Tensor]:
@@ -78,16 +78,16 @@ class Node:
 
     @property
     def read(self) -> list[ir.Value]:
-        """All values that it reads."""
+        """All values that the node reads."""
         return [value for values in self.operands.values() for value in values]
 
     @property
     def made(self) -> list[ir.Value]:
-        """All values that it makes."""
+        """All values that the node computes."""
         return [value for values in self.results.values() for value in values]
 
     def value(self, name: str) -> Any:
-        """Returns what a rule calls `name`: a tensor, an attribute, or what follows from them."""
+        """Returns the tensor, attribute or derived value that rules call `name`."""
         if name in self.operands or name in self.results:
             return self._operand_or_result(name)
         if name == "compute_type":
@@ -102,7 +102,7 @@ class Node:
 
     @property
     def compute_type(self) -> str:
-        """Type of its arithmetic; hipDNN's default where the op has none."""
+        """The type of the op's arithmetic; hipDNN's default if the op declares none."""
         if self.op.compute_type is not None:
             return str(self.op.compute_type)
         return "f64" if any(self.tensors[value].type == "f64" for value in self.read) else "f32"
@@ -125,9 +125,9 @@ class Graph:
     """The nodes of a graph, in topological order.
 
     Attributes:
-        nodes: the compute ops.
-        tensors: what they read and make.
-        made_by: the node that makes a tensor, for those that the graph makes.
+        nodes: compute ops.
+        tensors: tensors that the nodes read and compute.
+        made_by: node that computes each tensor of the graph.
     """
 
     nodes: list[Node]
@@ -139,22 +139,22 @@ class Graph:
 
     @property
     def operand_count(self) -> int:
-        """Number of tensors that the graph reads from memory."""
+        """The number of tensors that the graph reads from memory."""
         read = {value for node in self.nodes for value in node.read}
         return sum(value not in self.made_by and not self.tensors[value].constant for value in read)
 
     @property
     def result_count(self) -> int:
-        """Number of tensors that the graph writes to memory."""
+        """The number of tensors that the graph writes to memory."""
         return sum(not self.tensors[value].virtual for value in self.made_by)
 
 
 TypeOf = Callable[[ir.Value, bool], str]
-"""The element type of a value that the graph makes, given whether it stays inside."""
+"""Returns the element type of a value, given whether it stays inside of the graph."""
 
 
 def graph_of(operation: ir.Operation) -> Graph:
-    """Returns the graph of a `hipdnn.graph`, or of a single compute op outside of one."""
+    """Returns the graph of a `hipdnn.graph`, or of a single compute op outside of graphs."""
     if operation.name != GraphOp.OP_NAME:
         return graph_of_ops([operation])
     graph = GraphOp(operation)
@@ -176,12 +176,12 @@ def graph_of(operation: ir.Operation) -> Graph:
 def graph_of_ops(
     ops: Sequence[ir.Operation], type_of: TypeOf | None = None, *, is_part: bool = False
 ) -> Graph:
-    """Returns the graph that ops of a function would be.
+    """Returns the graph that ops of a function would form.
 
     Args:
         ops: compute ops in topological order.
-        type_of: the type that a value gets in the graph; as it is by default.
-        is_part: whether the ops that read results are yet to join, so that these stay inside.
+        type_of: returns the type that a value gets in the graph; by default its own.
+        is_part: whether readers of the results will join the graph, so that results stay inside.
     """
     members = set(ops)
     tensors: dict[ir.Value, Tensor] = {}
@@ -190,7 +190,7 @@ def graph_of_ops(
             if value not in tensors:
                 tensors[value] = _tensor(value, _strides_of_view(value), False)
         for value in op.results:
-            # What nothing reads, for example in a test's function, is a result.
+            # A value without readers, for example in a test's function, is a result.
             is_read = next(iter(value.uses), None) is not None
             stays = is_part or all(use.owner.operation in members for use in value.uses)
             kind = None if type_of is None else type_of(value, is_read and stays)
@@ -199,14 +199,14 @@ def graph_of_ops(
 
 
 def alikeness(op: ir.Operation) -> Hashable:
-    """Returns what is equal for ops of which engines say the same, each as a graph of its own."""
+    """Returns a key that is equal for single ops that all engines treat alike."""
     operands = [(one.type, _origin(one)) for one in op.operands]
     results = [one.type for one in op.results]
     return op.name, *op.attributes.items(), *operands, *results
 
 
 def _origin(value: ir.Value) -> Hashable:
-    """What engines see of the op that makes an operand."""
+    """Returns the properties of an operand's defining op that engines check."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return None

@@ -1,4 +1,4 @@
-"""Layouts by name: the order of a tensor's dimensions in memory."""
+"""Defines named layouts: orders of a tensor's dimensions in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 _PADDED = "padded "
 
 Order = tuple[int, ...]
-"""Dimensions from the one of the largest stride to the one of the smallest."""
+"""Dimensions in the order of decreasing stride."""
 
 
 def _channels_last(rank: int) -> Order:
@@ -30,7 +30,7 @@ _ORDERS: dict[str, Callable[[int], Order]] = {
 }
 
 LAYOUTS = (*_ORDERS, *(f"{_PADDED}{name}" for name in _ORDERS))
-"""The names; a padded layout may have gaps between rows, others are packed."""
+"""The layout names; padded layouts may have gaps between rows, the others are packed."""
 
 
 def has_layout(dims: Sequence[int], strides: Sequence[int], name: str) -> bool:
@@ -38,7 +38,7 @@ def has_layout(dims: Sequence[int], strides: Sequence[int], name: str) -> bool:
 
     Args:
         dims: extents.
-        strides: in elements.
+        strides: strides in elements.
         name: one of `LAYOUTS`.
     """
     order = _ORDERS[name.removeprefix(_PADDED)](len(dims))

@@ -1,4 +1,4 @@
-"""Patterns of nodes, and how the nodes of a graph find their places in one."""
+"""Matches the nodes of a graph with the places of a pattern."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipgraft.engines.source import Path, Source
 from hipgraft.ir.bindings import ir
 
 _MOST_STEPS = 10_000
-"""Most attempts to put a node into a place; a graph that needs more does not match."""
+"""The most attempts to assign a node to a place; a graph that needs more does not match."""
 
 _COUNTS = ("nodes", "operands", "results")
 
@@ -27,8 +27,8 @@ class GraphCheck:
     """One rule about a whole graph.
 
     Attributes:
-        rule: where it is in the engine's file.
-        expression: returns what is wrong, None if nothing is.
+        rule: path of the rule in the engine's file.
+        expression: returns the violation, None if there is none.
     """
 
     rule: str
@@ -37,15 +37,15 @@ class GraphCheck:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Graphs of one shape that an engine takes.
+    """A form of graphs that an engine accepts.
 
     Attributes:
-        name: how the file calls it.
+        name: name of the pattern in the file.
         slots: places for nodes.
         is_any: whether a graph of any nodes with a place matches, however they are connected.
         architectures: globs; empty for any.
-        taps: whether what other nodes read may be a result, too.
-        checks: about the whole graph.
+        taps: whether tensors that other nodes read may be results, too.
+        checks: checks of the whole graph.
     """
 
     name: str
@@ -68,7 +68,7 @@ def pattern_of(fields: PatternFields, path: Path, source: Source) -> Pattern:
     """Returns the pattern that a file describes.
 
     Raises:
-        HipgraftError: a name in it means nothing; located.
+        HipgraftError: a name in it is unknown; located.
     """
     slots: list[Slot] = []
     for at, one in enumerate(fields.nodes):
@@ -96,7 +96,7 @@ def _parts(slot: Slot) -> list[str]:
 
 
 def graph_scope(graph: Graph, places: Mapping[str, Node]) -> Scope:
-    """Returns the values of names in a rule about a graph: counts, and nodes by their places."""
+    """Returns the values of names in a rule about a graph: counts, and nodes by place."""
     counts = {
         "nodes": len(graph.nodes),
         "operands": graph.operand_count,
@@ -107,13 +107,13 @@ def graph_scope(graph: Graph, places: Mapping[str, Node]) -> Scope:
 
 @dataclass
 class Match:
-    """How far a graph matches a pattern.
+    """The result of matching a graph with a pattern.
 
     Attributes:
         places: the nodes by place, None if the graph does not match.
-        placed: most nodes that found places together.
-        stuck: the first node that did not, None if a required place stays empty.
-        empty: such a place.
+        placed: largest number of nodes that had places at the same time.
+        stuck: first node without a place, None if a required place stays empty.
+        empty: a required place that stays empty.
     """
 
     places: Places | None = None
@@ -123,11 +123,11 @@ class Match:
 
 
 def match(pattern: Pattern, graph: Graph, *, is_part: bool = False) -> Match:
-    """Finds places for the nodes of a graph in a sequence.
+    """Assigns the nodes of a graph to the places of a sequence.
 
     Args:
         pattern: a sequence.
-        graph: its nodes all need a place.
+        graph: graph whose nodes all need a place.
         is_part: whether required places may stay empty, too.
     """
     return _Matcher(pattern, graph, is_part).match()
@@ -144,7 +144,7 @@ class _Matcher:
         return self.best
 
     def _fill(self, at: int, places: Places) -> Places | None:
-        """Fills the places from the one at `at`; returns the first way to do it."""
+        """Fills the places from index `at` on; returns the first assignment that works."""
         self.steps += 1
         if at == len(self.pattern.slots):
             self._note(places, "")
@@ -173,7 +173,7 @@ class _Matcher:
                 yield node
 
     def _is_wired(self, slot: Slot, node: Node, places: Places) -> bool:
-        """Whether a node reads of the graph what its place reads, and nothing else."""
+        """Whether a node reads the values of the graph that its place requires, and no others."""
         sources: list[Node] = []
         for role, names in slot.reads:
             source = next((places[name] for name in names if name in places), None)

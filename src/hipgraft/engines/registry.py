@@ -1,4 +1,4 @@
-"""Engines by name: those of hipgraft, those of other packages, and files by path.
+"""Finds engines by name, hipgraft's and those of other packages, or by the path of a file.
 
 A package adds engines by the entry point group `hipgraft.engines`: the entry's name is the
 engine's, its value `module:NAME`, where `NAME` is the path of the engine's file.
@@ -20,7 +20,7 @@ from hipgraft.ir.foreign_data import malformed
 from hipgraft.ir.registration import plugins
 
 IREE = "iree"
-"""The engine that is hipgraft itself, with IREE's code generator."""
+"""The engine of hipgraft itself, with IREE's code generator."""
 
 _GROUP = "hipgraft.engines"
 _ENDINGS = (".yaml", ".yml")
@@ -38,11 +38,11 @@ BUILT_IN = {
 """The files of hipgraft's own engines, by name."""
 
 COMPILED = DATA.with_name("built_in.json")
-"""Their content. Reading the YAML would be a tenth of the time that `hipgraft-opt` takes."""
+"""The content of these files. Parsing their YAML would take a tenth of `hipgraft-opt`'s time."""
 
 
 def engine_names() -> list[str]:
-    """Returns the names of all engines that need no path."""
+    """Returns the names of all registered engines."""
     return [*BUILT_IN, *sorted(point.name for point in plugins(_GROUP))]
 
 
@@ -71,7 +71,7 @@ def check_names(names: Sequence[str]) -> None:
     """Checks that `find_engine` knows names; a path's file may still be missing.
 
     Raises:
-        ValueError: one is unknown; the known ones are listed.
+        ValueError: a name is unknown; the message lists the known ones.
     """
     for name in names:
         if not (name.endswith(_ENDINGS) or name in BUILT_IN or name in engine_names()):

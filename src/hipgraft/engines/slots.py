@@ -1,4 +1,4 @@
-"""Places for nodes in the pattern of an engine, and the checks of the node in one."""
+"""Defines places for nodes in the pattern of an engine, and the checks of their nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hipgraft.engines.wording import one_of, shown_value
 from hipgraft.ir.element_types import is_float, is_integer
 
 ALL = "*"
-"""The key of a rule for all operands and results that have no rule of their own."""
+"""The key of a rule for all operands and results without their own rule."""
 
 _TESTED = ("types", "compute_types", "ranks", "layouts", "attributes", "absent", "constant")
 
@@ -26,8 +26,8 @@ class Check:
     """One rule about one node.
 
     Attributes:
-        rule: where it is in the engine's file, e.g. `convolution/bias/types`.
-        why: returns what is wrong with the node, None if nothing is.
+        rule: path of the rule in the engine's file, such as `convolution/bias/types`.
+        why: returns the violation by a node, None if there is none.
     """
 
     rule: str
@@ -39,14 +39,14 @@ class Slot:
     """A place for a node.
 
     Attributes:
-        name: how the pattern calls it.
-        ops: names of the ops that may be in it, without the dialect's.
-        modes: modes of these; empty for any.
+        name: name of the place in the pattern.
+        ops: names of the ops that it accepts, without the dialect.
+        modes: modes of these ops; empty for any.
         optional: whether a graph may leave it empty.
-        reads: what the node reads of other places: the operand, or `*` for any one, and the
-            places, of which the first that is not empty counts.
+        reads: values that the node reads of other places: the operand, or `*` for any one, and the
+            places, the first non-empty one of which counts.
         names: operands, results and attributes that rules about the graph may use.
-        checks: in the order in which they are reported.
+        checks: checks in the order in which they are reported.
     """
 
     name: str
@@ -68,14 +68,14 @@ def slot_of(
     """Returns the place that a file describes.
 
     Args:
-        fields: of the place.
+        fields: fields of the place.
         before: names of the places before it.
-        pattern: that the place belongs to.
-        path: of the fields in the file.
+        pattern: name of the pattern that the place belongs to.
+        path: path of the fields in the file.
         source: the file.
 
     Raises:
-        HipgraftError: a name in it means nothing; located.
+        HipgraftError: a name in it is unknown; located.
     """
     return _SlotReader(fields, pattern, path, source).slot(before)
 
@@ -107,7 +107,7 @@ class _SlotReader:
         return slot
 
     def _common(self, fields_of: Callable[[Any], Any]) -> list[str]:
-        """Names that the ops of the place share."""
+        """Returns the names that the ops of the place share."""
         first, *others = ({str(one.name) for one in fields_of(cls)} for cls in self.classes)
         return sorted(first.intersection(*others))
 
@@ -203,16 +203,16 @@ class _SlotReader:
 def rule_check(
     rule: RuleFields, known: Sequence[tuple[str, ...]], path: Path, source: Source
 ) -> Callable[[Scope], str | None]:
-    """Returns what says why a scope breaks a rule, None where it holds.
+    """Returns a function that describes how a scope violates a rule, None if it does not.
 
     Args:
-        rule: as the file has it.
-        known: names that the rule may use, each with the attributes that may follow.
-        path: of the rule in the file.
+        rule: rule as written in the file.
+        known: names that the rule may use, each with its attributes.
+        path: path of the rule in the file.
         source: the file.
 
     Raises:
-        HipgraftError: its expression is none, or uses another name; located.
+        HipgraftError: its expression is malformed, or uses an unknown name; located.
     """
     where = (*path, "require")
     try:
@@ -247,7 +247,7 @@ def _wrong_rank(tensor: Tensor, ranks: list[int]) -> str | None:
 
 
 def _wrong_layout(tensor: Tensor, layouts: list[str]) -> str | None:
-    # Nothing in memory has a layout that an engine could refuse.
+    # A tensor that is not in memory has no layout that an engine could reject.
     is_elsewhere = tensor.virtual or tensor.constant
     if is_elsewhere or any(has_layout(tensor.dims, tensor.strides, name) for name in layouts):
         return None

@@ -1,4 +1,4 @@
-"""The text of an engine file, and errors at places in it."""
+"""Reads the text of an engine file, and locates errors in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 Step = str | int
 Path = tuple[Step, ...]
-"""Keys and indices that lead to a value of the file."""
+"""The keys and indices that lead to a value of the file."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Source:
     """An engine file.
 
     Attributes:
-        path: of the file, for messages.
+        path: path of the file, for messages.
         text: its content.
     """
 
@@ -43,7 +43,7 @@ class Source:
         """Checks that all names are known.
 
         Raises:
-            HipgraftError: one is not; the known ones are listed.
+            HipgraftError: a name is unknown; the message lists the known ones.
         """
         allowed = sorted(set(known))
         for name in names:
@@ -56,7 +56,7 @@ def read_engine(path: str) -> tuple[Source, EngineFields]:
     """Reads an engine file.
 
     Raises:
-        HipgraftError: it cannot be read, is no YAML or has other fields; located.
+        HipgraftError: the file cannot be read, is not YAML, or has unknown fields; located.
     """
     import msgspec
 

@@ -1,4 +1,4 @@
-"""Values and choices as messages show them."""
+"""Formats values and choices for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frontends: a model file in, a module of stage 0 (contract `torch`) out."""
+"""Frontends: convert a model file to a module of stage 0 (contract `torch`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(
     sweep_case: str | None = None,
     dynamic: bool = False,
 ) -> ir.Module:
-    """Reads a model or program of any stage as it is, but for its symbolic dimensions.
+    """Reads a model or program of any stage without conversions except of symbolic dimensions.
 
     Args:
         path: `.onnx`, MLIR as text or bytecode, or a hipDNN graph (`.json`, `.fb` for its
@@ -45,14 +45,14 @@ def read(
         context: context of the module; a new one if absent.
         shapes: extents of inputs by name, for dynamic ones.
         dims: extents of symbolic dimensions by name.
-        specialize: likewise several of each; every combination becomes a function, a variant of
+        specialize: several extents per dimension; each combination becomes a function, a variant of
             the program. `a=b` names dimensions that are always equal.
-        sweep_case: id of a case of a hipDNN template; may be left out where there is one.
+        sweep_case: id of a case of a hipDNN template; optional if there is only one case.
         dynamic: whether symbolic dimensions without an extent may stay, without `specialize`.
 
     Raises:
-        HipgraftError: the file is missing, of another kind, or invalid, or a symbolic dimension
-            has no extent; located.
+        HipgraftError: the file is missing, malformed or invalid, or a symbolic dimension has no
+            extent; located.
     """
     path = Path(path)
     context = make_context() if context is None else context
@@ -86,7 +86,7 @@ def load(
     dims: Extents | None = None,
     specialize: Mapping[str, Sequence[int]] | None = None,
 ) -> ir.Module:
-    """Reads a model and brings it to stage 0; arguments as of `read`.
+    """Reads a model and brings it to stage 0; arguments are those of `read`.
 
     Raises:
         HipgraftError: the file is invalid, has an unknown op or a dynamic shape; located.
@@ -104,7 +104,7 @@ def give_extents(
     specialize: Mapping[str, Sequence[int]] | None = None,
     dynamic: bool = False,
 ) -> None:
-    """Gives the symbolic dimensions of a torch module extents, in place; arguments as of `read`.
+    """Sets the symbolic dimensions of a torch module in place; arguments are those of `read`.
 
     Raises:
         HipgraftError: a symbolic dimension has no extent or one that does not fit; located.

@@ -1,4 +1,4 @@
-"""Names of the inputs and results of a program."""
+"""Reads the names of a program's inputs and results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hipgraft.ir.entry_points import NAMES, functions_of, note_names
 
 
 def argument_names(module: ir.Module) -> list[str]:
-    """Returns what the locations of the first function's arguments call them, or empty names."""
+    """Returns the names in the locations of the first function's arguments; empty if unknown."""
     for op in module.body.operations:
         if op.operation.name == "func.func" and op.operation.regions[0].blocks:
             return [name_of(argument) for argument in op.operation.regions[0].blocks[0].arguments]
@@ -20,7 +20,7 @@ def name_of(argument: ir.BlockArgument) -> str:
 
 
 def keep_names(module: ir.Module) -> None:
-    """Notes the names that locations give to arguments, because text is written without them."""
+    """Stores the names in arguments' locations as attributes, because text omits locations."""
     for function in functions_of(module):
         names = [name_of(argument) for argument in function.regions[0].blocks[0].arguments]
         if any(names) and NAMES not in function.attributes:

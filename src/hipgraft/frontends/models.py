@@ -1,4 +1,4 @@
-"""Models in memory: text, bytes, ONNX messages, and modules of other contexts and bindings."""
+"""Reads in-memory models: text, bytes, ONNX messages, and modules of any context or bindings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MlirModule(Protocol):
 
     @property
     def operation(self) -> Any:
-        """Its op."""
+        """The module's op."""
         ...
 
 
@@ -39,7 +39,7 @@ class ExportedProgram(Protocol):
     """A `torch.export.ExportedProgram`."""
 
     def run_decompositions(self, decomp_table: Any = None) -> Any:
-        """Returns the program in terms of other ops."""
+        """Returns the program with ops decomposed."""
         ...
 
 
@@ -52,14 +52,14 @@ _NAME = "<model>"  # in locations
 
 @contextmanager
 def as_source(model: Model) -> Generator[Path | ir.Module, None, None]:
-    """Gives a model as a file, which exists until the end, or as a module of our own bindings.
+    """Yields a model as a file, which exists until the exit, or as a module of our own bindings.
 
-    A module whose context refuses unregistered dialects, and one of other bindings, is copied into
-    a context of hipgraft's; others are given as they are.
+    A module whose context rejects unregistered dialects, or that has other bindings, is copied to
+    a context of hipgraft's; other modules stay as they are.
 
     Raises:
         HipgraftError: text or bytecode does not parse; located.
-        TypeError: it is something else.
+        TypeError: it is not a model.
     """
     given: object = model.encode() if isinstance(model, str) and "\n" in model else model
     with _source(given) as source:

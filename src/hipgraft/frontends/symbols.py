@@ -1,4 +1,4 @@
-"""Symbolic dimensions of models: their names, and the extents that compilations give them."""
+"""Handles symbolic dimensions of models: their names, and the extents that a compilation gives."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def combinations(dims: Extents, specialize: Mapping[str, Sequence[int]]) -> list
     """Returns the extents of each variant of a program.
 
     Args:
-        dims: what all variants have in common, by name.
-        specialize: extents by name, of which each combination is a variant; `a=b` names
+        dims: extents that all variants share, by name.
+        specialize: extents by name, each combination of which is a variant; `a=b` names
             dimensions that are always equal.
     """
     choices = [
@@ -33,7 +33,7 @@ def combinations(dims: Extents, specialize: Mapping[str, Sequence[int]]) -> list
 
 
 def first_occurrences(occurrences: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns the first occurrence of each symbolic dimension, from all names and occurrences."""
+    """Returns the first occurrence of each symbolic dimension."""
     found: dict[str, str] = {}
     for name, occurrence in occurrences:
         found.setdefault(name, occurrence)
@@ -46,10 +46,10 @@ def check_known(found: Mapping[str, str], given: Extents, location: str) -> None
     Args:
         found: by name, where the model has the dimension, such as `dimension 0 of input 'x'`.
         given: extents by name.
-        location: of the model.
+        location: location of the model.
 
     Raises:
-        HipgraftError: it has none of a given name.
+        HipgraftError: the model does not have a given name.
     """
     unknown = [name for name in given if name not in found]
     if unknown:
@@ -63,12 +63,12 @@ def check_complete(found: Mapping[str, str], given: Extents, location: str) -> N
     """Checks that all symbolic dimensions of a model have extents.
 
     Args:
-        found: as of `check_known`, without those of inputs whose whole shape is given.
+        found: as for `check_known`, without those of inputs whose whole shape is given.
         given: extents by name.
-        location: of the model.
+        location: location of the model.
 
     Raises:
-        HipgraftError: one has none.
+        HipgraftError: a dimension has no extent.
     """
     missing = {name: occurrence for name, occurrence in found.items() if name not in given}
     if missing:
@@ -88,7 +88,7 @@ def _quoted(names: Mapping[str, str] | Sequence[str]) -> str:
 
 
 def mark_variant(function: ir.Operation, extents: Extents) -> None:
-    """Names a function after its extents, and says what it is a variant of."""
+    """Names a function after its extents, and records the program of which it is a variant."""
     name = symbol_of(function)
     suffix = "_".join(f"{symbol}_{extent}" for symbol, extent in extents.items())
     number = ir.IntegerType.get_signless(64, function.context)
@@ -112,7 +112,7 @@ def name_symbols(function: ir.Operation, names: Sequence[Sequence[str]]) -> None
 
 
 def name_ranges(function: ir.Operation, ranges: Mapping[str, tuple[int, int]]) -> None:
-    """Notes the least and the largest extent of a function's dynamic dimensions, if known."""
+    """Records the minimum and maximum extents of a function's dynamic dimensions, if known."""
     if not ranges or SYMBOLS not in function.attributes:
         return
     with function.context:

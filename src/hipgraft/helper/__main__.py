@@ -1,7 +1,8 @@
-"""Compiles what is on standard input for a target, into the user's cache.
+"""Compiles standard input for a target into the user's cache.
 
 `plan TARGET` reads a graph of hipDNN, `session ARCHITECTURE` the path of a request. The exit
-status is `DOES_NOT_COMPILE` where the compiler refuses it, and 1 for what may pass: a full disk.
+status is `DOES_NOT_COMPILE` if the compiler rejects the input, and 1 after other errors (full
+disk).
 """
 
 import ctypes
@@ -18,7 +19,7 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> int:
     """Runs the compiler and returns its exit status."""
-    # Nobody waits for the result once the server has ended.
+    # The result is useless once the server has ended.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         what, target = sys.argv[1:]

@@ -1,6 +1,6 @@
-"""Compiled graphs of hipDNN in the user's cache, and how they are made.
+"""Stores compiled graphs of hipDNN in the user's cache, and compiles them.
 
-A graph is known by the digest of its FlatBuffer with overrides, the target and hipgraft's release.
+A graph's key is the digest of its FlatBuffer with overrides, the target and hipgraft's release.
 `KEY.hgb` is its bundle, whose metadata has the tensors' uids; `KEY.no` says why it cannot be
 compiled. `hipgraft/native/plugin/plans.cpp` reads both.
 """
@@ -29,10 +29,10 @@ _PACKED = ("fp4_e2m1", "int4")
 
 @dataclass(frozen=True)
 class Plan:
-    """A graph for a target.
+    """A graph to compile for a target.
 
     Attributes:
-        graph: hipDNN's FlatBuffer, and the overrides of which the target tells.
+        graph: hipDNN's FlatBuffer, followed by the overrides, whose size the target declares.
         target: an architecture with settings, as `hipgraft.helper.settings` reads it.
     """
 
@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def key(self) -> str:
-        """The name in the cache, as the plugin computes it."""
+        """The name in the cache, which the plugin computes, too."""
         prefix = f"hipgraft {__version__} {self.target}\n".encode()
         return hashlib.sha256(prefix + self.graph).hexdigest()
 
@@ -52,11 +52,11 @@ class Plan:
 
     @property
     def data(self) -> bytes:
-        """What the child that compiles reads."""
+        """The input of the child process that compiles."""
         return self.graph
 
     def known(self) -> str | None:
-        """Returns the answer that the cache has."""
+        """Returns the answer in the cache, if there is one."""
         if self.bundle.exists():
             return f"yes {self.bundle}"
         with suppress(OSError):
@@ -64,14 +64,14 @@ class Plan:
         return None
 
     def refuse(self, reason: str) -> str:
-        """Remembers why the graph does not compile; returns the answer."""
+        """Stores the reason why the graph does not compile, and returns the answer."""
         line = " ".join(reason.split())
         write_whole(self._file(".no"), f"{line}\n".encode())
         return f"no {line}"
 
     def check(self) -> str | None:
-        """Returns why the graph would not compile, or None. Compiles nothing."""
-        # Only now: the server starts without MLIR.
+        """Returns why the graph would not compile, or None; does not compile it."""
+        # Imported here because the server starts without MLIR.
         from hipgraft.codegen.target import Target
         from hipgraft.engines import find_engine, graph_of
 
@@ -97,7 +97,7 @@ class Plan:
         """Compiles the graph in this process, and puts its bundle into the cache.
 
         Raises:
-            HipgraftError: it does not compile.
+            HipgraftError: the graph does not compile.
             OSError: the bundle cannot be written.
         """
         from hipgraft.compiler.plan import compile_plan
@@ -138,6 +138,6 @@ def _unsupported(document: GraphDocument) -> str | None:
                 f"kernels need multiples of {POINTER_ALIGNMENT}"
             )
         if tensor.data_type in _PACKED and not tensor.virtual:
-            # Where programs are called, they take a byte each.
+            # At the interface of programs, each element takes a byte.
             return f"tensor '{tensor.name}' has two elements of type {tensor.data_type} in a byte"
     return None

@@ -1,12 +1,12 @@
-"""The server behind `hipgraft-serve`: a socket, a thread per request, a child per compilation.
+"""Implements `hipgraft-serve`: a socket, a thread per request, a child per compilation.
 
-A request is a line `hipgraft 1 WHAT TARGET SIZE` and SIZE bytes. WHAT is `check` or `compile` of a
-graph of hipDNN, whose FlatBuffer the bytes are; TARGET is an architecture with the settings of
-`hipgraft.helper.settings`. Or it is `session`, for a graph of ONNX Runtime and an architecture: the
+A request is a line `hipgraft 1 WHAT TARGET SIZE` and SIZE bytes. WHAT is `check` or `compile` for a
+graph of hipDNN: the bytes are its FlatBuffer, and TARGET is an architecture with the settings of
+`hipgraft.helper.settings`. WHAT is `session` for a graph of ONNX Runtime and an architecture: the
 bytes are the absolute path of a request (`hipgraft.onnxruntime.request`). The answer is a line:
-`yes PATH`, where the path of the bundle, or of a session's answer, is empty as long as nothing is
-compiled, `no REASON`, or `error TEXT`. When nobody waits for an answer any more, because all who
-asked have closed their connections, the child is ended.
+`yes PATH`, with the path of the bundle, or of a session's answer, which is empty until it is
+compiled; `no REASON`; or `error TEXT`. When all clients that asked have disconnected, the child is
+killed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from hipgraft.ir.directories import default_cache_directory
 from hipgraft.service.child_python import child_environment, python_command
 
 MOST_GRAPH = 64 << 20
-"""Bytes after the line of a request."""
+"""The size limit of a request's bytes after its line."""
 SECONDS = 1800.0
-"""How long a compilation may take."""
+"""The time limit of a compilation, in seconds."""
 
 _SETTING = rb"(?:;[a-z_]+=[a-zA-Z0-9_.,=-]+)"
 _REQUEST = re.compile(
@@ -49,43 +49,43 @@ _REQUEST = re.compile(
 )
 _MOST_LINE = 256
 _CREDENTIALS = struct.Struct("3i")  # `ucred`: process, user, group
-_TRIES = 2  # to compile what crashes the compiler
-_PATIENCE = 0.1  # seconds between looks whether somebody still waits
+_TRIES = 2  # attempts to compile a graph that crashes the compiler
+_PATIENCE = 0.1  # seconds between checks whether a client still waits
 
 
 class Job(Protocol):
-    """What one request is about."""
+    """The subject of one request."""
 
     @property
     def target(self) -> str:
-        """What to compile for."""
+        """The target to compile for."""
         ...
 
     @property
     def key(self) -> str:
-        """Its name in the cache."""
+        """The name in the cache."""
         ...
 
     @property
     def data(self) -> bytes:
-        """What the child that compiles reads."""
+        """The input of the child process that compiles."""
         ...
 
     def known(self) -> str | None:
-        """Returns the answer that the cache has."""
+        """Returns the answer in the cache, if there is one."""
         ...
 
     def check(self) -> str | None:
-        """Returns why it would not compile, or None. Compiles nothing."""
+        """Returns why the input would not compile, or None; does not compile it."""
         ...
 
     def refuse(self, reason: str) -> str:
-        """Returns the answer for what does not compile; it may remember the reason."""
+        """Returns the answer for an input that does not compile, and may store the reason."""
         ...
 
 
 class _Flight:
-    """A request in progress, for all who ask for the same."""
+    """A request in progress, which all clients with equal requests share."""
 
     def __init__(self) -> None:
         self.future: Future[str] = Future()
@@ -94,10 +94,10 @@ class _Flight:
 
 
 def folder() -> Path:
-    """Returns the folder of the socket, made for this user alone.
+    """Returns the folder of the socket, which only this user can access.
 
     Raises:
-        HipgraftError: somebody else can reach it.
+        HipgraftError: other users can access it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(runtime, "hipgraft") if runtime else default_cache_directory() / "run"
@@ -111,11 +111,11 @@ def folder() -> Path:
 
 
 class Server:
-    """Answers requests until nobody asks any more.
+    """Answers requests until there has been none for some time.
 
     Args:
-        idle: seconds without a request after which it ends.
-        log: gets a line for each request and answer.
+        idle: seconds without a request after which the server ends.
+        log: receives a line for each request and answer.
     """
 
     def __init__(self, idle: float, log: Callable[[str], None]):
@@ -131,9 +131,9 @@ class Server:
         self._socket: socket.socket | None = None
 
     def bind(self) -> bool:
-        """Makes the socket; returns whether this is the only server of the user."""
+        """Creates the socket, and returns whether this is the user's only server."""
         place = folder()
-        # The lock goes with the process, also where that is killed; the socket's file stays.
+        # The lock is released with the process, even if it is killed; the socket's file remains.
         self._held = (place / f"serve-{__version__}.lock").open("wb")
         try:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,7 +151,7 @@ class Server:
         return True
 
     def run(self) -> None:
-        """Serves; returns when the server was idle for long enough."""
+        """Serves until the server has been idle for long enough."""
         assert self._socket is not None
         self._socket.setblocking(False)
         threading.Thread(target=_warm, daemon=True).start()
@@ -172,7 +172,7 @@ class Server:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            with connection, suppress(OSError):  # the host may have gone
+            with connection, suppress(OSError):  # the host may have disconnected
                 connection.setblocking(True)
                 connection.sendall(f"{self._answer(connection)}\n".encode())
         finally:
@@ -203,7 +203,7 @@ class Server:
         return answer
 
     def _merged(self, what: str, job: Job, connection: socket.socket) -> str:
-        """Answers a request, together with those that ask for the same."""
+        """Answers a request together with equal requests."""
         place = (what, job.key)
         with self._lock:
             flight = self._flights.get(place)
@@ -227,7 +227,7 @@ class Server:
                 flight.future.set_result(self._check(job))
             else:
                 flight.future.set_result(self._compile(job, flight.abandoned))
-        except Exception as error:  # told to all who wait
+        except Exception as error:  # every waiting client gets the message
             flight.future.set_result(f"error {' '.join(str(error).split())}")
         finally:
             with self._lock:
@@ -257,7 +257,7 @@ class Server:
                 return known
             if status >= 0:
                 break
-        # What the compiler refuses, or dies of each time, is remembered.
+        # Inputs that the compiler rejects, or that crash it each time, are remembered.
         if status < 0 or status == DOES_NOT_COMPILE:
             return job.refuse(reason)
         return f"error {' '.join(reason.split())}"
@@ -270,7 +270,7 @@ def _job(what: str, data: bytes, target: str) -> Job:
 
 
 def _is_done(future: Future[str]) -> bool:
-    """Waits a little for an answer; returns whether it is there."""
+    """Waits briefly for an answer, and returns whether it is available."""
     with suppress(TimeoutError):
         future.exception(_PATIENCE)
         return True
@@ -278,14 +278,14 @@ def _is_done(future: Future[str]) -> bool:
 
 
 def _is_closed(connection: socket.socket) -> bool:
-    """Whether the other end is gone. It may have closed its writing half alone."""
+    """Whether the other end has closed; a client may close its sending half only."""
     poll = select.poll()
     poll.register(connection, 0)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
 def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
-    """Compiles in a child process; returns its exit status and what it said was wrong."""
+    """Compiles in a child process; returns its exit status and its error message."""
     command = python_command("-m", "hipgraft.helper", type(job).__name__.lower(), job.target)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
         given.write(job.data)
@@ -301,7 +301,7 @@ def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
         end = time.monotonic() + SECONDS
         while child.poll() is None:
             if abandoned.wait(_PATIENCE) or time.monotonic() > end:
-                # With the workers of its session.
+                # This also kills the workers in its process group.
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
@@ -313,7 +313,7 @@ def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
 
 
 def _warm() -> None:
-    """Imports what checks need, so that the first one is as quick as others."""
+    """Imports the modules that checks need, so that the first check is as fast as later ones."""
     import hipgraft.engines
     import hipgraft.hipdnn_io
 

@@ -1,4 +1,4 @@
-"""Graphs of ONNX Runtime's sessions, and the answers to what its provider asks."""
+"""Answers the requests of ONNX Runtime's provider about graphs of its sessions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hipgraft.onnxruntime.request import Request, find_answer
 
 @dataclass(frozen=True)
 class Session:
-    """A graph of a session, for an architecture.
+    """A graph of a session to compile for an architecture.
 
     Attributes:
-        path: of the request.
+        path: path of the request.
         request: the request.
     """
 
@@ -26,7 +26,7 @@ class Session:
         """Reads a request from its absolute path.
 
         Raises:
-            HipgraftError: it is malformed, or there is none.
+            HipgraftError: the request is malformed or missing.
         """
         path = Path(data.decode(errors="surrogateescape"))
         if not path.is_absolute():
@@ -35,40 +35,40 @@ class Session:
 
     @property
     def target(self) -> str:
-        """What to compile for."""
+        """The target to compile for."""
         return self.request.architecture
 
     @property
     def key(self) -> str:
-        """A name of the answer."""
+        """The name of the answer."""
         if self.request.group is None:
             return self.request.key
         return f"{self.request.key}/{self.request.bundle.stem}"
 
     @property
     def data(self) -> bytes:
-        """What the child that compiles reads."""
+        """The input of the child process that compiles."""
         return str(self.path).encode(errors="surrogateescape")
 
     def known(self) -> str | None:
-        """Returns the answer that the cache has."""
+        """Returns the answer in the cache, if there is one."""
         found = find_answer(self.request)
         return None if found is None else f"yes {found}"
 
     def check(self) -> None:
-        """Finds nothing wrong: what cannot be compiled is left to others, with the reason."""
+        """Returns None: nodes that do not compile are left to other providers, with the reason."""
 
     def refuse(self, reason: str) -> str:
-        """Returns the answer where compiling failed as a whole; another time it may not."""
+        """Returns the answer for a failed compilation, without storing it: it may be transient."""
         return f"error {' '.join(reason.split())}"
 
     def compile(self) -> None:
-        """Decides and compiles in this process, and puts the answer into the cache.
+        """Decides and compiles in this process, and stores the answer in the cache.
 
         Raises:
-            HipgraftError: an option is wrong, or a node is to be an error.
+            HipgraftError: an option is wrong, or a node must cause an error.
         """
-        # Only now: the server starts without MLIR.
+        # Imported here because the server starts without MLIR.
         if self.request.group is None:
             from hipgraft.onnxruntime.answer import make_answer
 

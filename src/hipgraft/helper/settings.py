@@ -1,8 +1,8 @@
-"""What hipDNN's knobs set of how a graph is compiled.
+"""Reads the settings of compilations that hipDNN's knobs select.
 
 Requests name a target: an architecture, and the settings that differ from the defaults as
 `;NAME=VALUE`, in the order of `TEXT_KNOBS`. The plugin writes it from hipDNN's knobs. A last
-setting, `overrides`, says how many bytes after the graph are the shapes of an execution
+setting, `overrides`, is the number of bytes after the graph that hold the shapes of an execution
 (`hipgraft.hipdnn_io.overrides`).
 """
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from hipgraft.service import CompileService
 
 SEARCHED = "searched"
-"""The plan that the search finds, in place of a plan's own text."""
+"""The value that selects the plan that the search finds."""
 
 
 @dataclass(frozen=True)
 class TextKnob:
-    """A knob of hipDNN's whose value is text.
+    """A hipDNN knob whose value is text.
 
     Attributes:
-        name: in targets; hipDNN's name is `hipgraft.compile.NAME`.
-        description: for people.
-        default: its value where nobody sets it.
-        values: which it may have; empty for any text.
+        name: name in targets; hipDNN's name is `hipgraft.compile.NAME`.
+        description: description for users.
+        default: value if the user does not set it.
+        values: allowed values; empty for any text.
     """
 
     name: str
@@ -60,14 +60,14 @@ TEXT_KNOBS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """How a graph is compiled for an architecture.
+    """The settings of a compilation for an architecture.
 
     Attributes:
-        architecture: as `gfx942`.
+        architecture: architecture, such as `gfx942`.
         search: mode of the search.
         plan: text of a plan, or `SEARCHED`.
         cost_model: name of the cost model that decides.
-        overrides: bytes of overrides after the graph.
+        overrides: number of bytes of overrides after the graph.
     """
 
     architecture: str
@@ -81,7 +81,7 @@ class Settings:
         """Reads a target, as requests name it.
 
         Raises:
-            HipgraftError: a setting is unknown or has another value than its knob may have.
+            HipgraftError: a setting is unknown, or its value is not allowed.
         """
         architecture, *pairs = target.split(";")
         given = {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
@@ -99,12 +99,12 @@ class Settings:
         return cls(architecture, **given, overrides=int(count))
 
     def open_service(self) -> CompileService:
-        """Returns a service that compiles so, with the user's cache.
+        """Returns a service with these settings and the user's cache.
 
         Raises:
             HipgraftError: the plan is malformed, or the cost model lacks its device.
         """
-        # Only now: the server starts without MLIR.
+        # Imported here because the server starts without MLIR.
         from hipgraft.codegen.plan import Plan
         from hipgraft.service import default_service
         from hipgraft.service.tuning.database import shipped_database

@@ -1,19 +1,19 @@
-"""hipDNN's own files: graphs as JSON and as FlatBuffers, to and from `hipdnn.graph`.
+"""Reads and writes hipDNN's files: graphs as JSON and as FlatBuffers, from and to `hipdnn.graph`.
 
-A file is read into a `GraphDocument`, which has neither layout nor encoding, and the importer
-turns that into a module; the other way likewise. Which fields a node has follows from the op
-classes of the dialect; `forms` says where each kind of node keeps them.
+A file is read into a `GraphDocument`, which is independent of layout and encoding; the importer
+converts it to a module. Writing takes the same steps in reverse. The op classes of the dialect
+define the fields of nodes; `forms` defines where each kind of node stores them.
 
-What is normalised on the way through a module:
+A round trip through a module normalises these properties:
 
 * nodes are in topological order, stable otherwise; tensors are in the order of their uids;
-* uids stay; tensors that were made since get the next free ones, from 1;
+* uids stay; new tensors get the next free ones, from 1;
 * graph keys of the first generation (`compute_type`, ...) become those of the second;
 * absent attributes that have a default are written with it, and enumerations are spelled alike;
 * tensors that no node uses are dropped, and reported.
 
-Types that are unset are those that the graph gives: the compute type for nodes, the intermediate
-type for virtual tensors, the I/O type for others; they are written as unset again.
+Unset types get the graph's defaults: the compute type for nodes, the intermediate type for virtual
+tensors, the I/O type for others; they are written as unset again.
 
 Names, alignments, strides (also of virtual tensors and of extents of 1), ragged offsets, runtime
 scalars and unknown fields stay; unknown ones are reported.

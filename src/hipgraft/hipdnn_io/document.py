@@ -1,4 +1,4 @@
-"""A hipDNN graph as data: what its JSON and its FlatBuffer have in common."""
+"""Represents a hipDNN graph independently of its encoding as JSON or FlatBuffer."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class TensorDocument:
     """A tensor of a graph.
 
     Attributes:
-        uid: what nodes call it by.
-        name: name for people.
-        data_type: hipDNN's name of the type, `unset` if the graph gives it.
+        uid: number by which nodes refer to the tensor.
+        name: name for users.
+        data_type: hipDNN's name of the type; `unset` for the graph's default.
         dims: logical extents; empty if they are to be inferred.
-        strides: in elements; empty if they are to be inferred.
+        strides: strides in elements; empty if they are to be inferred.
         virtual: whether it is an intermediate, for which the caller has no memory.
-        value_type: `Float32Value`, ...; empty if the tensor is no compile-time scalar.
+        value_type: `Float32Value`, ...; empty unless the tensor is a compile-time scalar.
         value: the compile-time scalar.
-        alignment: bytes.
-        is_runtime_pass_by_value: whether the caller passes a scalar by host pointer.
+        alignment: alignment in bytes.
+        is_runtime_pass_by_value: whether the caller passes a scalar through a host pointer.
         ragged_offset_tensor_uid: tensor with the offsets of the batches in a packed buffer.
         ragged_offset_multiplier: elements per unit of these offsets.
-        extra: fields that hipgraft does not know.
+        extra: fields that are unknown to hipgraft.
     """
 
     uid: int
@@ -54,7 +54,7 @@ class TensorDocument:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """The name of the tensor in messages."""
         return f"tensor '{self.name}' (uid {self.uid})"
 
 
@@ -64,11 +64,11 @@ class NodeDocument:
 
     Attributes:
         type: name in hipDNN's union of attributes, e.g. `MatmulAttributes`.
-        name: name for people.
+        name: name for users.
         compute_data_type: hipDNN's name of the type of the arithmetic.
-        fields: by hipDNN's names, whatever section of the JSON they are in.
-        sections: the section that each field was read from, for fields that hipgraft does not
-            know.
+        fields: fields by hipDNN's names, from any section of the JSON.
+        sections: the section that each field was read from, for fields that are unknown to
+            hipgraft.
     """
 
     type: str
@@ -79,7 +79,7 @@ class NodeDocument:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """The name of the node in messages."""
         return f"node '{self.name}' ({self.type})"
 
 
@@ -88,17 +88,17 @@ class GraphDocument:
     """A graph.
 
     Attributes:
-        name: name for people.
-        compute_data_type: of nodes whose own is unset.
-        io_data_type: of tensors that are not virtual and whose own type is unset.
-        intermediate_data_type: of virtual tensors whose own type is unset.
-        nodes: in any order when read, in topological order when written.
-        tensors: in any order when read, by uid when written.
+        name: name for users.
+        compute_data_type: compute type of nodes whose own is unset.
+        io_data_type: type of tensors that are not virtual and whose own type is unset.
+        intermediate_data_type: type of virtual tensors whose own type is unset.
+        nodes: nodes, in any order when read, in topological order when written.
+        tensors: tensors, in any order when read, by uid when written.
         extra: other fields of the graph.
-        source: name of the file, for messages.
-        warnings: what a reader should know, e.g. unknown fields.
-        is_overridden: whether shapes of an execution are in place of the file's, so that those of
-            virtual tensors follow from the nodes.
+        source: file name for messages.
+        warnings: warnings for users, such as unknown fields.
+        is_overridden: whether shapes of an execution replace the file's, so that those of virtual
+            tensors are inferred from the nodes.
     """
 
     name: str

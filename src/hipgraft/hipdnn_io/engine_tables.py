@@ -1,4 +1,4 @@
-"""What hipDNN and its engines exchange besides graphs: knobs, configurations, details, plans.
+"""Defines the tables that hipDNN and its engines exchange: knobs, configurations, details, plans.
 
 Each class is a table of `hipdnn.fbs`, with its field names; `to_bytes` and `from_bytes` write and
 read it as the root of a FlatBuffer. Empty strings and lists are absent in the buffer.
@@ -20,7 +20,7 @@ KnobValue: TypeAlias = int | float | str
 
 
 class PredictionKind(StrEnum):
-    """What a prediction is of: an engine's best configuration, or a given one."""
+    """The subject of a prediction: an engine's best configuration, or a given one."""
 
     ENGINE = "ENGINE"
     CONFIGURATION = "CONFIGURATION"
@@ -35,10 +35,10 @@ class PredictionStatus(StrEnum):
 
 
 class EngineTable:
-    """Base of the tables.
+    """The base of the tables.
 
     Attributes:
-        IDENTIFIER: four bytes that tell the kind of file; empty for none.
+        IDENTIFIER: four bytes that identify the kind of file; empty for none.
     """
 
     IDENTIFIER: ClassVar[bytes] = b""
@@ -47,7 +47,7 @@ class EngineTable:
         """Returns a finished FlatBuffer with the table as its root.
 
         Raises:
-            HipgraftError: a value is not one that the schema has; the field is named.
+            HipgraftError: the schema does not allow a value; the message names the field.
         """
         self.check("")
         return write_table(
@@ -63,7 +63,7 @@ class EngineTable:
             source: name of the file, for messages.
 
         Raises:
-            HipgraftError: it is no such buffer, or one that hipDNN would refuse; located.
+            HipgraftError: the buffer is malformed, or hipDNN would reject it; located.
         """
         with damaged(f"hipDNN's table '{cls.__name__}'", source):
             written = read_table(cls.__name__, data, cls.IDENTIFIER)
@@ -75,23 +75,23 @@ class EngineTable:
 
     @classmethod
     def check_layout(cls, table: Table, source: str) -> None:
-        """Checks that the fields are in the order of the schema, where there was another one.
+        """Checks that the fields are in the order of the current schema, if there was an older one.
 
         Raises:
-            HipgraftError: they are in the other; located in `source`.
+            HipgraftError: the fields are in the older order; located in `source`.
         """
 
     def check(self, source: str) -> None:
-        """Checks what hipDNN checks besides the buffer's structure.
+        """Checks hipDNN's rules besides the buffer's structure.
 
         Raises:
-            HipgraftError: hipDNN would refuse it; located in `source`.
+            HipgraftError: hipDNN would reject it; located in `source`.
         """
 
 
 @dataclass(frozen=True)
 class IntConstraint(EngineTable):
-    """Integers that a knob may have: of a range by steps, or the listed ones."""
+    """The integers that a knob allows: a range with steps, or a list."""
 
     min_value: int = 0
     max_value: int = 0
@@ -101,7 +101,7 @@ class IntConstraint(EngineTable):
 
 @dataclass(frozen=True)
 class FloatConstraint(EngineTable):
-    """Numbers that a knob may have."""
+    """The range of numbers that a knob allows."""
 
     min_value: float = 0.0
     max_value: float = 0.0
@@ -109,7 +109,7 @@ class FloatConstraint(EngineTable):
 
 @dataclass(frozen=True)
 class StringConstraint(EngineTable):
-    """Texts that a knob may have: of limited length, or the listed ones."""
+    """The texts that a knob allows: limited in length, or from a list."""
 
     max_length: int = 0
     valid_values: Sequence[str] = ()
@@ -120,10 +120,10 @@ class Knob(EngineTable):
     """A knob of an engine.
 
     Attributes:
-        knob_id: its name, `<plugin>.<category>.<knob>` or `global.<knob>`.
-        description: for people.
-        default_value: its value where nobody sets it; its type is the knob's.
-        constraint: what it may be set to; None for anything of its type.
+        knob_id: name of the knob, `<plugin>.<category>.<knob>` or `global.<knob>`.
+        description: description for users.
+        default_value: value if the user does not set it; its type is the knob's.
+        constraint: allowed values; None for any value of its type.
         deprecated: whether it only serves old callers.
     """
 
@@ -149,7 +149,7 @@ class EngineConfig(EngineTable):
     Attributes:
         engine_id: hash of the engine's name.
         knobs: settings that differ from the defaults.
-        ranking_metric: what the configuration was selected by; empty for `tflops`.
+        ranking_metric: metric that selected the configuration; empty for `tflops`.
     """
 
     engine_id: int = 0
@@ -184,14 +184,14 @@ class EngineCandidatePage(EngineTable):
 
 @dataclass(frozen=True)
 class EngineDetails(EngineTable):
-    """What an engine says of itself for a graph.
+    """The self-description of an engine for a graph.
 
     Attributes:
-        engine_id: hash of its name.
-        knobs: what can be set.
+        engine_id: hash of the engine's name.
+        knobs: knobs that can be set.
         behavior_notes: numbers of hipDNN's behaviour notes.
-        name: its name, which does not name it: a plugin's entry point does.
-        candidate_page: only in answers to an enumeration.
+        name: name for display; a plugin's entry point defines the name that counts.
+        candidate_page: page of the catalog, only in answers to an enumeration.
     """
 
     engine_id: int = 0
@@ -203,17 +203,17 @@ class EngineDetails(EngineTable):
 
 @dataclass(frozen=True)
 class EnginePrediction(EngineTable):
-    """How well an engine, or a configuration of it, is expected to do on a graph.
+    """The predicted performance of an engine, or a configuration of it, for a graph.
 
     Attributes:
         engine_id: hash of the engine's name.
-        kind: what is predicted.
-        status: whether `value` means anything.
-        value: in the units of `metric`.
-        uhd_id: the heuristic that predicts.
-        reason: why there is no value.
-        engine_config: the configuration of an available prediction of one.
-        binding_json: how the heuristic's inputs are bound.
+        kind: subject of the prediction.
+        status: whether `value` is valid.
+        value: predicted value in the units of `metric`.
+        uhd_id: id of the heuristic that predicts.
+        reason: reason why there is no value.
+        engine_config: the predicted configuration, if the prediction is of one.
+        binding_json: binding of the heuristic's inputs.
         features_json: published features by name.
         metric: ranking metric of `value`, e.g. `tflops`.
     """
@@ -231,7 +231,7 @@ class EnginePrediction(EngineTable):
 
 
 PLAN_VERSION = 1
-"""The version of the plans that hipDNN reads."""
+"""The version of the plans that hipDNN supports."""
 
 
 @dataclass(frozen=True)
@@ -242,9 +242,9 @@ class SerializedExecutionPlan(EngineTable):
         engine_id: hash of the name of the engine that restores it.
         workspace_size: bytes that the caller provides at execution.
         tensor_uids: tensors that the caller may pass.
-        plugin_payload: what the engine's plugin stores, for itself alone.
-        is_override_shape_enabled: whether executions may give other extents.
-        version: of this table.
+        plugin_payload: data of the engine's plugin, which only the plugin interprets.
+        is_override_shape_enabled: whether executions may override extents.
+        version: version of this table.
     """
 
     engine_id: int
@@ -256,13 +256,13 @@ class SerializedExecutionPlan(EngineTable):
 
     @classmethod
     def check_layout(cls, table: Table, source: str) -> None:
-        """Refuses plans of the order in which an engine configuration is before the payload.
+        """Rejects plans in the old field order, with an engine configuration before the payload.
 
-        There the payload has the number that is now the flag's, so that the place of the flag has
-        an offset, which is a multiple of four and not zero. A flag is 0 or 1, with zeros after it.
+        In that order, the payload's field number is now the flag's, so the flag's place holds an
+        offset, which is a nonzero multiple of four. A flag is 0 or 1, followed by zeros.
 
         Raises:
-            HipgraftError: the plan is in that order.
+            HipgraftError: the plan has the old order.
         """
         if table.has_offset("is_override_shape_enabled"):
             raise HipgraftError(
@@ -272,10 +272,10 @@ class SerializedExecutionPlan(EngineTable):
             )
 
     def check(self, source: str) -> None:
-        """Checks what hipDNN checks before it asks a plugin.
+        """Checks the properties that hipDNN checks before it calls a plugin.
 
         Raises:
-            HipgraftError: hipDNN would refuse it; located in `source`.
+            HipgraftError: hipDNN would reject it; located in `source`.
         """
         fault = ""
         if self.version != PLAN_VERSION:
@@ -292,7 +292,7 @@ class SerializedExecutionPlan(EngineTable):
 
 @dataclass(frozen=True)
 class SerializedGraphAndPlan(EngineTable):
-    """A graph and a plan of it in one file, each a FlatBuffer of its own.
+    """A graph and a plan of it in one file, each as a separate FlatBuffer.
 
     Attributes:
         graph_blob: the graph.
@@ -351,7 +351,7 @@ def _object(table: Table) -> EngineTable:
     known = SCHEMA.tables[table.name]
     values = {key: _read(known[key], value) for key, value in given.items()}
     for key, field in known.items():
-        # An absent string is an empty one.
+        # An absent string equals an empty one.
         if field.type == "string" and not field.is_vector:
             values.setdefault(key, "")
     return _CLASSES[table.name](**values)

@@ -1,4 +1,4 @@
-"""Turns a `hipdnn.graph` into a graph document."""
+"""Converts a `hipdnn.graph` to a graph document."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:
     """Returns the graph of a module.
 
     Args:
-        module: any module at stage `hipdnn-graphs`; it must outlive what is returned.
-        name: which graph; may be left out where there is one.
+        module: any module at stage `hipdnn-graphs`; it must outlive the result.
+        name: name of the graph; optional if there is only one.
 
     Raises:
-        HipgraftError: there is no such graph, or several and no name; the names are listed.
+        HipgraftError: there is no such graph, or there are several and no name; names are listed.
     """
     graphs: list[GraphOp] = []
 
@@ -55,11 +55,11 @@ def find_graph(module: ir.Module, name: str | None = None) -> GraphOp:
 def export_graph(graph: GraphOp) -> GraphDocument:
     """Returns a graph as a document.
 
-    Names, uids and what else the IR does not say come from the records that an import leaves; what
-    has none gets new ones.
+    The records that an import leaves have names, uids and other properties that the IR lacks; ops
+    without a record get new ones.
 
     Raises:
-        HipgraftError: hipDNN cannot express something in it; located.
+        HipgraftError: hipDNN cannot express an op or type; located.
     """
     errors = hipdnn.verify(graph.operation)
     if errors:
@@ -73,10 +73,10 @@ def export_graph(graph: GraphOp) -> GraphDocument:
 
 
 def boundary_tensors(graph: GraphOp) -> tuple[list[TensorDocument], list[TensorDocument]]:
-    """Returns the tensors that a graph takes and yields, in the order of its operands and results.
+    """Returns the tensors of a graph's operands and results, in their order.
 
     Raises:
-        HipgraftError: hipDNN cannot express something in it; located.
+        HipgraftError: hipDNN cannot express an op or type; located.
     """
     with graph.operation.context, ir.Location.unknown():
         exporter = _Exporter(graph)
@@ -120,7 +120,7 @@ class _Exporter:
         return document
 
     def _unset_types(self, document: GraphDocument) -> None:
-        """Leaves types unset that were, where the graph still gives the same."""
+        """Resets types that were unset, if the graph's defaults still give the same type."""
         for node in document.nodes:
             if node.name in self.unset and node.compute_data_type == document.compute_data_type:
                 node.compute_data_type = UNSET
@@ -210,14 +210,14 @@ class _Exporter:
             raise OpError(f"hipDNN has no type for {element_type_of(value)}", self.graph.operation)
         dims = shape_of(value)
         known = record.get("strides", list(row_major_strides(dims)))
-        # The batches of a ragged tensor go by its offsets.
+        # The offsets of a ragged tensor determine its batches.
         first = "ragged_offset_tensor_uid" in record
         tensor = TensorDocument(
             uid=record.get("uid", self.free_uid),
             name=record.get("name", name),
             data_type=data_type,
             dims=list(dims),
-            # The record knows strides that do not matter, the graph those that do.
+            # The record has strides that do not matter, the graph has those that do.
             strides=known
             if record and same_offsets(dims[first:], known[first:], strides[first:])
             else list(strides),
@@ -234,8 +234,8 @@ class _Exporter:
 
     def _fields(self, op: ComputeOp, form: NodeForm, record: dict[str, Json]) -> dict[str, Json]:
         fields: dict[str, Json] = {}
-        # A node that was read from JSON keeps its nulls; others have those that hipDNN's reader
-        # asks for.
+        # A node that was read from JSON keeps its nulls; others have the nulls that hipDNN's reader
+        # requires.
         nulls: list[str] = record.get("nulls", form.null_keys)
         for field in (*form.op.operand_fields, *form.op.result_fields):
             uids = self._uids(op, field)
@@ -275,7 +275,7 @@ class _Exporter:
 
 
 def _dialect_operand(op: ComputeOp, field: OperandField) -> OperandField:
-    """The operand that hipDNN's field `field` is; the two differ in the order of some modes."""
+    """Returns the operand for hipDNN's `field`; some modes order operands differently."""
     if not isinstance(op, hipdnn.PointwiseOp) or op.info.file_order is None:
         return field
     order, position = op.info.file_order, op.operand_fields.index(field)
@@ -285,7 +285,7 @@ def _dialect_operand(op: ComputeOp, field: OperandField) -> OperandField:
 
 
 def _implied_fields(op: ComputeOp) -> dict[str, Json]:
-    """The number of normalised dimensions, which hipDNN's reader requires and the op may imply."""
+    """Returns the number of normalised dimensions, which hipDNN requires and the op may imply."""
     if not isinstance(op, hipdnn.LayernormOp | hipdnn.LayernormBackwardOp):
         return {}
     rank = len(shape_of(op.x))
@@ -294,10 +294,10 @@ def _implied_fields(op: ComputeOp) -> dict[str, Json]:
 
 
 def infer_strides(dims: Sequence[int], operands: Sequence[TensorDocument]) -> list[int]:
-    """Returns the strides of a node's result for which none are given.
+    """Returns strides for a node's result that has none.
 
-    They are those of the first operand of the same extents; else packed, in the order of the
-    first operand of the same rank; else row-major.
+    They are those of the first operand with equal extents; else packed, in the dimension order of
+    the first operand with equal rank; else row-major.
     """
     for operand in operands:
         if operand.dims == list(dims) and all(operand.strides):
@@ -308,7 +308,7 @@ def infer_strides(dims: Sequence[int], operands: Sequence[TensorDocument]) -> li
 
 
 def packed_like(dims: Sequence[int], like: TensorDocument) -> list[int]:
-    """Returns packed strides for `dims`, with the dimensions in the order in memory of `like`."""
+    """Returns packed strides for `dims`, with the dimension order of `like` in memory."""
     inner_first = sorted(range(len(dims)), key=lambda dim: (like.strides[dim], -dim))
     strides = [0] * len(dims)
     step = 1

@@ -1,4 +1,4 @@
-"""hipDNN's files on disk, by path: graphs, and cases of graph templates."""
+"""Reads hipDNN's files by path: graphs, and cases of graph templates."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from hipgraft.ir.foreign_data import read_file as read_bytes
 def read_module(
     path: str | Path, context: ir.Context, sweep_case: str | None = None, sweep: str | None = None
 ) -> ir.Module:
-    """Reads a graph as a module of one function; warns of what the file has besides.
+    """Reads a graph as a module of one function, and emits the reader's warnings.
 
-    Arguments and errors are as of `read_file`.
+    Arguments and errors are those of `read_file`.
     """
     document = read_file(path, sweep_case, sweep)
     module = import_document(document, context)
@@ -37,7 +37,7 @@ def read_module(
 
 
 def warn(document: GraphDocument) -> None:
-    """Emits what reading or writing a graph found, e.g. unknown fields, as Python warnings."""
+    """Emits a document's warnings, such as unknown fields, as Python warnings."""
     for message in document.warnings:
         warnings.warn(HipgraftWarning(message, document.source), stacklevel=2)
 
@@ -49,11 +49,11 @@ def read_file(
 
     Args:
         path: a `.json` file, a folder with a template, or a FlatBuffer.
-        sweep_case: id of the case, for a template; may be left out where there is one.
-        sweep: file with the cases; by default the one that belongs to the template by name.
+        sweep_case: id of the case of a template; optional if there is only one.
+        sweep: file with the cases; by default the one whose name matches the template's.
 
     Raises:
-        HipgraftError: a file is missing or of another kind, or the sweep has no such case.
+        HipgraftError: a file is missing or malformed, or the sweep has no such case.
     """
     path = template_of(path)
     if Path(path).suffix == ".json":
@@ -73,10 +73,10 @@ def read_json_file(
 def read_json_text(
     text: str, source: str, sweep_case: str | None = None, sweep: str | None = None
 ) -> GraphDocument:
-    """Reads a graph from JSON, or one case of a template, that is called `source` in messages.
+    """Reads a graph from JSON, or one case of a template; messages call it `source`.
 
     Raises:
-        HipgraftError: the text is no graph, or the sweep is missing or has no such case.
+        HipgraftError: the text is not a graph, or the sweep is missing or has no such case.
     """
     graph = parse(text, source)
     if not is_template(graph) and sweep_of(source) is None:
@@ -95,10 +95,10 @@ def case_names(path: str | Path, sweep: str | None = None) -> list[str]:
 
     Args:
         path: the template, or its folder.
-        sweep: file with the cases; by default the one that belongs to the template by name.
+        sweep: file with the cases; by default the one whose name matches the template's.
 
     Raises:
-        HipgraftError: a file is missing or of another kind.
+        HipgraftError: a file is missing or malformed.
     """
     template = template_of(path)
     if sweep is None and sweep_of(template) is None and not is_template(_json(template)):
@@ -107,7 +107,7 @@ def case_names(path: str | Path, sweep: str | None = None) -> list[str]:
 
 
 def _cases(template: str, sweep: str | None) -> tuple[dict[str, SweepCase], str]:
-    """Returns the cases of a template and the file that has them."""
+    """Returns the cases of a template and the path of their file."""
     source = sweep or sweep_of(template)
     if source is None:
         message = "the graph is a template without a sweep; give its cases with '--sweep'"

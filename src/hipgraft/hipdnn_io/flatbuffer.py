@@ -1,4 +1,4 @@
-"""hipDNN's graphs as FlatBuffers: reading and writing."""
+"""Reads and writes hipDNN's graphs as FlatBuffers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 
 def write_flatbuffer(document: GraphDocument) -> bytes:
-    """Returns the FlatBuffer of a graph; unknown fields, which it has no place for, are warned of.
+    """Returns the FlatBuffer of a graph; warns of unknown fields, which it cannot hold.
 
     Raises:
-        HipgraftError: a value is not one that hipDNN's schema has; the field is named.
+        HipgraftError: hipDNN's schema does not allow a value; the message names the field.
     """
     record = Record(_graph_fields(document), "graph")
     return write_table("Graph", record, source=document.source, warnings=document.warnings)
@@ -74,11 +74,11 @@ def read_flatbuffer(data: bytes, source: str = "<hipdnn graph>") -> GraphDocumen
     """Reads a graph from a finished FlatBuffer.
 
     Args:
-        data: the buffer, as hipDNN hands it to its engines.
+        data: the buffer that hipDNN passes to its engines.
         source: name of the file, for messages.
 
     Raises:
-        HipgraftError: it is no such buffer.
+        HipgraftError: the buffer is malformed.
     """
     with damaged("a hipDNN graph", source):
         return _document(read_table("Graph", data), source)
@@ -115,7 +115,7 @@ def _node(table: Table) -> NodeDocument:
     attributes = {
         key: list(one) if isinstance(one, bytes) else one for key, one in attributes.items()
     }
-    # Fields that the op does not declare are kept only if they are neither empty nor 0.
+    # Fields that the op does not declare are only kept if they are neither empty nor 0.
     declared = FORMS[kind].members() if kind in FORMS else {}
     attributes = {key: one for key, one in attributes.items() if one or key in declared}
     return NodeDocument(

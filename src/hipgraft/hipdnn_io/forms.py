@@ -1,4 +1,4 @@
-"""Locations of the fields of each kind of node in files.
+"""Defines where files store the fields of each kind of node.
 
 The fields themselves are those of the op classes: a tensor `x` is `x_tensor_uid`, an attribute
 has its own name. This table lists only the differences between kinds.
@@ -17,23 +17,23 @@ from hipgraft.dialects.hipdnn.fields import Attribute, Field, ValueField
 from hipgraft.ir.registration import Registry
 
 SECTIONS = ("inputs", "outputs", "parameters", "attributes")
-"""Objects inside of a node that may hold fields; a reader takes each field from wherever it is."""
+"""The objects inside of a node that may hold fields; a reader accepts a field in any of them."""
 
 _NO_NAMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
 class NodeForm:
-    """How a kind of node is written.
+    """The form in which a kind of node is written.
 
     Attributes:
-        op: its class in the dialect.
+        op: class of the op in the dialect.
         attributes: section of the attributes; empty for the node itself.
         operands: section of the operands.
         results: section of the results.
         null_uids: whether absent tensors are written as null instead of left out.
-        null_attributes: whether absent attributes are.
-        renamed: names of fields that do not follow from the op's, by the op's.
+        null_attributes: whether absent attributes are written as null.
+        renamed: hipDNN's names of fields that differ from the op's, by the op's names.
     """
 
     op: type[ComputeOp]
@@ -51,7 +51,7 @@ class NodeForm:
         return f"{member.name}_tensor_uid" if isinstance(member, ValueField) else member.name
 
     def members(self) -> dict[str, tuple[str, Field]]:
-        """Returns section and field of the op by hipDNN's names."""
+        """Returns the section and the field of the op, by hipDNN's names."""
         sections = (
             (self.operands, self.op.operand_fields),
             (self.results, self.op.result_fields),
@@ -63,7 +63,7 @@ class NodeForm:
 
     @property
     def null_keys(self) -> list[str]:
-        """The fields that are written as null where they are absent."""
+        """Returns the fields that are written as null if they are absent."""
         values = (*self.op.operand_fields, *self.op.result_fields) if self.null_uids else ()
         attributes = self.written_attributes if self.null_attributes else ()
         return [self.key(one) for one in (*values, *attributes)]
@@ -82,7 +82,7 @@ FORMS: Registry[NodeForm] = Registry(
     "node form",
     {
         "BatchnormInferenceAttributes": NodeForm(hipdnn.BatchnormInferenceOp, null_uids=True),
-        # `axis_tensor_uid` is an index of a dimension in spite of its name.
+        # `axis_tensor_uid` is the index of a dimension in spite of its name.
         "PointwiseAttributes": NodeForm(
             hipdnn.PointwiseOp,
             attributes="inputs",
@@ -125,10 +125,10 @@ FORMS: Registry[NodeForm] = Registry(
         "MoeGroupedMatmulBwdAttributes": NodeForm(hipdnn.MoeGroupedMatmulBwdOp),
     },
 )
-"""By name in hipDNN's union, in its order."""
+"""The forms by name in hipDNN's union, in its order."""
 
 
 @cache
 def form_name(op: type[hipdnn.HipdnnOp]) -> str:
-    """Returns hipDNN's name of the kind of node that an op class stands for."""
+    """Returns hipDNN's name for the kind of node that an op class represents."""
     return next(name for name, form in FORMS.items() if form.op is op)

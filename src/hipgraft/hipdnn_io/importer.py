@@ -1,4 +1,4 @@
-"""Turns a graph document into a module with one function that holds one `hipdnn.graph`."""
+"""Converts a graph document to a module with one function that holds one `hipdnn.graph`."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from hipgraft.ir.strided_view import row_major_strides
 def import_document(document: GraphDocument, context: ir.Context | None = None) -> ir.Module:
     """Returns a module at stage `hipdnn-graphs` for a graph.
 
-    Its function is called like the graph, takes the tensors that no node writes, and returns those
-    that are not virtual, each in the document's order and by logical extents; `arg_strides` and
-    `result_strides` of the graph give their layout in memory.
+    Its function has the graph's name. Arguments are the tensors that no node writes; the results
+    are those that are not virtual, in the document's order, with logical extents. `arg_strides`
+    and `result_strides` of the graph define the layout in memory.
 
     Args:
-        document: the graph; its warnings grow by what is found.
+        document: the graph; the import adds to its warnings.
         context: context of the module; a new one if absent.
 
     Raises:
-        HipgraftError: the graph breaks a rule; the node and the field are named.
+        HipgraftError: the graph breaks a rule; the message names the node and the field.
     """
     with make_context() if context is None else context:
         wiring = wire(document)
@@ -193,7 +193,7 @@ class _Importer:
         set_record(op.operation, {**_node_record(wired), "tensors": tensors})
 
     def _infer_virtual(self, wired: WiredNode, op: hipdnn.ComputeOp) -> None:
-        """Gives virtual results the shapes that follow from the operands'."""
+        """Infers the shapes of virtual results from the operands."""
         inferred = op.infer_resized()
         for field in op.result_fields:
             for uid, value in zip(wired.results[field.name], op.result_values(field), strict=True):
@@ -233,7 +233,7 @@ class _Importer:
                 ) from None
             if values[field.name] is None and field.required:
                 raise self.document.error(f"{wired.node.label} requires field '{key}'")
-        # hipDNN's schema has no null here.
+        # hipDNN's schema does not allow null here.
         if values.get("normalized_dim_count") == 0:
             del values["normalized_dim_count"]
         return values
@@ -277,7 +277,7 @@ class _Importer:
 
 
 def _distinct_names(tensors: Sequence[TensorDocument]) -> list[str]:
-    """The names of tensors, with the uid where there is no name or another tensor has it."""
+    """Returns unique names of tensors; adds the uid to missing or duplicate names."""
     counts = Counter(one.name for one in tensors)
     return [
         one.name if one.name and counts[one.name] == 1 else f"{one.name or 'tensor'}_{one.uid}"
@@ -295,7 +295,7 @@ def _layouts(tensors: Sequence[TensorDocument]) -> list[list[int] | None] | None
 
 
 def _strides(tensor: TensorDocument) -> list[int]:
-    """The strides in memory; the batches of a ragged tensor go by its offsets, not by a stride."""
+    """Returns the strides in memory; a ragged tensor's offsets replace its batch stride."""
     if tensor.ragged_offset_tensor_uid is None:
         return tensor.strides
     least = batch_extent(tensor.dims, tensor.strides)
@@ -352,7 +352,7 @@ def _node_record(wired: WiredNode) -> dict[str, Json]:
 
 
 def _keep_precision(op: hipdnn.ComputeOp, attributes: dict[str, Any]) -> None:
-    """Widens numbers that single precision would change, so that a file comes back as it was."""
+    """Stores numbers that single precision would change as f64, so that files round-trip."""
     for field in op.attribute_fields:
         value = attributes.get(field.name)
         if field.kind is FLOAT and value is not None and getattr(op, field.name) != value:

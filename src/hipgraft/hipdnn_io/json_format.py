@@ -1,4 +1,4 @@
-"""hipDNN's JSON: reading with checks, and writing."""
+"""Reads hipDNN's JSON with checks, and writes it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hipgraft.hipdnn_io.values import is_data_type, is_unset, unknown_type
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_data import parse_json
 
-# The keys of the first generation, of 2025.
+# The keys of the first generation, from 2025.
 _OLD_KEYS = {
     "compute_type": "compute_data_type",
     "io_type": "io_data_type",
     "intermediate_type": "intermediate_data_type",
 }
 
-# Graphs need 5 levels; what reads and writes them recurses.
+# Graphs need 5 levels; the functions that read and write them recurse.
 _DEEPEST = 100
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ def read_json(text: str, source: str = "<hipdnn graph>") -> GraphDocument:
         source: name of the file, for messages.
 
     Raises:
-        HipgraftError: it is no JSON (located), or no graph (the field is named).
+        HipgraftError: the text is not JSON (located), or not a graph (the field is named).
     """
     return document_of(parse(text, source), source)
 
@@ -96,10 +96,10 @@ def _values(value: Json, depth: int = 1) -> Iterator[tuple[int, Json]]:
 
 
 def document_of(value: Json, source: str) -> GraphDocument:
-    """Returns the document that a parsed JSON value is.
+    """Converts a parsed JSON value to a document.
 
     Raises:
-        HipgraftError: it is no graph; the field is named.
+        HipgraftError: the value is not a graph; the message names the field.
     """
     graph = Fields.of(value, "graph", source)
     for old, new in _OLD_KEYS.items():
@@ -120,9 +120,9 @@ def document_of(value: Json, source: str) -> GraphDocument:
 
 
 def _check_defaults(document: GraphDocument) -> None:
-    """Takes types of the graph that hipDNN does not have for unset, as its reader does.
+    """Replaces graph types that hipDNN does not have by unset, as its reader does.
 
-    Many files give each tensor and node its own type and do not need them.
+    Many files give each tensor and node its own type and do not need the defaults.
     """
     for key in _OLD_KEYS.values():
         name: str = getattr(document, key)
@@ -159,7 +159,7 @@ def _tensor(value: Json, where: str, source: str) -> TensorDocument:
 def _scalar(fields: Fields) -> float | int | bool | None:
     if isinstance(fields.members.get("value"), bool):
         return fields.take("value", bool)
-    # Unlike an integer, a number may be beyond 2^53.
+    # Unlike an integer, a float may exceed 2^53.
     kind = int if isinstance(fields.members.get("value"), int) else float
     return fields.take("value", kind, None)
 
@@ -189,11 +189,11 @@ def _add_fields(node: NodeDocument, section: str, members: dict[str, Json], of: 
 
 @dataclass
 class Fields:
-    """The members of one JSON object, taken out one by one; what is left is unknown.
+    """The members of one JSON object, removed one by one; the remaining ones are unknown.
 
     Attributes:
-        members: what has not been taken yet.
-        where: how messages call the object, e.g. `nodes[2]`.
+        members: members that have not been removed yet.
+        where: name of the object in messages, such as `nodes[2]`.
         source: name of the file.
     """
 
@@ -206,7 +206,7 @@ class Fields:
         """Returns the members of `value`.
 
         Raises:
-            HipgraftError: it is no object.
+            HipgraftError: `value` is not an object.
         """
         if not isinstance(value, dict):
             message = f"{where}: expected an object, but found {shortened(value)}"
@@ -214,15 +214,15 @@ class Fields:
         return cls(dict(cast(dict[str, Json], value)), where, source)
 
     def take(self, key: str, kind: type[T], default: Any = _ABSENT) -> T:
-        """Takes a member out.
+        """Removes a member and returns its value.
 
         Args:
-            key: its name.
-            kind: what it has to be.
-            default: what an absent one or null is; without one it has to be there.
+            key: name of the member.
+            kind: required type.
+            default: value of an absent or null member; without a default, the member is required.
 
         Raises:
-            HipgraftError: it is missing or something else.
+            HipgraftError: the member is missing or has another type.
         """
         value = self.members.pop(key, None)
         if value is None and default is not _ABSENT:
@@ -236,23 +236,23 @@ class Fields:
         return value
 
     def take_list(self, key: str, default: Any = _ABSENT) -> list[Json]:
-        """Takes an array out; arguments and errors are as of `take`."""
+        """Removes an array and returns it; arguments and errors are those of `take`."""
         return cast(list[Json], self.take(key, list, default))
 
     def take_type(self, key: str) -> str:
-        """Takes the name of a data type out, `unset` if it is absent or says so.
+        """Removes the name of a data type and returns it; `unset` if it is absent.
 
         Raises:
-            HipgraftError: it is no string.
+            HipgraftError: the member is not a string.
         """
         name = self.take(key, str, UNSET)
         return UNSET if is_unset(name) else name
 
     def take_integers(self, key: str) -> list[int]:
-        """Takes a list of integers out, empty if it is absent.
+        """Removes a list of integers and returns it; empty if it is absent.
 
         Raises:
-            HipgraftError: it is something else.
+            HipgraftError: the member has another type.
         """
         values = self.take_list(key, [])
         if not all(_is(value, int) for value in values):
@@ -262,19 +262,19 @@ class Fields:
         return values
 
     def error(self, message: str) -> HipgraftError:
-        """Returns an error of this object."""
+        """Returns an error about this object."""
         return HipgraftError(f"{self.where}: {message}", location=self.source)
 
 
 def _is(value: Json, kind: type) -> bool:
-    # Python's bool is an int, and an integer will do as a number.
+    # Python's bool is an int, and integers are valid numbers.
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
 
 
 def write_json(document: GraphDocument) -> str:
-    """Returns the JSON of a graph, in the layout that hipDNN's own reader expects."""
+    """Returns the JSON of a graph, structured as hipDNN's own reader expects."""
     return json.dumps(_graph_to_json(document), indent=2) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The payload of hipgraft's engine in hipDNN's serialized plans: a header and a body.
+"""Encodes the payload of hipgraft's engine in hipDNN's serialized plans: a header and a body.
 
-hipDNN stores what an engine's plugin gives it and hands it back later; format, version and fit are
-the plugin's business. The body is a bundle (`hipgraft.runtime.bundle`). `HEADER` is the format:
+hipDNN stores the payload and returns it later; the plugin checks its format, version and
+architecture. The body is a bundle (`hipgraft.runtime.bundle`). `HEADER` defines the format:
 libhipgraft's plugin reads the same bytes, and docs/hipdnn-plans.md has the same table.
 """
 
@@ -26,9 +26,9 @@ class HeaderField:
     """A field of the header.
 
     Attributes:
-        name: its name.
-        code: its type, as of the module `struct`.
-        meaning: what it holds, for the documentation.
+        name: name of the field.
+        code: type of the field, as in the module `struct`.
+        meaning: content of the field, for the documentation.
     """
 
     name: str
@@ -56,34 +56,34 @@ class PlanError(HipgraftError):
 
 
 class DamagedPlanError(PlanError):
-    """It is damaged, or none of hipgraft's. To hipDNN, `INVALID_VALUE`."""
+    """The plan is damaged, or not hipgraft's. hipDNN gets `INVALID_VALUE`."""
 
 
 class PlanVersionError(PlanError):
-    """It is of another version of the format. To hipDNN, `NOT_APPLICABLE`."""
+    """The plan has another version of the format. hipDNN gets `NOT_APPLICABLE`."""
 
 
 class PlanArchitectureError(PlanError):
-    """It is for other architectures. To hipDNN, `NOT_APPLICABLE`."""
+    """The plan is for other architectures. hipDNN gets `NOT_APPLICABLE`."""
 
 
 def encode_payload(body: bytes) -> bytes:
-    """Returns the payload with a body, in the present version of the format."""
+    """Returns the payload for a body, in the current version of the format."""
     digest = hashlib.sha256(body).digest()
     header = _HEADER.pack(MAGIC, MAJOR, MINOR, KIND_BUNDLE, HEADER_SIZE, 0, digest)
     return header + body
 
 
 def decode_payload(payload: bytes, source: str = "<plan>") -> bytes:
-    """Returns the body of a payload, after all checks that need only its bytes.
+    """Returns the body of a payload after all checks that only need its bytes.
 
     Args:
-        payload: of the plan.
+        payload: payload of the plan.
         source: name of the file, for messages.
 
     Raises:
-        DamagedPlanError: it is cut off, changed, or none of hipgraft's.
-        PlanVersionError: its format cannot be read here.
+        DamagedPlanError: the payload is truncated, modified, or not hipgraft's.
+        PlanVersionError: this version of hipgraft cannot read its format.
     """
     if len(payload) < HEADER_SIZE:
         message = f"the plan's payload has {len(payload)} bytes; expected {HEADER_SIZE} or more"

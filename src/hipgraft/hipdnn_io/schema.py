@@ -1,7 +1,7 @@
-"""Our schema of hipDNN's FlatBuffer, `hipdnn.fbs`, as data.
+"""Parses our schema of hipDNN's FlatBuffer, `hipdnn.fbs`.
 
-The file is in FlatBuffers' own language, of which this reads what the file uses. A field's place
-in its table is its number in the buffer, so the order of the file is the format.
+The file is in FlatBuffers' schema language, of which this parser supports the part that it uses. A
+field's position in its table is its number in the buffer, so the order of the file matters.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class SchemaField:
     """A field of a table or a struct.
 
     Attributes:
-        name: its name.
-        type: name of its type, of its elements' for a vector.
-        slot: its number in the table.
-        is_vector: whether it holds many.
+        name: name of the field.
+        type: name of its type; for a vector, of its elements' type.
+        slot: number of the field in the table.
+        is_vector: whether the field is a vector.
         length: number of elements of a fixed array in a struct, 0 for others.
-        default: text of the default; `null` where absence means something.
-        is_required: whether a buffer without it is damaged.
-        alignment: bytes to which the elements of a vector are aligned; 0 for as they need.
+        default: text of the default; `null` if absence has a meaning.
+        is_required: whether a buffer without the field is malformed.
+        alignment: alignment of a vector's elements in bytes; 0 for their natural alignment.
     """
 
     name: str
@@ -43,7 +43,7 @@ class SchemaField:
 
     @property
     def is_optional(self) -> bool:
-        """Whether an absent scalar is no default but absent."""
+        """Whether a missing scalar is absent rather than the default."""
         return self.default == "null"
 
 
@@ -70,14 +70,14 @@ class Schema:
         return self.enums.get(enum, {}).get(number)
 
     def number(self, enum: str, name: str) -> int | None:
-        """Returns the number of an enumerator of an enumeration or a union, in any case."""
+        """Returns the number of an enumerator or union member; upper and lower case are equal."""
         numbers = self.enums.get(enum) or self.unions[enum]
         text = name.casefold()
         return next((key for key, one in numbers.items() if one.casefold() == text), None)
 
     @cached_property
     def node_types(self) -> list[str]:
-        """Names of the kinds of node, in hipDNN's order."""
+        """Returns the names of the kinds of node, in hipDNN's order."""
         return list(self.unions["NodeAttributes"].values())
 
     def _declare(self, kind: str, name: str, body: str) -> None:
@@ -98,7 +98,7 @@ class Schema:
         fields: list[SchemaField] = []
         slot = 0
         for name, bracket, type_, length, default, attributes in _FIELD.findall(body):
-            # A union takes two numbers: which member it is, and the member.
+            # A union takes two numbers: one for the member's kind, one for the member.
             slot += type_ in self.unions
             forced = _FORCED.search(attributes)
             fields.append(

@@ -1,4 +1,4 @@
-"""Tables of FlatBuffers by their schema: reading and writing.
+"""Reads and writes tables of FlatBuffers by their schema.
 
 Values are plain: numbers, strings, `bytes` for bytes, lists, and dictionaries for structs.
 """
@@ -28,19 +28,19 @@ SCALARS = {
     "float": ("Float32", "<f"),
     "double": ("Float64", "<d"),
 }
-"""FlatBuffers' scalar types: the builder's word for each, and its format in memory."""
+"""FlatBuffers' scalar types: the builder's name for each, and its format in memory."""
 
 _IDENTIFIER = slice(4, 8)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A table to be written.
+    """A table to write.
 
     Attributes:
-        fields: its values by name; None for absent ones. A field that is a table has a `Record`, a
-            union the name of the member and a `Record`, or the value of a struct.
-        label: how messages call it.
+        fields: values by name; None for absent ones. A table is a `Record`; a union is the name
+            of the member and a `Record`, or the value of a struct.
+        label: name of the table in messages.
     """
 
     fields: Mapping[str, Any]
@@ -55,12 +55,12 @@ def write_table(
     Args:
         name: the root's table in the schema.
         record: the root.
-        source: name of the file, for messages.
-        warnings: grows by the fields that the schema does not have.
-        identifier: four bytes that tell the kind of file; empty for none.
+        source: file name for messages.
+        warnings: list to which warnings about fields outside of the schema are added.
+        identifier: four bytes that identify the kind of file; empty for none.
 
     Raises:
-        HipgraftError: a value is not one that the schema has; the field is named.
+        HipgraftError: the schema does not allow a value; the message names the field.
     """
     builder = flatbuffers.Builder(1024)
     root = _Writer(builder, source, warnings).table(name, record)
@@ -69,7 +69,7 @@ def write_table(
 
 
 def read_table(name: str, data: bytes, identifier: bytes = b"") -> Table:
-    """Returns the root of a buffer, within `damaged`."""
+    """Returns the root of a buffer; must be called within `damaged`."""
     if identifier and data[_IDENTIFIER] != identifier:
         raise ValueError("another identifier")
     (root,) = struct.unpack_from("<I", data, 0)
@@ -78,7 +78,7 @@ def read_table(name: str, data: bytes, identifier: bytes = b"") -> Table:
 
 @contextmanager
 def damaged(what: str, source: str) -> Generator[None, None, None]:
-    """Makes what a damaged buffer raises while it is read a located error.
+    """Converts exceptions from reading a damaged buffer to a located error.
 
     Raises:
         HipgraftError: the body raised.
@@ -97,7 +97,7 @@ class _Writer:
         self.warnings = warnings
 
     def table(self, name: str, record: Record) -> int:
-        """Writes a table and returns where it is."""
+        """Writes a table and returns its offset."""
         fields, values, label = SCHEMA.tables[name], record.fields, record.label
         for key in values.keys() - fields.keys():
             if values[key] is not None:
@@ -106,7 +106,7 @@ class _Writer:
         for field in fields.values():
             if field.is_required and field not in present:
                 raise self._error(f"{label}: requires field '{field.name}'")
-        # The targets of a table's pointers are written before the table.
+        # The tables and vectors that a table refers to are written before it.
         offsets = {field.name: self._pointee(field, values[field.name], label) for field in present}
         self.builder.StartObject(1 + max(field.slot for field in fields.values()))
         for field in present:
@@ -168,7 +168,7 @@ class _Writer:
         return self._struct(field, member, {"value": content}, label)
 
     def _struct(self, field: SchemaField, name: str, values: Any, label: str) -> int:
-        """Writes a struct where the builder is, and returns where that was."""
+        """Writes a struct at the builder's position and returns its offset."""
         try:
             data = b"".join(
                 struct.pack(SCALARS[one.type][1], value)
@@ -219,7 +219,7 @@ class _Writer:
 
 
 def _default(field: SchemaField) -> Json:
-    """Returns the value of an absent scalar; enumerators as numbers."""
+    """Returns the value of an absent scalar; enumerators are numbers."""
     if field.type in SCHEMA.enums and field.default:
         return SCHEMA.number(field.type, field.default)
     return int(field.default) if field.default.isdigit() else 0
@@ -234,7 +234,7 @@ class Table:
     name: str
 
     def read(self) -> dict[str, Any]:
-        """Its fields by name, without absent ones that have no default."""
+        """Returns the fields by name, without absent ones that have no default."""
         fields = SCHEMA.tables[self.name].values()
         if any(field.is_required and self._offset(field.slot) is None for field in fields):
             raise ValueError("a required field is absent")
@@ -242,7 +242,7 @@ class Table:
         return {name: value for name, value in values.items() if value is not None}
 
     def has_offset(self, name: str) -> bool:
-        """Whether a field that is a single byte in the schema has an offset in this buffer."""
+        """Whether a field that is a single byte in the schema holds an offset in this buffer."""
         slot = SCHEMA.tables[self.name][name].slot
         place = self._offset(slot)
         vtable = self.at - self._unpack("<i", self.at)
@@ -259,7 +259,7 @@ class Table:
         return struct.unpack_from(form, self.data, at)[0]
 
     def _offset(self, slot: int) -> int | None:
-        """Where a field is; None for an absent one."""
+        """Returns the position of a field; None for an absent one."""
         vtable = self.at - self._unpack("<i", self.at)
         entry = 4 + 2 * slot
         if entry >= self._unpack("<H", vtable):
@@ -297,7 +297,7 @@ class Table:
         if type_ not in SCHEMA.enums:
             return self._unpack(SCALARS[type_][1], offset)
         number = self._unpack("<b", offset)
-        # An unknown number stays one, and the importer says where.
+        # An unknown number stays a number; the importer reports its location.
         name = SCHEMA.enumerator(type_, number)
         return f"#{number}" if name is None else _spelled(type_, name)
 
@@ -353,5 +353,5 @@ class Table:
 
 
 def _spelled(enum: str, name: str) -> str:
-    """An enumerator as the JSON spells it; there, only data types and pointwise modes are small."""
+    """Returns an enumerator as JSON spells it: data types and pointwise modes in lower case."""
     return name.lower() if enum in ("DataType", "PointwiseMode", "MoeGroupedMatmulMode") else name

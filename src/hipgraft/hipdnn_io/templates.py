@@ -1,10 +1,10 @@
-"""Graph templates: one JSON graph for many shapes and types, and the sweep of its cases.
+"""Expands graph templates: one JSON graph for many shapes and types, and the sweep of its cases.
 
 A template is hipDNN's JSON with placeholders `${case.PATH}`. A string that is one placeholder
 becomes the value itself, so that extents stay lists. A sweep lists cases: an `id`, the `values`,
 and `tensor_patches`, which change fields of single tensors afterwards. Inside of an object with a
-`uid`, a tensor, a placeholder is the value from that uid's entry of the case's `values.tensors`,
-else from `values`; `dims`, `strides` and `data_type` are of the entry alone.
+`uid`, a tensor, a placeholder is the value in that uid's entry of the case's `values.tensors`,
+or else in `values`; `dims`, `strides` and `data_type` are only looked up in the entry.
 
 Source: ROCm/rocm-libraries, dnn-providers/integration-tests/docs/file-formats.md, of 2026. hipDNN
 replaces whole strings only; here, placeholders within longer strings are replaced as well, and a
@@ -39,10 +39,10 @@ class SweepCase:
     """A case of a sweep.
 
     Attributes:
-        name: its id.
-        values: what placeholders lead into.
+        name: id of the case.
+        values: values that placeholders refer to.
         tensors: values of single tensors, by uid.
-        patches: changes of tensors, as the file has them.
+        patches: changes of tensors, as written in the file.
     """
 
     name: str
@@ -52,10 +52,10 @@ class SweepCase:
 
 
 def template_of(path: str | Path) -> str:
-    """Returns the template that a path stands for: a folder has it under its fixed name.
+    """Returns the template at a path; in a folder, it has a fixed name.
 
     Raises:
-        HipgraftError: the folder has none.
+        HipgraftError: the folder contains no template.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -75,7 +75,7 @@ def sweep_cases(sweep: Json, source: str) -> dict[str, SweepCase]:
     """Returns the cases of a sweep by their ids.
 
     Raises:
-        HipgraftError: it is no sweep; the field is named.
+        HipgraftError: the value is not a sweep; the message names the field.
     """
     members = Fields.of(sweep, "sweep", source)
     version = members.take("version", int, 1)
@@ -105,7 +105,7 @@ def _by_uid(values: dict[str, Json], case: Fields) -> dict[int, dict[str, Json]]
     for entry in cast(list[Json], entries):
         members = cast(dict[str, Json], entry) if isinstance(entry, dict) else {}
         uid = members.get("uid")
-        # Lists of something else are for paths with an index.
+        # Lists without uids are for paths with an index.
         if not _is_uid(uid):
             continue
         if uid in tensors:
@@ -115,7 +115,7 @@ def _by_uid(values: dict[str, Json], case: Fields) -> dict[int, dict[str, Json]]
 
 
 def choose(cases: dict[str, SweepCase], name: str | None, source: str) -> SweepCase:
-    """Returns a case: the one that is named, or the only one.
+    """Returns the named case, or the only one.
 
     Raises:
         HipgraftError: there is no such case, or there are several and none is named.
@@ -148,17 +148,17 @@ def is_template(graph: Json) -> bool:
 def expand_template(
     template: Json, case: SweepCase, source: str, warnings: list[str] | None = None
 ) -> Json:
-    """Returns a template with the values of one case.
+    """Returns a template with the values of one case inserted.
 
     Args:
         template: the JSON of the template.
-        case: its case.
+        case: case to insert.
         source: name of the template's file, for messages.
-        warnings: grows by the values that no placeholder uses.
+        warnings: list to which warnings about unused values are added.
 
     Raises:
-        HipgraftError: the case has no value for a placeholder, which is named with its place in
-            the template, or patches a tensor that is not there.
+        HipgraftError: the case has no value for a placeholder, which is named with its path
+            in the template, or patches a tensor that does not exist.
     """
     expansion = _Expansion(case, source)
     graph = expansion.expanded(template, None, "")
@@ -212,7 +212,7 @@ class _Expansion:
         return HipgraftError(f"{where}: {message}" if where else message, location=self.source)
 
     def unused(self) -> list[str]:
-        """Says which values of the case no placeholder uses."""
+        """Returns warnings about the values of the case that no placeholder uses."""
         case = self.case
         messages = [
             f"case '{case.name}': no placeholder uses the value '{key}'"
@@ -235,7 +235,7 @@ _MISSING = object()
 
 
 def _at(value: Json, steps: Sequence[str]) -> Json:
-    """The value that a path leads to, `_MISSING` if it leads nowhere."""
+    """Returns the value at a path, `_MISSING` if there is none."""
     for step in steps:
         if isinstance(value, dict):
             value = cast(dict[str, Json], value).get(step, _MISSING)
@@ -252,7 +252,7 @@ def _is_uid(value: Json) -> bool:
 
 
 def _patch(graph: Json, case: SweepCase, source: str) -> None:
-    """Changes tensors of an expanded graph as the case says: fields are set, then removed."""
+    """Applies the case's patches to tensors of an expanded graph: sets, then removes fields."""
     for at, one in enumerate(case.patches):
         where = f"case '{case.name}': tensor_patches[{at}]"
         patch = Fields.of(one, where, source)

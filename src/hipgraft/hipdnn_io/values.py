@@ -1,9 +1,9 @@
-"""hipDNN's types, attributes, scalars and records as MLIR attributes, and back.
+"""Converts hipDNN's types, attributes, scalars and records to MLIR attributes, and back.
 
-A record is what a file says beyond what IR says. An op, a constant or a graph keeps it as the
-attribute `hipdnn.record`: a dictionary with JSON values. Its `tensors` is a list with one
-dictionary per result, on a graph per operand. Records do not affect what is computed; without one,
-the exporter makes up names and uids.
+A record holds the properties in a file that the IR cannot express. An op, a constant or a graph has
+it as the attribute `hipdnn.record`: a dictionary with JSON values. Its `tensors` is a list with one
+dictionary per result, or per operand of a graph. Records do not affect results; without one,
+the exporter invents names and uids.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MLIR = {
 }
 _NAMES = {mlir: name for name, mlir in _MLIR.items()}
 
-# The type of a compile-time scalar's value, by the type of its tensor.
+# The type of a compile-time scalar's value, by its tensor's type.
 VALUE_TYPES = {
     "float": "Float32Value",
     "half": "Float16Value",
@@ -62,7 +62,7 @@ VALUE_TYPES = {
 
 _UNSET = ("unset", "not_set")
 
-# What others call hipDNN's types.
+# Common names for hipDNN's types.
 _OTHER_NAMES = {
     **dict.fromkeys(("float16", "fp16", "f16"), "half"),
     **dict.fromkeys(("float32", "fp32", "f32"), "float"),
@@ -94,15 +94,15 @@ def mlir_type(name: str) -> ir.Type | None:
 
 
 def is_unset(name: str) -> bool:
-    """Returns whether a name says that there is no type."""
+    """Returns whether a name means that there is no type."""
     return name.casefold() in _UNSET
 
 
 def unknown_type(name: str) -> str:
-    """Returns what is wrong with a name of a type that hipDNN does not have.
+    """Returns the error message for a type name that hipDNN does not have.
 
-    hipDNN's own reader takes each name that it does not know for `unset`, silently. So the graph's
-    types would decide, which is hardly what the author of the file means.
+    hipDNN's own reader silently treats unknown names as `unset`. The graph's defaults would then
+    apply, which the author of the file hardly means.
     """
     folded = name.casefold()
     meant = folded if folded in _MLIR else _OTHER_NAMES.get(folded)
@@ -116,15 +116,15 @@ def data_type_name(type_: ir.Type) -> str | None:
 
 
 def read_attribute(field: Attribute[Any], value: Json) -> Any:
-    """Returns what the op's builder takes for a JSON value.
+    """Converts a JSON value to the argument of the op's builder.
 
     Enumerators may be spelled in any case, or be the numbers of hipDNN's schema.
 
     Returns:
-        None where hipDNN says that the attribute is not set.
+        The argument; None if hipDNN treats the attribute as not set.
 
     Raises:
-        ValueError: the value is none of the attribute's; the message says what is expected.
+        ValueError: the attribute does not allow the value; the message lists what is expected.
     """
     kind = field.kind
     if kind.values:
@@ -142,7 +142,7 @@ def read_attribute(field: Attribute[Any], value: Json) -> Any:
 
 
 def write_attribute(field: Attribute[Any], value: Any) -> Json:
-    """Returns the JSON value of what an op's field reads as."""
+    """Converts the value of an op's field to JSON."""
     if field.kind is TYPE:
         return UNSET if value is None else data_type_name(value)
     if isinstance(value, bytes):
@@ -180,7 +180,7 @@ def _read_integers(value: Json) -> list[int]:
 
 
 def constant(tensor: TensorDocument, type_: ir.RankedTensorType, loc: ir.Location) -> ir.Operation:
-    """Creates the constant of a tensor that has a value, at the current insertion point."""
+    """Creates the constant of a tensor with a value, at the current insertion point."""
     element = type_.element_type
     value = tensor.value
     if _is_stored_as_bits(element):
@@ -194,10 +194,10 @@ def constant(tensor: TensorDocument, type_: ir.RankedTensorType, loc: ir.Locatio
 
 
 def value_of(op: ir.Operation) -> tuple[str, float | int | bool] | None:
-    """Returns the type of the value and the value of a constant.
+    """Returns the type and the value of a constant.
 
     Returns:
-        None for one of several values, or of a type that hipDNN passes no scalars of.
+        None for a constant of several values, or of a type that hipDNN has no scalars of.
     """
     dense = op.attributes["value"]
     element = element_type_of(op.results[0])
@@ -214,29 +214,29 @@ def _float(scalar: ir.Attribute) -> float | int:
     value = np.asarray(attribute.value, numpy_dtype(attribute.type))
     if _is_stored_as_bits(attribute.type):
         return int(value.view(np.uint8))
-    # The shortest text that reads back as the same number of its type.
+    # This is the shortest text that reads back as the same number of its type.
     return float(str(value))
 
 
 def _is_stored_as_bits(element: ir.Type) -> bool:
-    """Whether files hold values of a type as the integers that encode them."""
+    """Whether files store values of a type as the integers that encode them."""
     return is_float(str(element)) and bit_width(str(element)) == 8
 
 
 def set_record(op: ir.Operation, record: dict[str, Json]) -> None:
-    """Gives an op its record."""
+    """Sets the record of an op."""
     op.attributes[_RECORD] = _record_attribute(record)
 
 
 def record_of(op: ir.Operation) -> dict[str, Json]:
-    """Returns the record of an op, empty if it has none."""
+    """Returns the record of an op; empty if it has none."""
     return _record_json(op.attributes[_RECORD]) if _RECORD in op.attributes else {}
 
 
 def tensor_records(op: ir.Operation, count: int) -> list[dict[str, Json]]:
-    """Returns the records of `count` tensors of an op, empty ones where they are not kept."""
+    """Returns the records of `count` tensors of an op; empty ones if they were not kept."""
     records: list[dict[str, Json]] = record_of(op).get("tensors", [])
-    # A pass may have changed the number of results; then nobody knows which is which.
+    # If a pass changed the number of results, their records can no longer be assigned.
     return records if len(records) == count else [{} for _ in range(count)]
 
 

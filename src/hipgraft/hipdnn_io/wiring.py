@@ -14,15 +14,15 @@ from hipgraft.hipdnn_io.schema import SCHEMA
 
 @dataclass(frozen=True)
 class WiredNode:
-    """A node with its fields sorted out.
+    """A node with its fields sorted by role.
 
     Attributes:
         node: the node.
-        form: how its kind is written.
-        operands: uids by the names of the op's operands; empty lists for absent ones.
+        form: form in which its kind is written.
+        operands: uids by the names of the op's operands; empty lists for absent operands.
         results: uids by the names of its results.
         attributes: JSON values by the names of its attributes, without absent ones.
-        notes: fields that its op does not have.
+        notes: fields that the op does not have.
     """
 
     node: NodeDocument
@@ -34,12 +34,12 @@ class WiredNode:
 
     @property
     def read(self) -> Iterator[int]:
-        """The uids of all operands."""
+        """Yields the uids of all operands."""
         return (uid for uids in self.operands.values() for uid in uids)
 
     @property
     def written(self) -> Iterator[int]:
-        """The uids of all results."""
+        """Yields the uids of all results."""
         return (uid for uids in self.results.values() for uid in uids)
 
 
@@ -48,11 +48,11 @@ class Wiring:
     """A checked graph.
 
     Attributes:
-        nodes: in topological order.
+        nodes: nodes in topological order.
         arguments: tensors that the caller passes, in the document's order.
         constants: compile-time scalars that a node reads.
-        results: tensors that the caller gets, in the document's order.
-        tensors: all of them, by uid.
+        results: tensors that the caller receives, in the document's order.
+        tensors: all tensors, by uid.
     """
 
     nodes: list[WiredNode]
@@ -63,7 +63,7 @@ class Wiring:
 
 
 def wire(document: GraphDocument) -> Wiring:
-    """Finds out how a graph hangs together; adds to the document's warnings.
+    """Connects the nodes of a graph by their tensors; adds to the document's warnings.
 
     Raises:
         HipgraftError: a tensor is missing or defined twice, nodes form a cycle, a kind of node is
@@ -193,7 +193,7 @@ def _ragged_offsets(
 def _in_order(
     document: GraphDocument, nodes: list[WiredNode], writers: dict[int, int]
 ) -> list[WiredNode]:
-    """The nodes in topological order; where that leaves a choice, in the document's."""
+    """Returns the nodes in topological order; ties follow the document's order."""
     waits = {
         at: {writers[uid] for uid in node.read if uid in writers} for at, node in enumerate(nodes)
     }
@@ -209,7 +209,7 @@ def _in_order(
 
 
 def _cycle(waits: dict[int, set[int]]) -> list[int]:
-    """Nodes of one cycle: each of those that are left waits for another one."""
+    """Returns the nodes of one cycle: each remaining node waits for another one."""
     path = [next(iter(waits))]
     while True:
         following = min(waits[path[-1]] & waits.keys())

@@ -1,1 +1,1 @@
-"""Host programs lowered to LLVM: object files with C headers, and a JIT."""
+"""Lowers host programs to LLVM, and writes object files with C headers or runs a JIT."""

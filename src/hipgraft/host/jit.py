@@ -1,6 +1,6 @@
-"""Runs host programs compiled just in time: upstream's lowering, and MLIR's execution engine.
+"""Compiles host programs just in time with upstream's lowering and MLIR's execution engine.
 
-It makes the same calls on the device, in the same order, as the interpreter.
+They make the same calls on the device, in the same order, as the interpreter.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from hipgraft.runtime.recording import Tensor
 
 
 class Jit(Closing):
-    """A host program, compiled for this machine, on a device.
+    """A host program that is compiled for this machine and loaded on a device.
 
-    Threads may share it. They run the program one at a time, so that each gets its own errors.
+    Threads may share it. It runs one call at a time, so that each thread gets its own errors.
 
     Args:
         module: stage `host`.
@@ -42,8 +42,8 @@ class Jit(Closing):
     def __init__(self, module: ir.Module, device: Device):
         from hipgraft.ir.upstream import make_engine
 
-        # The first attribute is the first to go with the object: the engine runs the program's
-        # destructors, which still need the runtime.
+        # The first attribute is destroyed first: the engine runs the program's destructors,
+        # which still need the runtime.
         self._engine: Any = None
         self._lock = threading.Lock()
         self._device = device
@@ -119,7 +119,7 @@ class Jit(Closing):
         descriptors = [
             _descriptor(address, tensor) for address, tensor in zip(addresses, tensors, strict=True)
         ]
-        # Packed arguments are pointers to arguments, which are pointers to descriptors.
+        # Packed arguments are pointers to the arguments, which are pointers to descriptors.
         pointers = [ctypes.pointer(c_void_p(ctypes.addressof(one))) for one in descriptors]
         with self._lock:
             self._engine.invoke(self._lowered.entry, *pointers)
@@ -143,10 +143,10 @@ def _shapes(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
 
 
 def _descriptor(address: int, tensor: Tensor) -> ctypes.Array[c_int64]:
-    """MLIR's descriptor of a ranked memref: two pointers, offset, sizes and strides.
+    """Returns MLIR's descriptor of a ranked memref: two pointers, offset, sizes and strides.
 
-    All are words of 64 bits. A ctypes structure per call would leak, because ctypes keeps every
-    type that it made a pointer to.
+    All fields are 64-bit words. A ctypes structure per call would leak, because ctypes caches every
+    type to which a pointer was created.
     """
     words = [address, address, tensor.offset, *tensor.shape, *tensor.dense_strides]
     return (c_int64 * len(words))(*words)

@@ -1,4 +1,4 @@
-"""Host programs in the LLVM dialect, and object files of them."""
+"""Lowers host programs to the LLVM dialect, and writes their object files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class LoweredHost:
 
     Attributes:
         text: a module of the LLVM dialect.
-        entry: symbol of its function; `_mlir_ciface_ENTRY` takes pointers to memref descriptors.
-        variants: arguments of each variant of the program, the only one of a program without:
+        entry: symbol of the function; `_mlir_ciface_ENTRY` takes pointers to memref descriptors.
+        variants: arguments of each variant, or of the program if it has no variants:
             inputs, then constants, then results.
-        constants: symbols of the constants, as they were in the host program.
-        results: how many arguments are results.
-        extents: symbol of the function that computes the results' extents from the inputs, of a
-            program of dynamic shapes; else empty.
+        constants: symbols of the constants in the host program.
+        results: number of arguments that are results.
+        extents: symbol of the function that computes the results' extents from the inputs, if they
+            are dynamic; else empty.
     """
 
     text: str
@@ -46,7 +46,7 @@ class LoweredHost:
 
     @property
     def inputs(self) -> int:
-        """How many arguments are inputs."""
+        """The number of arguments that are inputs."""
         return len(next(iter(self.variants.values()))) - self.results - len(self.constants)
 
 
@@ -55,14 +55,14 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
 
     Args:
         module: stage `host`.
-        architecture: of the device that it is to run on.
-        entry: what to call its function; its own symbol by default.
+        architecture: architecture of the device that will run it.
+        entry: name for the function; by default its own symbol.
 
     Raises:
         HipgraftError: the program has no function for the architecture, or upstream's passes
             fail.
     """
-    # Only now: torch-mlir's wheel takes a while to load.
+    # Imported here because torch-mlir's wheel takes a while to load.
     from hipgraft.ir.upstream import lower
 
     copy = ir_io.clone_module(module)
@@ -94,7 +94,7 @@ def lower_host(module: ir.Module, architecture: str, entry: str = "") -> Lowered
 
 
 def _publish_extents(function: ir.Operation) -> str:
-    """Makes the function that computes the extents of results callable, if there is one."""
+    """Makes the function that computes the results' extents public, if there is one."""
     extents = extents_of(function)
     if extents is None:
         return ""
@@ -111,7 +111,7 @@ def _tensor_of_global(op: ir.Operation) -> Tensor:
 
 
 def _rename(function: ir.Operation, entry: str) -> None:
-    """Calls a function, or the program that it is a variant of, `entry`."""
+    """Renames a function, or the program of which it is a variant, to `entry`."""
     name = symbol_of(function)
     program = name
     if VARIANT_OF in function.attributes:
@@ -121,7 +121,7 @@ def _rename(function: ir.Operation, entry: str) -> None:
 
 
 def _arguments(function: ir.Operation, constants: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-    """The arguments for a call of `function`, which need not take all of the constants."""
+    """Returns the arguments for a call of `function`, which may not use all of the constants."""
     tensors = [tensor_of(one) for one in function.regions[0].blocks[0].arguments]
     first_result = len(tensors) - ir.IntegerAttr(function.attributes["hipgraft.results"]).value
     own = [name for name in constants_of(function) if name in constants]
@@ -145,5 +145,5 @@ def write_object(lowered: LoweredHost, path: str | Path) -> None:
     engine = make_engine(lowered.text, runtime.symbols, is_initialized=False)
     with replacing(str(path)) as temporary:
         engine.dump_to_object_file(str(temporary))
-    del engine  # runs the program's destructors, which still need the runtime
+    del engine  # this runs the program's destructors, which still need the runtime
     runtime.close()

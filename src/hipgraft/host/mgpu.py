@@ -1,4 +1,4 @@
-"""MLIR's GPU runtime (`mgpu*`), which lowered host programs call, served by a device."""
+"""Implements MLIR's GPU runtime (`mgpu*`), which lowered host programs call, on a device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "mgpuStreamDestroy": (None, c_void_p),
     "mgpuStreamSynchronize": (None, c_void_p),
 }
-"""Result and arguments of each function that a host program may call."""
+"""The result type and the argument types of each function that a host program may call."""
 
 _STREAM = 1  # a device has one queue
 
@@ -53,14 +53,14 @@ class MgpuRuntime:
 
     @property
     def symbols(self) -> dict[str, int]:
-        """Address of each function; valid as long as this object."""
+        """The address of each function; valid as long as this object lives."""
         return {
             name: ctypes.cast(callback, c_void_p).value or 0
             for name, callback in self._callbacks.items()
         }
 
     def raise_failure(self) -> None:
-        """Raises what a call raised since the last time, after freeing what the program holds."""
+        """Raises the exception of a call since the last time, if any, after freeing memory."""
         if self._failure is None:
             return
         failure, self._failure = self._failure, None
@@ -109,7 +109,7 @@ class MgpuRuntime:
         return len(self._handles) - 1
 
     def _nothing(self, *_: Any) -> None:
-        """Streams are the device's one queue; code objects are unloaded by `close`."""
+        """Does nothing: the device has one stream, and `close` unloads code objects."""
 
     def _stream_create(self) -> int:
         return _STREAM
@@ -167,7 +167,7 @@ class MgpuRuntime:
 
 
 def _without_frames(error: BaseException) -> BaseException:
-    """Converts a traceback to text, as its frames would keep the compiled program alive."""
+    """Converts a traceback to text, because its frames would keep the compiled program alive."""
     if not isinstance(error, HipgraftError):
         error.add_note("".join(format_tb(error.__traceback__)).rstrip())
     return error.with_traceback(None)

@@ -1,4 +1,4 @@
-"""The C header of an object file of a host program."""
+"""Writes the C header of an object file of a host program."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hipgraft.runtime.recording import DYNAMIC, Tensor
 
 
 def object_header(lowered: LoweredHost, guard: str) -> str:
-    """Returns the header.
+    """Returns the text of the header.
 
     Args:
         lowered: the program.
-        guard: the include guard's name, of any characters.
+        guard: name of the include guard, of any characters.
     """
     macro = re.sub(r"\W", "_", guard).upper()
     ranks = sorted({len(one.shape) for tensors in lowered.variants.values() for one in tensors})
@@ -59,7 +59,7 @@ def _descriptor(rank: int) -> str:
 
 
 def _extents(lowered: LoweredHost) -> Iterator[str]:
-    """Declares the function that computes the results' extents, of dynamic shapes."""
+    """Declares the function that computes the results' extents, if shapes are dynamic."""
     (tensors, *_) = lowered.variants.values()
     results = tensors[len(tensors) - lowered.results :]
     if not lowered.extents or not any(one.shape for one in results):

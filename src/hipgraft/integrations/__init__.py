@@ -1,1 +1,1 @@
-"""Compilers that hipgraft is a part of."""
+"""Integrates hipgraft into other compilers."""

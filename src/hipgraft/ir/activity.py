@@ -1,4 +1,4 @@
-"""Tells a parent process the current activity of its child, for messages after a crash."""
+"""Reports the current activity of a child process to its parent, for messages after a crash."""
 
 from __future__ import annotations
 

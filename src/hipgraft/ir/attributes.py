@@ -1,4 +1,4 @@
-"""Attributes of ops of any origin."""
+"""Reads attributes of any op."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from hipgraft.ir.diagnostics import VerifyError
 
 
 def attribute_of(op: ir.Operation, name: str) -> ir.Attribute | None:
-    """Returns an attribute, None if there is none of this name.
+    """Returns an attribute; None if there is none of this name.
 
     Raises:
-        VerifyError: the bindings have no Python type for it: locations and `array<ui8>`.
+        VerifyError: the bindings have no Python type for it, as for locations and `array<ui8>`.
     """
     try:
         return op.attributes.get(name)

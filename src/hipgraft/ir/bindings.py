@@ -1,11 +1,11 @@
-"""The one place that imports the MLIR bindings: IREE's embedded ones.
+"""Imports the MLIR bindings, which are IREE's; no other module does.
 
 The bindings look up a dialect's Python module for every handle that crosses into Python and do not
 cache a miss, which costs tens of microseconds each time. Empty modules in `sys.modules`, added
 before the first lookup, turn the miss into a hit.
 
-The tools start with this import, so it leaves out what most runs do not need: numpy, and the Python
-classes of dialects.
+All tools import this module when they start, so it omits what most runs do not need: numpy, and the
+Python classes of dialects.
 """
 
 import ctypes
@@ -58,7 +58,7 @@ _DIALECTS = ("arith_d", "func_d", "gpu_d")
 
 
 class _Numpy(ModuleType):
-    """Imports numpy when an attribute is asked for.
+    """Imports numpy when an attribute is accessed.
 
     Importing numpy takes 75 ms, more than loading MLIR. `iree.compiler.ir` uses it only in four
     builders of attributes.
@@ -103,7 +103,7 @@ def __getattr__(name: str) -> ModuleType:
 
 @cache
 def compiler_library() -> ctypes.PyDLL:
-    """Returns the library behind the bindings, for MLIR C functions that they do not wrap.
+    """Returns the library of the bindings, for MLIR C functions that they do not wrap.
 
     Its calls keep the interpreter's lock, as handlers of diagnostics in Python expect.
     """

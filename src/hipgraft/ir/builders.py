@@ -1,4 +1,4 @@
-"""Builders of the upstream ops in host programs.
+"""Builds the upstream ops of host programs.
 
 Each inserts one op at the current insertion point, at location `loc`. They go through the
 generic `Operation.create`, so that no dialect module of the bindings has to be imported.
@@ -12,7 +12,7 @@ from hipgraft.ir.bindings import ir
 
 
 def defining_op(value: ir.Value) -> ir.Operation | None:
-    """Returns the op whose result `value` is; None for a block argument."""
+    """Returns the op that defines `value`; None for a block argument."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
 
@@ -37,18 +37,18 @@ def strided_type(
 
 
 def index_constant(value: int, loc: ir.Location) -> ir.Value:
-    """`arith.constant` of type index."""
+    """Builds an `arith.constant` of type index."""
     return _constant(ir.IntegerAttr.get(ir.IndexType.get(), value), loc)
 
 
 def integer_constant(value: int, width: int, loc: ir.Location) -> ir.Value:
-    """`arith.constant` of a signless integer type; `value` is its bit pattern."""
+    """Builds an `arith.constant` of a signless integer type; `value` is its bit pattern."""
     signed = value - (1 << width) if value >> (width - 1) & 1 else value
     return _constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(width), signed), loc)
 
 
 def alloc(nbytes: int, loc: ir.Location) -> ir.Value:
-    """`memref.alloc` of bytes."""
+    """Builds a `memref.alloc` of bytes."""
     segments = ir.DenseI32ArrayAttr.get([0, 0])
     return _one("memref.alloc", [bytes_type(nbytes)], [], {"operandSegmentSizes": segments}, loc)
 
@@ -56,7 +56,7 @@ def alloc(nbytes: int, loc: ir.Location) -> ir.Value:
 def view(
     buffer: ir.Value, byte_shift: ir.Value, result_type: ir.Type, loc: ir.Location
 ) -> ir.Value:
-    """`memref.view` of a byte buffer."""
+    """Builds a `memref.view` of a byte buffer."""
     return _one("memref.view", [result_type], [buffer, byte_shift], {}, loc)
 
 
@@ -67,7 +67,7 @@ def reinterpret_cast(
     offset: int,
     loc: ir.Location,
 ) -> ir.Value:
-    """`memref.reinterpret_cast` to static sizes, strides and offset, in elements."""
+    """Builds a `memref.reinterpret_cast` to static sizes, strides and offset, in elements."""
     element_type = ir.MemRefType(source.type).element_type
     result_type = strided_type(shape, strides, offset, element_type)
     attributes = {
@@ -80,7 +80,7 @@ def reinterpret_cast(
 
 
 def global_constant(name: str, value: ir.Attribute, loc: ir.Location) -> ir.Operation:
-    """Private constant `memref.global` holding the elements of `value`."""
+    """Builds a private constant `memref.global` that holds the elements of `value`."""
     tensor = ir.RankedTensorType(value.type)
     attributes = {
         "sym_name": ir.StringAttr.get(name),
@@ -93,22 +93,22 @@ def global_constant(name: str, value: ir.Attribute, loc: ir.Location) -> ir.Oper
 
 
 def get_global(name: str, result_type: ir.Type, loc: ir.Location) -> ir.Value:
-    """`memref.get_global`."""
+    """Builds a `memref.get_global`."""
     return _one("memref.get_global", [result_type], [], {"name": _symbol(name)}, loc)
 
 
 def return_(loc: ir.Location) -> None:
-    """`func.return` without operands."""
+    """Builds a `func.return` without operands."""
     ir.Operation.create("func.return", loc=loc)
 
 
 def wait_async(loc: ir.Location, tokens: Sequence[ir.Value] = ()) -> ir.Operation:
-    """`gpu.wait async [tokens]`: its token is what a chain of device ops starts from."""
+    """Builds a `gpu.wait async [tokens]`, whose token starts a chain of device ops."""
     return ir.Operation.create("gpu.wait", results=[_token_type()], operands=list(tokens), loc=loc)
 
 
 def token_of_stream(stream: ir.Value, loc: ir.Location) -> ir.Operation:
-    """A stream of the GPU runtime as a token, whose chain `gpu-to-llvm` then puts on the stream.
+    """Casts a stream of the GPU runtime to a token; `gpu-to-llvm` puts its chain on the stream.
 
     `gpu-to-llvm` lowers tokens to streams, so it removes this cast.
     """
@@ -121,12 +121,12 @@ def token_of_stream(stream: ir.Value, loc: ir.Location) -> ir.Operation:
 
 
 def wait(token: ir.Value, loc: ir.Location) -> None:
-    """`gpu.wait [token]`: blocks the host."""
+    """Builds a `gpu.wait [token]`, which blocks the host."""
     ir.Operation.create("gpu.wait", operands=[token], loc=loc)
 
 
 def gpu_alloc(nbytes: int, token: ir.Value, loc: ir.Location) -> ir.Operation:
-    """`gpu.alloc async` of bytes; its results are the buffer and the next token."""
+    """Builds a `gpu.alloc async` of bytes; its results are the buffer and the next token."""
     return ir.Operation.create(
         "gpu.alloc",
         results=[bytes_type(nbytes), _token_type()],
@@ -143,7 +143,7 @@ def dynamic_type(element: ir.Type | None = None) -> ir.MemRefType:
 
 
 def gpu_alloc_dynamic(nbytes: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Operation:
-    """`gpu.alloc async` of a number of bytes that the host computes; see `gpu_alloc`."""
+    """Builds a `gpu.alloc async` of a number of bytes that the host computes; see `gpu_alloc`."""
     return ir.Operation.create(
         "gpu.alloc",
         results=[dynamic_type(), _token_type()],
@@ -154,7 +154,7 @@ def gpu_alloc_dynamic(nbytes: ir.Value, token: ir.Value, loc: ir.Location) -> ir
 
 
 def dim(memref: ir.Value, position: int, loc: ir.Location) -> ir.Value:
-    """`memref.dim`."""
+    """Builds a `memref.dim`."""
     return _one(
         "memref.dim", [ir.IndexType.get()], [memref, index_constant(position, loc)], {}, loc
     )
@@ -167,22 +167,22 @@ def view_dynamic(
     loc: ir.Location,
     element: ir.Type | None = None,
 ) -> ir.Value:
-    """`memref.view` of a byte buffer, as `count` elements, by default bytes."""
+    """Builds a `memref.view` of a byte buffer as `count` elements, by default bytes."""
     return _one("memref.view", [dynamic_type(element)], [buffer, byte_shift, count], {}, loc)
 
 
 def gpu_dealloc(buffer: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Value:
-    """`gpu.dealloc async`; returns the next token."""
+    """Builds a `gpu.dealloc async` and returns the next token."""
     return _one("gpu.dealloc", [_token_type()], [token, buffer], {}, loc)
 
 
 def memset(target: ir.Value, value: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Value:
-    """`gpu.memset async`; returns the next token."""
+    """Builds a `gpu.memset async` and returns the next token."""
     return _one("gpu.memset", [_token_type()], [token, target, value], {}, loc)
 
 
 def memcpy(target: ir.Value, source: ir.Value, token: ir.Value, loc: ir.Location) -> ir.Value:
-    """`gpu.memcpy async`; returns the next token."""
+    """Builds a `gpu.memcpy async` and returns the next token."""
     return _one("gpu.memcpy", [_token_type()], [token, target, source], {}, loc)
 
 
@@ -195,7 +195,7 @@ def launch(
     token: ir.Value,
     loc: ir.Location,
 ) -> ir.Value:
-    """`gpu.launch_func async` of `@binary::@kernel`; returns the next token."""
+    """Builds a `gpu.launch_func async` of `@binary::@kernel` and returns the next token."""
     shared = [] if shared_bytes is None else [shared_bytes]
     clusters = [0, 0, 0]
     segments = [1, 1, 1, 1, 1, 1, 1, *clusters, len(shared), len(arguments), 0]
@@ -210,9 +210,9 @@ def launch(
 def bytes_at(source: ir.Value, offset: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
     """Views memory `offset` bytes into a memref of any type as `nbytes` bytes.
 
-    `memref.view` takes byte buffers only, and upstream's GPU lowering drops the offset of a
-    memref, so the descriptor is built from the pointer in the form that `finalize-memref-to-llvm`
-    gives it; the casts on both sides then cancel.
+    `memref.view` accepts byte buffers only, and upstream's GPU lowering drops the offset of a
+    memref. So the descriptor is built from the pointer in the form that `finalize-memref-to-llvm`
+    produces; the casts on both sides then cancel.
     """
     return bytes_of_pointer(_pointer_at(source, offset, loc), nbytes, loc)
 
@@ -226,7 +226,7 @@ def elements_at(
 
 
 def bytes_of_pointer(pointer: ir.Value, nbytes: int, loc: ir.Location) -> ir.Value:
-    """Views the memory that an LLVM pointer points at as a memref of `nbytes` bytes."""
+    """Views the memory at an LLVM pointer as a memref of `nbytes` bytes."""
     size = llvm_constant(nbytes, ir.IntegerType.get_signless(64), loc)
     return _of_pointer(pointer, size, bytes_type(nbytes), loc)
 
@@ -255,7 +255,7 @@ def _of_pointer(
 
 
 def llvm_constant(value: int, element_type: ir.Type, loc: ir.Location) -> ir.Value:
-    """`llvm.mlir.constant` of an integer type."""
+    """Builds an `llvm.mlir.constant` of an integer type."""
     attribute = ir.IntegerAttr.get(element_type, value)
     return _one("llvm.mlir.constant", [element_type], [], {"value": attribute}, loc)
 

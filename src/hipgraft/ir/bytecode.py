@@ -25,7 +25,7 @@ def to_bytecode(op: ir.Operation | ir.OpView | ir.Module, version: int | None = 
     """Returns an op as bytecode of a version, by default the newest.
 
     Raises:
-        HipgraftError: MLIR does not write this version.
+        HipgraftError: MLIR cannot write this version.
     """
     buffer = BytesIO()
     try:
@@ -38,12 +38,12 @@ def to_bytecode(op: ir.Operation | ir.OpView | ir.Module, version: int | None = 
 def parse_bytecode(data: bytes | memoryview, context: ir.Context) -> ir.Module:
     """Parses bytecode at any address.
 
-    MLIR refuses bytecode whose address is less aligned than its resources (64 in PyTorch's
-    exports). The bindings take only `bytes`, which Python does not align; the C API takes an
+    MLIR rejects bytecode whose address is less aligned than its resources (64 in PyTorch's
+    exports). The bindings only accept `bytes`, which Python does not align; the C API accepts an
     address, here one that is aligned to a page.
 
     Raises:
-        ir.MLIRError: it does not parse or verify; the context's handlers hold the diagnostics.
+        ir.MLIRError: the bytecode does not parse or verify; the context's handlers get diagnostics.
     """
     library, python = compiler_library(), _capsules()
     pointer = python.PyCapsule_GetPointer(context._CAPIPtr, _CONTEXT)
@@ -54,7 +54,7 @@ def parse_bytecode(data: bytes | memoryview, context: ir.Context) -> ir.Module:
         parse = library.mlirModuleCreateParse
         parse.restype, parse.argtypes = c_void_p, [c_void_p, _StringRef]
         parsed = parse(pointer, _StringRef(ctypes.addressof(start), len(data)))
-        del start  # the pages cannot be closed before
+        del start  # the pages cannot be closed while it exists
     if parsed is None:
         raise ir.MLIRError("invalid bytecode")
     return cast(ir.Module, ir.Module._CAPICreate(python.PyCapsule_New(parsed, _MODULE, None)))

@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Base of classes that hold resources until `close` or the end of a `with` block."""
+    """The base of classes that hold resources until `close` or the end of a `with` block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Frees the resources; nothing happens if that was done before."""
+        """Frees the resources; does nothing if they were already freed."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""How command lines are parsed."""
+"""Parses command lines."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _NO_VALUE = re.compile(r"(--[^=]+=|-[^-]=?)--")
 
 
 class Parser(argparse.ArgumentParser):
-    """Parses a tool's command line: flags are not abbreviated, and `--` is no value of a flag.
+    """Parses a tool's command line: flags cannot be abbreviated, and `--` is not a flag's value.
 
-    argparse takes the value out of `--flag=--`, and then gives the flag an empty list.
+    For `--flag=--`, argparse removes the value and gives the flag an empty list.
     """
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, allow_abbrev=False, **options)
 
-    # Of its overloads in the stubs, one takes `namespace` by keyword only.
+    # One of its overloads in the stubs accepts `namespace` by keyword only.
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, args: Any = None, namespace: Any = None
     ) -> Any:
-        """Parses as its base does; ends the tool with status 2 if a flag's value is `--`."""
+        """Parses like the base class; ends the tool with status 2 if a flag's value is `--`."""
         given = list(sys.argv[1:] if args is None else args)
         for text in given[: given.index("--") if "--" in given else None]:
             if _NO_VALUE.fullmatch(text):

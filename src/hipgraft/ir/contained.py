@@ -1,7 +1,7 @@
-"""Tries on a copy of this process what could end it.
+"""Runs code that may crash the process in a forked copy first.
 
-MLIR's reader of bytecode believes what it reads, and the bindings end the process at a location or
-an attribute's name that is not UTF-8. Neither can be caught, but a forked process can be lost.
+MLIR's bytecode reader trusts its input, and the bindings abort the process at a location or an
+attribute name that is not UTF-8. Neither can be caught, but a forked process may be lost.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.signals import ENDING, deferred
 
 _MOST_SECONDS = 60.0
-_MOST_CHARACTERS = 1000  # of a reason
-_MOST_BYTES = 1 << 16  # read at once
+_MOST_CHARACTERS = 1000  # limit of a reason's length
+_MOST_BYTES = 1 << 16  # bytes per read
 _RETURNED, _RAISED = b"=", b"!"
 
 
 class LostError(Exception):
-    """The process that tried something did not end well, and why."""
+    """A forked process did not end normally; the message is the reason."""
 
 
 def why_lost(
     body: Callable[[], object], seconds: float = _MOST_SECONDS, busy_seconds: int | None = None
 ) -> str:
-    """Runs `body` in a forked process; nothing of it is seen here.
+    """Runs `body` in a forked process; this process sees none of its effects.
 
     Args:
-        body: what may crash; a `HipgraftError` of it is a reason, any other exception as well.
-        seconds: that it may take.
-        busy_seconds: of the processor that it may take, which do not depend on what else runs.
+        body: function that may crash; any exception that it raises becomes the reason.
+        seconds: limit of the wall time.
+        busy_seconds: limit of the processor time, which does not depend on other load.
 
     Returns:
-        why the process did not end well, empty if it did.
+        The reason why the process did not end normally, empty if it did.
     """
 
     def run() -> str:
@@ -57,19 +57,19 @@ def why_lost(
 def made_by(
     body: Callable[[], str], seconds: float = _MOST_SECONDS, busy_seconds: int | None = None
 ) -> str:
-    """Runs `body` in a forked process and returns the text that it makes there.
+    """Runs `body` in a forked process and returns the text that it produces.
 
     Args:
-        body: what may crash.
-        seconds: that it may take.
-        busy_seconds: of the processor that it may take.
+        body: function that may crash.
+        seconds: limit of the wall time.
+        busy_seconds: limit of the processor time.
 
     Raises:
         LostError: it crashed, raised an exception, or took longer.
     """
     reader, writer = os.pipe()
     with warnings.catch_warnings(), deferred():
-        # The child calls MLIR alone, and leaves without ending what other threads began.
+        # The child only calls MLIR, and exits without ending the work of other threads.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
         if child == 0:
@@ -101,7 +101,7 @@ def _run(body: Callable[[], str], writer: int, busy_seconds: int | None) -> NoRe
     try:
         faulthandler.disable()
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):  # what MLIR prints as it crashes
+        for stream in (0, 1, 2):  # hides what MLIR prints when it crashes
             os.dup2(nothing, stream)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if busy_seconds is not None:
@@ -125,7 +125,7 @@ def _write(writer: int, kind: bytes, text: str) -> None:
 
 
 def _read(reader: int, until: float) -> bytes | None:
-    """Reads to the end; None if that does not come in time."""
+    """Reads to the end; None if that takes longer than `until`."""
     said = b""
     while select.select([reader], [], [], max(until - time.monotonic(), 0.0))[0]:
         more = os.read(reader, _MOST_BYTES)

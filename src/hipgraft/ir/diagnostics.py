@@ -1,4 +1,4 @@
-"""Errors and diagnostics in MLIR's manner.
+"""Defines errors and diagnostics in MLIR's style.
 
 A user error carries a location and reads like MLIR's own: lower case, no full stop, the op in
 single quotes, what was expected and what was found.
@@ -118,7 +118,7 @@ class VerifyError(OpError):
 
 
 class CodegenError(HipgraftError):
-    """A graph could not be compiled; the message holds the compiler's own."""
+    """A graph could not be compiled; the message includes the compiler's own."""
 
 
 class PipelineParseError(HipgraftError):
@@ -148,7 +148,7 @@ class Remark:
 
     Attributes:
         kind: passed, missed or analysis.
-        pass_name: command-line name of the pass that says it.
+        pass_name: command-line name of the pass that emits the remark.
         name: short kebab-case identifier of the reason, e.g. `unsupported-dtype`.
         message: the sentence for the reader.
         location: `file:line:col` of the op.
@@ -197,9 +197,9 @@ def location_text(location: ir.Location) -> str:
 
 
 def node_name(location: ir.Location) -> str:
-    """Returns the name that a location has, or the first of those that it is fused of.
+    """Returns the name of a location, or of the first named one that it was fused from.
 
-    Frontends give an op the name of the model's node this way. Empty without one.
+    Frontends name an op after the model's node this way. The text is empty if there is no name.
     """
     from hipgraft.ir.bindings import ir
 
@@ -214,7 +214,7 @@ def node_name(location: ir.Location) -> str:
 
 
 def location_texts(location: ir.Location) -> list[str]:
-    """Returns the texts of a location, or of all that it is fused of; none if it is unknown."""
+    """Returns the texts of a location, or of all locations that it was fused from."""
     from hipgraft.ir.bindings import ir
 
     if isinstance(location, ir.FusedLoc):
@@ -223,7 +223,7 @@ def location_texts(location: ir.Location) -> list[str]:
 
 
 def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:
-    """Returns a diagnostic of MLIR's as ours."""
+    """Converts a diagnostic of MLIR to a `Diagnostic`."""
     return Diagnostic(
         severity=Severity[info.severity.name],
         message=_readable(_message(info)),
@@ -235,12 +235,12 @@ def native_diagnostic(info: ir.Diagnostic) -> Diagnostic:
 def _message(info: ir.Diagnostic) -> str:
     try:
         return info.message
-    except RuntimeError:  # the bindings give no bytes
+    except RuntimeError:  # the bindings fail to decode the message
         return "a name that is not UTF-8 is part of this message"
 
 
 def _readable(message: str) -> str:
-    """Shortens what torch-mlir says of an operator that it cannot convert: it prints the whole."""
+    """Shortens torch-mlir's message about an operator that it cannot convert: it prints the op."""
     operator = _NOT_CONVERTED.search(message)
     if operator is None:
         return message
@@ -251,7 +251,7 @@ def _readable(message: str) -> str:
 def diagnostics_to(
     context: ir.Context, take: Callable[[Diagnostic], None]
 ) -> Generator[None, None, None]:
-    """Passes all diagnostics of MLIR to `take`; otherwise emitted errors would be lost."""
+    """Passes all diagnostics of MLIR to `take`; without a handler, emitted errors are lost."""
 
     def handle(info: ir.Diagnostic) -> bool:
         take(native_diagnostic(info))

@@ -1,4 +1,4 @@
-"""Folders of files that hipgraft keeps between runs."""
+"""Finds the folders of files that hipgraft keeps between runs."""
 
 from pathlib import Path
 

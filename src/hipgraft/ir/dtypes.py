@@ -1,4 +1,4 @@
-"""NumPy's counterparts of MLIR element types, and the limits of these types."""
+"""Maps MLIR element types to NumPy's, and provides the limits of these types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PARTS_OF_BYTES: dict[str, Any] = {
     "ui2": ml_dtypes.uint2,
     "ui4": ml_dtypes.uint4,
 }
-"""Types that take a byte each where programs are called."""
+"""Types whose elements take a byte each at the interface of programs."""
 
 _SIGNS = {"i": "int", "si": "int", "ui": "uint"}
 _INTEGERS: dict[str, Any] = {
@@ -47,7 +47,7 @@ def numpy_dtype(element_type: ir.Type | str) -> np.dtype[Any]:
     """Returns the dtype that holds elements of `element_type`, a type or its text.
 
     Raises:
-        HipgraftError: there is none.
+        HipgraftError: there is no such dtype.
     """
     name = str(element_type)
     if name not in _DTYPES:
@@ -59,7 +59,7 @@ def element_type_name(dtype: np.dtype[Any]) -> str:
     """Returns the MLIR element type, as text, that `dtype` holds; integers are signless.
 
     Raises:
-        HipgraftError: there is none.
+        HipgraftError: there is no such type.
     """
     if dtype.kind in "iu":
         return f"i{8 * dtype.itemsize}"

@@ -1,4 +1,4 @@
-"""Classes and sizes of element types."""
+"""Classifies element types and computes their sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_float(element: str) -> bool:
 
 
 def is_integer(element: str) -> bool:
-    """Whether an element type, given as text, is an integer type; index is none."""
+    """Whether an element type, given as text, is an integer type; index is not one."""
     return _INTEGER.fullmatch(element) is not None
 
 
@@ -33,7 +33,7 @@ def bit_width(element: str) -> int:
     An index has 64 bits.
 
     Raises:
-        ValueError: the text is another type.
+        ValueError: the text is not such a type.
     """
     if element == "index":
         return 64

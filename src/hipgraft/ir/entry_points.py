@@ -1,4 +1,4 @@
-"""The function of a host program that a device runs, and its arguments."""
+"""Finds the function of a host program that a device runs, and describes its arguments."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from hipgraft.ir.selection import select
 from hipgraft.ir.symbols import symbol_of
 
 VARIANT_OF = "hipgraft.variant_of"
-"""Attribute of a function: the name of the program that it is one variant of."""
+"""Attribute of a function: the name of the program of which it is a variant."""
 
 DIMS = "hipgraft.dims"
-"""Attribute of such a function: its extents by the names of the symbolic dimensions."""
+"""Attribute of such a function: its extents by names of symbolic dimensions."""
 
 VARIANTS = "hipgraft.variants"
-"""Attribute of a function that selects among variants by shapes: their symbols."""
+"""Attribute of a function that selects among variants by shape: the variants' symbols."""
 
 SYMBOLS = "hipgraft.symbols"
 """Attribute of a function: for each argument, the names of its dynamic dimensions."""
 
 RANGES = "hipgraft.ranges"
-"""Attribute of a function: the least and the largest extent of dynamic dimensions, by name."""
+"""Attribute of a function: the minimum and maximum of dynamic dimensions, by name."""
 
 ELEMENTS = "hipgraft.elements"
-"""Attribute of a function: the types whose bits its inputs and then its results hold.
+"""Attribute of a function: the types of the bits in its inputs and then in its results.
 
 An empty text means the type in the signature.
 """
 
 NAMES = "hipgraft.names"
-"""Attribute of a function: the model's names of its inputs and then of its results.
+"""Attribute of a function: names of its inputs and then of its results in the model.
 
 An empty text is an input or result without a name.
 """
 
 EXTENTS = "hipgraft.extents"
-"""Attribute of a function of dynamic shapes: the function that returns its results' extents."""
+"""Attribute of a function with dynamic shapes: the function that computes its result extents."""
 
 
 def symbols(module: ir.Module) -> dict[str, ir.Operation]:
@@ -61,7 +61,7 @@ def noted_symbols(function: ir.Operation, count: int) -> list[list[str]]:
 
 
 def noted_ranges(function: ir.Operation) -> dict[str, tuple[int, int]]:
-    """Returns the known least and largest extents of dynamic dimensions, by name."""
+    """Returns the known minimum and maximum extents of dynamic dimensions, by name."""
     if RANGES not in function.attributes:
         return {}
     ranges = ir.DictAttr(function.attributes[RANGES])
@@ -70,7 +70,7 @@ def noted_ranges(function: ir.Operation) -> dict[str, tuple[int, int]]:
 
 
 def noted_elements(function: ir.Operation) -> list[str]:
-    """Returns the types whose bits inputs and results hold; an empty list where all say it."""
+    """Returns the types of the bits in inputs and results; empty if signatures are accurate."""
     return _strings(function, ELEMENTS)
 
 
@@ -80,7 +80,7 @@ def noted_names(function: ir.Operation) -> list[str]:
 
 
 def note_names(function: ir.Operation, names: Sequence[str]) -> None:
-    """Notes the names of a function's inputs and results."""
+    """Records the names of a function's inputs and results."""
     with function.context:
         function.attributes[NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names])
 
@@ -95,7 +95,7 @@ def find_function(module: ir.Module, architecture: str) -> ir.Operation:
     """Returns the public function for an architecture.
 
     Raises:
-        HipgraftError: there is none, or there are several variants of it.
+        HipgraftError: there is no such function, or there are several variants of it.
     """
     functions = find_functions(module, architecture)
     if len(functions) > 1:
@@ -108,7 +108,7 @@ def find_functions(module: ir.Module, architecture: str) -> list[ir.Operation]:
     """Returns the public function for an architecture, or all variants of it.
 
     Raises:
-        HipgraftError: there is none.
+        HipgraftError: there is no such function.
     """
     functions = _entries(module)
     targets = {op: targets_of(op) or (architecture,) for op in functions}
@@ -127,7 +127,7 @@ def select_function(
     """Returns the variant of a program whose first arguments have certain shapes.
 
     Raises:
-        HipgraftError: there is none.
+        HipgraftError: no variant has these shapes.
     """
     variants = {
         variant_name(function): [
@@ -162,7 +162,7 @@ def entry_targets(module: ir.Module) -> list[str]:
 
 
 def entry_target(function: ir.Operation, architecture: str) -> str:
-    """Returns which of a function's targets a device of `architecture` runs."""
+    """Returns the target of a function that a device of `architecture` runs."""
     return fitting(architecture, targets_of(function)) or architecture
 
 
@@ -179,7 +179,7 @@ def _entries(module: ir.Module) -> list[ir.Operation]:
 
 
 def targets_of(function: ir.Operation) -> tuple[str, ...]:
-    """Returns the architectures that a function is for, none for one of any."""
+    """Returns the architectures that a function is for; empty if it is for any."""
     if "hipgraft.targets" not in function.attributes:
         return ()
     targets = ir.ArrayAttr(function.attributes["hipgraft.targets"])
@@ -189,8 +189,8 @@ def targets_of(function: ir.Operation) -> tuple[str, ...]:
 def result_count(function: ir.Operation, inputs: int) -> int:
     """Returns how many trailing arguments are results.
 
-    A program of another origin has no such attribute; there, all arguments after the given inputs
-    are results.
+    A program that hipgraft did not build lacks the attribute; there, all arguments after the given
+    inputs are results.
     """
     if "hipgraft.results" in function.attributes:
         return ir.IntegerAttr(function.attributes["hipgraft.results"]).value

@@ -1,4 +1,4 @@
-"""The environment variables that hipgraft reads."""
+"""Lists the environment variables that hipgraft reads."""
 
 from __future__ import annotations
 

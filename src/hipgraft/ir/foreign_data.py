@@ -1,4 +1,4 @@
-"""Data from outside: turns every exception of a parser into a located error.
+"""Parses data from outside, and converts every exception of a parser to a located error.
 
 Libraries document few of the exceptions that broken input makes them raise. So `malformed` treats
 every exception as the input's fault, and only the parsing itself belongs inside it. No other code
@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from hipgraft.ir.diagnostics import HipgraftError
 
 MOST_BYTES = 256 << 20
-"""Most bytes of a file that is read as a whole and is not a model."""
+"""The size limit, in bytes, of a file that is read as a whole and is not a model."""
 
 _MOST_YAML = 16 << 20
 _LONGEST_REASON = 300
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 @contextmanager
 def malformed(what: str, location: str) -> Generator[None, None, None]:
-    """Turns any exception of the body into a located error about its input.
+    """Converts any exception of the body to a located error about its input.
 
     Args:
-        what: what is parsed, for the message.
-        location: of the input.
+        what: name of the parsed data, for the message.
+        location: location of the input.
 
     Raises:
-        HipgraftError: the body raised; a `HipgraftError` of its own only gets the location.
+        HipgraftError: the body raised; a `HipgraftError` from the body only gets the location.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def malformed(what: str, location: str) -> Generator[None, None, None]:
 
 
 def reason(error: Exception) -> str:
-    """Returns what a library's exception says, on one line."""
+    """Returns the message of a library's exception on one line."""
     if isinstance(error, MemoryError):
         return "it needs more memory than there is"
     if isinstance(error, RecursionError):
@@ -71,11 +71,11 @@ def read_file(path: str | Path, what: str, most: int = MOST_BYTES) -> bytes:
 
     Args:
         path: the file.
-        what: its content, for messages.
+        what: description of its content, for messages.
         most: size limit in bytes.
 
     Raises:
-        HipgraftError: it cannot be read, or is larger.
+        HipgraftError: the file cannot be read, or is larger.
     """
     try:
         with open(path, "rb", opener=_open_at_once) as file:
@@ -94,7 +94,7 @@ def read_file(path: str | Path, what: str, most: int = MOST_BYTES) -> bytes:
 
 
 def os_reason(error: OSError | ValueError) -> str:
-    """Returns why a file cannot be opened."""
+    """Returns the reason why a file cannot be opened."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -102,9 +102,9 @@ def decode_json(data: bytes | str, kind: type[T], what: str, location: str) -> T
     """Reads JSON and checks it against a type: a msgspec structure, a dataclass, or `Any`.
 
     Raises:
-        HipgraftError: it is no JSON or does not fit; located at the line where it is no JSON.
+        HipgraftError: the text is not JSON, which is located at its line, or does not fit.
     """
-    # Only now: it costs 20 ms, which tools that read no JSON need not pay.
+    # Imported here because it costs 20 ms, which tools that read no JSON need not pay.
     import msgspec
 
     try:
@@ -123,7 +123,7 @@ def convert(value: Any, kind: type[T], what: str, location: str) -> T:
     """Checks values of plain types against a type, as `decode_json` does.
 
     Raises:
-        HipgraftError: they do not fit.
+        HipgraftError: the values do not fit.
     """
     import msgspec
 
@@ -135,9 +135,9 @@ def read_yaml(path: str | Path, kind: type[T], what: str) -> T:
     """Reads YAML of JSON's types and checks it against a type, as `decode_json` does.
 
     Raises:
-        HipgraftError: the file cannot be read, is no YAML, has aliases, or does not fit.
+        HipgraftError: the file cannot be read, is not YAML, has aliases, or does not fit.
     """
-    # Only now: few have such a file.
+    # Imported here because few users have such a file.
     import msgspec
 
     from hipgraft.ir.plain_yaml import load_plain

@@ -1,8 +1,8 @@
-"""Modules from outside: checks what neither MLIR nor its bindings withstand, before they read it.
+"""Checks modules from outside for properties at which MLIR or its bindings crash.
 
-Text is scanned: brackets that nest so deeply that parsing, verifying or printing would overflow the
-stack, and aliases that expand to more than the memory holds. Bytecode, and text with forms at which
-MLIR or its bindings crash, is read in a copy of the process first.
+Text is scanned for brackets that nest so deeply that parsing, verifying or printing would overflow
+the stack, and for aliases that expand beyond the memory. Bytecode, and text with forms that crash
+MLIR or its bindings, is first read in a copy of the process.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hipgraft.ir.contained import why_lost
 from hipgraft.ir.diagnostics import HipgraftError
 
 DEEPEST = 256
-"""Levels of brackets, regions and aliases that a module may have; models have about 30. Stacks hold
-some ten thousand levels of MLIR's, and Python's passes 1000 calls."""
+"""Limit on the nesting of brackets, regions and aliases in a module; models nest about 30 levels.
+Stacks hold some ten thousand levels of MLIR's, and 1000 of Python's passes."""
 
-_LEAST_SECONDS = 4  # of the processor, for the smallest file; they are read in milliseconds
+_LEAST_SECONDS = 4  # of processor time for the smallest files, which are read in milliseconds
 _BYTES_A_SECOND = 1 << 20
-_LARGEST_ALIAS = 1 << 20  # attributes; the text of a module is far longer
+_LARGEST_ALIAS = 1 << 20  # attributes; the text of any real module is longer
 _FEW_ELEMENTS = 16
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _ODD_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
@@ -31,7 +31,7 @@ _STRING_OR_COMMENT = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*')
 _ARROW = re.compile(rb"->|[<>]=")
 _ALIAS = re.compile(rb"^[ \t]*([#!][\w.$-]+)[ \t]*=([^\n]*[#!][^\n]*)$", re.MULTILINE)
 _ALIAS_NAME = re.compile(rb"[#!][\w.$-]+")
-# Of these ops, strings hold bytes.
+# Ops whose string attributes hold bytes.
 _BINARY = frozenset({"gpu.binary", "hipdnn.custom_op", "hipdnn.executable", "llvm.mlir.global"})
 
 
@@ -40,8 +40,8 @@ def check_text(data: bytes, location: str, parse: Callable[[], ir.Module | ir.Op
 
     Args:
         data: the text.
-        location: of the file, for errors.
-        parse: parses it.
+        location: location of the file, for errors.
+        parse: parses the text.
 
     Raises:
         HipgraftError: it nests or expands too deeply, or a name or location is not UTF-8.
@@ -62,16 +62,16 @@ def _is_odd(data: bytes) -> bool:
 
 
 def check_reader(nbytes: int, location: str, parse: Callable[[], ir.Module | ir.OpView]) -> None:
-    """Checks what a reader makes of a file that it may not withstand.
+    """Checks in a copy of the process that a file can be read.
 
     Args:
         nbytes: size of the file, which bounds the time.
-        location: of the file, for errors.
-        parse: parses it.
+        location: location of the file, for errors.
+        parse: parses the file.
 
     Raises:
-        HipgraftError: the reader crashes or does not end; or it makes a module that others do not
-            withstand.
+        HipgraftError: the reader crashes or does not end, or its module crashes verifiers or
+            printers.
     """
     busy_seconds = _LEAST_SECONDS + nbytes // _BYTES_A_SECOND
     reason = why_lost(lambda: _try(parse), busy_seconds=busy_seconds)
@@ -85,14 +85,14 @@ def check_nesting(data: bytes, location: str) -> None:
     Raises:
         HipgraftError: they nest more than `DEEPEST` levels, or an alias expands too far.
     """
-    # Almost all text is done here: few passes over few bytes remove each pair of brackets.
+    # Almost all files end here: a few passes over few bytes remove each pair of brackets.
     if _depth(data) > DEEPEST and _depth(_STRING_OR_COMMENT.sub(b"", data)) > DEEPEST:
         raise HipgraftError(f"nested more than {DEEPEST} levels", location=location)
     _check_aliases(data, location)
 
 
 def _depth(data: bytes) -> int:
-    """Returns how deeply brackets nest; brackets without a partner count one each."""
+    """Returns how deeply brackets nest; each bracket without a partner counts as one level."""
     brackets = _ARROW.sub(b"", data).translate(None, _NO_BRACKETS)
     depth, length = 0, -1
     while len(brackets) != length and depth <= DEEPEST:
@@ -130,7 +130,7 @@ def _try(parse: Callable[[], ir.Module | ir.OpView]) -> None:
 
 
 def _read_strings(op: ir.Operation) -> None:
-    """Reads each name, location and string, as passes do; the bindings crash at one that is odd."""
+    """Reads each name, location and string, as passes do; the bindings crash at malformed ones."""
     try:
         _read_location(op.location)
         is_binary = op.name in _BINARY

@@ -1,4 +1,4 @@
-"""Verifies the attributes that hipgraft gives to functions: MLIR takes any of them as it is."""
+"""Verifies the attributes that hipgraft adds to functions; MLIR itself accepts any value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KINDS: dict[str, tuple[str, Callable[[ir.Attribute], bool]]] = {
 
 
 def function_errors(module: ir.Module) -> list[VerifyError]:
-    """Returns the first error of each function of the module that has one."""
+    """Returns the first error of each function in the module that has one."""
     found: list[VerifyError] = []
     for op in module.body.operations:
         if op.operation.name == "func.func":
@@ -55,7 +55,7 @@ def check_function(function: ir.Operation) -> None:
     """Checks the attributes of one function.
 
     Raises:
-        VerifyError: one has another form.
+        VerifyError: an attribute is malformed.
     """
     for name, (kind, is_kind) in _KINDS.items():
         value = attribute_of(function, name)

@@ -1,4 +1,4 @@
-"""Modules in from files, text or bytecode, and out to files, whole or not at all."""
+"""Reads modules from files, as text or bytecode, and writes files atomically."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hipgraft.ir.outputs import replacing, standard_output_errors
 
 STDIN_NAME = "<stdin>"
 RESOURCE_ALIGNMENT = 16
-"""Bytes. MLIR reads bytecode only where the memory that it is in has its resources' alignment, and
-no allocator promises more than this."""
+"""Alignment in bytes. MLIR only reads bytecode from memory that has its resources' alignment, and
+no allocator guarantees more than this."""
 
 MOST_DIGITS = 1 << 21
-"""Hexadecimal digits of a resource in text that nobody asked for: a mebibyte."""
+"""The most hexadecimal digits of a resource in text that the user did not request: a mebibyte."""
 
-# By op, the attribute that may hold elements.
+# The attribute that may hold elements, by op.
 _CONSTANTS = {
     "arith.constant": "value",
     "memref.global": "initial_value",
@@ -31,7 +31,7 @@ _BYTECODE_MAGIC = b"ML\xefR"
 
 
 def is_graph_file(path: str | Path) -> bool:
-    """Returns whether a path is that of a hipDNN graph: by its suffix, or a template's folder."""
+    """Returns whether a path is a hipDNN graph, by its suffix or as a template's folder."""
     return Path(path).suffix in (".json", ".fb") or Path(path).is_dir()
 
 
@@ -45,7 +45,7 @@ def is_bytecode_file(path: str | Path) -> bool:
 
 
 def shown_path(path: str) -> str:
-    """Returns a path in quotes, escaped where it is no text."""
+    """Returns a path in quotes, with escapes for bytes that are not text."""
     return f"'{path}'" if path.isprintable() else ascii(path)
 
 
@@ -53,7 +53,7 @@ def read_bytes(path: str) -> bytes:
     """Reads a file, or standard input for `-`.
 
     Raises:
-        HipgraftError: it cannot be read.
+        HipgraftError: the file cannot be read.
     """
     if path == "-":
         return sys.stdin.buffer.read()
@@ -73,7 +73,7 @@ def decode(data: bytes, name: str) -> str:
     """Returns the text of a source.
 
     Raises:
-        HipgraftError: it is not UTF-8; located at the first bad byte.
+        HipgraftError: the source is not UTF-8; located at the first bad byte.
     """
     try:
         return data.decode("utf-8")
@@ -115,7 +115,7 @@ def function_blocks(module: ir.Module) -> list[ir.Block]:
     """Returns the blocks of a module's functions, in order.
 
     Raises:
-        OpError: one does not end in `func.return`.
+        OpError: a function does not end in `func.return`.
     """
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     blocks = [block for function in functions for block in function.regions[0].blocks]
@@ -128,7 +128,7 @@ def return_of(block: ir.Block) -> ir.Operation:
     """Returns the `func.return` at the end of a function's block.
 
     Raises:
-        OpError: it ends in another op, as of no registered dialect.
+        OpError: the block ends in another op, such as one of an unregistered dialect.
     """
     *_, last = block.operations
     if last.operation.name != "func.return":
@@ -137,7 +137,7 @@ def return_of(block: ir.Block) -> ir.Operation:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Writes a file, or standard output for `-`; a file is replaced only as a whole."""
+    """Writes a file, or standard output for `-`; a file is replaced atomically."""
     if path == "-":
         with standard_output_errors():
             sys.stdout.buffer.write(data)
@@ -153,10 +153,10 @@ def write_module(
     """Writes a module to a file, or to standard output for `-`.
 
     Args:
-        path: of the file, which is replaced only as a whole.
+        path: path of the file, which is replaced atomically.
         module: any module.
-        bytecode: bytecode instead of text; it is never in memory as a whole.
-        elide_above: leave resources with more hexadecimal digits than this out of the text. None
+        bytecode: whether to write bytecode, which is never in memory as a whole, instead of text.
+        elide_above: omit resources with more hexadecimal digits than this from the text. None
             writes all.
 
     Raises:
@@ -184,7 +184,7 @@ def _resource_bytes(op: ir.Operation) -> int:
     if name is None or name not in op.attributes:
         return 0
     value = op.attributes[name]
-    # Only a resource is no list of elements.
+    # Every dense constant that is not a list of elements is a resource.
     if isinstance(value, ir.DenseElementsAttr) or not isinstance(value.type, ir.RankedTensorType):
         return 0
     kind = ir.RankedTensorType(value.type)

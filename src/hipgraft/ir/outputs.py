@@ -1,4 +1,4 @@
-"""Output files: each is written as a whole or not at all; those of one run appear together."""
+"""Writes output files atomically: each completely or not at all; those of one run together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from hipgraft.ir.diagnostics import HipgraftError
 
 TEMPORARY = ".tmp"
-"""Ends the name of a file that is being written."""
+"""The suffix of a file that is being written."""
 _NUMBERS = count()
 
 
@@ -69,7 +69,7 @@ _PENDING: ContextVar[Outputs | None] = ContextVar("PENDING", default=None)
 
 @contextmanager
 def output_errors(path: str | Path) -> Generator[None, None, None]:
-    """Turns failures to write below `path` into user errors.
+    """Converts failures to write below `path` to user errors.
 
     Raises:
         HipgraftError: the output cannot be written.
@@ -79,7 +79,7 @@ def output_errors(path: str | Path) -> Generator[None, None, None]:
     except OSError as error:
         raise HipgraftError(f"cannot open output file '{path}': {error.strerror}") from None
     except ValueError as error:
-        # A path with a null byte is no `OSError`; other values are not the path's fault.
+        # A path with a null byte raises a `ValueError`; other such errors are not the path's fault.
         if "\0" not in str(path):
             raise
         raise HipgraftError(f"cannot open output file {str(path)!r}: {error}") from None
@@ -87,11 +87,11 @@ def output_errors(path: str | Path) -> Generator[None, None, None]:
 
 @contextmanager
 def standard_output_errors() -> Generator[None, None, None]:
-    """Turns failures to write standard output into user errors.
+    """Converts failures to write standard output to user errors.
 
     Raises:
         HipgraftError: it cannot be written, for instance because the disk is full.
-        BrokenPipeError: the reader has seen enough.
+        BrokenPipeError: the reader closed the pipe.
     """
     try:
         yield
@@ -103,9 +103,9 @@ def standard_output_errors() -> Generator[None, None, None]:
 
 @contextmanager
 def replacing(path: str) -> Generator[Path, None, None]:
-    """Yields a temporary path that is renamed to `path` if the body succeeds, else removed.
+    """Yields a temporary path, which is renamed to `path` if the body succeeds, else removed.
 
-    Inside `together` it is renamed at the end of that. A symbolic link is followed.
+    Inside of `together`, it is renamed when `together` ends. Symbolic links are followed.
 
     Raises:
         HipgraftError: the output cannot be written.
@@ -132,10 +132,10 @@ def replacing(path: str) -> Generator[Path, None, None]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file of a cache: other processes see all of it or nothing. Folders are made.
+    """Writes a file of a cache atomically, and creates its folders.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(suffix=TEMPORARY, dir=path.parent)
@@ -151,17 +151,17 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def together() -> Generator[Outputs, None, None]:
-    """Makes the outputs that the body writes appear together when it ends, or none of them.
+    """Makes all outputs of the body appear together when it ends, or none of them.
 
-    They get their names in the order in which they were written: whatever names another file
-    is written after it. After `abandon` nothing that was written before appears.
+    They are renamed in the order in which they were written, so a file that refers to another one
+    is written after it. After `abandon`, no file that was written before appears.
 
     Raises:
-        HipgraftError: an output cannot be written; the others are as they were before.
+        HipgraftError: an output cannot be written; the other files stay unchanged.
     """
     outer = _PENDING.get()
     if outer is not None:
-        yield outer  # a part of what appears together
+        yield outer  # nested: the outer block renames the files
         return
     outputs = Outputs()
     token = _PENDING.set(outputs)
@@ -174,7 +174,7 @@ def together() -> Generator[Outputs, None, None]:
 
 
 def _save(one: _Replacement) -> None:
-    # Some file systems have no links; there, only a crash in between cannot be undone.
+    # Some file systems have no links; on those, only a crash while renaming cannot be undone.
     with suppress(FileNotFoundError, PermissionError, NotImplementedError):
         os.link(one.target, one.saved)
 

@@ -1,4 +1,4 @@
-"""YAML without aliases: a kilobyte of aliases can expand to more than a machine's memory."""
+"""Reads YAML without aliases: a kilobyte of aliases can expand beyond a machine's memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes no alias."""
+    """Rejects aliases."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -22,7 +22,7 @@ def load_plain(text: str) -> Any:
     """Returns the only document of a text.
 
     Raises:
-        Exception: of many kinds, for text that is no such YAML.
+        Exception: of various classes, if the text is not such YAML.
     """
     return yaml.load(text, _Loader)
 
@@ -32,7 +32,7 @@ def position(text: str, path: Sequence[str | int]) -> tuple[int, int]:
 
     Args:
         text: the document.
-        path: keys and indices that lead to the value; its end may lead nowhere.
+        path: keys and indices that lead to the value; the last ones may not exist.
     """
     node = cast(Any, yaml).compose(text, _Loader)
     for step in path:

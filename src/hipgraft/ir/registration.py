@@ -1,4 +1,4 @@
-"""Tables that refuse to register one name twice, and what other packages add to them."""
+"""Defines registries that reject duplicate names, and finds the entries of other packages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 class RegisteredTwiceError(HipgraftError, ValueError):
-    """A registry already has an entry of the name."""
+    """A registry already has an entry of this name."""
 
 
 class Registry(dict[str, T]):
-    """Entries by name, in the order of their registration; `add` is how they come in.
+    """Entries by name, in the order of their registration by `add`.
 
     Args:
         kind: noun for the entries in error messages, e.g. `lowering`.
         tables: tables whose entries are registered first.
-        provider: says who provides an entry, for error messages.
+        provider: describes who provides an entry, for error messages.
 
     Raises:
         RegisteredTwiceError: two tables have an entry of the same name.
@@ -46,7 +46,7 @@ class Registry(dict[str, T]):
         """Registers an entry.
 
         Raises:
-            RegisteredTwiceError: there is an entry of this name.
+            RegisteredTwiceError: there already is an entry of this name.
         """
         if name in self:
             raise RegisteredTwiceError(
@@ -60,19 +60,19 @@ class Registry(dict[str, T]):
         return f": by {self._provider(first)} and by {self._provider(second)}"
 
     def remove(self, name: str) -> None:
-        """Removes an entry, for example one of a test.
+        """Removes an entry, for example one that a test registered.
 
         Raises:
-            KeyError: there is none of this name.
+            KeyError: there is no entry of this name.
         """
         del self[name]
 
 
 def plugins(group: str) -> Iterable[EntryPoint]:
-    """Returns the entry points of a group, `hipgraft.passes` for instance."""
+    """Returns the entry points of a group, such as `hipgraft.passes`."""
     if not _may_have_plugins(tuple(sys.path)):
         return ()
-    # Only here: it takes as long to import as all else that a tool needs before it reads its input.
+    # Imported here: it takes as long as all other imports of a tool before it reads its input.
     from importlib.metadata import entry_points
 
     return entry_points(group=group)
@@ -80,7 +80,7 @@ def plugins(group: str) -> Iterable[EntryPoint]:
 
 @cache
 def _may_have_plugins(path: tuple[str, ...]) -> bool:
-    """Returns whether a package on the path names a group of ours in its metadata."""
+    """Returns whether a package on the path has a group of hipgraft's in its metadata."""
     return any(_names_group(folder or ".") for folder in path)
 
 
@@ -88,7 +88,7 @@ def _names_group(folder: str) -> bool:
     try:
         names = os.listdir(folder)
     except NotADirectoryError:
-        return True  # an archive, which may hold packages
+        return True  # the entry is an archive, which may hold packages
     except OSError:
         return False
     for name in names:
@@ -98,5 +98,5 @@ def _names_group(folder: str) -> bool:
                     if b"[hipgraft." in file.read():
                         return True
             except OSError:
-                continue  # most packages have none
+                continue  # most packages have no entry points
     return False

@@ -1,8 +1,8 @@
-"""The raw bytes of a `memref.global`.
+"""Reads the raw bytes of a `memref.global`.
 
-The bindings give no access to a resource's blob, and NumPy's buffer protocol knows neither bf16
-nor fp8. A resource is read from the op's bytecode, which stores it as in memory. Its text would
-need several times its size.
+The bindings give no access to a resource's blob, and NumPy's buffer protocol supports neither bf16
+nor fp8. So a resource is read from the op's bytecode, which stores it as in memory. The text would
+take several times as many bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def global_bytes(op: ir.Operation) -> bytes:
 
 
 def global_reader(op: ir.Operation, module: ir.Module) -> Callable[[], bytes]:
-    """Returns a function that reads `global_bytes`; it keeps the module, which an op does not."""
+    """Returns a function that calls `global_bytes` and, unlike an op, keeps the module alive."""
     return partial(_read_global, op, module)
 
 
@@ -54,7 +54,7 @@ def _read_global(op: ir.Operation, module: ir.Module) -> bytes:
 
 
 def is_resource(value: ir.Attribute) -> bool:
-    """Returns whether elements are in a resource, which only its printed form shows."""
+    """Returns whether elements are in a resource, which only the attribute's text shows."""
     return not isinstance(value, ir.DenseElementsAttr)
 
 
@@ -97,7 +97,7 @@ def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) ->
 
 
 def resource_bytes(op: ir.Operation) -> bytes | None:
-    """Returns what the only resource of an op's attributes holds; None if it is not there."""
+    """Returns the bytes of the only resource in an op's attributes; None if they are missing."""
     pieces = _Pieces()
     op.write_bytecode(pieces)
     return pieces.large or _first_resource(bytes(pieces.rest))
@@ -112,18 +112,18 @@ def _stored_bytes(op: ir.Operation) -> bytes:
 
 @dataclass
 class _Pieces:
-    """A file that takes bytecode as MLIR writes it, a resource in one piece.
+    """A file that receives bytecode as MLIR writes it; a resource arrives in one piece.
 
     Attributes:
-        large: the resource, if it is so large that nothing else of an op can be; not copied.
-        rest: everything else.
+        large: the resource, not copied: no other part of an op is so large.
+        rest: all other pieces.
     """
 
     large: bytes = b""
     rest: bytearray = field(default_factory=bytearray)
 
     def write(self, data: bytes) -> None:
-        """Takes a piece."""
+        """Receives a piece."""
         if len(data) < _LARGE:
             self.rest += data
         else:
@@ -132,7 +132,7 @@ class _Pieces:
 
 @dataclass
 class _Reader:
-    """Reads MLIR bytecode; source: MLIR's "Bytecode Format" page."""
+    """Reads MLIR bytecode. Source: MLIR's "Bytecode Format" page."""
 
     data: bytes
     position: int = 0
@@ -142,7 +142,7 @@ class _Reader:
         return self.data[self.position - 1]
 
     def varint(self) -> int:
-        """A little-endian integer; trailing zeros of the first byte count further bytes."""
+        """Reads a little-endian integer; trailing zeros of its first byte count further bytes."""
         first = self.data[self.position]
         if first == 0:
             value = int.from_bytes(self.take_at(1, 8), "little")

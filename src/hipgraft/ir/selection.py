@@ -13,14 +13,14 @@ Shapes: TypeAlias = Sequence[tuple[int, ...]]
 def select(variants: Mapping[str, Shapes], shapes: Shapes) -> int:
     """Returns the position of the variant whose inputs have certain shapes.
 
-    The only variant of a program is always chosen: the caller checks each input anyway.
+    The sole variant of a program is always chosen, because the caller checks each input anyway.
 
     Args:
-        variants: shapes of the inputs, by the variants' extents as messages call them.
-        shapes: of the given inputs.
+        variants: shapes of the inputs, by the variants' extents as they appear in messages.
+        shapes: shapes of the given inputs.
 
     Raises:
-        HipgraftError: there is none; its notes list the compiled shapes.
+        HipgraftError: no variant fits; the notes list the compiled shapes.
     """
     known = [list(map(tuple, one)) for one in variants.values()]
     if len(known) == 1:

@@ -1,4 +1,4 @@
-"""Signals wait while native libraries load, and while Python forks."""
+"""Defers signals while native libraries load and while Python forks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def deferred() -> Generator[None, None, None]:
-    """Defers `ENDING`, of which a handler may raise an exception where it does harm or is lost.
+    """Defers the signals in `ENDING`, whose handlers may raise exceptions at a harmful time.
 
-    An exception that passes through C++ aborts the process, the C code of numpy prints a traceback
-    instead, and Python loses what is raised while it forks.
+    An exception that passes through C++ aborts the process, numpy's C code prints a traceback
+    instead of passing it on, and Python loses an exception that is raised while it forks.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:

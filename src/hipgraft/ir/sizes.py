@@ -1,4 +1,4 @@
-"""Sizes in bytes, checked before anything computes with them in 64 bits.
+"""Checks sizes in bytes before any code computes with them in 64 bits.
 
 MLIR and IREE multiply extents without checking for overflow: to them a tensor of 2^64 bytes has
 size 0, and its program does nothing.
@@ -15,18 +15,18 @@ from hipgraft.ir.diagnostics import VerifyError
 from hipgraft.ir.element_types import bit_width, is_float, is_integer
 
 MOST_BYTES = 1 << 48
-"""Bytes that any of the targets can address; more than any has memory for."""
+"""The most bytes that any of the targets can address; no machine has as much memory."""
 
-# Dialects whose types MLIR keeps as text: extents of torch, and of migraphx with its strides.
+# MLIR keeps these dialects' types as text: torch extents, migraphx extents and strides.
 _VTENSOR = re.compile(r"!torch\.v?tensor<\[([\d,?]*)\],(.*)>")
 _SHAPED = re.compile(r"!migraphx\.shaped<((?:\d+x)*)([^,>]*)(?:, *([\dx]+))?.*>")
 
 
 def check_sizes(op: ir.Operation) -> None:
-    """Checks that every value of static shape in `op` can be addressed.
+    """Checks that every value of static shape in `op` fits into the address space.
 
     Raises:
-        VerifyError: one cannot; located at the op that makes it or has it as an argument.
+        VerifyError: a value does not; located at the op that defines it or has it as an argument.
     """
     fits: dict[ir.Type, bool] = {}
     errors: list[VerifyError] = []
@@ -36,7 +36,7 @@ def check_sizes(op: ir.Operation) -> None:
             if kind not in fits:
                 fits[kind] = nbytes(kind) <= MOST_BYTES
             if not fits[kind]:
-                # Nothing may be raised through the walk.
+                # The walk does not pass exceptions on.
                 errors.append(VerifyError(too_large(f"'{kind}'"), each))
                 return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
@@ -54,9 +54,9 @@ def too_large(what: str) -> str:
 
 
 def nbytes(kind: ir.Type) -> int:
-    """Returns the least bytes that a value takes; 0 of dynamic shapes and of other types.
+    """Returns the least bytes that a value takes; 0 for dynamic shapes and for other types.
 
-    Python's integers do not wrap.
+    Python's integers do not overflow.
     """
     if isinstance(kind, ir.MemRefType):
         return _of_memref(kind)
@@ -107,13 +107,13 @@ def _of_shaped(text: str) -> int:
 
 
 def _span(shape: Sequence[int], strides: Iterable[int], offset: int) -> int:
-    """Elements from the pointer to the last one."""
+    """Returns the number of elements from the pointer to the last element."""
     if 0 in shape:
         return 0
     return offset + 1 + sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True))
 
 
 def _width(element_type: str) -> int:
-    """The least bits that an element takes: 8 for types that are no numbers."""
+    """Returns the least bits that an element takes: 8 for types that are not numbers."""
     name = element_type.partition(",")[0].strip().removeprefix("complex<").removesuffix(">")
     return bit_width(name) if is_float(name) or is_integer(name) else 8

@@ -1,4 +1,4 @@
-"""Stride algebra: what reshapes, transposes, slices and expands do to a tensor's window.
+"""Computes the effect of reshapes, transposes, slices and expands on a tensor's window.
 
 A `StridedView` is a window on a base tensor's row-major storage, in elements. Each method
 returns the window after one metadata-only operation. `reshape` returns None if strides cannot
@@ -33,17 +33,17 @@ class StridedView:
 
     @staticmethod
     def of_shape(shape: Sequence[int]) -> StridedView:
-        """The window on all of a row-major tensor."""
+        """Returns the window on all of a row-major tensor."""
         return StridedView(tuple(shape), row_major_strides(shape))
 
     @property
     def elements(self) -> int:
-        """Number of elements seen through the window."""
+        """The number of elements that the window shows."""
         return math.prod(self.shape)
 
     @property
     def span(self) -> int:
-        """Elements from the first to the last one in the window, both included."""
+        """The number of elements from the first to the last one in the window, both included."""
         steps = zip(self.shape, self.strides, strict=True)
         return 1 + sum((extent - 1) * stride for extent, stride in steps)
 
@@ -72,14 +72,14 @@ class StridedView:
         )
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> StridedView:
-        """Takes `start:end:step` of `dim`; the bounds are already clamped, `step` positive."""
+        """Selects `start:end:step` of `dim`; the bounds are already clamped, `step` is positive."""
         extent = max(0, -(-(end - start) // step))
         shape, strides = list(self.shape), list(self.strides)
         shape[dim], strides[dim] = extent, self.strides[dim] * step
         return StridedView(tuple(shape), tuple(strides), self.offset + start * self.strides[dim])
 
     def select(self, dim: int, index: int) -> StridedView:
-        """Takes one index of `dim` and drops the dimension."""
+        """Selects one index of `dim` and drops the dimension."""
         return self.slice(dim, index, index + 1).drop(dim)
 
     def drop(self, dim: int) -> StridedView:
@@ -116,7 +116,7 @@ class StridedView:
         """Translates a window on a row-major copy of `copied` to the copied storage.
 
         Returns, for each dimension, the runs (extent, stride in the copied storage) that it
-        walks, outermost first; None where a dimension walks no whole runs.
+        walks, outermost first; None if a dimension does not walk whole runs.
         """
         if self.offset:
             return None
@@ -127,9 +127,9 @@ class StridedView:
         return [run for run in runs if run is not None] if None not in runs else None
 
     def on_copied(self, copied: StridedView) -> StridedView | None:
-        """Returns this window on a row-major copy of `copied` as one on the copied storage.
+        """Converts this window on a row-major copy of `copied` to a window on the copied storage.
 
-        None where no strides express it.
+        It returns None if strides cannot express that.
         """
         runs = self.through_copy(copied)
         joined = None if runs is None else [joined_run(run) for run in runs]
@@ -141,7 +141,7 @@ class StridedView:
     def storage_order(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """Returns the dimensions of extent 2 and more, the outermost in storage first.
 
-        None unless the window shows each element of a row-major tensor of `shape` once.
+        It returns None unless the window shows each element of a row-major tensor of `shape` once.
         """
         moving = (dim for dim, extent in enumerate(self.shape) if extent > 1)
         order = tuple(sorted(moving, key=lambda dim: -self.strides[dim]))
@@ -150,15 +150,15 @@ class StridedView:
         return order if is_all and dense == tuple(self.strides[dim] for dim in order) else None
 
     def before(self, window: StridedView, shape: Sequence[int]) -> StridedView | None:
-        """Returns the window of `shape` that `window`, applied to it, turns into this one.
+        """Returns the window on `shape` from which `window` produces this one.
 
         Args:
-            window: has the shape of this one, and shows each element of a row-major tensor of
-                `shape` once.
-            shape: of that tensor.
+            window: window of this one's shape that shows each element of a row-major `shape` tensor
+                once.
+            shape: shape of that tensor.
 
         Returns:
-            None where no strides express it.
+            The window; None if strides cannot express it.
         """
         order = window.storage_order(shape)
         return None if order is None else self.permute(order).reshape(shape)
@@ -166,7 +166,7 @@ class StridedView:
     def reshape(self, shape: Sequence[int]) -> StridedView | None:
         """Views the elements, in row-major order, as `shape`; None if that needs a copy.
 
-        It is also None if `shape` has another number of elements, or none.
+        It is also None if `shape` has another number of elements, or no elements.
         """
         if math.prod(shape) != self.elements or self.elements == 0:
             return None
@@ -206,7 +206,7 @@ def _take(runs: list[tuple[int, int]], extent: int) -> int | None:
 
 
 def _copied_runs(extent: int, stride: int, copied: StridedView) -> list[tuple[int, int]] | None:
-    """The runs in the copied storage of `extent` steps of `stride` in the copy."""
+    """Returns the runs in the copied storage for `extent` steps of `stride` in the copy."""
     if extent == 1 or stride == 0:
         return [(extent, 0)]
     runs: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Symbols: the names of operations in modules, and the modules that contain them."""
+"""Reads and creates symbols, the names of operations in modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def symbol_of(op: ir.Operation | ir.OpView) -> str:
     """Returns the name of an op that is a symbol.
 
     Raises:
-        VerifyError: its name is no string, which MLIR accepts in unregistered dialects.
+        VerifyError: the name is not a string, which MLIR accepts in unregistered dialects.
     """
     name = op.attributes["sym_name"]
     if not isinstance(name, ir.StringAttr):

@@ -1,4 +1,4 @@
-"""Shapes and element types of tensor values."""
+"""Reads shapes and element types of tensor values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from hipgraft.ir.bindings import ir
 
 Shape = tuple[int, ...]
-"""Extents of a tensor's dimensions."""
+"""The extents of a tensor's dimensions."""
 
 
 def tensor_type(value: ir.Value) -> ir.RankedTensorType:
     """Returns the type of a value that is known to be a ranked tensor."""
-    known: Any = value.type  # `cast` would be a call, and passes ask for many types and shapes
+    known: Any = value.type  # `cast` would add a call to a hot function
     return known
 
 

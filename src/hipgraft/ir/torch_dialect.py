@@ -1,4 +1,4 @@
-"""Makes and reads ops of the torch dialect, which has no Python classes in IREE's bindings.
+"""Builds and reads ops of the torch dialect, which has no Python classes in IREE's bindings.
 
 Builders insert at the current insertion point with the current location.
 """
@@ -21,14 +21,14 @@ def vtensor_type(shape: Sequence[int | None], element: str) -> ir.Type:
 
     Args:
         shape: extents, None for dynamic ones.
-        element: in torch's spelling (`f32`, `si64`).
+        element: element type in torch's spelling (`f32`, `si64`).
     """
     extents = ",".join("?" if extent is None else str(extent) for extent in shape)
     return ir.Type.parse(f"!torch.vtensor<[{extents}],{element}>")
 
 
 def extents_and_element(vtensor: ir.Type) -> tuple[list[int | None], str] | None:
-    """Returns the extents, None for a dynamic one, and the element type of a ranked vtensor."""
+    """Returns the extents (None for dynamic ones) and the element type of a ranked vtensor."""
     match = _VTENSOR.fullmatch(str(vtensor))
     if match is None:
         return None
@@ -37,7 +37,7 @@ def extents_and_element(vtensor: ir.Type) -> tuple[list[int | None], str] | None
 
 
 def shape_and_element(vtensor: ir.Type) -> tuple[list[int], str] | None:
-    """Returns the static shape and element type of a vtensor, None if it is anything else."""
+    """Returns the static shape and the element type of a vtensor; None for any other type."""
     extents, element = extents_and_element(vtensor) or ([None], "")
     shape = [extent for extent in extents if extent is not None]
     return (shape, element) if len(shape) == len(extents) else None

@@ -1,8 +1,8 @@
-"""Upstream MLIR of torch-mlir's wheel: lowering to LLVM and code generation for the host.
+"""Uses the upstream MLIR in torch-mlir's wheel to lower to LLVM and generate host code.
 
-IREE's bindings have neither `gpu-to-llvm` nor an execution engine. Contexts of the two wheels
-share nothing, so modules pass between them as text. Bytecode in memory would need an alignment that
-Python does not guarantee.
+IREE's bindings have neither `gpu-to-llvm` nor an execution engine. The contexts of the two wheels
+are separate, so modules are passed as text. Bytecode in memory would need an alignment that Python
+does not guarantee.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _passes: Any = import_module("torch_mlir.passmanager")
 
 _CONSTANT = "llvm.mlir.constant"
 
-# Kernels take memrefs as bare pointers, as IREE's do, and other arguments unchanged.
+# Kernels have memrefs as bare pointers, as IREE's do, and other arguments unchanged.
 PHASE_HOST_TO_LLVM = (
     "lower-affine",
     "convert-scf-to-cf",
@@ -59,8 +59,8 @@ def make_engine(text: str, symbols: Mapping[str, int], *, is_initialized: bool =
 
     Args:
         text: the module.
-        symbols: addresses of the functions that it calls.
-        is_initialized: whether its constructors run, which load code objects.
+        symbols: addresses of the functions that the module calls.
+        is_initialized: whether to run the module's constructors, which load code objects.
     """
     with _ir.Context():
         engine = _engines.ExecutionEngine(_ir.Module.parse(text), opt_level=2, enable_pic=True)
@@ -72,9 +72,9 @@ def make_engine(text: str, symbols: Mapping[str, int], *, is_initialized: bool =
 
 
 def _type_constants(module: Any) -> None:
-    """Gives values of `llvm.mlir.constant` the type of its result.
+    """Gives the values of `llvm.mlir.constant` ops the type of their results.
 
-    The lowering leaves `index`, which IREE's newer LLVM dialect does not accept.
+    The lowering leaves values of type `index`, which IREE's newer LLVM dialect does not accept.
     """
     index = _ir.IndexType.get()
     for function in module.body.operations:

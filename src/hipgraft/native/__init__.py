@@ -1,6 +1,6 @@
 """The native player of compiled programs: `libhipgraft`, whose interface is `include/hipgraft.h`.
 
-This module tells where its files are; `library` loads it into this process.
+This module finds its files; `library` loads it into this process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def library_path() -> Path:
 
 
 def plugin_path() -> Path:
-    """Returns the file of hipDNN's plugin, which is also what HIPDNN_PLUGIN_DIR is to lead to.
+    """Returns the file of hipDNN's plugin, to which HIPDNN_PLUGIN_DIR must lead.
 
     Raises:
         HipgraftError: it was not built with this package.

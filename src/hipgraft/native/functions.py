@@ -1,4 +1,4 @@
-"""The functions of `hipgraft.h` and `hipgraft_device.h`, with their types, and their errors."""
+"""Declares the functions of `hipgraft.h` and `hipgraft_device.h` with types and error checks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ STATUSES = (
     "INTERNAL_ERROR",
 )
 
-_POINTER = c_void_p  # also arrays
-# What returns a status.
+_POINTER = c_void_p  # also for arrays
+# Functions that return a status.
 _CALLS = {
     "bundle_open": (c_char_p, c_uint32, _POINTER),
     "bundle_open_memory": (c_char_p, c_size_t, c_uint32, _POINTER),
@@ -69,7 +69,7 @@ _CALLS = {
     "sequence_run": (_POINTER, _POINTER, _POINTER, c_size_t, _POINTER),
     "sequence_call": (_POINTER, c_size_t, _POINTER, _POINTER, c_size_t),
 }
-# What takes an object, and returns something else.
+# Functions of an object that return another value.
 _QUERIES = {
     "bundle_close": None,
     "device_close": None,
@@ -90,7 +90,7 @@ class PlayerError(HipgraftError):
     """An error of the player.
 
     Attributes:
-        status: its name in `hipgraft.h`, without the prefix.
+        status: name of the status in `hipgraft.h`, without the prefix.
     """
 
     def __init__(self, status: int, text: str):
@@ -100,7 +100,7 @@ class PlayerError(HipgraftError):
 
 @cache
 def function(name: str) -> Callable[..., Any]:
-    """Returns a function by its name without the prefix."""
+    """Returns a function by its name, given without the prefix."""
     found = getattr(library(), f"hipgraft_{name}")
     if name in _CALLS:
         found.argtypes, found.restype = _CALLS[name], c_int
@@ -110,10 +110,10 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def check(status: int) -> None:
-    """Raises what a function's status says.
+    """Raises the error that a status reports.
 
     Raises:
-        PlayerError: the function failed in this thread, just now.
+        PlayerError: the last call of this thread failed.
     """
     if status:
         last_error = library().hipgraft_error
@@ -125,16 +125,16 @@ def call(name: str, *arguments: Any) -> None:
     """Calls a function that returns a status.
 
     Raises:
-        PlayerError: it fails.
+        PlayerError: the function fails.
     """
     check(function(name)(*arguments))
 
 
 def made(name: str, *arguments: Any) -> c_void_p:
-    """Calls a function whose last argument is where a pointer goes; returns the pointer.
+    """Calls a function whose last argument receives a pointer, and returns that pointer.
 
     Raises:
-        PlayerError: it fails.
+        PlayerError: the function fails.
     """
     handle = c_void_p()
     call(name, *arguments, byref(handle))

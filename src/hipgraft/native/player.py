@@ -1,4 +1,4 @@
-"""The player's interface in Python: bundles, devices and executables of `libhipgraft`."""
+"""Wraps the player's interface in Python: bundles, devices and executables of `libhipgraft`."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class PlayerBundle(Closing):
     """An open bundle.
 
     Args:
-        source: its file, or its bytes.
-        trust: whether to run code that hipgraft has not written for this user.
+        source: file of the bundle, or its bytes.
+        trust: whether to run code that hipgraft did not write for this user.
 
     Raises:
-        PlayerError: it cannot be opened, or is no bundle.
+        PlayerError: the source cannot be opened, or is not a bundle.
     """
 
     def __init__(self, source: str | Path | bytes, *, trust: bool = False):
@@ -90,7 +90,7 @@ class PlayerBundle(Closing):
 
     @property
     def metadata(self) -> str:
-        """What its writer stored with it, as the text of a JSON object."""
+        """The metadata that the bundle's writer stored, as the text of a JSON object."""
         return function("bundle_metadata")(self.handle).decode()
 
     def programs(self) -> list[PlayerProgram]:
@@ -102,7 +102,7 @@ class PlayerBundle(Closing):
         """Returns the best program for a device of an architecture.
 
         Raises:
-            PlayerError: there is none.
+            PlayerError: there is no program for it.
         """
         return PlayerProgram(made("bundle_find", self.handle, architecture.encode()))
 

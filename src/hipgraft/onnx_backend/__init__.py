@@ -44,7 +44,7 @@ class PreparedModel(BackendRep):
 
         Args:
             inputs: an array, arrays in the order of the model's inputs, or arrays by name.
-            kwargs: none are known.
+            kwargs: must be empty.
 
         Returns:
             The results in the order of the model's outputs.
@@ -68,7 +68,7 @@ class HipgraftBackend(Backend):
         Args:
             model: the model.
             device: `CPU`.
-            kwargs: none are known.
+            kwargs: must be empty.
 
         Raises:
             HipgraftError: the model is not supported; located at the node.
@@ -93,7 +93,7 @@ class HipgraftBackend(Backend):
 
         Args:
             node: the node.
-            inputs: arrays in the order of its inputs that are given.
+            inputs: arrays for its inputs that are present, in order.
             device: `CPU`.
             outputs_info: types and shapes of the results; they are inferred otherwise.
             kwargs: `opset_version`, by default the newest.

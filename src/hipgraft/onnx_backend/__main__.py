@@ -1,11 +1,11 @@
-"""Runs ONNX's node suite and says how each case ends.
+"""Runs ONNX's node suite and reports the outcome of each case.
 
     python -m hipgraft.onnx_backend --suite node [-j 2] [--filter REGEX] [--sample N] [--json FILE]
                                     [--again FILE] [--kinds wrong,abort] [--device emulator:gfx942]
 
-A case passes, is refused in one line, computes something wrong, aborts the process, ends in a
-traceback, or takes too long. `--json` keeps the outcomes, `--again` repeats those of a former run
-that are of `--kinds`. The status is 1 if a case neither passes nor is refused.
+A case passes, is rejected with a one-line error, is wrong, aborts the process, ends in a
+traceback, or takes too long. `--json` stores outcomes; `--again` repeats an earlier run's
+cases with an outcome in `--kinds`. The status is 1 if a case neither passes nor is rejected.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _NEEDED = (
     "runtime.recorder",
 )
 
-# Results are drawn: any value is right.
+# Results of these are random, so any value is right.
 _ANY_VALUE = re.compile(r"test_(bernoulli|random|multinomial)")
 
-# NumPy computes what is wanted by an FFT of f32, whose roundings are those of the largest numbers.
+# NumPy computes expected values by an f32 FFT, whose errors scale with the largest numbers.
 _TRANSFORMS = re.compile(r"test_i?(dft|stft)")
 _ROUNDINGS = 4 * 2.0**-24
 
@@ -76,7 +76,7 @@ def _array(value: Any) -> Any:
 
 
 def main() -> int:
-    """Runs the cases that the command line chooses; returns the exit status."""
+    """Runs the cases that the command line selects, and returns the exit status."""
     options = _options()
     cases = {case.name: case for case in node_cases()}
     former: dict[str, list[str]] = {}
@@ -124,7 +124,7 @@ def _is_chosen(name: str, options: argparse.Namespace, former: dict[str, list[st
 
 
 def _warm_up() -> None:
-    """Loads, before any fork, what each case needs; nothing here starts a thread."""
+    """Loads the modules that each case needs before any fork; it must not start threads."""
     for name in _NEEDED:
         import_module(f"hipgraft.{name}")
 

@@ -1,6 +1,6 @@
-"""Runs ONNX models in processes of their own, and says how each ended.
+"""Runs ONNX models in separate processes and reports how each ended.
 
-Each job is a forked child: what aborts, hangs or eats memory ends alone, and is an outcome.
+Each job is a forked child: if it aborts, hangs or runs out of memory, that is its outcome.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# One job has one core; set before NumPy and the runtime start threads of their own.
+# Each job has one core; this must be set before NumPy and the runtime start their threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import ml_dtypes
@@ -29,18 +29,18 @@ import onnx
 OUTCOMES = ("pass", "refused", "wrong", "abort", "traceback", "timeout")
 
 _EPSILONS = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
-"""Relative errors of one rounding."""
+"""The relative error of one rounding, by element type."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model with inputs and what it is to compute.
+    """A model with inputs and expected results.
 
     Attributes:
-        name: of the case.
+        name: name of the case.
         model: the model.
         inputs: arrays in the order of the model's inputs.
-        wanted: arrays in the order of its outputs; None where any value is right.
+        wanted: expected arrays in the order of its outputs; None where any value is right.
         rtol: relative tolerance.
         atol: absolute tolerance.
     """
@@ -66,8 +66,8 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
     """Compiles and runs a case in this process.
 
     Args:
-        case: what is compiled.
-        stage: how far; if it is given, nothing is run.
+        case: case to compile.
+        stage: stage at which to stop; if it is given, the case does not run.
         device: `cpu`, or `emulator:` and an architecture.
     """
     from hipgraft.compiler.program import compile as compile_model
@@ -83,12 +83,12 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
                 target = device.partition(":")[2] or device
                 program = compile_model(path, target, compile_to=stage)
                 got = None if stage else program.run(case.inputs, device)
-        except EmulatorError as error:  # what was compiled faults
+        except EmulatorError as error:  # the compiled code faults
             return Outcome("wrong", str(error))
         except HipgraftError as error:
             message = f"{error.location}: {error.message}" if error.location else error.message
             return Outcome("refused", message.replace(str(path), path.name))
-        except Exception as error:  # whatever else it is, it is a bug
+        except Exception as error:  # any other exception is a bug
             frame = traceback.extract_tb(error.__traceback__)[-1]
             reason = (str(error).strip().splitlines() or [""])[0]
             place = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -98,7 +98,7 @@ def check(case: Case, stage: str = "", device: str = "cpu") -> Outcome:
 
 
 def mismatch(got: Sequence[Any], case: Case) -> str | None:
-    """Returns how results differ from those wanted, None if they do not."""
+    """Describes how results differ from the expected ones; None if they do not."""
     if len(got) != len(case.wanted):
         return f"{len(got)} results instead of {len(case.wanted)}"
     for index, (one, want) in enumerate(zip(got, case.wanted, strict=True)):
@@ -109,7 +109,7 @@ def mismatch(got: Sequence[Any], case: Case) -> str | None:
 
 
 def difference(got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> str | None:
-    """Returns how an array differs from the one that is wanted, None if it does not."""
+    """Describes how an array differs from the expected one; None if it does not."""
     if got.shape != want.shape:
         return f"shape {list(got.shape)} instead of {list(want.shape)}"
     if got.dtype != want.dtype:
@@ -117,7 +117,7 @@ def difference(got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> s
     if not got.size:
         return None
     wide = [_widened(one) for one in (got, want)]
-    # What is computed in another order is rounded otherwise in the last place.
+    # Computing in another order may change the last bits.
     rtol = max(rtol, 4 * _EPSILONS.get(want.dtype.name, 0.0))
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.isclose(*wide, rtol=rtol, atol=atol, equal_nan=True)

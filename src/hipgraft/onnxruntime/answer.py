@@ -1,4 +1,4 @@
-"""Answers the provider's requests: which nodes are taken, their programs, and a report."""
+"""Answers the provider's requests with the nodes to take, their programs, and a report."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hipgraft.service import Cache, CompileService, ProcessWorkers, use_service
 from hipgraft.service.tuning.database import shipped_database
 from hipgraft.service.tuning.search import Search
 
-_REASONS = 3  # that the summary gives
+_REASONS = 3  # number of reasons in the summary
 
 
 def make_answer(request: Request) -> Path:
-    """Compiles what can be taken; returns the file of the answer, in the user's cache.
+    """Compiles the nodes that can be taken; returns the answer's file in the user's cache.
 
     Raises:
-        HipgraftError: the request is malformed, or some node is to be an error.
+        HipgraftError: the request is malformed, or a node must cause an error.
     """
     graph = SessionGraph(request.model)
     trial = Trial(graph, request)
@@ -72,7 +72,7 @@ def make_answer(request: Request) -> Path:
 
 @contextmanager
 def compiling(request: Request) -> Generator[None]:
-    """Compiles in this context with the user's cache, and as the request's options say."""
+    """Compiles in this context with the user's cache and the request's options."""
     search = Search(mode=_mode(request), database=shipped_database())
     cache = Cache(default_cache_directory())
     with CompileService(ProcessWorkers(), cache, search=search) as service, use_service(service):
@@ -80,9 +80,9 @@ def compiling(request: Request) -> Generator[None]:
 
 
 def _keep(request: Request) -> None:
-    """Keeps the graph and its constants, to compile groups of it for other shapes.
+    """Keeps the graph and its constants, to compile its groups for other shapes.
 
-    They are moved: the provider needs them no more.
+    It moves them, because the provider no longer needs them.
     """
     request.kept.parent.mkdir(exist_ok=True)
     weights = request.model.with_name("weights.bin")
@@ -97,7 +97,7 @@ def summary(
     left: Mapping[int, Left],
     kinds: Mapping[str, Kind],
 ) -> str:
-    """Says in one line what was taken, and why other nodes were not."""
+    """Describes in one line which nodes were taken, and why others were not."""
     before = {number for number, node in enumerate(graph.nodes) if is_group(node)}
     left = {number: one for number, one in left.items() if number not in before}
     nodes = len(graph.nodes) - len(before)
@@ -106,7 +106,7 @@ def summary(
     work = f" ({_percent(ours, total)} of the FLOPs)" if total else ""
     where = f" in {len(groups)} group{'s' if len(groups) > 1 else ''}" if groups else ""
     reasons = Counter((graph.nodes[i].op_type, one.reason) for i, one in left.items())
-    # Those of one operator first: what is said of a shape differs from node to node.
+    # Reasons are grouped by operator, because messages about shapes differ from node to node.
     first = [
         f"{f'{count} ' if count > 1 else ''}{op}: {reason}"
         for (op, reason), count in reasons.most_common(_REASONS)
@@ -124,7 +124,7 @@ def summary(
 
 
 def _percent(part: int, whole: int) -> str:
-    # Rounded down: 100% means all of them.
+    # Rounded down, so that 100% means all nodes.
     return f"{100 * part // whole}%"
 
 

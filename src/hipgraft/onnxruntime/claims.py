@@ -1,4 +1,4 @@
-"""Which nodes of a session hipgraft may take, before anything is compiled."""
+"""Decides which nodes of a session hipgraft may take, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _PARTS_OF_BYTES = frozenset(
 _NO_NUMBERS = (TensorProto.STRING, TensorProto.UNDEFINED)
 
 _FEW = 64
-"""Elements of a result that is an extent or a shape, and no data."""
+"""The most elements of a result that is an extent or a shape rather than data."""
 
 
 @dataclass(frozen=True)
 class Left:
-    """Why a node is left to others.
+    """The reason why a node is left to other providers.
 
     Attributes:
-        why: `unsupported`, `shape` where one is not known when the session is made, `host` where it
-            is better left, or `compile` where the compiler failed.
-        reason: in words.
+        why: `unsupported`; `shape` if a shape is unknown when the session is created; `host` if the
+            CPU is the better choice; or `compile` if the compiler failed.
+        reason: reason in words.
     """
 
     why: Why
@@ -50,19 +50,19 @@ class Left:
 
 
 Kinds = Sequence[Mapping[str, Kind]]
-"""Types of values by name, of each variant."""
+"""The types of values by name, for each variant."""
 
 
 def unsupported_nodes(
     graph: SessionGraph, kinds: Kinds, anything: AnyExtents | None, advice: str
 ) -> dict[int, Left]:
-    """Returns the nodes that cannot be taken, whatever is around them.
+    """Returns the nodes that cannot be taken, whatever their neighbours are.
 
     Args:
-        graph: of the session.
+        graph: graph of the session.
         kinds: types of values.
-        anything: what is known of them where a program is for all extents.
-        advice: what to say where a shape is not known; empty if it cannot be.
+        anything: properties of values for all extents, if a program is for all extents.
+        advice: advice for unknown shapes; empty if there is none.
     """
     found: dict[int, Left] = {}
     for number, node in enumerate(graph.nodes):
@@ -77,7 +77,7 @@ def unsupported_nodes(
 def is_group(node: NodeProto) -> bool:
     """Whether a node is a group of this provider.
 
-    ONNX Runtime asks again after it has replaced functions that nobody took by their bodies.
+    ONNX Runtime asks again after it has replaced functions that no provider took by their bodies.
     """
     return node.domain == PROVIDER
 
@@ -116,7 +116,7 @@ def _unknown_shape(name: str, is_result: bool, advice: str) -> str:
 def better_left(
     graph: SessionGraph, kinds: Kinds, groups: Sequence[Sequence[int]]
 ) -> dict[int, Left]:
-    """Returns the nodes of groups that are better left to the CPU."""
+    """Returns the nodes of groups that the CPU should run."""
     taken = {node for group in groups for node in group}
     found: dict[int, Left] = {}
     for number in sorted(taken, reverse=True):
@@ -154,7 +154,7 @@ def handed_on(graph: SessionGraph, group: Sequence[int]) -> dict[int, Left]:
 
 
 def _is_of_extents(node: NodeProto, kinds: Kinds) -> bool:
-    """Whether a node makes few integers, of others or of a shape."""
+    """Whether a node computes few integers from others or from a shape."""
     names = node.output if node.op_type in ("Shape", "Size") else (*node.input, *node.output)
     small = (
         kind.element in _INTEGERS and math.prod(kind.shape or ()) <= _FEW
@@ -165,7 +165,7 @@ def _is_of_extents(node: NodeProto, kinds: Kinds) -> bool:
 
 
 def _packed(graph: SessionGraph, kinds: Kinds, group: Sequence[int]) -> dict[int, Left]:
-    """Nodes at whose boundary two elements are in a byte: where programs are called, one is."""
+    """Returns nodes with packed elements at their boundary: programs take one element per byte."""
     boundary = graph.boundary(group)
     packed = {
         name

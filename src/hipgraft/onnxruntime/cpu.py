@@ -1,7 +1,7 @@
-"""Runs programs for the target `cpu`, which the provider's library has no means to run.
+"""Runs programs for the target `cpu`, which the provider's library cannot run itself.
 
-The library calls these functions from any thread. `native/onnxruntime/cpu_programs.cpp` has the
-other end.
+The library calls these functions from any thread, through
+`native/onnxruntime/cpu_programs.cpp`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hipgraft.runtime.bundle import Bundle
 from hipgraft.runtime.recording import Tensor as Declared
 
 _TRUSTED = 1
-_MEMORY = "<EPContext>"  # what messages call a bundle that is no file
+_MEMORY = "<EPContext>"  # name in messages of a bundle that is not a file
 
 
 class Tensor(ctypes.Structure):
@@ -75,7 +75,7 @@ class CpuPrograms:
         )
 
     def _guarded(self, function: Callable[..., None]) -> Callable[..., int]:
-        """Returns a function that keeps what goes wrong for `_error`: nothing is thrown into C."""
+        """Returns a function that stores exceptions for `_error`: none may be thrown into C."""
 
         def call(_: Any, *arguments: Any) -> int:
             try:
@@ -133,7 +133,7 @@ class CpuPrograms:
 
 
 def _array(tensor: Tensor, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Returns an input as the program reads it, without a copy."""
+    """Returns an input as an array for the program, without a copy."""
     shape = tuple(tensor.shape[: tensor.rank])
     if not tensor.nbytes:
         return np.empty(shape, dtype)

@@ -1,4 +1,4 @@
-"""What is known of a session's values where symbolic dimensions may have any extents."""
+"""Derives properties of a session's values for symbolic dimensions of any extents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BROADCAST: Mapping[str, tuple[int, ...]] = {
     "PRelu": (1,),
     "RMSNormalization": (1,),
 }
-"""Operands that are broadcast, where inference of types does not check that they can be."""
+"""Operands that broadcast, for which type inference does not check that they can."""
 
 Dims = tuple[int | str, ...]
 
@@ -36,7 +36,7 @@ class AnyExtents:
     Values whose shapes depend on data are not among those of known shapes.
 
     Attributes:
-        kinds: where symbolic dimensions have some example of extents.
+        kinds: types for one example of extents.
         dims: of values of known shapes: an extent that is always the same, or a name. Extents of
             equal names are equal.
     """
@@ -49,9 +49,9 @@ class AnyExtents:
         return any(isinstance(dim, str) for dim in self.dims.get(name, ()))
 
     def problem(self, node: NodeProto) -> str:
-        """Returns why a program for all extents might compute something else; empty if not.
+        """Returns why a program for all extents might be wrong; empty if it cannot be.
 
-        Such a program takes operands for of one shape where one of them may be broadcast.
+        Such a program assumes equal shapes of operands even if one of them may be broadcast.
         """
         for name in filter(None, (*node.input, *node.output)):
             kind = self.kinds[name]
@@ -68,11 +68,11 @@ class AnyExtents:
 
 
 def any_extents(graph: SessionGraph, given: Extents) -> AnyExtents:
-    """Finds what a graph's values are, by inference for some examples of extents.
+    """Derives the types of a graph's values by inference for some examples of extents.
 
     Args:
-        graph: of the session.
-        given: the symbolic dimensions that have one extent.
+        graph: graph of the session.
+        given: symbolic dimensions with one extent.
     """
     free = [name for name in graph.symbols if name not in given]
     examples = [
@@ -103,6 +103,6 @@ def any_extents(graph: SessionGraph, given: Extents) -> AnyExtents:
 
 
 def _shape(kinds: Mapping[str, Kind], name: str, rank: int) -> Shape:
-    """Returns a value's shape; none where it is not known."""
+    """Returns a value's shape; empty if it is unknown."""
     shape = kinds[name].shape if name in kinds else None
     return shape if shape is not None and len(shape) == rank else ()

@@ -1,4 +1,4 @@
-"""Makes programs of groups of an answered graph for shapes that came when it ran."""
+"""Compiles groups of an answered graph for shapes that occurred at run time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hipgraft.runtime.bundle import Bundle, write_bundle
 
 
 def make_further(request: Request) -> Path:
-    """Makes a group's program for certain shapes of its inputs; returns the bundle's file.
+    """Builds a group's program for certain shapes of its inputs; returns the bundle's file.
 
     It is compiled if the session has the option `dynamic=compile`. Else, and where that fails, the
     bundle has the calls that the group's program for all extents makes.
@@ -56,7 +56,7 @@ def _compile(request: Request, nodes: list[int]) -> None:
         name: make_info(name, kinds[name].element, shapes.get(name))
         for name in (*boundary.inputs, *boundary.outputs)
     }
-    # Beside the constants.
+    # In the folder of the constants.
     with NamedTemporaryFile(dir=request.kept.parent, suffix=".onnx") as file:
         onnx.save(graph.extract(nodes, infos), file.name)
         module = read_each([(Path(file.name), {})], make_context())

@@ -1,4 +1,4 @@
-"""The graph of a session: its nodes, what they read, their shapes, and parts of it as models."""
+"""Represents the graph of a session: its nodes, their operands and shapes, and parts as models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 Shape = tuple[int, ...]
 
 _LEFT = "hipgraft.left"
-_ROUNDS = 256  # of inference; each needs what the one before it found
+_ROUNDS = 256  # rounds of inference; each needs the results of the one before
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Kind:
 
     Attributes:
         element: number of `TensorProto.DataType`.
-        shape: its extents, None where not all of them are known.
+        shape: extents, None if any is unknown.
     """
 
     element: int
@@ -38,10 +38,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Boundary:
-    """What a part of a graph reads and what others read of it, in the order of its nodes.
+    """The values that a part of a graph reads, and its results that others read, in node order.
 
     Attributes:
-        inputs: names of values that are no constants.
+        inputs: names of values that are not constants.
         outputs: names of results.
     """
 
@@ -53,14 +53,14 @@ class SessionGraph:
     """A graph as the provider writes it.
 
     Args:
-        path: its model. Larger constants are external data, which stays where it is.
+        path: path of its model. Larger constants are external data, which stays in its file.
 
     Attributes:
         symbols: names of the symbolic dimensions of its inputs; one without a name is called
             `INPUT.DIMENSION`.
 
     Raises:
-        HipgraftError: it cannot be read.
+        HipgraftError: the model cannot be read.
     """
 
     def __init__(self, path: Path):
@@ -126,11 +126,11 @@ class SessionGraph:
 
     @cached_property
     def results(self) -> frozenset[str]:
-        """Names of the graph's outputs."""
+        """The names of the graph's outputs."""
         return frozenset(one.name for one in self.model.graph.output)
 
     def boundary(self, group: Sequence[int]) -> Boundary:
-        """Returns what a group reads, and which of its results are read outside of it."""
+        """Returns the values that a group reads, and its results that are read outside."""
         inside = frozenset(group)
         made = {name for node in group for name in self.nodes[node].output if name}
         inputs = dict.fromkeys(
@@ -153,7 +153,7 @@ class SessionGraph:
         for node in model.graph.node:
             has_bodies = any(one.HasField("g") or len(one.graphs) for one in node.attribute)
             if has_bodies or _is_unknown(node):
-                node.domain = _LEFT  # its types are those that the session gave it
+                node.domain = _LEFT  # keeps the types that the session gave the node
                 del node.attribute[:]
         declared = _kinds(model.graph)
         inferred = self._inferred(model)
@@ -164,7 +164,7 @@ class SessionGraph:
         }
 
     def _inferred(self, model: onnx.ModelProto) -> dict[str, Kind]:
-        """Infers types, also behind shapes that are computed, and behind contributed operators."""
+        """Infers types, also after computed shapes and contributed operators."""
         weights = {one.name: one for one in self.constants.values() if one.external_data}
         for name, tensor in weights.items():
             model.graph.initializer.remove(tensor)
@@ -185,7 +185,7 @@ class SessionGraph:
 
     @cached_property
     def declared(self) -> dict[str, tuple[int | str, ...]]:
-        """Dimensions of values, as the session told them: extents, names, or empty names."""
+        """The dimensions of values that the session declared: extents, names, or empty names."""
         return {
             value.name: tuple(
                 dim.dim_value if dim.HasField("dim_value") else dim.dim_param
@@ -220,14 +220,14 @@ class SessionGraph:
 
 
 def _is_unknown(node: NodeProto) -> bool:
-    """Whether inference of types fails at a node."""
+    """Whether type inference fails at a node."""
     if node.domain == CONTRIBUTED_DOMAIN:
         return bool(unsupported_operator(node))
     return node.domain not in ("", "ai.onnx") and not onnx.defs.has(node.op_type, node.domain)
 
 
 def _rewrite_contributed(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> bool:
-    """Says contributed operators by ONNX's, whose results have inferred types."""
+    """Replaces contributed operators by ONNX's, so that inference knows their results."""
     if not any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
         return False
     try:
@@ -238,7 +238,7 @@ def _rewrite_contributed(model: onnx.ModelProto, weights: Mapping[str, TensorPro
 
 
 def _named_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
-    """Names the dimensions of unknown extents of a graph's inputs."""
+    """Names the unknown dimensions of a graph's inputs."""
     found: dict[str, None] = {}
     for value in graph.input:
         for number, dim in enumerate(value.type.tensor_type.shape.dim):
@@ -254,7 +254,7 @@ def make_info(name: str, element: int, dims: Sequence[int | str] | None) -> onnx
 
 
 def _captured(node: NodeProto) -> Iterator[str]:
-    """Names of outer values that the bodies of a node read."""
+    """Yields the names of outer values that the bodies of a node read."""
     for attribute in node.attribute:
         for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
             own: Collection[str] = {

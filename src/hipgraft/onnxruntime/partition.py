@@ -1,4 +1,4 @@
-"""Divides a graph's nodes into as few convex groups as there can be."""
+"""Divides a graph's nodes into as few convex groups as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's provider asks for: a graph, an architecture, and the user's options."""
+"""Reads the requests of ONNX Runtime's provider: a graph, an architecture, and options."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class _Fields:
 
 @dataclass(frozen=True)
 class Request:
-    """A graph of a session, or a group of one that was answered.
+    """A request about a graph of a session, or about a group of an answered graph.
 
     Attributes:
         model: the graph's ONNX file, whose nodes are in a topological order.
-        architecture: as `gfx942`, or `cpu`.
-        key: digest of all that the answer about the graph depends on.
+        architecture: architecture such as `gfx942`, or `cpu`.
+        key: digest of all inputs that determine the answer about the graph.
         options: the provider's options.
-        is_nested: whether the graph is a body of a node of another one.
+        is_nested: whether the graph is the body of a node.
         group: number of the group in the answer; None asks about the graph.
-        shapes: of the group's inputs.
+        shapes: shapes of the group's inputs.
     """
 
     model: Path
@@ -66,10 +66,10 @@ class Request:
 
         Args:
             path: the file that the provider wrote, beside the model.
-            architecture: what to compile for.
+            architecture: architecture to compile for.
 
         Raises:
-            HipgraftError: it is malformed.
+            HipgraftError: the request is malformed.
         """
         try:
             data = path.read_bytes()
@@ -100,12 +100,12 @@ class Request:
 
     @property
     def kept(self) -> Path:
-        """The graph's file after it was answered, where further shapes may come."""
+        """The graph's file after the answer, if further shapes may occur."""
         return self.file("") / "model.onnx"
 
     @property
     def bundle(self) -> Path:
-        """The file of the program of a group for certain shapes."""
+        """The program's file of a group for certain shapes."""
         # `ask_for_shapes` in `native/onnxruntime/answers.cpp` names it, too.
         digest = sha256(str(list(map(list, self.shapes))).encode()).hexdigest()
         return self.file("") / f"{self.group}-{digest[:32]}.hgb"
@@ -153,7 +153,7 @@ def find_answer(request: Request) -> Path | None:
 def _dims(text: str) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for part in filter(None, (one.strip() for one in text.split(";"))):
-        # Names may have a `=`, between dimensions that are always equal.
+        # Names may contain `=`, which separates dimensions that are always equal.
         match = _DIM.fullmatch(part)
         if match is None:
             raise HipgraftError(

@@ -1,6 +1,6 @@
-"""Compiles groups of nodes, and gives back those that do not compile.
+"""Compiles groups of nodes, and releases nodes that do not compile.
 
-What a provider claims must compile: ONNX Runtime has no way back from a failure after it.
+Claimed nodes must compile: ONNX Runtime cannot recover from a later failure.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _NODE = re.compile(rf"\b{_STEM}[0-9]*\.onnx:([0-9]+):")
 
 @dataclass(frozen=True)
 class Variant:
-    """A group with certain extents.
+    """A group for certain extents.
 
     Attributes:
-        extents: of symbolic dimensions, by name.
-        inputs: shapes of what the group reads.
+        extents: extents of symbolic dimensions, by name.
+        inputs: shapes of the group's inputs.
     """
 
     extents: Extents
@@ -45,12 +45,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that are one program.
+    """Nodes that form one program.
 
     Attributes:
-        nodes: their numbers, in order.
+        nodes: numbers of the nodes, in order.
         boundary: names of the program's inputs and results, in its order.
-        variants: the variants of the program, in its order; none where it is for all extents.
+        variants: variants of the program, in its order; empty if it is for all extents.
         program: the program.
     """
 
@@ -64,12 +64,12 @@ class Trial:
     """Decides which nodes of a session are taken.
 
     Args:
-        graph: of the session.
-        request: what is asked for.
+        graph: graph of the session.
+        request: the provider's request.
 
     Attributes:
         variants: extents of symbolic dimensions of each variant.
-        kinds: types of values by name, of each variant; of one example where programs are for all
+        kinds: types of values by name, of each variant; for one example if programs are for all
             extents.
         left: the nodes that are not taken.
 
@@ -96,7 +96,7 @@ class Trial:
         self._trials = Trials[int, Group](self._compiled, self._check, self._named)
 
     def run(self) -> list[Group]:
-        """Compiles what can be taken; returns the groups in an order in which they can run."""
+        """Compiles the nodes that can be taken; returns the groups in an executable order."""
         while True:
             groups = self._groups()
             more = self._better_left(groups) or {
@@ -119,7 +119,7 @@ class Trial:
         return partition(self.graph.sources, taken)
 
     def _check(self, number: int) -> None:
-        """Compiles a node alone, as far as it is outlined."""
+        """Compiles a single node up to outlining."""
         self._compiled([number], "torch" if self._varies([number]) else "hipdnn-graphs")
 
     def _named(self, error: HipgraftError) -> list[int]:
@@ -130,7 +130,7 @@ class Trial:
         return Left("compile", error.message + hint)
 
     def _varies(self, group: Sequence[int]) -> bool:
-        """Whether a program for a group has to be one for all extents."""
+        """Whether the program for a group must be for all extents."""
         nodes = (self.graph.nodes[number] for number in group)
         return self._any is not None and any(
             self._any.varies(name) for node in nodes for name in (*node.input, *node.output)
@@ -182,7 +182,7 @@ class Trial:
 
 
 def _advice(missing: Sequence[str]) -> str:
-    """Says what would help where shapes depend on dimensions without extents."""
+    """Returns advice for shapes that depend on dimensions without extents."""
     names = ", ".join(f"'{one}'" for one in missing)
     example = ";".join(f"{one}=N" for one in missing)
     return f"{names}: give extents by option dims={example}" if missing else ""

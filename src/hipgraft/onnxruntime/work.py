@@ -1,4 +1,4 @@
-"""The work of ONNX nodes, to say how much of a session's is taken."""
+"""Counts the work of ONNX nodes, to report the share that is taken."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hipgraft.onnxruntime.graph import Kind, Shape
 
 
 def flops(node: NodeProto, kinds: Mapping[str, Kind]) -> int:
-    """Returns the operations of a contraction, where a multiply-add counts as two; 0 for others.
+    """Returns the operations of a contraction, counting a multiply-add as two; 0 for other nodes.
 
     Args:
         node: the node.
-        kinds: types of values by name; a shape that is not known counts as no work.
+        kinds: types of values by name; unknown shapes count as no work.
     """
     operands = [_shape(name, kinds) for name in node.input]
     results = [_shape(name, kinds) for name in node.output]

@@ -1,1 +1,1 @@
-"""Passes: their base, options, registry, pipelines, and the runner."""
+"""Runs passes: their base, options, registry, pipelines, and the runner."""

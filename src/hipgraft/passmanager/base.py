@@ -1,4 +1,4 @@
-"""The base of passes: frozen dataclasses whose fields are their options."""
+"""Defines the base of passes: frozen dataclasses whose fields are their options."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PassState:
 
 
 class Pass:
-    """Base of all hipgraft passes; each is a module pass.
+    """The base of all hipgraft passes; each is a module pass.
 
     A subclass is a `@dataclass(frozen=True)` with a class-level `name` (the command-line name)
     and option fields declared by `option(...)`. Its docstring documents it: one line, Before,
@@ -98,8 +98,8 @@ class Pass:
     def run(self, module: ir.Module, state: PassState) -> None:
         """Transforms `module` in place.
 
-        Runs with the module's context and an unknown location entered. Keeps no handle across
-        a mutation that may erase it.
+        The runner enters the module's context and an unknown location. A pass must keep no handle
+        across a mutation that may erase it.
 
         Raises:
             PassFailure: the module cannot be transformed; located.

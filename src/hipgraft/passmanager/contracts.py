@@ -1,7 +1,7 @@
-"""Stage contracts: which ops and forms a program may hold at each stage.
+"""Defines stage contracts: the ops and forms that a program may hold at each stage.
 
-A pass names the stage that it requires and the one that it ensures; the runner checks both under
-`--verify-contracts`. An op is given by its name, or by its dialect as `gpu.*`.
+A pass names the stages that it requires and ensures; the runner checks both under
+`--verify-contracts`. Contracts list ops by name, or by dialect as `gpu.*`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
 
 _LIMIT = 20
-"""Errors after which the rest is not worth reading."""
+"""The number of errors after which the check stops."""
 
 _CONTAINER_CONTENTS = {
     "hipdnn.graph": frozenset({"hipdnn.*", "arith.constant"}),
@@ -25,7 +25,7 @@ _NO_COMPUTE = frozenset(
     {"hipdnn.graph", "hipdnn.fallback", "hipdnn.view", "hipdnn.execute", "hipdnn.executable"}
 )
 
-# Ops that make a memref which starts inside an argument.
+# Ops that create a memref which starts inside an argument.
 _POINTER_ARITHMETIC = frozenset(
     {
         "builtin.unrealized_conversion_cast",
@@ -42,12 +42,12 @@ class Contract:
     """The rules for a module at a stage.
 
     Attributes:
-        name: of the stage.
+        name: name of the stage.
         doc: the rules in one sentence.
-        top_level: ops that may be directly in the module.
-        in_functions: ops that may be in a function, outside of containers.
-        excluded: ops that may not be there although their dialect may.
-        checks: further rules; each yields what is wrong with a function.
+        top_level: ops that the module may contain directly.
+        in_functions: ops that functions may contain, outside of containers.
+        excluded: ops that are not allowed although their dialect is.
+        checks: further rules; each yields the errors of a function.
     """
 
     name: str
@@ -62,9 +62,9 @@ def check(module: ir.Module, name: str, why: str) -> list[VerifyError]:
     """Returns violations of the stage `name`, at most the first few.
 
     Args:
-        module: what to check.
-        name: of the stage.
-        why: the pass that requires the stage, appended to each message.
+        module: module to check.
+        name: name of the stage.
+        why: pass that requires the stage, appended to each message.
     """
     errors: list[VerifyError] = []
     for error in _violations(module, CONTRACTS[name]):
@@ -103,7 +103,7 @@ def _misplaced_in_container(container: ir.Operation) -> Iterator[VerifyError]:
 
 
 def _nested(op: ir.Operation) -> Iterator[ir.Operation]:
-    """Yields the ops inside of `op`, but not those inside of containers in it."""
+    """Yields the ops inside of `op`, except those inside of containers in it."""
     for region in op.regions:
         for block in region.blocks:
             for view in block.operations:
@@ -150,9 +150,9 @@ def _is_static_torch(kind: ir.Type) -> bool:
 
 
 def _returns_computed_values(function: ir.Operation) -> Iterator[VerifyError]:
-    """Each returned value is a distinct result of a container or a view of one.
+    """Checks that each returned value is a distinct result of a container or a view of one.
 
-    A value without elements is a constant, because nothing writes it.
+    A value without elements is a constant, because no kernel writes it.
     """
     seen: set[ir.Value] = set()
     for op in _nested(function):

@@ -1,4 +1,4 @@
-"""Diagnostics on a terminal as MLIR's tools print them: with the source line and a caret."""
+"""Prints diagnostics as MLIR's tools do: with the source line and a caret."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hipgraft.ir.diagnostics import (
 )
 
 _LONGEST_LINE = 2000
-"""Characters beyond which a source line is not shown: lines of weights fill screens."""
+"""The length from which a source line is not shown: lines of weights would fill screens."""
 
-# LLVM's: readable on light and on dark terminals.
+# LLVM's colours, which are readable on light and on dark terminals.
 _BOLD = "1"
 _GREEN = "0;1;32"
 _COLOURS = {
@@ -32,12 +32,12 @@ class DiagnosticPrinter:
     """Prints diagnostics, with lines of the sources that it can read.
 
     Attributes:
-        stream: where to print.
-        memory_name: the name to show for the source that was parsed from memory.
+        stream: output stream.
+        memory_name: name to show for the source that was parsed from memory.
     """
 
     in_colour: ClassVar[bool] = False
-    """Whether diagnostics have LLVM's colours; set by tools that have a flag for it."""
+    """Whether diagnostics have LLVM's colours; tools with a flag for colours set it."""
 
     def __init__(self, stream: TextIO, *, memory_name: str = MEMORY_NAME):
         self.stream = stream
@@ -50,7 +50,7 @@ class DiagnosticPrinter:
         self._texts[name] = text
 
     def print(self, diagnostic: Diagnostic) -> None:
-        """Prints a diagnostic and its notes; notes at one place do not repeat the source line."""
+        """Prints a diagnostic and its notes; notes at one location do not repeat the line."""
         self._print_one(diagnostic, with_source=True)
         for note in diagnostic.notes:
             self._print_one(note, with_source=note.location != diagnostic.location)
@@ -86,7 +86,7 @@ class DiagnosticPrinter:
         text = lines[line - 1]
         if len(text) > _LONGEST_LINE:
             return
-        # Tabs stay tabs, so that the caret stands below its character.
+        # Tabs stay tabs, so that the caret is below its character.
         indent = "".join("\t" if character == "\t" else " " for character in text[: column - 1])
         self._write(f"{text}\n{indent}{self._coloured('^', _GREEN)}")
 
@@ -105,7 +105,7 @@ class DiagnosticPrinter:
 
 
 def _read(name: str) -> str:
-    """Returns the text of a file that a location names; empty if there is none."""
+    """Returns the text of a file that a location refers to; empty if there is none."""
     try:
         return Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Options of passes and pipelines: text to dataclass fields and back."""
+"""Converts options of passes and pipelines between text and dataclass fields."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def make(cls: type[T], name: str, options: Sequence[OptionText]) -> T:
     Args:
         cls: a dataclass whose fields are the options.
         name: the command-line name, for errors.
-        options: as written.
+        options: options as written.
 
     Raises:
-        PipelineParseError: an unknown option, one given twice, or a value that does not fit.
+        PipelineParseError: an option is unknown, given twice, or has a value that does not fit.
     """
     types = _option_types(cls)
     values: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def type_name(kind: Any) -> str:
 
 
 def parse_options(text: str | None, column: int) -> list[OptionText]:
-    """Returns the options between a pass's braces, none when it has no braces."""
+    """Returns the options between a pass's braces; empty if there are no braces."""
     return [] if text is None else split_options(text, column)
 
 

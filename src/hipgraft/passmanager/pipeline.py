@@ -1,4 +1,4 @@
-"""Pipelines resolved: names to passes, options to fields, native passes checked by MLIR."""
+"""Resolves pipelines: names to passes, options to fields; MLIR checks native passes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hipgraft.passmanager.text import (
 
 @dataclass(frozen=True)
 class NativeStep:
-    """One pass of MLIR's, with the ops that it is nested on.
+    """A native MLIR pass with the ops that it is nested on.
 
     Attributes:
-        node: its tree; a nest has one child.
-        source: the text that it was parsed from, for errors.
+        node: tree of the pass; a nest has one child.
+        source: text that it was parsed from, for errors.
     """
 
     node: Node
@@ -36,7 +36,7 @@ class NativeStep:
 
     @property
     def name(self) -> str:
-        """The pass's command-line name, without nests and options."""
+        """The command-line name of the pass, without nests and options."""
         node = self.node
         while isinstance(node, NestNode):
             node = node.children[0]
@@ -84,7 +84,7 @@ def native_manager(steps: Sequence[NativeStep], context: ir.Context) -> passmana
 
 
 def step_node(step: Step) -> Node:
-    """Returns the tree of a step; options at their defaults are left out for our passes."""
+    """Returns the tree of a step; options of our passes at their defaults are omitted."""
     if isinstance(step, NativeStep):
         return step.node
     return PassNode(step.name, pass_options.to_text(step) or None)

@@ -1,7 +1,7 @@
-"""IR before and after passes, printed as MLIR's pass manager prints it.
+"""Prints IR before and after passes as MLIR's pass manager does.
 
-Native passes are printed by MLIR itself, so that a pass on functions shows functions. Our own
-passes run on the module and show it.
+MLIR prints native passes itself, so that a pass on functions prints functions. Our own passes run
+on the module and print it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class AsmFlags(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class PrintWhen:
-    """When IR is printed.
+    """The points at which IR is printed.
 
     Attributes:
-        before: names of passes.
-        after: names of passes.
-        before_all: before each pass.
-        after_all: after each pass.
-        only_changes: not after passes that changed nothing.
-        only_failures: after failed passes, and after no other.
+        before: names of the passes to print before.
+        after: names of the passes to print after.
+        before_all: whether to print before each pass.
+        after_all: whether to print after each pass.
+        only_changes: whether to print only after passes that changed the IR.
+        only_failures: whether to print only after failed passes.
     """
 
     before: frozenset[str] = frozenset()
@@ -61,7 +61,7 @@ class PrintWhen:
         """Returns whether to print after the pass `name`, if it succeeds."""
         if self.only_failures:
             return False
-        # A filter that stands alone filters all passes.
+        # A filter without names applies to all passes.
         everything = self.after_all or (self.only_changes and not self.after)
         return everything or name in self.after
 
@@ -71,10 +71,10 @@ class IrPrinter(Instrument):
     """Prints IR around passes, to standard error or into a folder.
 
     Attributes:
-        when: before and after which passes.
-        asm: how the IR is printed.
-        module_scope: print the whole module also for passes on smaller ops.
-        tree_dir: write numbered files below this folder instead.
+        when: points at which IR is printed.
+        asm: printing flags.
+        module_scope: whether to print the whole module for passes on smaller ops, too.
+        tree_dir: folder for numbered files to write instead.
     """
 
     when: PrintWhen
@@ -85,14 +85,14 @@ class IrPrinter(Instrument):
     _before: ir.Operation | None = None
 
     def before(self, step: Step, module: ir.Module) -> None:
-        """Prints before one of our passes."""
+        """Prints IR before one of our passes."""
         if self.when.only_changes:
             self._before = module.operation.clone(ip=False)
         if self._is_ours(step) and self.when.is_before(step.name):
             self._print("Before", step, module)
 
     def after(self, step: Step, module: ir.Module) -> None:
-        """Prints after one of our passes that succeeded."""
+        """Prints IR after one of our passes that succeeded."""
         if not self._is_ours(step) or not self.when.is_after(step.name):
             return
         if self._before is not None and module.operation.is_structurally_equivalent(self._before):
@@ -100,7 +100,7 @@ class IrPrinter(Instrument):
         self._print("After", step, module)
 
     def failed(self, step: Step, module: ir.Module) -> None:
-        """Prints after one of our passes that failed."""
+        """Prints IR after one of our passes that failed."""
         if self._is_ours(step) and (self.when.only_failures or self.when.is_after(step.name)):
             self._print("After", step, module, failed=True)
 
@@ -121,7 +121,7 @@ class IrPrinter(Instrument):
         )
 
     def _is_ours(self, step: Step) -> bool:
-        """Returns whether this class prints the step; in files, it prints native ones too."""
+        """Returns whether this class prints a step; it prints native steps only to files."""
         return self.tree_dir is not None or not isinstance(step, NativeStep)
 
     def _print(self, when: str, step: Step, module: ir.Module, *, failed: bool = False) -> None:

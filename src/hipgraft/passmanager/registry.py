@@ -1,6 +1,6 @@
 """Finds passes and named pipelines by name, without importing them.
 
-The name of a pass is its file's: `hipdnn-outline` is `passes/hipdnn_outline.py`. A file whose
+The file of a pass determines its name: `hipdnn-outline` is `passes/hipdnn_outline.py`. A file whose
 name starts with an underscore holds helpers. Other packages add passes through the entry point
 group `hipgraft.passes`: the entry's name is the pass's name, its value `module:Class`.
 """
@@ -22,7 +22,7 @@ from hipgraft.ir.signals import deferred
 from hipgraft.passmanager.base import Pass
 
 _GROUPS = {"hipgraft.passes": "pass", "hipgraft.pipelines": "pipeline"}
-"""Groups of entry points by which other packages provide passes and builders of pipelines."""
+"""The entry point groups through which other packages provide passes and pipeline builders."""
 
 PipelineElement = Pass | str
 """An element of a pipeline: a pass, or the text of native passes."""
@@ -32,16 +32,16 @@ _FOLDERS = {"passes": "pass", "passes/testing": "pass", "pipelines": "pipeline"}
 
 @dataclass(frozen=True)
 class Entry:
-    """A pass or pipeline that exists, not yet imported.
+    """A registered pass or pipeline, which is not imported yet.
 
     Attributes:
         name: command-line name.
         kind: `pass` or `pipeline`.
-        module: what to import.
-        attribute: the name in the module of the pass's class or of the pipeline's builder; empty
-            when the module is to be searched.
-        origin: who provides it, for messages.
-        testing: whether it is there for tests only.
+        module: module to import.
+        attribute: name of the pass's class or of the pipeline's builder in the module; empty
+            to search the module.
+        origin: provider of the entry, for messages.
+        testing: whether the entry is for tests only.
     """
 
     name: str
@@ -59,7 +59,7 @@ class NamedPipeline:
     Attributes:
         name: command-line name.
         config: the frozen dataclass of its options.
-        build: makes the elements from a configuration.
+        build: function that builds the elements from a configuration.
         doc: the builder's docstring.
     """
 
@@ -74,7 +74,7 @@ def entries() -> Registry[Entry]:
     """Returns all passes and pipelines by name, sorted; imports none of them.
 
     Raises:
-        RegisteredTwiceError: two have the same name.
+        RegisteredTwiceError: two entries have the same name.
     """
     found = Registry[Entry]("pass or pipeline", provider=_provider)
     for entry in sorted((*_own_entries(), *_plugin_entries()), key=lambda entry: entry.name):

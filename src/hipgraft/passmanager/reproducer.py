@@ -1,7 +1,7 @@
-"""Reproducers: a module, the command that shows a failure again, and the pipeline for MLIR's tools.
+"""Writes reproducers: a module, the command that repeats a failure, and MLIR's pipeline for it.
 
-The command is the first line. The pipeline is a resource `mlir_reproducer`, as MLIR's own tools
-write it: `iree-opt --run-reproducer` runs native passes, and fails where a pass is ours.
+The command is the first line. The pipeline is a resource `mlir_reproducer`, in the form of MLIR's
+own tools: `iree-opt --run-reproducer` runs native passes, and fails at our own passes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _are_left: ContextVar[bool] = ContextVar("reproducers", default=True)
 
 @contextmanager
 def without_reproducers() -> Generator[None, None, None]:
-    """Leaves no reproducers of failures, of compilations that are only tried."""
+    """Suppresses reproducers, for compilations that are expected to fail."""
     token = _are_left.set(False)
     try:
         yield
@@ -53,16 +53,16 @@ def without_reproducers() -> Generator[None, None, None]:
 
 
 def are_left() -> bool:
-    """Whether failures leave reproducers."""
+    """Whether failures write reproducers."""
     return _are_left.get()
 
 
 def write(path: Path, op: ir.Operation, steps: Sequence[Step]) -> None:
     """Writes `op` and the command that runs `steps` on it."""
-    # The file is UTF-8; an option need not be.
+    # The file is UTF-8, but an option may not be.
     pipeline = to_text(steps).encode(errors="backslashreplace").decode()
     command = f"// RUN: hipgraft-opt %s --pass-pipeline={shlex.quote(pipeline)}\n"
-    # Elements are left out: weights may have any size, and failures rarely depend on them.
+    # The text omits elements: weights may have any size, and failures rarely depend on them.
     text = op.get_asm(enable_debug_info=True, large_resource_limit=MOST_DIGITS)
     with output_errors(path):
         native = _NATIVE_FORM.format(pipeline=ir.StringAttr.get(pipeline, op.context))
@@ -73,12 +73,12 @@ def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Pat
     """Writes the reproducer of a failure, and returns its path.
 
     Args:
-        path: where; None makes a temporary file.
-        before: the module as it was before `steps`; it may be changed.
+        path: path of the file; None creates a temporary file.
+        before: the module before `steps`; this function may change it.
         steps: one of our passes, or a group of native ones of which one failed.
 
     Raises:
-        HipgraftError: it cannot be written; nothing is left of a temporary file then.
+        HipgraftError: the file cannot be written; a temporary file is then removed.
     """
     op, step = _narrow(before, steps)
     if path is not None:
@@ -97,10 +97,10 @@ def leave(path: Path | None, before: ir.Operation, steps: Sequence[Step]) -> Pat
 
 
 def read_pipeline(text: str) -> str:
-    """Returns the pipeline that a reproducer, ours or MLIR's, says it needs.
+    """Returns the pipeline that a reproducer, ours or MLIR's, contains.
 
     Raises:
-        HipgraftError: the text is no reproducer.
+        HipgraftError: the text is not a reproducer.
     """
     if match := _RUN_LINE.search(text):
         try:
@@ -117,7 +117,7 @@ def read_pipeline(text: str) -> str:
 
 def _narrow(before: ir.Operation, steps: Sequence[Step]) -> tuple[ir.Operation, Step]:
     """Runs native passes one by one to find the one that fails, and the module before it."""
-    # The user has seen the diagnostics of the failure.
+    # The user has already seen the diagnostics of the failure.
     with diagnostics_to(before.context, lambda _: None):
         for step in steps[:-1]:
             attempt = before.clone(ip=False)

@@ -1,4 +1,4 @@
-"""The pass runner: verifies, runs, times and observes the passes of a pipeline."""
+"""Runs pipelines: verifies, runs, times and observes their passes."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ DiagnosticHandler = Callable[[Diagnostic], None]
 
 
 class Instrument:
-    """Observes a run; the base observes nothing."""
+    """Observes a run; the base class observes nothing."""
 
     def before(self, step: Step, module: ir.Module) -> None:
-        """Is called before each pass."""
+        """Observes the module before each pass."""
 
     def after(self, step: Step, module: ir.Module) -> None:
-        """Is called after each pass that succeeded."""
+        """Observes the module after each pass that succeeded."""
 
     def failed(self, step: Step, module: ir.Module) -> None:
-        """Is called when a pass failed."""
+        """Observes the module after a failed pass."""
 
     def configure(self, manager: passmanager.PassManager, step: NativeStep) -> None:
-        """May set up MLIR's own instrumentation of a native pass."""
+        """Sets up MLIR's own instrumentation of a native pass, if there is any."""
 
 
 @dataclass(frozen=True)
 class PassRecord:
-    """The time and the reports of one pass or one group of native passes."""
+    """The time and the reports of one pass, or of one group of native passes."""
 
     name: str
     seconds: float
@@ -60,7 +60,7 @@ class RunResult:
     """The reports of a run.
 
     Attributes:
-        records: one per pass, or per group of native passes, in order.
+        records: one record per pass, or per group of native passes, in order.
         diagnostics: warnings and remarks that MLIR emitted.
     """
 
@@ -73,17 +73,17 @@ class Runner:
     """Runs pipelines on modules.
 
     Attributes:
-        verify_each: verify before the first pass and after each one.
-        verify_contracts: check what passes require and ensure of the module's stage.
+        verify_each: whether to verify the module before the first pass and after each pass.
+        verify_contracts: whether to check the stages that passes require and ensure.
         instruments: observers of each pass.
-        one_by_one: run native passes alone instead of in groups; so do instruments.
-        debug_only: names of passes that may print what they do.
-        reproducer: where to leave the module before a failed pass. None makes a temporary file
+        one_by_one: whether to run native passes alone instead of in groups; instruments imply it.
+        debug_only: names of passes that may print debug output.
+        reproducer: path for the module before a failed pass. None creates a temporary file
             on failure. A given file is written before each pass, so that it survives a crash of
             the process, and removed on success; a device is not removed.
-        keep_reproducer: False leaves no reproducer.
-        on_diagnostic: is given each diagnostic as it comes, errors included.
-        on_record: is given what each pass reports as it ends, also when it fails.
+        keep_reproducer: whether to write reproducers at all.
+        on_diagnostic: called with each diagnostic as it is emitted, errors included.
+        on_record: called with each pass's record when the pass ends, even if it failed.
     """
 
     verify_each: bool = True
@@ -133,10 +133,10 @@ class _Run:
         self.module = module
         self.result = RunResult()
         self.errors: list[Diagnostic] = []
-        self.written: Path | None = None  # the reproducer, as long as no pass failed
+        self.written: Path | None = None  # the reproducer, until a pass fails
 
     def take(self, diagnostic: Diagnostic) -> None:
-        """Keeps a diagnostic and shows it."""
+        """Stores a diagnostic and reports it."""
         is_error = diagnostic.severity is Severity.ERROR
         (self.errors if is_error else self.result.diagnostics).append(diagnostic)
         if self.runner.on_diagnostic is not None:
@@ -220,7 +220,7 @@ class _Run:
 
     @contextmanager
     def _reporting(self, failure: type[OpError]) -> Generator[None, None, None]:
-        """Makes a diagnostic of each error, and a `failure` of MLIR's own."""
+        """Converts each error to a diagnostic, and MLIR's own errors to a `failure`."""
         try:
             yield
         except ir.MLIRError:
@@ -235,7 +235,7 @@ class _Run:
             error.reported = self.runner.on_diagnostic is not None
 
     def _emitted_failure(self, failure: type[OpError]) -> OpError:
-        """Returns what MLIR's handler has collected as an exception."""
+        """Returns the diagnostics that MLIR's handler has collected as an exception."""
         if not self.errors:
             return failure("a pass failed without a diagnostic")
         first, *others = self.errors
@@ -253,7 +253,7 @@ class _Run:
         return self.module.operation.clone(ip=False)
 
     def remove_reproducer(self) -> None:
-        """Removes the file that was written in case the process crashes, but no device or pipe."""
+        """Removes the reproducer that was written in case of a crash, but no device or pipe."""
         if self.written is not None and self.written.is_file():
             self.written.unlink()
 

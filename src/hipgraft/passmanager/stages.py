@@ -1,4 +1,4 @@
-"""Stages: the forms that a program takes on its way, and what makes each from the one before."""
+"""Defines stages: the forms of a program, and the phases that convert one form to the next."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Phase = Callable[[Any], Sequence[PipelineElement]]
 
 @dataclass(frozen=True)
 class Contents:
-    """Properties by which stages recognize a module.
+    """The properties by which stages recognize a module.
 
     Attributes:
         ops: names of its ops. A `torch.operator` is named with the operator that it stands for, as
             `torch.operator onnx.Relu`.
         signatures: types of its functions, as text.
-        notes: names of the attributes of the module and of modules in it.
+        notes: names of the attributes of the module and of nested modules.
     """
 
     ops: frozenset[str]
@@ -34,7 +34,7 @@ class Contents:
 
     @classmethod
     def of(cls, module: ir.Module) -> Contents:
-        """Reads a module, its functions, and those of modules in it."""
+        """Reads a module, its functions, and those of nested modules."""
         functions: list[str] = []
         names: set[str] = set()
         notes: set[str] = set()
@@ -47,23 +47,23 @@ class Contents:
         return cls(frozenset(names), tuple(functions), frozenset(notes))
 
     def has(self, *prefixes: str) -> bool:
-        """Returns whether the name of some op starts with one of these."""
+        """Returns whether the name of some op starts with one of these prefixes."""
         return any(name.startswith(prefixes) for name in self.ops)
 
     def takes(self, text: str) -> bool:
-        """Returns whether some function takes or returns a type whose text has `text` in it."""
+        """Returns whether the text of some operand or result type of a function contains `text`."""
         return any(text in signature for signature in self.signatures)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A form of a program that prints, parses and can be resumed.
+    """A form of a program that can be printed, parsed and compiled further.
 
     Attributes:
-        name: as on command lines and in contracts.
-        recognizes: whether a module that is at no later stage is at this one.
-        phases: by the name of the stage before it, the phase that makes this one. A phase by its
-            own name brings a module that only looks like this stage to it.
+        name: name on command lines and in contracts.
+        recognizes: returns whether a module that is at no later stage is at this one.
+        phases: phases that produce this stage, by the name of the preceding stage. A phase under
+            this stage's own name completes a module that only looks like this stage.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Stage:
 
     @property
     def contract(self) -> Contract | None:
-        """The contract of a module at this stage, if there is one."""
+        """The contract of modules at this stage, if there is one."""
         return CONTRACTS.get(self.name)
 
 
@@ -90,9 +90,9 @@ def stage_of(module: ir.Module, stages: Sequence[Stage]) -> str:
 
 
 def route(stages: Sequence[Stage], current: str, last: str) -> list[tuple[Stage, Phase]]:
-    """Returns the phases that bring a program from one stage to another, fewest first.
+    """Returns the shortest sequence of phases from one stage to another.
 
-    Each is given with the stage that it makes. There are none if the program is at or past `last`.
+    Each phase comes with the stage that it produces. The result is empty at or past `last`.
     """
     by_name = {stage.name: stage for stage in stages}
     own = by_name[current].phases.get(current)

@@ -1,4 +1,4 @@
-"""Reports of a run as text: time, statistics and remarks."""
+"""Formats the reports of a run: time, statistics and remarks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def timing_report(phases: Sequence[tuple[str, float]]) -> str:
 
 
 def statistics_report(records: Sequence[PassRecord]) -> str:
-    """Returns what the passes counted, as MLIR prints it."""
+    """Returns the statistics of the passes, as MLIR prints them."""
     lines = [_heading("... Pass statistics report ...")]
     for record in records:
         if record.state.counters:

@@ -1,8 +1,8 @@
-"""The syntax of MLIR's textual pass pipelines: text to tree and back.
+"""Parses and prints the syntax of MLIR's textual pass pipelines.
 
     builtin.module(cse,func.func(canonicalize{max-iterations=3}),hipdnn-outline{policy=a,b})
 
-The tree knows no pass: names and options are resolved by `hipgraft.passmanager.pipeline`.
+The tree does not resolve names and options; `hipgraft.passmanager.pipeline` does.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class PassNode:
     """A pass or named pipeline.
 
     Attributes:
-        name: as written.
-        options: the raw text between the braces; None without braces.
+        name: name as written.
+        options: raw text between the braces; None without braces.
         column: 1-based column of the name.
     """
 
@@ -39,7 +39,7 @@ class PassNode:
 
     @property
     def options_column(self) -> int:
-        """1-based column of the first character between the braces."""
+        """The 1-based column of the first character between the braces."""
         return self.column + len(self.name) + 1
 
 
@@ -70,10 +70,10 @@ class OptionText:
 def parse_nodes(text: str) -> tuple[Node, ...]:
     """Parses pipeline text into the elements of a module pipeline.
 
-    One outermost `builtin.module(...)` is taken off, as it says where the whole pipeline runs.
+    An outermost `builtin.module(...)` is removed, because it only anchors the whole pipeline.
 
     Raises:
-        PipelineParseError: with the column at which parsing stopped.
+        PipelineParseError: the text is malformed; has the column at which parsing stopped.
     """
     parser = _Parser(text)
     try:
@@ -129,7 +129,7 @@ def split_options(text: str, column: int = 1) -> list[OptionText]:
 
 
 def split_outside(text: str, is_separator: Callable[[str], bool]) -> list[tuple[int, str]]:
-    """Splits text at separators outside of quotes and brackets; with the offset of each piece."""
+    """Splits text at separators outside of quotes and brackets; returns pieces with offsets."""
     pieces: list[tuple[int, str]] = []
     start = position = 0
     while position < len(text):
@@ -167,7 +167,7 @@ def _unclosed(text: str, position: int) -> PipelineParseError:
 
 
 class _Parser:
-    """Recursive descent over the text."""
+    """A recursive descent parser of pipeline text."""
 
     def __init__(self, text: str):
         self.text = text

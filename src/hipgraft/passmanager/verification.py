@@ -1,4 +1,4 @@
-"""Verification of the dialects that are defined in Python, which MLIR cannot verify."""
+"""Verifies the dialects that are defined in Python, which MLIR cannot verify."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def dialect_errors(module: ir.Module) -> list[VerifyError]:
     """Returns the errors in a module's functions and ops of our dialects."""
     errors = function_errors(module)
     for name in sorted(_dialects_in(module)):
-        # Imported only here: a module without such ops does not pay for the dialect.
+        # Imported here, so that a module without such ops does not load the dialect.
         errors += import_module(f"hipgraft.dialects.{name}").verify(module)
     return errors
 

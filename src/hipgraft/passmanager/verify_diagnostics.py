@@ -1,4 +1,4 @@
-"""`--verify-diagnostics`: the diagnostics that a source says it expects, against those produced.
+"""Implements `--verify-diagnostics`: compares diagnostics with those that a source expects.
 
 // expected-error @below {{op needs two operands}}
 // expected-remark-re @+2 {{moved {{[0-9]+}} ops}}
@@ -26,11 +26,11 @@ class Expectation:
     """One expected diagnostic.
 
     Attributes:
-        severity: its kind.
-        message: the text that its message contains, as written.
-        pattern: the same as a regular expression.
-        line: 1-based line that it is for; 0 for no known location.
-        written_at: 1-based line and column of the comment's mark.
+        severity: severity of the diagnostic.
+        message: text that the message must contain, as written.
+        pattern: the text as a regular expression.
+        line: 1-based line of the diagnostic; 0 for no known location.
+        written_at: 1-based line and column of the comment.
     """
 
     severity: Severity
@@ -46,7 +46,7 @@ class Expectation:
 
 
 def expectations(text: str, name: str, first_line: int = 1) -> list[Expectation | Diagnostic]:
-    """Returns what a source expects, and an error for each mark that cannot be read.
+    """Returns the expectations in a source, and an error for each malformed one.
 
     Args:
         text: the source, or a part of it.
@@ -82,7 +82,7 @@ def mismatches(
     """Returns an error for each diagnostic that is unexpected or missing.
 
     Args:
-        expected: from `expectations`.
+        expected: result of `expectations`.
         produced: all diagnostics of the run.
         name: the source's name.
         memory_name: the name under which MLIR may know the source.
@@ -109,7 +109,7 @@ def _target(line_offset: str | None, line: int, lines: Sequence[str], first_line
         return 0
     if line_offset[0] in "+-":
         return line + int(line_offset)
-    # Several expectations may stand together: they all speak of the same line.
+    # Consecutive expectations all refer to the same line.
     step = 1 if line_offset == "below" else -1
     line += step
     while 0 <= line - first_line < len(lines) and _MARK.search(lines[line - first_line]):

@@ -1,7 +1,7 @@
-"""Modules made smaller while a property holds: what `hipgraft-reduce` and the fuzzers search with.
+"""Reduces modules while a property holds, for `hipgraft-reduce` and the fuzzers.
 
 `search` tries edits in chunks that halve, as delta debugging does. `edits` has the edits, `shapes`
-the one that shrinks extents, and `validity` says what a smaller module must keep.
+shrinks extents, and `validity` defines the rules that a smaller module must keep.
 """
 
 from hipgraft.reduction.search import Reducer, Size

@@ -1,6 +1,6 @@
-"""Edits that make a module smaller. Each has sites in a module; a chunk of them is edited at once.
+"""Defines edits that make a module smaller. Each has sites; a chunk of them is edited at once.
 
-An edit may break the module: the search verifies what comes out and drops what is invalid.
+An edit may break the module: the search verifies each result and drops invalid ones.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FUNCTION = "func.func"
 _RETURN = "func.return"
 _SEGMENTS = (OPERAND_SEGMENTS, RESULT_SEGMENTS)
 _NEEDED = frozenset({"sym_name", "function_type", *_SEGMENTS})
-# Arrays with an element for each operand or result of a container.
+# Array attributes with an element for each operand or result of a container.
 _BY_OPERAND = ("arg_strides", "arg_offsets")
 _BY_RESULT = ("result_strides",)
 
 
 class CannotEdit(Exception):
-    """An edit has no form for a site."""
+    """The edit does not apply to a site."""
 
 
 Site = Any
-"""An op, or an op with a number or a name; valid until the module changes."""
+"""An op, possibly with a number or a name; valid until the module changes."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Edit:
     """One way to make a module smaller.
 
     Attributes:
-        name: of what becomes less, for people.
-        sites: returns the sites of a module, in the order of its text.
-        apply: edits some of the sites. The last argument is the number of the form.
-        forms: how many forms the edit has, the best first.
+        name: plural noun for what the edit removes, for messages.
+        sites: returns the sites of a module, in textual order.
+        apply: edits some of the sites; its last argument is the number of the form.
+        forms: number of forms of the edit, the best first.
     """
 
     name: str
@@ -82,7 +82,7 @@ def _ops(module: ir.Module) -> list[Site]:
 
 
 def _erase_ops(sites: Sequence[Site], form: int) -> None:
-    """Replaces results by values of the same type, later ops first: their users are gone."""
+    """Erases ops, last first, and replaces their results by values of the same type."""
     for op in reversed(sites):
         for result in op.results:
             if next(iter(result.uses), None) is not None:
@@ -91,7 +91,7 @@ def _erase_ops(sites: Sequence[Site], form: int) -> None:
 
 
 def _substitute(op: ir.Operation, result: ir.OpResult, form: int) -> ir.Value:
-    """Returns another value: by form an existing one, a constant, or an argument."""
+    """Returns a substitute for a result: by form, an existing value, a constant, or an argument."""
     orders = (
         (_existing, _constant, _new_argument),
         (_constant, _new_argument, _existing),
@@ -137,7 +137,7 @@ def _new_argument(op: ir.Operation, kind: ir.Type) -> ir.Value | None:
 
 
 def zero(kind: ir.Type) -> ir.Attribute | None:
-    """Returns the zero of a builtin type, None where it has none."""
+    """Returns the zero of a builtin type; None if it has none."""
     if isinstance(kind, ir.IntegerType | ir.IndexType):
         return ir.IntegerAttr.get(kind, 0)
     if isinstance(kind, ir.FloatType):
@@ -149,7 +149,7 @@ def zero(kind: ir.Type) -> ir.Attribute | None:
 
 
 def update_signature(function: ir.Operation) -> None:
-    """Gives a function the type that its first block and its return have."""
+    """Updates a function's type to match its first block and its return."""
     old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     blocks = function.regions[0].blocks
     if not len(blocks):
@@ -213,7 +213,7 @@ def _drop_function_arguments(sites: Sequence[Site], form: int) -> None:
 
 
 def _grouped(sites: Sequence[Site]) -> list[tuple[ir.Operation, set[int]]]:
-    """Returns the ops of sites, in order, with the numbers of each."""
+    """Groups sites by op, in order, with the numbers of each."""
     found: list[tuple[ir.Operation, set[int]]] = []
     for op, number in sites:
         if not found or found[-1][0] != op:
@@ -261,7 +261,7 @@ def _drop_operands(sites: Sequence[Site], form: int) -> None:
 def _remake(op: ir.Operation, operands: set[int], results: set[int]) -> None:
     """Replaces an op by one without some operands and results.
 
-    Arguments and yielded values of a container go with them.
+    Arguments and yielded values of a container are removed with them.
     """
     _drop_segments(op, operands, results)
     _drop_elements(op, _BY_OPERAND, operands)
@@ -290,7 +290,7 @@ def _attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
     """Returns all attributes of an op by name.
 
     Raises:
-        VerifyError: the bindings cannot read one; by its number they would abort.
+        VerifyError: the bindings cannot read one; accessing it by index would abort the process.
     """
     found = {name: attribute_of(op, name) for name in op.attributes}
     return {name: value for name, value in found.items() if value is not None}
@@ -350,7 +350,7 @@ def _constants(module: ir.Module) -> list[Site]:
         for name in op.attributes:
             try:
                 value = attribute_of(op, name)
-            except VerifyError:  # it is no constant
+            except VerifyError:  # it is not a constant
                 continue
             is_splat = isinstance(value, ir.DenseElementsAttr) and value.is_splat
             if not is_splat and isinstance(
@@ -378,4 +378,4 @@ EDITS = (
     Edit("elements of constants", _constants, _simplify_constants),
     Edit("attributes", _attributes, _drop_attributes),
 )
-"""All edits of ops, those that drop most first."""
+"""All edits of ops; those that remove most come first."""

@@ -1,4 +1,4 @@
-"""The search: chunks of sites are edited, and what is smaller, valid and interesting is kept.
+"""Edits chunks of sites, and keeps each smaller module that is valid and interesting.
 
 It follows delta debugging (Zeller and Hildebrandt, 2002), as mlir-reduce and C-Reduce do.
 """
@@ -28,15 +28,15 @@ _CONSTANTS = ("arith.constant", "torch.constant.", "torch.vtensor.literal")
 
 @dataclass(frozen=True, order=True)
 class Size:
-    """What makes a module smaller than another; the first difference decides.
+    """The size of a module; the first field that differs decides.
 
     Attributes:
-        ops: without the module, constants and terminators.
-        constants: ops that are constants.
-        values: operands, results and arguments.
-        extents: the sum over all types.
-        attributes: of all ops.
-        characters: of the generic text.
+        ops: number of ops without the module, constants and terminators.
+        constants: number of constants.
+        values: number of operands, results and arguments.
+        extents: sum over all types.
+        attributes: number of attributes of all ops.
+        characters: length of the generic text.
     """
 
     ops: int
@@ -66,7 +66,7 @@ def _unchanged(_: ir.Module) -> None:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A smaller module, and the site at which the search goes on if it is taken."""
+    """A smaller module, and the site at which the search continues if it is accepted."""
 
     text: str
     size: Size
@@ -77,9 +77,9 @@ class Reducer:
     """Makes a module smaller.
 
     Attributes:
-        text: of the smallest interesting module so far.
-        size: of that module.
-        trials: how often a module was tried.
+        text: text of the smallest interesting module so far.
+        size: size of that module.
+        trials: number of modules that were tried.
     """
 
     def __init__(
@@ -91,18 +91,18 @@ class Reducer:
         any_stage: bool = False,
         on_smaller: Callable[[Reducer], None] = lambda _: None,
     ):
-        """Measures the module that is to be made smaller.
+        """Measures the module to be reduced.
 
         Args:
-            module: the module; it is left as it is.
-            is_interesting: whether the text of a module has the property. It is called from
+            module: the module, which does not change.
+            is_interesting: returns whether the text of a module has the property; called from
                 `jobs` threads.
-            jobs: modules that are tried at the same time. The outcome does not depend on it.
+            jobs: number of modules to try at the same time; does not affect the outcome.
             any_stage: whether a smaller module may break the contracts of the module's stage.
             on_smaller: called with each smaller module that is found.
 
         Raises:
-            HipgraftError: the module is not valid, or not interesting as it is printed.
+            HipgraftError: the module is invalid, or not interesting when printed.
         """
         self.text = asm(module)
         self.trials = 1
@@ -120,7 +120,7 @@ class Reducer:
             raise HipgraftError("the module is not interesting to the command once it is printed")
 
     def run(self) -> str:
-        """Returns the text of the smallest module that was found; no single edit is left."""
+        """Returns the text of the smallest module found; no single edit reduces it further."""
         searches = [partial(_EditSearch, edit) for edit in EDITS]
         threads = ThreadPoolExecutor(self._jobs)
         try:
@@ -130,7 +130,7 @@ class Reducer:
                 for search in (*searches, _ShapeSearch):
                     self._exhaust(search(), threads)
         finally:
-            # What was tried in advance is of no use.
+            # Candidates that were tried in advance are not needed.
             threads.shutdown(wait=False, cancel_futures=True)
         return self.text
 
@@ -146,7 +146,7 @@ class Reducer:
     def _first(
         self, candidates: Iterator[_Candidate], threads: ThreadPoolExecutor
     ) -> _Candidate | None:
-        """Returns the first candidate that is interesting, in their order."""
+        """Returns the first interesting candidate, in order."""
         running: deque[tuple[_Candidate, Future[bool]]] = deque()
         for candidate in candidates:
             running.append((candidate, threads.submit(self._is_interesting, candidate.text)))
@@ -161,13 +161,13 @@ class Reducer:
     def candidate(self, text: str, change: _Change, place: int) -> _Candidate | None:
         """Returns a changed module as a candidate.
 
-        A copy of this process changes it, verifies it and prints it first: an edited op may lack
-        what native code relies on. What the copy does not survive is no candidate.
+        A copy of this process changes, verifies and prints it first, because an edited op may break
+        assumptions of native code. If the copy crashes, there is no candidate.
 
         Args:
-            text: of the module.
-            change: edits it.
-            place: site at which the search goes on if the candidate is taken.
+            text: text of the module.
+            change: function that edits the module.
+            place: site at which the search continues if the candidate is accepted.
 
         Returns:
             The candidate; None if it is invalid, no smaller, or known.
@@ -187,7 +187,7 @@ class Reducer:
         return _Candidate(asm(module), size, place) if size < self.size else None
 
     def _changed(self, text: str, change: _Change) -> str:
-        """The generic text of a changed module behind its validity; empty if it is known."""
+        """Returns the validity and the generic text of a changed module; empty if it is known."""
         module = self.edited(text, change)
         generic = "" if module is None else _generic(module)
         if not generic or generic in self._seen:
@@ -210,14 +210,14 @@ class Reducer:
             return None
 
     def edited(self, text: str, change: _Change = _unchanged) -> ir.Module | None:
-        """Returns a changed module; None if the text does not parse or the change is refused."""
+        """Returns a changed module; None if the text does not parse or the edit does not apply."""
         module = self._parsed(text)
         if module is None:
             return None
         try:
             with diagnostics_to(self._context, _ignore), self._context, ir.Location.unknown():
                 change(module)
-        except Exception:  # `CannotEdit`, and whatever edits of an invalid module end in
+        except Exception:  # `CannotEdit`, or any exception from edits of an invalid module
             return None
         return module
 
@@ -233,7 +233,7 @@ class _EditSearch:
         return 0 if module is None else len(self._edit.sites(module))
 
     def candidates(self, reducer: Reducer, size: int, place: int) -> Iterator[_Candidate]:
-        """Yields candidates from the site `place` on, each with a chunk of `size` sites edited."""
+        """Yields candidates from site `place` on, each with a chunk of `size` sites edited."""
         text, count = reducer.text, self.count(reducer)
         for start in range(place, count, size):
             for form in range(self._edit.forms):
@@ -277,4 +277,4 @@ def _next(running: deque[tuple[_Candidate, Future[bool]]]) -> _Candidate | None:
 
 
 def _ignore(_: object) -> None:
-    """Candidates that do not verify are expected."""
+    """Ignores diagnostics: candidates may fail to verify."""

@@ -1,4 +1,4 @@
-"""Smaller extents: one extent is replaced wherever it is written, and shapes are inferred anew."""
+"""Shrinks extents: replaces one extent wherever it is written, and infers shapes anew."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def replaced(text: str, extent: int, form: int) -> str:
     """Returns the text with another extent.
 
     Args:
-        text: of a module.
-        extent: what is replaced.
-        form: which number takes its place, and whether it does so in attributes too.
+        text: text of a module.
+        extent: extent to replace.
+        form: selects the replacement, and whether attributes are changed, too.
     """
     other = (*_OTHERS, extent // 2)[form // 2]
     if other >= extent:
@@ -45,7 +45,7 @@ def replaced(text: str, extent: int, form: int) -> str:
 
 
 def infer(module: ir.Module) -> None:
-    """Gives each result of a hipdnn op the shape that its operands ask for, and functions theirs.
+    """Infers the shape of each result of a hipdnn op, and updates function types.
 
     Raises:
         VerifyError: operands do not fit together.

@@ -1,4 +1,4 @@
-"""What a smaller module must keep: it parses, and it is as valid as the module that was given."""
+"""Defines the validity that a smaller module must keep: that of the original module."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hipgraft.passmanager.verification import dialect_errors
 
 
 class Validity:
-    """The rules that a module keeps, and that smaller ones have to keep.
+    """The rules that a module fulfils, which smaller modules must fulfil, too.
 
-    A module whose ops break a rule of their dialect may be what somebody wants to reduce: a
-    rule that the first module breaks is asked of none.
+    The module to reduce may break a rule of its dialect on purpose, so rules that the original
+    module breaks are not required.
 
     Attributes:
         stages: names of the stages whose contracts the module fulfils.
@@ -27,7 +27,7 @@ class Validity:
             self._rules.append(_dialects)
 
     def keeps(self, module: ir.Module) -> bool:
-        """Returns whether a module is valid to MLIR and keeps the rules."""
+        """Returns whether a module is valid to MLIR and fulfils the rules."""
         return _holds(module, _mlir) and all(_holds(module, rule) for rule in self._rules)
 
 
@@ -37,7 +37,7 @@ _Rule = Callable[[ir.Module], bool]
 def _holds(module: ir.Module, rule: _Rule) -> bool:
     try:
         return rule(module)
-    except Exception:  # what is reduced may be a defect of a rule
+    except Exception:  # the module may trigger a bug in a rule
         return False
 
 

@@ -1,4 +1,4 @@
-"""Running host programs: devices, the interpreter, memory planning."""
+"""Runs host programs: devices, the interpreter, sessions and bundles."""
 
 from __future__ import annotations
 

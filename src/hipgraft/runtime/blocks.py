@@ -1,4 +1,4 @@
-"""Memory of a device in numbered blocks that only grow."""
+"""Manages device memory as numbered blocks that only grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays as inputs and results of programs: NumPy's, DLPack's, and those on a device."""
+"""Converts and checks a program's inputs and results: NumPy, DLPack and device arrays."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def imported(values: Sequence[Any], device: Device, what: str) -> list[Array | D
         what: `input` or `output`, for messages.
 
     Raises:
-        HipgraftError: one is no array, or on another device.
+        HipgraftError: a value is not an array, or is on another device.
     """
     return [
         value if type(value) is np.ndarray else _imported(value, device, f"{what} #{index}")
@@ -112,7 +112,7 @@ def match(
 
     Args:
         values: NumPy arrays, arrays with DLPack, or `DeviceArray`s.
-        tensors: what is expected.
+        tensors: expected shapes, element types and layouts.
         device: where the program runs.
         what: `input` or `output`, for messages.
 
@@ -131,7 +131,7 @@ def match(
 
 
 def _is_plain(value: Any, tensor: Tensor, device: Device) -> bool:
-    """Whether an array is taken as it is: most are, and this tells it fast."""
+    """Whether an array needs no further checks: a fast path for the common case."""
     if type(value) is np.ndarray:
         return value.shape == tensor.shape and value.dtype == tensor.dtype
     return (
@@ -160,7 +160,7 @@ def _matched(value: Any, tensor: Tensor, device: Device, what: str) -> Array | D
 
 
 def _is_like(one: Tensor, other: Tensor) -> bool:
-    """Whether tensors differ in their names at most."""
+    """Whether two tensors are equal except for their names."""
     return (
         one.shape == other.shape
         and one.element_type == other.element_type
@@ -177,7 +177,7 @@ def _holds(dtype: np.dtype[Any], element_type: str) -> bool:
 
 
 def _lies_alike(one: Tensor, other: Tensor) -> bool:
-    """Whether elements have the same offsets; the strides of extents of 1 do not matter."""
+    """Whether elements have the same offsets; strides of extents of 1 do not matter."""
     pairs = zip(one.shape, one.dense_strides, other.dense_strides, strict=True)
     return one.offset == other.offset and all(n == 1 or s == t for n, s, t in pairs)
 
@@ -211,7 +211,7 @@ def check_writable(outputs: Sequence[Array | DeviceArray]) -> None:
     """Checks that results can be written to host arrays in place.
 
     Raises:
-        HipgraftError: one is read-only or not row-major.
+        HipgraftError: a host array is read-only or not row-major.
     """
     for position, output in enumerate(outputs):
         if isinstance(output, DeviceArray):
@@ -229,13 +229,13 @@ def empty(tensor: Tensor) -> Array:
     """Returns a new host array.
 
     Raises:
-        HipgraftError: there is not as much memory.
+        HipgraftError: there is not enough memory.
     """
     return host_array(tensor.shape, tensor.dtype)
 
 
 def packed(array: Array, tensor: Tensor) -> Array:
-    """Returns host memory with an array's elements as they are to lie on a device."""
+    """Returns host memory with an array's elements in the layout of a tensor on a device."""
     if tensor.is_packed:
         return np.ascontiguousarray(array)
     memory = _memory(tensor)
@@ -244,12 +244,12 @@ def packed(array: Array, tensor: Tensor) -> Array:
 
 
 def landing(array: Array, tensor: Tensor) -> Array:
-    """Returns host memory for a copy of a tensor: that of a row-major array, if they lie alike."""
+    """Returns host memory for a tensor's copy: `array` itself if the tensor is packed."""
     return array if tensor.is_packed else _memory(tensor)
 
 
 def unpack(memory: Array, tensor: Tensor, array: Array) -> None:
-    """Puts the elements of what `landing` returned into the array that it was for."""
+    """Copies elements from memory that `landing` returned to the array it was returned for."""
     if memory is not array:
         array[...] = _window(memory, tensor)
 
@@ -271,7 +271,7 @@ def _memory(tensor: Tensor) -> Array:
 
 
 def _window(memory: Array, tensor: Tensor) -> Array:
-    """Returns a strided tensor's elements in its memory."""
+    """Returns a strided view of a tensor's elements in its memory."""
     width = tensor.dtype.itemsize
     steps = [step * width for step in tensor.dense_strides]
     return np.ndarray(tensor.shape, tensor.dtype, memory, tensor.offset * width, steps)

@@ -1,10 +1,10 @@
 """Bundles: a compiled program as one file, which runs without the compiler.
 
 Layout: magic, version and length of the header (little-endian), the header in JSON, then data at
-multiples of 4096 bytes, so that constants can be mapped, then a checksum of each piece of it. The
-header holds the recordings for each architecture, one or those of variants, and the offset of each
-object and constant; equal data is stored once. A program of dynamic shapes is recorded for each
-shape that it meets: its host program is in the bundle as MLIR bytecode.
+multiples of 4096 bytes, so that constants can be mapped, then a checksum of each piece. The
+header holds the recordings for each architecture (one per variant) and the offset of each
+object and constant; equal data is stored once. A program with dynamic shapes is recorded anew for
+each set of shapes at run time: the bundle holds its host program as MLIR bytecode.
 
 `hipgraft/native/core/bundle.cpp` reads the same format.
 """
@@ -93,10 +93,10 @@ def _recorded(
 def write_host_bundle(
     path: str | Path, host: bytes, architectures: Sequence[str], metadata: Mapping[str, Any]
 ) -> None:
-    """Writes a bundle of a program of dynamic shapes; see `write_bundle`.
+    """Writes a bundle of a program with dynamic shapes; see `write_bundle`.
 
     Args:
-        path: of the file.
+        path: path of the file.
         host: the host program with its constants, as MLIR bytecode.
         architectures: architectures of its code.
         metadata: further data for readers, as JSON.
@@ -131,11 +131,11 @@ class Bundle(Runnable):
 
     Args:
         path: the file.
-        data: its content, where that is in memory; `path` is then for messages alone.
-        trust: whether to run a bundle that hipgraft has not written for this user.
+        data: content of the file if it is in memory; `path` is then used in messages only.
+        trust: whether to run a bundle that hipgraft did not write for this user.
 
     Raises:
-        HipgraftError: the file cannot be read, is no bundle, or is truncated or damaged; located.
+        HipgraftError: the file cannot be read, is not a bundle, or is damaged; located.
             Objects and constants are checked when a device loads them.
     """
 
@@ -211,7 +211,7 @@ class Bundle(Runnable):
         return dict(input_tensors(self._host(program.host), architecture))
 
     def record(self, architecture: str, shapes: Sequence[Sequence[int]]) -> Recording:
-        """Returns what a program of dynamic shapes does for certain shapes of its inputs.
+        """Records a program with dynamic shapes for certain shapes of its inputs.
 
         Raises:
             HipgraftError: there is none for the architecture, its shapes are static, or the
@@ -253,7 +253,7 @@ class Bundle(Runnable):
         return self._header.programs[self.architectures.index(best)]
 
     def _host(self, section: int) -> ir.Module:
-        """The host program of dynamic shapes, parsed once."""
+        """Returns the host program in a section; the first call parses it."""
         if self._module is None:
             from hipgraft.runtime.host_program.bytecode import parse_host
 
@@ -263,7 +263,7 @@ class Bundle(Runnable):
         return self._module
 
     def close(self) -> None:
-        """Frees what the program holds on devices, and unmaps the file."""
+        """Frees the program's memory and code on devices, and unmaps the file."""
         super().close()
         self._data.release()
         with suppress(BufferError):  # a traceback still refers to the data
@@ -340,16 +340,16 @@ def load(path: str | Path, *, trust: bool = False) -> Bundle:
 
     Args:
         path: the file.
-        trust: whether to run its code if hipgraft has not written the bundle for this user.
+        trust: whether to run its code if hipgraft did not write the bundle for this user.
 
     Raises:
-        HipgraftError: the file cannot be read, is no bundle, or is truncated; located.
+        HipgraftError: the file cannot be read, is not a bundle, or is truncated; located.
     """
     return Bundle(path, trust=trust)
 
 
 def _program_to_json(variants: Sequence[Recording], sections: Sections) -> dict[str, Any]:
-    recording = variants[0]  # they have the same code and memory
+    recording = variants[0]  # all variants have the same code and memory
     return {
         "architecture": recording.architecture,
         "buffers": [_buffer_to_json(buffer, sections) for buffer in recording.buffers],

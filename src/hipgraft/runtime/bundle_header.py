@@ -1,4 +1,4 @@
-"""The JSON header of a bundle, and its checks."""
+"""Defines the JSON header of a bundle, and checks it."""
 
 from __future__ import annotations
 
@@ -112,10 +112,10 @@ class VariantFields(Struct, frozen=True):
     commands: list[LaunchFields | FillFields | CopyFields | CallFields]
 
     def check_sizes(self, recording: Recording) -> None:
-        """Checks the sizes of tensors against those of their layouts.
+        """Checks the stored sizes of tensors against their layouts.
 
         Raises:
-            HipgraftError: one differs.
+            HipgraftError: a size differs.
         """
         tensors = (*recording.inputs, *recording.results)
         for fields, tensor in zip((*self.inputs, *self.results), tensors, strict=True):
@@ -124,7 +124,7 @@ class VariantFields(Struct, frozen=True):
 
 
 class ProgramFields(Struct, frozen=True):
-    """A program for one architecture: recorded, or a host program of dynamic shapes."""
+    """A program for one architecture: recorded, or a host program with dynamic shapes."""
 
     architecture: str
     host: Number | None = None
@@ -134,7 +134,7 @@ class ProgramFields(Struct, frozen=True):
     variants: list[VariantFields] = field(default_factory=list[VariantFields])
 
     def sections(self) -> list[int]:
-        """Returns the numbers of all sections that it refers to."""
+        """Returns the numbers of all sections that the program refers to."""
         constants = [one.section for one in self.buffers if one.section is not None]
         return [*self.code(), *constants]
 
@@ -147,7 +147,7 @@ class Header(Struct, frozen=True):
     """The whole header.
 
     Attributes:
-        metadata: data that the writer stored.
+        metadata: metadata that the writer stored.
         programs: one for each architecture.
         sections: offset and bytes of each piece of data.
         data_size: bytes of all pieces, with the padding between them.

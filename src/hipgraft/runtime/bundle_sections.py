@@ -1,4 +1,4 @@
-"""The data of a bundle that is being written: objects, constants and host programs."""
+"""Collects and writes the data of a bundle: objects, constants and host programs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import zlib
 from typing import Any, BinaryIO
 
 CHECKSUM = struct.Struct("<I")
-"""Of each piece, after all of them."""
+"""The format of the checksums, one for each piece, after all data."""
 
 _ALIGNMENT = 4096
 
 
 def aligned(size: int) -> int:
-    """Returns the size with padding, in bytes: constants can be mapped."""
+    """Rounds a size in bytes up to the alignment, so that constants can be mapped."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
@@ -28,7 +28,7 @@ class Sections:
         self._readers: list[Any] = []
 
     def add(self, key: Any, nbytes: int, read: Any) -> int:
-        """Returns the number of a piece; pieces with equal keys are stored once."""
+        """Adds a piece of data and returns its number; pieces with equal keys are stored once."""
         if key not in self._numbers:
             self._numbers[key] = len(self.extents)
             self.extents.append((self.size, nbytes))
@@ -37,15 +37,15 @@ class Sections:
         return self._numbers[key]
 
     def add_code(self, key: Any, data: bytes) -> int:
-        """Returns the number of an object or a host program."""
+        """Adds an object or a host program and returns its number."""
         number = self.add(key, len(data), lambda: data)
         self.code[number] = data
         return number
 
     def write(self, file: BinaryIO) -> None:
-        """Writes all, then their checksums; constants are read one at a time."""
+        """Writes all pieces, then their checksums; constants are read one at a time."""
         start = aligned(file.tell())
-        file.write(bytes(start - file.tell()))  # which is all where there is no data
+        file.write(bytes(start - file.tell()))  # also needed if there is no data
         file.truncate(start + self.size)
         checksums: list[int] = []
         for (offset, _), read in zip(self.extents, self._readers, strict=True):

@@ -1,4 +1,4 @@
-"""The calls of a recorded program on a device, made many times."""
+"""Prepares and repeats the calls of a recorded program on a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipgraft.runtime.devices.protocols import (
 )
 from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Pointer, Recording, Tensor
 
-_REMEMBERED = 16  # sets of addresses whose calls are kept
+_REMEMBERED = 16  # number of sets of addresses whose prepared calls are kept
 
 
 def make_sequence(
@@ -26,13 +26,13 @@ def make_sequence(
     *,
     replay: bool,
 ) -> CallSequence:
-    """Returns the calls of a recording.
+    """Returns the call sequence of a recording.
 
     Args:
         recording: the program.
         device: the device.
-        modules: the device's handles of the program's objects.
-        kernels: the device's handles of its kernels.
+        modules: device handles of the program's objects.
+        kernels: device handles of its kernels.
         replay: whether to capture a graph when a program runs on the same memory again, if the
             device can.
     """
@@ -42,7 +42,7 @@ def make_sequence(
 
 
 class PreparedCalls:
-    """Makes a program's calls one by one; prepares those on the same memory only once."""
+    """Makes a program's calls one by one, and reuses prepared calls for the same memory."""
 
     def __init__(
         self, recording: Recording, device: Any, modules: Sequence[Any], kernels: Sequence[Any]
@@ -54,7 +54,7 @@ class PreparedCalls:
         self._prepared: dict[tuple[int, ...], list[Callable[[], None]]] = {}
 
     def run(self, addresses: Sequence[int], arrays: HostArrays = ()) -> None:
-        """Starts a run; with `arrays` on the host, copies and waits."""
+        """Starts a run; given host `arrays`, copies inputs and results, and waits for the end."""
         inputs = len(self._recording.inputs)
         for address, array in zip(addresses, arrays[:inputs], strict=False):
             if array is not None:

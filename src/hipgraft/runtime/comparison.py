@@ -17,9 +17,9 @@ _TOLERANCES = {
 }
 """Tolerances by element type, relative to the largest magnitude; other types must be equal.
 
-Four times the spacing of the half types' numbers after 1: right models of up to a dozen layers,
-which accumulate in f32, are within one, as onnxruntime is. In f32 they are within 1e-6, deep ones
-within 1e-5. Results computed from wrong elements are off by 1e-2 and more.
+They are four times the spacing of the half types at 1. Correct models of up to a dozen layers,
+which accumulate in f32, stay within one spacing, as onnxruntime does; in f32 within 1e-6, or 1e-5
+for deep models. Results computed from wrong elements are off by 1e-2 or more.
 """
 
 

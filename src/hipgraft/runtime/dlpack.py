@@ -1,4 +1,4 @@
-"""Exchanges arrays with other libraries through DLPack, without copies, also in device memory.
+"""Exchanges arrays in host or device memory with other libraries through DLPack, without copies.
 
 NumPy's own reader supports neither bfloat16 nor device memory. Source: DLPack's C header,
 `DLManagedTensor` (the unversioned form, which all libraries export).
@@ -66,7 +66,7 @@ _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c
 
 @dataclass(frozen=True)
 class ForeignArray:
-    """An array of another library; strides in elements.
+    """An array of another library; strides are in elements.
 
     Attributes:
         capsule: keeps the memory alive.
@@ -80,21 +80,22 @@ class ForeignArray:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the elements lie without gaps in row-major order."""
+        """Whether the elements are in row-major order without gaps."""
         dense = row_major_strides(self.shape)
         pairs = zip(self.shape, self.strides, dense, strict=True)
         return all(extent == 1 or step == want for extent, step, want in pairs)
 
 
 def read(array: Any) -> ForeignArray:
-    """Imports an array, after waiting for the work that writes it."""
+    """Imports an array after the work that writes it has finished."""
     capsule = array.__dlpack__()
     managed = _ManagedTensor.from_address(_pointer(capsule, _CAPSULE))
     tensor = managed.tensor
     shape = tuple(tensor.shape[: tensor.rank])
     strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else row_major_strides(shape)
     address = (tensor.data or 0) + tensor.byte_offset
-    # The producer frees its array when an unconsumed capsule is collected: keeping it suffices.
+    # The producer frees its array when an unconsumed capsule is collected, so keeping the capsule
+    # alive suffices.
     return ForeignArray(address, shape, strides, _dtype(tensor.dtype), capsule)
 
 
@@ -156,7 +157,7 @@ def _delete(managed: int) -> None:
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _drop_capsule(capsule: int) -> None:
-    """Deletes an unconsumed array: a consumer renames the capsule and calls the deleter itself."""
+    """Deletes the array of an unconsumed capsule; consumers rename the capsule and delete it."""
     if _is_valid(capsule, _CAPSULE):
         _exported.pop(_raw_pointer(capsule, _CAPSULE), None)
 

@@ -27,7 +27,7 @@ _DATA_ALIGNMENT = 64
 _FILE_ALIGNMENT = 4096
 
 DIGEST = "hipgraft.digest"
-"""Name of the entry, or of the metadata, with the SHA-256 of all constants."""
+"""The name of the entry, or of the metadata field, that holds the SHA-256 of all constants."""
 
 
 class Constant(Protocol):
@@ -45,7 +45,7 @@ class Constant(Protocol):
 
 @dataclass(frozen=True)
 class _Digest:
-    """The last entry, whose bytes are known when all others have been read."""
+    """The last entry, the digest, which is known when all other entries have been read."""
 
     digest: Any
     nbytes: int = 32
@@ -56,7 +56,7 @@ class _Digest:
 
 
 def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
-    """Writes an archive with the constants and, as `hipgraft.digest`, the SHA-256 of them.
+    """Writes an archive with the constants and, as `hipgraft.digest`, their SHA-256.
 
     Args:
         path: the file.
@@ -95,10 +95,10 @@ def write_irpa(path: Path, constants: Mapping[str, Constant]) -> str:
 
 
 def read_irpa(data: memoryview) -> dict[str, tuple[int, int]]:
-    """Returns the offset and the bytes of each constant, by name; neither is checked.
+    """Returns the offset and the size in bytes of each constant, by name, without checking them.
 
     Raises:
-        HipgraftError: the table is not within the data, or has entries without data of their own.
+        HipgraftError: the table exceeds the data, or has entries that do not store data.
         struct.error: the data is truncated.
     """
     magic, version, _, _, following, _, count, table, table_size, *rest = _HEADER.unpack_from(data)

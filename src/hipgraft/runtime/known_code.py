@@ -1,4 +1,4 @@
-"""Remembers the code that this user has written to files, which runs without confirmation.
+"""Remembers the code that this user wrote to files; such code runs without confirmation.
 
 Bundles and compiled programs contain code: running a file runs the code of its author. A file that
 hipgraft wrote for this user is remembered by its digest, the name of an empty file in a folder that
@@ -22,7 +22,7 @@ _PIECE = 1 << 20
 
 
 def digest(pieces: Iterable[bytes | memoryview]) -> str:
-    """Returns the digest of pieces of code in their order, each with its length."""
+    """Returns the digest of pieces of code in order, each hashed with its length."""
     whole = hashlib.sha256()
     for piece in pieces:
         whole.update(len(piece).to_bytes(8, "little"))
@@ -34,7 +34,7 @@ def file_digest(path: str | Path) -> str:
     """Returns the digest of a file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -57,7 +57,7 @@ def remember_file(path: str | Path) -> None:
 
 
 def is_known(digest: str) -> bool:
-    """Returns whether this user wrote the code; the folder must be writable for them only."""
+    """Returns whether this user wrote the code; the folder must be writable by them only."""
     folder = _folder()
     with suppress(OSError):
         status = folder.lstat()
@@ -72,12 +72,12 @@ def check_known(what: str, digest: str, path: str) -> None:
     """Checks that code was written by this user.
 
     Args:
-        what: holds the code, for the error.
-        digest: of the code.
-        path: of the file.
+        what: name of the object that holds the code, for the error message.
+        digest: digest of the code.
+        path: path of the file.
 
     Raises:
-        HipgraftError: it was not.
+        HipgraftError: this user did not write the code.
     """
     if not is_known(digest):
         raise HipgraftError(

@@ -1,7 +1,7 @@
-"""Files of constants: safetensors, and IREE's parameter archives (`.irpa`).
+"""Reads and writes files of constants: safetensors and IREE's parameter archives (`.irpa`).
 
-Both store raw row-major data after a table, so that a constant is mapped when it is uploaded and
-never read as a whole. Source: the safetensors format page; IREE's runtime reads its archives.
+Both store raw row-major data after a table, so a constant can be mapped when it is uploaded, and
+a file is never read as a whole. Source: the safetensors format page; IREE's `irpa` format.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SAFETENSORS_TYPES = {
 
 @dataclass(frozen=True)
 class _Entry:
-    """A tensor's entry in a safetensors header; the program determines its type and shape."""
+    """A tensor's entry in a safetensors header; type and shape come from the program instead."""
 
     data_offsets: tuple[int, int]
 
@@ -70,7 +70,7 @@ class Parameter:
 
 
 def constant_buffers(module: ir.Module, names: Sequence[str]) -> dict[str, Parameter]:
-    """Returns constants of a module by their symbols; they are read from it one at a time."""
+    """Returns constants of a module by their symbols; each is read from it when it is needed."""
     by_name = symbols(module)
     return {name: _parameter(by_name[name], module) for name in names}
 
@@ -85,21 +85,21 @@ def check_format(path: str | Path) -> None:
     """Checks that a file's name ends with the suffix of a known format.
 
     Raises:
-        HipgraftError: it does not.
+        HipgraftError: the format is unknown.
     """
     if Path(path).suffix not in FORMATS:
         raise HipgraftError(f"expected a parameter file ({', '.join(FORMATS)}), found '{path}'")
 
 
 def write_parameters(path: str | Path, parameters: Mapping[str, Parameter]) -> str:
-    """Writes a parameter file of the format that its name tells.
+    """Writes a parameter file in the format of its suffix.
 
     Returns:
-        A digest of all constants, which is in the file, too: whoever reads a program with this
-        digest knows whether the file is its own.
+        A digest of all constants, which the file holds, too: the reader of a program with this
+        digest can check that the file belongs to the program.
 
     Raises:
-        HipgraftError: the file cannot be written, or the format has no type for a constant.
+        HipgraftError: the file cannot be written, or its format does not support a constant's type.
     """
     check_format(path)
     write = _write_safetensors if Path(path).suffix == ".safetensors" else write_irpa
@@ -108,10 +108,10 @@ def write_parameters(path: str | Path, parameters: Mapping[str, Parameter]) -> s
 
 
 def check_replaceable(path: str | Path) -> None:
-    """Checks that a file that nobody named may be written.
+    """Checks that a file whose name the user did not choose may be overwritten.
 
     Raises:
-        HipgraftError: there is a file that hipgraft did not write.
+        HipgraftError: hipgraft did not write the existing file.
     """
     if not Path(path).exists():
         return
@@ -119,7 +119,7 @@ def check_replaceable(path: str | Path) -> None:
         if ParameterFile(path).digest:
             return
     except HipgraftError:
-        pass  # not even a parameter file
+        pass  # it is not a parameter file
     raise HipgraftError(
         f"'{path}' exists and was not written by hipgraft; name a file by --constants, this one "
         "to replace it"
@@ -141,7 +141,7 @@ def _write_safetensors(path: Path, parameters: Mapping[str, Parameter]) -> str:
         end = offsets[1]
     digest = hashlib.sha256(json.dumps(table).encode())
     with path.open("wb") as file:
-        # Known when all constants are written; it does not change the header's length.
+        # The digest is known once all constants are written; its length is fixed.
         file.write(_header(table, "0" * digest.digest_size * 2))
         for one in parameters.values():
             data = one.read()
@@ -164,14 +164,14 @@ class ParameterFile:
     """A mapped parameter file.
 
     Args:
-        path: of the file.
-        digest: what `write_parameters` returned for the file that is meant; empty for any.
+        path: path of the file.
+        digest: expected digest (`write_parameters` returned it); empty to accept any file.
 
     Attributes:
-        digest: of the file; empty if hipgraft did not write it.
+        digest: digest of the file; empty if hipgraft did not write it.
 
     Raises:
-        HipgraftError: it cannot be read, is damaged, or is another than meant; located.
+        HipgraftError: the file cannot be read, is damaged, or has another digest; located.
     """
 
     def __init__(self, path: str | Path, digest: str = ""):
@@ -196,7 +196,7 @@ class ParameterFile:
         """Returns the mapped bytes of a constant.
 
         Raises:
-            HipgraftError: there is none of this name and size.
+            HipgraftError: there is no constant of this name and size.
         """
         if name not in self._ranges:
             raise HipgraftError(f"no parameter '{name}'", location=self._path)

@@ -1,4 +1,4 @@
-"""hipDNN's plans of hipgraft's engine: a bundle with the uids of its inputs and results."""
+"""Reads the hipDNN plans of hipgraft's engine: bundles with the uids of inputs and results."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from hipgraft.runtime.recording import Recording
 
 SCRATCH_ALIGNMENT = 256
-"""Bytes; each scratch buffer of a program is at a multiple of it in the workspace."""
+"""The alignment in bytes of each scratch buffer in the workspace."""
 
 
 @dataclass(frozen=True)
 class PlanMetadata:
-    """What the bundle of a plan says about hipDNN's graph, in its metadata.
+    """The metadata of a plan's bundle, which describes hipDNN's graph.
 
     Attributes:
         engine: name of the engine.
         inputs: uids of the program's inputs, in order.
         results: uids of its results, in order.
-        by_value: uids of inputs that the caller passes by host pointers.
+        by_value: uids of the scalar inputs that the caller passes through host pointers.
         targets: architectures of the programs.
     """
 
@@ -54,14 +54,14 @@ class PlanMetadata:
 
 
 def workspace_size(recordings: Sequence[Recording], scalars: int = 0) -> int:
-    """Returns the bytes of scratch memory that a program needs, on whichever architecture.
+    """Returns the bytes of scratch memory that suffice for a program on every architecture.
 
-    Constants are not in it: they are loaded with the code. Scalars in host memory are put at its
+    Constants are not in it: they are loaded with the code. Scalars in host memory are copied to its
     end, each at a multiple of `SCRATCH_ALIGNMENT`.
 
     Args:
-        recordings: of the program.
-        scalars: how many inputs the caller passes by host pointers.
+        recordings: recordings of the program.
+        scalars: number of inputs that the caller passes through host pointers.
     """
 
     def scratch(recording: Recording) -> int:
@@ -77,14 +77,14 @@ def open_payload(
     """Opens the program in a plan's payload for a device.
 
     Args:
-        payload: `plugin_payload` of the plan.
-        architecture: of the device.
-        source: name of the file, for messages.
-        trust: whether to run code that hipgraft has not written for this user.
+        payload: field `plugin_payload` of the plan.
+        architecture: architecture of the device.
+        source: file name for messages.
+        trust: whether to run code that hipgraft did not write for this user.
 
     Raises:
-        DamagedPlanError: the payload or the bundle is damaged, or none of hipgraft's.
-        PlanVersionError: the format of the payload cannot be read here.
+        DamagedPlanError: the payload or the bundle is damaged, or is not hipgraft's.
+        PlanVersionError: this version of hipgraft cannot read the payload's format.
         PlanArchitectureError: there is no program for the device.
     """
     body = decode_payload(payload, source)

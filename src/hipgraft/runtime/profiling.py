@@ -17,13 +17,13 @@ from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Record
 
 @dataclass(frozen=True)
 class Row:
-    """The time of all equal calls of a run.
+    """The total time of a run's equal calls.
 
     Attributes:
-        name: the kernel's name, `fill`, `copy`, or the name of a graph that runs as a whole.
+        name: name of the kernel, `fill`, `copy`, or the name of a graph that runs as a whole.
         grid: workgroups of a launch; empty for other calls.
         calls: number of calls in a run.
-        microseconds: time of all of them.
+        microseconds: total time of these calls.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Profile:
-    """The calls of a run by their time, the longest first. Its text is a table."""
+    """The calls of a run, sorted by decreasing time; `str` formats them as a table."""
 
     rows: tuple[Row, ...]
 
     @property
     def microseconds(self) -> float:
-        """The sum over all calls."""
+        """The total time of all calls."""
         return sum(row.microseconds for row in self.rows)
 
     def __str__(self) -> str:
@@ -58,15 +58,15 @@ class Profile:
 def profile_calls(
     device: Any, recording: Recording, calls: Sequence[Callable[[], None]], iterations: int
 ) -> Profile:
-    """Times calls in their order, and takes the median of each.
+    """Times calls in order and returns the median time of each.
 
-    On a device with events, measures the time between events, in a captured graph if it can contain
-    events, which excludes the host's time. On other devices, waits for each call.
+    On a device with events, it measures the time between events, which excludes the host's time if
+    a captured graph can contain the events. On other devices, it waits for each call.
 
     Args:
         device: the device.
         recording: the program.
-        calls: one for each command of the recording.
+        calls: one function for each command of the recording.
         iterations: number of measurements.
     """
     times = _by_events if isinstance(device, EventDevice) else _by_waiting
@@ -87,7 +87,7 @@ def _by_waiting(
             call()
             device.synchronize()
             runs[-1].append(1e6 * (time.perf_counter() - start))
-    return runs[1:]  # the first one loads code and fills caches
+    return runs[1:]  # the first run loads code and fills caches
 
 
 def _by_events(
@@ -108,7 +108,7 @@ def _by_events(
 
 
 def _capture(device: CapturingDevice, calls: Sequence[Callable[[], None]]) -> Any:
-    """Makes calls while a device captures, and returns their graph."""
+    """Captures calls on a device and returns their graph."""
     device.begin_capture()
     try:
         for call in calls:

@@ -1,6 +1,6 @@
-"""Records the device calls of a host program, by interpreting it once on a device without memory.
+"""Records a host program's device calls by interpreting it once on a device without memory.
 
-A host program of static shapes makes the same calls in each run, so one interpretation suffices.
+A host program with static shapes makes the same calls in each run, so one interpretation suffices.
 Each buffer gets its own range of addresses, so that a pointer in a kernel's arguments identifies
 its buffer.
 """
@@ -61,7 +61,7 @@ _Kernel: TypeAlias = tuple[int, KernelInfo]
 
 
 def record(module: ir.Module, architecture: str, directory: str | Path = "") -> Recording:
-    """Records a program of one variant; see `record_variants`."""
+    """Records a program that has one variant; see `record_variants`."""
     find_function(module, architecture)
     return record_variants(module, architecture, directory)[0]
 
@@ -72,14 +72,14 @@ def record_variants(
     directory: str | Path = "",
     shapes: Sequence[Shape] | None = None,
 ) -> tuple[Recording, ...]:
-    """Records a program, or each of its variants if it has any.
+    """Records each variant of a program.
 
     Args:
         module: stage `host`, or `hipdnn-buffers` for the CPU; the recordings refer to its
             constants, so it must not be changed afterwards.
-        architecture: of the device that it is to run on.
-        directory: of the program's file, from which its parameter file is found.
-        shapes: of the inputs, for a program of dynamic shapes.
+        architecture: architecture of the device that will run the program.
+        directory: folder of the program's file and of its parameter file.
+        shapes: shapes of the inputs, for a program with dynamic shapes.
 
     Raises:
         HipgraftError: the program is not for this architecture, an op cannot be executed, touches
@@ -109,11 +109,11 @@ def record_variants(
 
 
 def open_session(module: ir.Module, device: Device, directory: str | Path = "") -> Session:
-    """Loads a program on a device; one of dynamic shapes is recorded for each that it meets.
+    """Loads a program on a device; dynamic shapes are recorded when a run first has them.
 
     Args:
         module: see `record_variants`.
-        device: what to run it on.
+        device: device to run it on.
         directory: see `record_variants`.
 
     Raises:
@@ -133,7 +133,7 @@ def open_session(module: ir.Module, device: Device, directory: str | Path = "") 
 def _as_noted(
     function: ir.Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The tensors at the program's boundary, with the model's names and element types."""
+    """Returns the program's inputs and results with the model's names and element types."""
     tensors = named(function, [*inputs, *outputs])
     names = noted_elements(function) or [""] * len(tensors)
     tensors = [
@@ -188,7 +188,7 @@ class _Recorder(Executor):
 
 @dataclass
 class _RecordingDevice:
-    """A device that only records its calls."""
+    """A device that records its calls and does nothing else."""
 
     architecture: str
     boundary: int
@@ -200,7 +200,7 @@ class _RecordingDevice:
     allocated: int = 0
 
     def begin(self) -> list[int]:
-        """Begins a function; returns the addresses of its inputs and results.
+        """Starts to record a function and returns the addresses of its inputs and results.
 
         Functions share scratch memory, because only one of them runs at a time.
         """
@@ -296,7 +296,7 @@ def _is(kernel: _Kernel, code_object: int, name: str) -> bool:
 
 
 def _address(number: int) -> int:
-    """Returns the address of a buffer; none is null."""
+    """Returns the address of a buffer, which is never null."""
     return (number + 1) << _BUFFER_SHIFT
 
 

@@ -1,4 +1,4 @@
-"""A program as a flat list of device calls: what a bundle stores and a session replays.
+"""Defines recordings: programs as flat lists of device calls, stored in bundles.
 
 This module does not import MLIR, so a recording runs without the compiler.
 
@@ -21,7 +21,7 @@ from hipgraft.ir.strided_view import row_major_strides
 Triple: TypeAlias = tuple[int, int, int]
 
 DYNAMIC = -1
-"""Extent that is known only when the program runs."""
+"""The extent of a dimension that is only known when the program runs."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Tensor:
     """An input or result of a program or of a graph.
 
     Attributes:
-        name: the model's name for it, or empty.
+        name: name of the tensor in the model, or empty.
         shape: extents.
-        element_type: MLIR's name, e.g. `f16`.
+        element_type: name of the element type in MLIR, e.g. `f16`.
         strides: strides in elements; None for a packed row-major tensor.
         offset: offset of the first element, in elements.
     """
@@ -44,12 +44,12 @@ class Tensor:
 
     @cached_property
     def is_packed(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements are in row-major order without gaps."""
         return 0 in self.shape or (self.strides is None and self.offset == 0)
 
     @cached_property
     def dense_strides(self) -> tuple[int, ...]:
-        """The strides in elements, also of a packed tensor."""
+        """The strides in elements, even if the tensor is packed."""
         return row_major_strides(self.shape) if self.strides is None else self.strides
 
     @cached_property
@@ -59,7 +59,7 @@ class Tensor:
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes that it spans; the last row counts as a whole."""
+        """The bytes that the tensor spans, including the end of the last row."""
         if 0 in self.shape:
             return 0
         layout = Layout(self.shape, self.dense_strides, self.offset, self.element_type)
@@ -99,8 +99,8 @@ class Launch:
         grid: workgroups.
         block: work items of a workgroup.
         shared_bytes: dynamic shared memory.
-        kernarg: the argument segment, with zeros in place of pointers.
-        pointers: target of each pointer, by its byte offset in the segment.
+        kernarg: argument segment, with zeros in place of pointers.
+        pointers: target of each pointer, by the pointer's byte offset in the segment.
     """
 
     kernel: int
@@ -149,19 +149,19 @@ Command: TypeAlias = Launch | Fill | Copy | Call
 
 @dataclass(frozen=True)
 class Recording:
-    """A program for one architecture, or a variant of one for certain shapes.
+    """A program for one architecture, or one of its variants, which is for certain shapes.
 
     Variants of one program have the same buffers, objects and kernels.
 
     Attributes:
-        architecture: what its objects were compiled for.
-        inputs: in the order of the arguments.
-        results: likewise.
-        buffers: what it needs besides.
-        objects: code objects, or modules of whole graphs.
-        kernels: index of the object and symbol of each kernel.
-        commands: in the order of their execution.
-        variant: of a variant, its extents as `batch=1, seq=128`.
+        architecture: architecture that the objects were compiled for.
+        inputs: inputs in the order of the arguments.
+        results: results in the order of the arguments.
+        buffers: further memory that the program needs.
+        objects: code objects, or modules that hold whole graphs.
+        kernels: object index and symbol of each kernel.
+        commands: commands in the order of their execution.
+        variant: extents of a variant, such as `batch=1, seq=128`; else empty.
     """
 
     architecture: str

@@ -1,6 +1,6 @@
-"""Checks that an untrusted recording passes only addresses of its own memory to calls.
+"""Checks that an untrusted recording only passes addresses of its own memory to calls.
 
-The checks do not cover what a kernel's code does with them.
+The checks do not cover how a kernel's code uses these addresses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.runtime.recording import Call, Command, Copy, Fill, Launch, Pointer, Recording, Tensor
 
 MOST_BYTES = 1 << 48
-"""Bytes that any of the targets can address."""
+"""The size of the largest address space of all targets, in bytes."""
 
 _POINTER_BYTES = 8
 _MOST_RANK = 64  # NumPy's
@@ -31,7 +31,7 @@ def check_recordings(recordings: Sequence[Recording]) -> None:
     """Checks the variants of a program.
 
     Raises:
-        HipgraftError: a call leaves the buffers, or breaks a limit of the architecture.
+        HipgraftError: a call exceeds a buffer or a limit of the architecture.
     """
     infos: list[KernelInfo | None] | None = None
     for recording in recordings:
@@ -43,7 +43,7 @@ def check_recordings(recordings: Sequence[Recording]) -> None:
 
 
 def _kernels(recording: Recording) -> list[KernelInfo | None]:
-    """Returns the metadata of each kernel from the code objects; the CPU's modules have none."""
+    """Returns the metadata of each kernel in the code objects; CPU modules have none."""
     if recording.architecture == "cpu":
         return [None] * len(recording.kernels)
     found: list[KernelInfo | None] = []
@@ -59,7 +59,7 @@ def _kernels(recording: Recording) -> list[KernelInfo | None]:
 
 
 class _Checker:
-    """The memory of one recording."""
+    """Checks the calls of one recording against its memory."""
 
     def __init__(self, recording: Recording, kernels: Sequence[KernelInfo | None]):
         self._recording = recording
@@ -90,7 +90,7 @@ class _Checker:
             case Call():
                 _check_index(command.module, self._recording.objects, "module")
                 for pointer, tensor in command.inputs:
-                    # The last row counts as a whole; beyond the end of the memory it is padded.
+                    # The device pads a last row that ends after the memory: check the start only.
                     _size(tensor)
                     self._check_range(pointer, 0)
                 for pointer, tensor in command.outputs:
@@ -153,7 +153,7 @@ def _check_index(index: int, values: Sequence[object], what: str) -> None:
 
 
 def _size(tensor: Tensor) -> int:
-    """Returns the bytes that a tensor spans, computed without wrapping."""
+    """Returns the bytes that a tensor spans, computed without overflow."""
     numbers = (*tensor.shape, *tensor.dense_strides, tensor.offset)
     ranks = {len(tensor.shape), len(tensor.dense_strides)}
     if len(ranks) > 1 or len(tensor.shape) > _MOST_RANK or min(numbers) < 0:

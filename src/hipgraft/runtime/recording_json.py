@@ -1,4 +1,4 @@
-"""Variants of recordings as JSON."""
+"""Converts variants of recordings to JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hipgraft.runtime.recording import (
 
 
 def variant_to_json(variant: Recording) -> dict[str, Any]:
-    """Returns what a variant of a program does not share with others."""
+    """Returns the fields of a variant that other variants of the program do not share."""
     return {
         "name": variant.variant,
         "inputs": [_tensor_to_json(tensor) for tensor in variant.inputs],

@@ -1,4 +1,4 @@
-"""The common base of programs and bundles: loads and runs them on devices."""
+"""The base class of programs and bundles, which loads and runs them on devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hipgraft.runtime.timing import Timing
 class Runnable(Closing):
     """A program with recordings for one or more architectures.
 
-    It stays loaded, with its constants, on each device on which it ran, until it is closed. Close
+    Once it has run on a device, it and its constants stay loaded there until it is closed. Close
     it before closing a device that was passed to it. Threads may share it.
     """
 
@@ -32,14 +32,14 @@ class Runnable(Closing):
 
     @abstractmethod
     def recordings(self, architecture: str) -> tuple[Recording, ...]:
-        """Returns the program for a device, in all of its variants.
+        """Returns all variants of the program for an architecture.
 
         Raises:
             HipgraftError: there is none.
         """
 
     def recording(self, architecture: str) -> Recording:
-        """Returns a program of one variant for a device.
+        """Returns the program for an architecture, if it has only one variant.
 
         Raises:
             HipgraftError: there is none, or it has several variants.
@@ -51,10 +51,10 @@ class Runnable(Closing):
         return only
 
     def load(self, device: Any = "cpu") -> Session:
-        """Loads the program on a device; at the second time, returns what is loaded there.
+        """Loads the program on a device; later calls return the same session.
 
         Args:
-            device: a device, or its name as `hipgraft.runtime.devices.open_device` takes it.
+            device: a device, or its name as for `hipgraft.runtime.devices.open_device`.
 
         Raises:
             HipgraftError: the device cannot be opened, the program is not for it, or does not
@@ -88,10 +88,10 @@ class Runnable(Closing):
         """Runs the program and waits for it; see `Session.run`.
 
         Args:
-            inputs: one for each input, in order or by the model's names: a NumPy array, any array
-                with DLPack, or a `DeviceArray`. An only input may be given as it is.
+            inputs: an array for each input, in order or by the model's names: NumPy's, any array
+                with DLPack, or a `DeviceArray`. A sole input needs no list.
             device: see `load`.
-            outputs: where to put the results; by default new NumPy arrays.
+            outputs: arrays for the results; by default new NumPy arrays.
 
         Raises:
             HipgraftError: inputs or outputs do not match, or the program is not for this device.

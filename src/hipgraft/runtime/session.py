@@ -1,4 +1,4 @@
-"""A recorded program loaded on a device: constants uploaded, memory allocated, kernels found."""
+"""Loads recorded programs on a device (constants, memory and kernels) and runs them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from hipgraft.runtime.timing import Timing
 
 
 class DLPackArray(Protocol):
-    """An array of any library."""
+    """An array of any library that supports DLPack."""
 
     def __dlpack__(self) -> Any:
-        """Returns its capsule."""
+        """Returns the array's capsule."""
         ...
 
 
@@ -35,18 +35,18 @@ Record: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Recording]
 
 
 class Session(Closing):
-    """A program on a device; several may share one.
+    """A program that is loaded on a device; several sessions may share a device.
 
-    Runs use the same memory: threads may share a session, which lets one at a time run.
+    All runs use the same memory, so a session that threads share runs one at a time.
 
     Args:
-        recording: the program, or its variants, of which the inputs' shapes select one.
-        device: what to run it on; stays open when the session closes.
+        recording: the program, or its variants; the inputs' shapes select one.
+        device: device to run it on; it stays open when the session closes.
         replay: whether the calls of repeated runs are captured and replayed, where the device
             can; results are the same.
         record: gives the variant for certain shapes of the inputs, of a program of dynamic shapes;
             each is asked for once.
-        names: of the inputs, where there is no recording yet.
+        names: names of the inputs, if there is no recording yet.
 
     Raises:
         HipgraftError: the program is not for the device, or does not fit on it. Nothing stays
@@ -120,7 +120,7 @@ class Session(Closing):
         return handle
 
     def close(self) -> None:
-        """Frees all that the session holds on the device."""
+        """Frees the session's resources on the device."""
         self._resources.close()
 
     def run(
@@ -129,10 +129,10 @@ class Session(Closing):
         """Runs the program and waits for it.
 
         Args:
-            inputs: one for each input, in order or by the model's names: a NumPy array, any array
-                with DLPack, or a `DeviceArray`. An only input may be given as it is. What is on
-                the device is used where it is.
-            outputs: where to put the results: writable row-major arrays, or arrays on the device.
+            inputs: an array for each input, in order or by the model's names: NumPy's, any array
+                with DLPack, or a `DeviceArray`. A sole input needs no list. Arrays on
+                the device are used in place.
+            outputs: arrays for the results: writable row-major arrays, or arrays on the device.
                 By default new NumPy arrays.
 
         Returns:
@@ -146,10 +146,10 @@ class Session(Closing):
             return self._run(self._in_order(inputs), outputs)
 
     def _in_order(self, inputs: Inputs) -> Sequence[Any]:
-        """Returns inputs that are given by name, or an only one, as a sequence.
+        """Converts inputs that are given by name, or a sole input, to a sequence.
 
         Raises:
-            HipgraftError: the names are not those of the program's inputs.
+            HipgraftError: the names differ from those of the program's inputs.
         """
         if isinstance(inputs, list | tuple):
             return cast(Sequence[Any], inputs)
@@ -191,7 +191,7 @@ class Session(Closing):
         return wanted if outputs is None else list(outputs)
 
     def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
-        """Runs the program and leaves the results, new arrays, on the device."""
+        """Runs the program and returns new arrays on the device with the results."""
         given = boundary.imported(inputs, self.device, "input")
         with self._lock:
             results = self.variants[self._select(given)].results
@@ -204,7 +204,7 @@ class Session(Closing):
 
         Args:
             array: a NumPy array, or any with DLPack in host memory.
-            tensor: the input of a variant that it is for, whose layout it gets.
+            tensor: input whose layout the array gets on the device; packed by default.
         """
         return DeviceArray.upload(self.device, array, tensor)
 
@@ -245,7 +245,7 @@ class Session(Closing):
 
     @contextmanager
     def _resident(self, inputs: Sequence[Any]) -> Generator[tuple[int, list[int]], None, None]:
-        """Puts inputs on the device; yields the variant, and addresses of inputs and results."""
+        """Uploads inputs; yields the variant and the addresses of inputs and results."""
         given = boundary.imported(inputs, self.device, "input")
         variant = self._select(given)
         tensors = self.variants[variant].inputs

@@ -1,4 +1,4 @@
-"""Times of repeated runs."""
+"""Statistics of the times of repeated runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of runs in microseconds, in order."""
+    """The times of runs in microseconds, in order."""
 
     microseconds: tuple[float, ...]
 

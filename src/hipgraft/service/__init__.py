@@ -1,4 +1,4 @@
-"""The compile scheduler: its jobs (jobs), the cache of kernels, and the worker processes."""
+"""The compile scheduler: its jobs, the cache of kernels, and the worker processes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def default_service(workers: Workers | None = None, search: Search | None = None
     """Returns a service with the user's cache and the shipped database, as in the tools.
 
     Args:
-        workers: compile the jobs; by default one process per core.
-        search: chooses lowerings; by default as the tools do.
+        workers: workers that compile the jobs; by default one process per core.
+        search: search that chooses lowerings; by default the tools' search.
     """
     # Imported here because the search imports the service.
     from hipgraft.service.tuning.database import shipped_database

@@ -54,7 +54,7 @@ class Cache:
         directory: folder that entries are read from and written to; created at the first write.
         sources: read-only folders that are searched after `directory`.
         max_bytes: size above which the least recently used entries are evicted.
-        trust: whether to read entries that other users have written: their kernels run as you.
+        trust: whether to read entries that other users wrote; their kernels run with your rights.
         problems: messages for the user about failed reads and writes; these never fail a
             compilation.
     """
@@ -139,7 +139,7 @@ class Cache:
         return evicted
 
     def remove(self, stored: StoredEntry) -> bool:
-        """Removes an entry; returns whether that worked. A failure is reported once per folder."""
+        """Removes an entry and returns whether that worked; reports a failure once per folder."""
         try:
             stored.path.unlink(missing_ok=True)
         except OSError as error:
@@ -194,7 +194,7 @@ def _stored(directory: Path) -> Iterator[StoredEntry]:
         # Another process may evict the file in the meantime.
         with suppress(FileNotFoundError):
             status = path.stat()
-            # The cache must not evict files of others.
+            # The cache must not evict files that are not entries.
             if is_key(path.stem) and stat.S_ISREG(status.st_mode):
                 yield StoredEntry(path.stem, path, status.st_size, status.st_mtime)
 

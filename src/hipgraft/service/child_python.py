@@ -29,7 +29,7 @@ def child_environment(needed: Any = None) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(entries),
-        # For processes that the child starts.
+        # This also applies to processes that the child starts.
         "PYTHONSAFEPATH": "1",
     }
 

@@ -23,13 +23,13 @@ from hipgraft.ir.foreign_data import convert, decode_json, malformed
 from hipgraft.service.job import Outcome, Verdict
 
 MOST_BYTES = 256 << 20
-"""The most bytes of an entry's files in total; compressed, they may be a thousand times smaller."""
+"""The limit on an entry's uncompressed bytes; compression may shrink them a thousandfold."""
 
 _FORMAT = 1
 _DIGEST_SIZE = 64
 _MOST_FILES = 4096
 
-# A fixed date, so that equal contents give equal bytes.
+# The date of all files is fixed, so that equal contents give equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -39,7 +39,7 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class DamagedEntryError(Exception):
-    """The bytes of an entry are damaged, or are not those of an entry."""
+    """The bytes of an entry are damaged, or are not an entry."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def is_key(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel, the compiler's error, or a whole program, under a key.
+    """The cached outcome of a key: a kernel, the compiler's error, or a whole program.
 
     Attributes:
         key: key of the entry.
@@ -147,7 +147,7 @@ def _kernel(files: dict[str, bytes]) -> Kernel:
 def _read_archive(data: bytes) -> dict[str, bytes]:
     """Reads the files of an archive without trusting its table of contents.
 
-    File names are checked, and no more bytes are inflated than an entry may have.
+    It checks file names, and inflates no more bytes than an entry may have.
     """
     files: dict[str, bytes] = {}
     left = MOST_BYTES

@@ -15,7 +15,7 @@ _DASK = "dask://"
 
 
 class ExecutorWorkers:
-    """Submits jobs to an executor, the costliest first; the executor must isolate crashes.
+    """Submits jobs to an executor, costliest first; the executor must isolate crashes.
 
     Attributes:
         executor: executor of the caller, who also shuts it down.
@@ -49,7 +49,7 @@ class ExecutorWorkers:
                 future.cancel()
 
     def close(self) -> None:
-        """Calls the function given for that; does not shut the executor down."""
+        """Calls the `close` function; does not shut the executor down."""
         if self._close is not None:
             self._close()
 

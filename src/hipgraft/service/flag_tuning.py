@@ -29,8 +29,8 @@ from hipgraft.service.service import CompileService
 from hipgraft.service.tuning.cost_model import Cost, CostModel
 from hipgraft.service.tuning.work import graph_work
 
-# The least gain, relative to the cost with the default flags. A smaller gain may be chance, and so
-# may a gain within the spread of the measurements.
+# The least gain that counts, relative to the cost with the default flags. Smaller gains may be
+# noise, as may gains within the spread of the measurements.
 _LEAST_GAIN = 0.05
 
 
@@ -40,7 +40,7 @@ class Candidate:
 
     Attributes:
         name: name for the user.
-        flags: flags that are added after those of all graphs.
+        flags: flags that follow those of all graphs.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Ranking:
 
     @property
     def best(self) -> Score:
-        """The first score, or the one without flags if the first costs hardly less."""
+        """The first score, or the default flags' score if the first costs hardly less."""
         first = self.scores[0]
         default = next((each for each in self.scores if not each.candidate.flags), first)
         if first.cost is None or default.cost is None:
@@ -154,7 +154,7 @@ def tune(
 
     Args:
         module: module at stage `hipdnn-graphs`.
-        target: an AMDGPU target; any target if a cost model supports it.
+        target: an AMDGPU target, or any target that the cost model supports.
         candidates: flags to try.
         service: compiles the graphs.
         pattern: a glob of the names of the graphs to tune.
@@ -174,7 +174,7 @@ def tune(
     costs: dict[tuple[str, Kernel], Cost] = {}
 
     def cost_of(key: str, kernel: Kernel) -> Cost | None:
-        # One cost for each kernel, so that flags without an effect do not win by chance.
+        # Equal kernels share one cost, so that flags without an effect do not win by chance.
         if cost_model is not None and (key, kernel) not in costs:
             costs[key, kernel] = cost_model.cost(kernel, graph_work(graphs[key]))
         return costs.get((key, kernel))

@@ -12,7 +12,7 @@ from hipgraft.service.processes import ProcessWorkers
 
 
 class InProcess:
-    """Compiles jobs one after the other in this process, which a compiler crash ends."""
+    """Compiles jobs one after the other in this process; a compiler crash ends the process."""
 
     def prepare(self) -> None:
         """Does nothing."""

@@ -1,4 +1,4 @@
-"""A job of compilation (one graph for one target) and its outcome.
+"""Defines a compilation job (one graph for one target) and its outcome.
 
 Both are sent between processes, so they hold text and bytes instead of IR.
 """
@@ -27,7 +27,7 @@ class Job:
         target: architecture.
         flags: compiler flags besides those that select the target.
         text: the compiler's input.
-        cost: estimated compilation cost, only comparable between jobs.
+        cost: estimated compilation cost, which is only comparable between jobs.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Verdict:
 
     Attributes:
         status: `unknown` if the kernel or its reference cannot be run.
-        reason: why it is wrong or unknown; for a right one, what part of it was run if not all.
+        reason: why a kernel is wrong or unknown; for a right one, the part that ran if not all did.
     """
 
     status: Literal["right", "wrong", "unknown"]

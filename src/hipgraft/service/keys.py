@@ -13,7 +13,7 @@ from pathlib import Path
 from hipgraft.codegen.target import HOST, Target, TargetKind, cpu_name
 from hipgraft.ir.diagnostics import HipgraftError
 
-# Bytes of a command line that are not UTF-8 become surrogates.
+# Python decodes bytes of a command line that are not UTF-8 to surrogates.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -76,7 +76,7 @@ def cpu_identity() -> str:
 
 @cache
 def host_identity() -> str:
-    """Returns the processor behind `--iree-llvmcpu-target-cpu=host` on this machine."""
+    """Returns the processor that `--iree-llvmcpu-target-cpu=host` means on this machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -95,10 +95,10 @@ def _digest_of_sources(folders: Sequence[str]) -> str:
 
 
 def check_flag(flag: str) -> None:
-    """Checks that the compiler can be given a flag.
+    """Checks that a flag can be passed to the compiler.
 
     Raises:
-        HipgraftError: it is not UTF-8, or contains a zero byte.
+        HipgraftError: the flag is not UTF-8, or contains a zero byte.
     """
     if _NOT_TEXT.search(flag):
         raise HipgraftError(f"compiler flag {flag!a} is not UTF-8, or contains a zero byte")

@@ -10,7 +10,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 
 class FlagFields(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Flags, and a transform-dialect library in the file's folder."""
+    """Compiler flags, and a transform-dialect library in the file's folder."""
 
     flags: list[str] = field(default_factory=list[str])
     tuning_spec: str | None = None

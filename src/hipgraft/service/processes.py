@@ -22,7 +22,7 @@ from hipgraft.service.compilation import compile_here
 from hipgraft.service.job import Job, OnStart, Outcome, Task
 
 DEFAULT_TIMEOUT = 600.0
-"""Seconds after which the compilation of a graph is given up."""
+"""The time limit for the compilation of a graph, in seconds."""
 
 _POLL_SECONDS = 0.05
 # Seconds that a process may take to start on a busy machine; they do not count for its job.
@@ -32,14 +32,14 @@ _ATTEMPTS = 2
 # of a second of CPU time to start.
 _PREPARED = 4
 
-# Beginnings of the messages that the compiler and the C++ runtime print when they abort.
+# Prefixes of the messages that the compiler and the C++ runtime print when they abort.
 _REFUSAL = f"{PROGRAM}: "
 _LAST_WORDS = ("LLVM ERROR", "Assertion", "terminate called", "what():")
 
 
 @dataclass
 class _Queued:
-    """A job that waits or is being compiled, with the reasons of failed attempts."""
+    """A job that waits or is being compiled, with the reasons why earlier attempts failed."""
 
     index: int
     job: Job
@@ -74,12 +74,12 @@ class _Worker:
 
     def begin(self, queued: _Queued) -> None:
         self.queued, self.started = queued, time.monotonic()
-        # If the worker died while idle, waiting for its answer detects that.
+        # If the worker died while idle, the wait for its answer detects that.
         with suppress(OSError):
             self.connection.send(queued.job)
 
     def takes_greeting(self) -> bool:
-        """Receives the first message, which says that the process is ready, if it is due."""
+        """Receives the greeting, which reports that the process is ready, if it is due."""
         if self.is_ready:
             return False
         try:
@@ -161,7 +161,7 @@ class ProcessWorkers:
     def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each job's index and outcome as soon as it is done."""
         queued_jobs = [_Queued(index, job) for index, job in enumerate(jobs)]
-        # Units with equal process-wide flags follow each other, because other flags need a new
+        # Jobs with equal process-wide flags follow each other, because other flags need a new
         # process.
         waiting = deque(
             sorted(queued_jobs, key=lambda queued: (queued.job.process_flags, -queued.job.cost))

@@ -24,12 +24,12 @@ class Request:
         digest: digest of that text.
         target: target to compile for.
         flags: compiler flags besides those that select the target.
-        lower: returns the compiler's input; not called on a cache hit.
-        choices: alternative plans for the graph; None for none.
-        buffers: number of its operands and results; None if unknown.
+        lower: function that returns the compiler's input; not called on a cache hit.
+        choices: alternative plans for the graph; None if there are none.
+        buffers: number of the graph's operands and results; None if unknown.
 
     Raises:
-        HipgraftError: a flag is one that the compiler cannot be given.
+        HipgraftError: a flag cannot be passed to the compiler.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Request:
             check_flag(flag)
 
     def misfit(self, kernel: Kernel) -> str:
-        """Returns why a kernel cannot belong to the graph; empty if it can."""
+        """Returns the reason why a kernel cannot belong to the graph; empty if it can."""
         if kernel.target != self.target.name:
             return f"its kernel is for '{kernel.target}'"
         # The workspace's number follows those of the operands and results.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hipgraft.service.tuning.search import Search
     from hipgraft.service.verification import Verifier
 
-# Weights to estimate compile time: each occurrence of a text in the input adds its weight.
+# Weights to estimate the compile time: each occurrence of a text in the input adds its weight.
 _COSTS = {
     "linalg.conv": 10,
     "attention": 10,
@@ -42,14 +42,14 @@ class Statistics:
     """Statistics of a service so far.
 
     Attributes:
-        hits: kernels from the cache.
+        hits: kernels that the cache contained.
         compiled: kernels that were compiled.
         failed: compilations without a kernel, cached failures included.
-        lost: failures that may succeed another time: crashes and timeouts.
+        lost: failures that may succeed when repeated: crashes and timeouts.
         compile_seconds: seconds of compilation, summed over workers.
         lookup_seconds: seconds of computing keys and reading the cache.
         peak_memory: peak resident bytes of each process that compiled, by process ID.
-        verified: kernels that were verified, by what was found: `right`, `wrong`, `unknown`.
+        verified: number of verified kernels by verdict: `right`, `wrong`, `unknown`.
     """
 
     hits: int = 0
@@ -79,15 +79,15 @@ class Statistics:
 class CompileService(Closing):
     """Compiles requests, with or without a cache.
 
-    It is a context manager, which ends its workers on exit.
+    As a context manager, it ends its workers on exit.
 
     Attributes:
         workers: compile the jobs.
-        cache: the cache of kernels, None for none.
+        cache: cache of kernels; None to compile everything.
         overrides: flags for single graphs.
         search: chooses a plan for each graph; None uses the default plan.
-        verifier: runs each kernel for an AMD GPU on the emulator before it is used; one that
-            computes something else than the CPU counts as not compiled. None for no verification.
+        verifier: runs each kernel for an AMD GPU on the emulator before it is used; a kernel that
+            computes other results than the CPU counts as failed. None to skip verification.
         statistics: statistics of all requests so far.
     """
 
@@ -143,7 +143,7 @@ class CompileService(Closing):
 
 
 class _Batch:
-    """The requests of one call."""
+    """The state of the requests of one call."""
 
     def __init__(self, service: CompileService, requests: Sequence[Request]):
         self._service = service
@@ -179,7 +179,7 @@ class _Batch:
         return not reason
 
     def prepare_verification(self) -> None:
-        """Compiles what kernels will be compared with."""
+        """Compiles the reference kernels for the verification."""
         verifier = self._service.verifier
         if verifier is None:
             return
@@ -240,7 +240,7 @@ class _Batch:
         return verifier.reference(request) is not None
 
     def _finish(self, index: int, outcome: Outcome) -> None:
-        """Verifies, caches and ends what was compiled, now or before it was to be verified."""
+        """Verifies, caches and reports an outcome."""
         verifier, reference = self._service.verifier, self._references.get(index)
         if verifier is not None and reference is not None:
             outcome = verifier.verify(self._requests[index], outcome, reference)

@@ -1,4 +1,4 @@
-"""Verification: a kernel runs on the emulator, and its results are compared with the CPU's.
+"""Verifies kernels: runs them on the emulator and compares their results with the CPU's.
 
 Both come from one graph, so a difference is the GPU code generator's fault. Whether the graph
 itself is lowered correctly is left to the tests of lowerings.
@@ -41,22 +41,22 @@ from hipgraft.service.tuning.work import GraphWork
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _BUDGET = 30_000_000
-"""Wave instructions of a kernel that take some seconds; beyond them, a sample runs."""
+"""Default limit of wave instructions, which take some seconds; larger kernels run as a sample."""
 
-# Ops that no integer operand of theirs indexes; where there are others, integers are 0, which is a
-# valid index, offset and length.
+# Ops whose integer operands are not indices. If a graph has other ops, integer inputs are 0, which
+# is a valid index, offset and length.
 _NOT_INDEXING = re.compile(r"hipdnn\.(pointwise|reduction|matmul|conv_\w+|view|yield|graph)")
 _LARGEST_INTEGER = 8
 
-_SAMPLE = 4  # workgroups of a launch, from which its instructions are counted
+_SAMPLE = 4  # workgroups of a launch that run to estimate its instructions
 
-# Rounding and ties between equal numbers may change integers and truth values; as a share of all.
+# The share of integers and booleans that may differ because of rounding and ties.
 _MOST_FLIPPED = 0.01
 
-# Of 8-bit floats, whose neighbours are this far apart at the largest magnitude.
+# The tolerance of 8-bit floats: their relative spacing at the largest magnitude.
 _NARROW_TOLERANCE = 2.0**-2
 
-# In f32, random sums of a thousand products that cancel, and their tanh, may differ by 3e-5.
+# In f32, sums of a thousand random products that cancel, and their tanh, may differ by 3e-5.
 _LEAST_TOLERANCE = 1e-4
 
 
@@ -67,7 +67,7 @@ class Verifier:
         """Makes a verifier.
 
         Args:
-            budget: wave instructions of a kernel, beyond which a sample of workgroups runs.
+            budget: limit of wave instructions; only a sample of a larger kernel's workgroups runs.
 
         Raises:
             HipgraftError: this machine lacks what the emulator needs.
@@ -78,7 +78,7 @@ class Verifier:
     def reference(self, request: Request) -> Request | None:
         """Returns the request for the kernel to compare with; None if there is nothing to verify.
 
-        Kernels for other GPUs are not verified, nor those whose compiler input was given.
+        Only kernels for AMD GPUs whose graph is known are verified.
         """
         if request.target.kind is not TargetKind.AMDGPU or request.choices is None:
             return None
@@ -97,8 +97,8 @@ class Verifier:
         """Returns the outcome, or an error in place of a kernel that computes something else.
 
         Args:
-            request: of the kernel.
-            outcome: has the kernel.
+            request: request for the kernel.
+            outcome: outcome that holds the kernel.
             reference: outcome of the request that `reference` returned.
         """
         if outcome.kernel is None or request.choices is None:
@@ -123,9 +123,9 @@ class Verifier:
         """Runs a kernel and its reference on random inputs and compares the results.
 
         Args:
-            kernel: for an AMD GPU.
-            reference: for the CPU.
-            choices: have the graph of both.
+            kernel: kernel for an AMD GPU.
+            reference: kernel for the CPU.
+            choices: plans for the graph of both kernels.
         """
         work = choices.work()
         try:
@@ -147,7 +147,7 @@ class Verifier:
         return Verdict("right", parts)
 
     def _samples(self, kernel: Kernel) -> dict[int, int]:
-        """Returns by the number of a launch of which only every n-th workgroup runs, this n.
+        """Returns n by the number of each launch of which only every n-th workgroup runs.
 
         Only the last launch can be sampled, because others read what a launch stores.
         """
@@ -188,7 +188,7 @@ def is_indexing(container: ir.Operation) -> bool:
 def _expected(
     reference: Kernel, work: GraphWork, indexing: bool
 ) -> tuple[list[Array], list[Array]]:
-    """Returns inputs and the CPU's results; inputs are positive if results are NaN otherwise."""
+    """Returns inputs and the CPU's results; uses positive inputs if signed ones give NaN."""
     recording = kernel_recording(reference, work.operands, work.results)
     with Session(recording, open_device("cpu")) as session:
         inputs: list[Array] = []
@@ -209,7 +209,7 @@ def _random(tensor: Tensor, random: np.random.Generator, indexing: bool, positiv
     if np.issubdtype(dtype, np.integer):
         if indexing:
             return np.zeros(shape, dtype)
-        # Never 0, by which the CPU cannot divide.
+        # The values exclude 0, because an integer division by 0 traps on the CPU.
         values = random.integers(1, _LARGEST_INTEGER + 1, shape)
         is_signed = np.issubdtype(dtype, np.signedinteger)
         return (values * _signs(shape, random) if is_signed else values).astype(dtype)
@@ -220,7 +220,7 @@ def _random(tensor: Tensor, random: np.random.Generator, indexing: bool, positiv
 def _signs(shape: Sequence[int], random: np.random.Generator) -> Array:
     """Returns random signs; the first half of the outermost rows are negative.
 
-    The largest of negative numbers shows padding by zeros, which mixed signs would hide.
+    A maximum over negative numbers reveals padding by zeros, which mixed signs would hide.
     """
     signs = random.choice([-1, 1], shape)
     signs[: shape[0] // 2 if shape else 0] = -1
@@ -235,7 +235,7 @@ def _logical(array: Array, layout: Layout) -> Array:
 
 
 def _difference(got: Array, want: Array, is_sample: bool) -> str:
-    """Returns how results differ by more than rounding; empty if they do not."""
+    """Describes how results differ by more than rounding; empty if they do not."""
     if is_sample:
         raw = np.ascontiguousarray(got)[..., None].view(np.uint8)
         written = (raw.reshape(*got.shape, -1) != emulator.GARBAGE).any(axis=-1)

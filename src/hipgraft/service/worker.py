@@ -33,7 +33,7 @@ def main() -> None:
         set_process_flags(flags)
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, jobs), daemon=True).start()
-    # The greeting says that start-up is over, and the time of jobs begins.
+    # The greeting reports the end of start-up; the time of jobs begins here.
     connection.send(None)
     while True:
         connection.send(replace(task(jobs.get()), process=os.getpid()))

@@ -1,4 +1,4 @@
-"""hipgraft as a compiler of PyTorch: the backend of `torch.compile`, and of `torch.export`.
+"""Makes hipgraft a compiler of PyTorch: a backend of `torch.compile`, and for `torch.export`.
 
 model = torch.compile(model, backend="hipgraft")
 program = hipgraft.torch.compile(torch.export.export(model, inputs), target="gfx942")

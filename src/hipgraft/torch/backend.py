@@ -1,4 +1,4 @@
-"""The backend of `torch.compile`, by the entry point group `torch_dynamo_backends`."""
+"""Implements the backend of `torch.compile`, an entry point of `torch_dynamo_backends`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def backend(
         mode: only `default`.
 
     Raises:
-        OptionError: an option is unknown or has no such value.
+        OptionError: an option is unknown or has an invalid value.
     """
     if mode != "default":
         raise OptionError(f"backend 'hipgraft' has no mode '{mode}'; it has 'options'")
@@ -84,10 +84,10 @@ def compile_graph(module: Any, example_inputs: Sequence[Any], options: Options) 
 
 
 def _or_eager(make: Callable[[], Any], module: Any, options: Options) -> Any:
-    """Returns what `make` does, or the module itself if that fails."""
+    """Returns the result of `make`, or the module itself if that fails."""
     try:
         return make()
-    except Exception as error:  # a defect, here or in PyTorch, is no reason to compute nothing
+    except Exception as error:  # a bug, here or in PyTorch, must not prevent the computation
         if options.fallback == "error" or isinstance(error, OptionError):
             raise
         warn_of_fallback(error)
@@ -111,7 +111,7 @@ def _in_parts(module: Any, error: HipgraftError, options: Options) -> Callable[.
     """Compiles the parts of a graph that can be; PyTorch runs the other nodes, with a warning.
 
     Raises:
-        HipgraftError: `error`, if there are none or errors are asked for.
+        HipgraftError: `error`, if no part compiles or the options ask for errors.
     """
     if options.fallback == "error" or isinstance(error, OptionError):
         raise error
@@ -122,19 +122,19 @@ def _in_parts(module: Any, error: HipgraftError, options: Options) -> Callable[.
 
     before = COUNTS.compiled
     division = compile_parts(module, error, partial(_whole, options=options), check)
-    COUNTS.compiled = before + division.parts  # without those that were only tried
+    COUNTS.compiled = before + division.parts  # excludes trial compilations
     if division.left:
         warn_of_nodes(division.left)
     return division.run
 
 
 def _dynamic(module: Any, options: Options) -> Callable[..., Any]:
-    """Compiles for all extents, or else, later, for those that come."""
-    if depends_on_values(module):  # as its shapes do, whatever comes
+    """Compiles for all extents, or else for each shape when it occurs."""
+    if depends_on_values(module):  # for inputs of any shape
         return _static(module, options)
     if options.dynamic == "program":
         with suppress(HipgraftError):
-            # A copy: a graph that does not compile so is compiled in another way.
+            # The copy keeps the graph for another attempt if this one fails.
             return _whole(copied(module), options)
     return _Specializing(module, options)
 

@@ -29,7 +29,7 @@ def compile(
 
     Raises:
         HipgraftError: an op cannot be imported or compiled, or draws random numbers; located.
-        TypeError: it is something else.
+        TypeError: it is not an exported program.
     """
     if not isinstance(exported_program, ExportedProgram):
         kind = type(exported_program).__name__

@@ -1,4 +1,4 @@
-"""Regions of FX graphs, compiled to programs and run on PyTorch's tensors."""
+"""Compiles regions of FX graphs to programs and runs them on PyTorch's tensors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _is_row_major: Any = import_module("torch._prims_common").is_contiguous_or_false
 _COMPILING = threading.Lock()
 
 _TOLD = 8
-"""Reasons of which one warning tells."""
+"""The most reasons that one warning lists."""
 
 
 class Kernel:
     """A compiled region, called with tensors.
 
-    PyTorch runs the region from the first call on that the program refuses.
+    After the program rejects a call, PyTorch runs the region.
 
     Raises:
         HipgraftError: the region does not compile.
@@ -86,21 +86,21 @@ class Kernel:
 
 
 def check_region(region: Region, options: Options) -> Any:
-    """Returns what PyTorch computes of a region, which has to have a form in the torch dialect.
+    """Returns PyTorch's computation of a region, which must have a torch dialect form.
 
     Raises:
-        HipgraftError: it has none.
+        HipgraftError: the region has no such form.
     """
     _compile(region, _device_of(region), options, "torch")
     return region.body
 
 
 class Counts:
-    """How many regions were compiled, and how many PyTorch runs, since the process started.
+    """Counts the compiled regions and PyTorch's fallbacks since the process started.
 
     Attributes:
         compiled: regions that programs compute.
-        fallbacks: why PyTorch runs other graphs, or nodes between regions.
+        fallbacks: reasons why PyTorch runs other graphs, or nodes between regions.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ COUNTS = Counts()
 
 
 def warn_of_fallback(error: Exception) -> None:
-    """Warns that PyTorch runs a graph, and why."""
+    """Warns that PyTorch runs a graph, with the reason."""
     reason, location = f"{type(error).__name__}: {error}", ""
     if isinstance(error, HipgraftError):
         reason = error.message
@@ -121,7 +121,7 @@ def warn_of_fallback(error: Exception) -> None:
 
 
 def warn_of_nodes(left: Mapping[Any, HipgraftError]) -> None:
-    """Warns that PyTorch runs some nodes of a graph, and why; located at the first of them."""
+    """Warns that PyTorch runs some nodes of a graph, with the reason; located at the first one."""
     first = next((location for node in left if (location := location_of(node))), "")
     nodes: dict[str, list[Any]] = {}
     for node, error in left.items():
@@ -133,7 +133,7 @@ def warn_of_nodes(left: Mapping[Any, HipgraftError]) -> None:
 
 
 def _where(nodes: Sequence[Any], known: str) -> str:
-    """Says how many nodes there are, and where the first is unless that is known."""
+    """Describes how many nodes there are, and the location of the first unless it is known."""
     location = location_of(nodes[0])
     said = [f"{len(nodes)} nodes"] if len(nodes) > 1 else []
     said += [location] if location not in ("", known) else []
@@ -157,7 +157,7 @@ def _device_of(region: Region) -> str:
 
 
 def _compile(region: Region, device: str, options: Options, last: str) -> Program:
-    """Compiles with ops that hipDNN has kept whole, else with all ops taken apart."""
+    """Compiles with hipDNN's ops kept whole, or else with all ops decomposed."""
     target = options.target or target_of(device)
     if (target == "cpu") != (device == "cpu"):
         raise OptionError(f"target '{target}' cannot run tensors on '{device}'")
@@ -168,7 +168,7 @@ def _compile(region: Region, device: str, options: Options, last: str) -> Progra
             warnings.simplefilter("ignore")
             try:
                 return _compile_graph(_decomposed(region), target, options, last)
-            except Exception:  # of the second attempt, which PyTorch may refuse to trace
+            except Exception:  # the second attempt, which PyTorch may refuse to trace
                 raise error from None
 
 
@@ -183,7 +183,7 @@ def _compile_graph(graph: Any, target: str, options: Options, last: str) -> Prog
 
 @contextmanager
 def _service() -> Generator[None, None, None]:
-    """Compiles by what the caller uses, or else by workers that stay for the next graph."""
+    """Uses the caller's service, or else workers that stay alive for the next graph."""
     if is_service_used():
         yield
         return

@@ -1,4 +1,4 @@
-"""Options of the backend: what `torch.compile(..., options={...})` may hold."""
+"""Defines the options of the backend, for `torch.compile(..., options={...})`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 
 class OptionError(HipgraftError):
-    """An option that is unknown or has a wrong value, for which nothing falls back."""
+    """An option is unknown or has an invalid value; this is always an error."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Options:
     Attributes:
         target: architecture to compile for; by default that of the tensors' device.
         extra_flags: further flags for IREE's compiler.
-        fallback: `eager` if PyTorch runs what does not compile, `error` if that is an error.
-        dynamic: `program` if one program is compiled for all extents of a dynamic dimension, and
-            `specialize` if one is compiled for each shape that comes.
+        fallback: `eager` to let PyTorch run graphs that do not compile, `error` to raise an error.
+        dynamic: `program` to compile one program for all extents of a dynamic dimension,
+            `specialize` to compile one for each shape that occurs.
         specializations: the most shapes to compile one graph for; PyTorch runs further ones.
     """
 
@@ -37,7 +37,7 @@ class Options:
         """Checks options by name.
 
         Raises:
-            OptionError: there is no option of a name, or it has no such value.
+            OptionError: an option is unknown or has an invalid value.
         """
         known = {field.name: field.default for field in fields(cls)}
         values: dict[str, Any] = {}

@@ -30,24 +30,24 @@ _COPIES = frozenset(
         aten.scalar_tensor.default,
     }
 )
-"""Ops that compute nothing, beside views."""
+"""Ops, other than views, that compute nothing."""
 
 _EMPTY = frozenset({aten.empty.memory_format, aten.empty_strided.default})
-"""Ops whose results have no values, which random ops read."""
+"""Ops whose results have no values; random ops read only their shapes."""
 
 _PREFIX = "part_"
 _AFTER = "hipgraft_after"
-"""A keyword argument for the time of a division: the node that has to run before."""
+"""A temporary keyword argument during a division: the node that must run before."""
 
 
 @dataclass(frozen=True)
 class Division:
-    """A graph in parts.
+    """A graph that is divided into parts.
 
     Attributes:
-        run: computes what the graph does.
-        parts: their number.
-        left: the nodes that keep it from compiling as a whole, and why.
+        run: function that computes the graph.
+        parts: number of parts.
+        left: nodes that prevent compilation as a whole, with reasons.
     """
 
     run: Callable[..., Any]
@@ -68,7 +68,7 @@ def compile_parts(
 
     Args:
         module: `torch.fx.GraphModule` of functional ATen ops, with example values.
-        whole: why it does not compile as a whole.
+        whole: error of the compilation as a whole.
         compile: compiles the module of a part.
         check: raises a `HipgraftError` if the module of a single node cannot be imported.
 
@@ -137,7 +137,7 @@ class _Parts:
         return _is_of_tensors(node) and not is_random(node) and node.target not in _EMPTY
 
     def _check(self, node: Any) -> None:
-        """Checks nodes of the same op, operands and attributes once."""
+        """Checks nodes with equal ops, operands and attributes once."""
         key = _signature(node)
         if key not in self.checked:
             try:
@@ -150,17 +150,17 @@ class _Parts:
             raise error
 
     def _with_results(self, nodes: Sequence[Any]) -> list[Any]:
-        """Returns nodes and those that take their tuples apart, as ordered in the graph.
+        """Returns nodes and those that unpack their tuples, in the order of the graph.
 
-        The order of the inputs and results of a part depends on this one.
+        The order of a part's inputs and results depends on this order.
         """
         taken = frozenset(nodes)
         return [node for node in self.work.graph.nodes if node in taken or _tuple(node) in taken]
 
     def _part(self, nodes: Sequence[Any]) -> Any:
-        """Returns some nodes as a module; it is the one that the partitioner later makes of them.
+        """Returns some nodes as a module, the same that the partitioner later builds of them.
 
-        The code that made a node is its name, which errors then tell.
+        The location of a node's code becomes its name, for error messages.
         """
         inside = self._with_results(nodes)
         part, _, _ = _fuser.fuse_as_graphmodule(self.work, inside, "part")
@@ -170,9 +170,9 @@ class _Parts:
 
 
 def _prepared(module: Any) -> Any:
-    """Returns a copy in which what may draw random numbers stays in order.
+    """Returns a copy in which random ops stay in order.
 
-    Random ops there read no tensor only for its shape.
+    In the copy, random ops read no tensor that they only need for its shape.
     """
     work = copied(module)
     before: Any = None
@@ -213,7 +213,7 @@ def copied(module: Any) -> Any:
 
 
 def _add_values(module: Any) -> None:
-    """Gives the module's own tensors example values, where they have none."""
+    """Adds example values to the module's own tensors if they have none."""
     values = [node.meta.get("val") for node in module.graph.nodes]
     mode = torch._guards.detect_fake_mode([one for one in values if one is not None])
     for node in module.graph.nodes:
@@ -233,7 +233,7 @@ def _computing(nodes: Iterable[Any]) -> list[Any]:
 
 
 def _problem(node: Any) -> str:
-    """Why a node cannot be part of a program, whatever is around it."""
+    """Returns why a node cannot be part of any program; empty if it can."""
     if _unknown(node):
         return f"the {_unknown(node)} of the result depends on values"
     if node.target is operator.getitem or is_scalar(node) or not node.users:
@@ -248,7 +248,7 @@ def _is_higher_order(node: Any) -> bool:
 
 
 def _unknown(node: Any) -> str:
-    """What is not known of a result before values are."""
+    """Returns the property of a result that depends on values; empty if there is none."""
     tags = getattr(node.target, "tags", ())
     if torch.Tag.dynamic_output_shape in tags:
         return "shape"
@@ -270,7 +270,7 @@ def _schema(node: Any) -> Any:
 
 
 def _signature(node: Any) -> str:
-    """Says all that a compilation of a node alone depends on."""
+    """Returns a text of all properties on which the compilation of a single node depends."""
 
     def described(one: Any) -> str:
         value = one.meta.get("val")

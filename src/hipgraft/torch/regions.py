@@ -1,7 +1,7 @@
-"""Splits an FX graph into what a program computes and what PyTorch does around it.
+"""Splits an FX graph into a region that a program computes and nodes that PyTorch evaluates.
 
-PyTorch draws random numbers, so that they come from its generators; evaluates symbolic extents;
-and makes the results that are views of inputs, which alias them.
+PyTorch draws random numbers, so that they come from its generators; it evaluates symbolic extents;
+and it creates the results that are views of inputs, which alias them.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ SHAPE_ONLY = frozenset(
         aten.normal_functional.default,
     }
 )
-"""Random ops that read only the shape and type of their operand."""
+"""Random ops that only read the shape and the type of their operand."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """What a program computes.
+    """The part of a graph that a program computes.
 
     Attributes:
         graph: FX graph of the computation.
-        body: the same as a callable module of PyTorch.
+        body: the computation as a callable module of PyTorch.
     """
 
     graph: Any
@@ -88,7 +88,7 @@ def split(module: Any, compile_region: Callable[[Region], Callable[..., Any]]) -
 
     Args:
         module: `torch.fx.GraphModule` of functional ATen ops, with example values.
-        compile_region: returns what computes a region: from its inputs, a tuple of its results.
+        compile_region: returns a function from a region's inputs to a tuple of its results.
 
     Raises:
         HipgraftError: random numbers or extents depend on what the program computes.
@@ -103,9 +103,9 @@ def location_of(node: Any) -> str:
 
 
 class _Splitter:
-    """One split.
+    """The state of one split.
 
-    `outer` has the nodes that PyTorch evaluates, `made` their copies in the new graph.
+    `outer` holds the nodes that PyTorch evaluates, `made` their copies in the new graph.
     """
 
     def __init__(self, module: Any):
@@ -132,7 +132,7 @@ class _Splitter:
         return torch.fx.GraphModule(root, self.graph)
 
     def _is_outer(self, node: Any) -> bool:
-        """Decides who evaluates a node; copies what PyTorch does."""
+        """Decides whether PyTorch evaluates a node, and copies it if so."""
         if node.op == "placeholder":
             self._copy(node)
         elif node.op == "call_function" and is_random(node):
@@ -152,7 +152,7 @@ class _Splitter:
         self.outer.add(node)
 
     def _copy_random(self, node: Any) -> None:
-        """Draws before anything is computed, from an empty tensor if only its shape matters."""
+        """Draws random numbers before the region runs; ops that only need a shape read `empty`."""
         for one in node.all_input_nodes:
             if one in self.outer:
                 continue
@@ -180,7 +180,7 @@ class _Splitter:
         return list(found)
 
     def _is_view(self, node: Any) -> bool:
-        """Whether a node is a view of what PyTorch has."""
+        """Whether a node is a view of a value that PyTorch has."""
         while node not in self.outer:
             if node.op != "call_function" or node.target not in VIEWS:
                 return False
@@ -190,7 +190,7 @@ class _Splitter:
         return True
 
     def _final(self, node: Any) -> Any:
-        """Returns a result in the new graph, made by PyTorch if it is a view."""
+        """Returns a result in the new graph; PyTorch computes it if it is a view."""
         if node not in self.made:
             self.made[node] = self.graph.node_copy(node, self._final)
         return self.made[node]
@@ -236,7 +236,7 @@ class _Splitter:
 
 
 class _Scalars:
-    """What stands for nodes inside of a region.
+    """Maps outer nodes to their values inside of a region.
 
     Symbolic scalars are computed from the extents of its inputs.
     """
@@ -254,7 +254,7 @@ class _Scalars:
         self.pass_extent = pass_extent
 
     def get(self, node: Any) -> Any:
-        """Returns what stands for a node of the outer graph."""
+        """Returns the region's value for a node of the outer graph."""
         if node not in self.made:
             if node.op == "placeholder":
                 self.made[node] = self._extent(node)

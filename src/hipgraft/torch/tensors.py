@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as inputs and results of programs, without copies where memory allows it."""
+"""Passes tensors of PyTorch to programs and back, without copies if memory allows it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _FOREIGN = {
     torch.float8_e5m2: "f8E5M2",
     torch.float8_e5m2fnuz: "f8E5M2FNUZ",
 }
-"""Element types that NumPy has only through `ml_dtypes`."""
+"""Element types that NumPy only supports through `ml_dtypes`."""
 
 _BITS = {1: torch.uint8, 2: torch.int16}
 
 
 def device_name(tensors: Sequence[Any]) -> str:
-    """Returns the name of hipgraft's device for tensors, which have to be on one device.
+    """Returns the name of hipgraft's device for tensors, which must be on one device.
 
     Raises:
-        HipgraftError: they are on several, or on one that hipgraft does not have.
+        HipgraftError: they are on several devices, or on one that hipgraft does not support.
     """
     devices = sorted({str(tensor.device) for tensor in tensors})
     if len(devices) > 1:
@@ -41,7 +41,7 @@ def device_name(tensors: Sequence[Any]) -> str:
 
 
 def target_of(name: str) -> str:
-    """Returns the architecture of a device of `device_name`."""
+    """Returns the architecture of a device that `device_name` returned."""
     if name == "cpu":
         return "cpu"
     properties = torch.cuda.get_device_properties(int(name.partition(":")[2]))
@@ -49,9 +49,9 @@ def target_of(name: str) -> str:
 
 
 def as_arrays(tensors: Sequence[Any]) -> list[Any]:
-    """Returns tensors in a form that programs take, in the same memory.
+    """Returns tensors as arrays that programs accept, in the same memory.
 
-    Work that PyTorch has queued for tensors on a GPU is waited for.
+    It waits for work that PyTorch has queued for tensors on a GPU.
     """
     plain = [tensor.detach().resolve_conj().resolve_neg() for tensor in tensors]
     for device in {tensor.device for tensor in plain if tensor.device.type != "cpu"}:
@@ -60,7 +60,7 @@ def as_arrays(tensors: Sequence[Any]) -> list[Any]:
 
 
 def as_tensor(array: Any) -> Any:
-    """Returns a result of a program, of NumPy or on a device, as a tensor in the same memory."""
+    """Returns a result of a program, on the host or a device, as a tensor in the same memory."""
     if not isinstance(array, np.ndarray):
         return torch.from_dlpack(array)
     for dtype, name in _FOREIGN.items():
@@ -70,12 +70,12 @@ def as_tensor(array: Any) -> Any:
 
 
 def with_strides(tensor: Any, strides: Sequence[int]) -> Any:
-    """Returns a tensor with certain strides in elements, a copy if it has others."""
+    """Returns a tensor with certain strides in elements; copies it if its strides differ."""
     if tensor.stride() == tuple(strides):
         return tensor
     shape = tensor.shape
     for dim, stride in enumerate(strides):
-        if stride == 0:  # all of whose elements are one in memory
+        if stride == 0:  # all elements along the dimension share memory
             tensor = tensor.narrow(dim, 0, min(tensor.shape[dim], 1))
     made = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
     return made.copy_(tensor).as_strided(shape, strides)

@@ -1,1 +1,1 @@
-"""Transformations that passes consist of."""
+"""The transformations that passes consist of."""

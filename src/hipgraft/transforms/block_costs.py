@@ -1,4 +1,4 @@
-"""Groups of a block by the estimated time of their graphs, and what the estimates are."""
+"""Regroups the ops of a block by the estimated time of their graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipgraft.transforms.partition.regions import Partitioner
 from hipgraft.transforms.partition.rules import CYCLE, group_declined, join_declined
 
 _MOST_VISITS = 256
-"""Ops after which the search for a path that explains why two groups are apart ends."""
+"""The limit of ops visited in the search for a path that separates two groups."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Block:
     """The ops of a block.
 
     Attributes:
-        ops: all but the terminator.
+        ops: all ops except the terminator.
         returned: values that the terminator reads.
     """
 
@@ -33,11 +33,11 @@ class Block:
 
 @dataclass(frozen=True)
 class GraphCosts:
-    """How the time of graphs is estimated.
+    """Estimates the time of graphs.
 
     Attributes:
-        reader: makes programs of blocks.
-        model: the time of their groups.
+        reader: converts blocks to programs.
+        model: model of the time of groups.
     """
 
     reader: ProgramReader
@@ -51,8 +51,8 @@ class GraphCosts:
         Args:
             grouping: groups of all ops of a block; `outlined` and `attributes` of the new groups
                 are those of the first op's old one.
-            free: groups whose ops may be grouped otherwise.
-            block: what is grouped.
+            free: groups whose ops may be regrouped.
+            block: block of the ops.
         """
         free = set(free)
         units = _units(grouping, free, block.ops)
@@ -74,7 +74,7 @@ class GraphCosts:
         return groups, BlockCosts(self.model, program, numbers, partitioner.times)
 
     def of_block(self, block: Block) -> BlockCosts:
-        """Returns the costs of a block of which each op may share a graph."""
+        """Returns the costs of a block in which each op may share a graph."""
         units = [((op,), is_compute(op) and len(op.results) > 0) for op in block.ops]
         program, kept = self.reader.read(units, block.returned)
         numbers = {block.ops[unit]: at for at, unit in enumerate(kept)}
@@ -85,10 +85,10 @@ class BlockCosts:
     """The estimated time of the groups of one block.
 
     Args:
-        model: the time of groups.
-        program: of the block.
-        numbers: of its ops in the program.
-        times: those that are known, by the group's ops in the program.
+        model: model of the time of groups.
+        program: program of the block.
+        numbers: numbers of the block's ops in the program.
+        times: known times, by the group's ops in the program.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class BlockCosts:
         self._times = times or {}
 
     def times(self, groups: Iterable[Group]) -> dict[Group, GraphTime]:
-        """Returns the estimated times of graphs; MLIR's ops are no keys once they change."""
+        """Returns the estimated times of graphs; must be called before the ops change."""
         return {group: self._time(group) for group in groups}
 
     def _time(self, group: Group) -> GraphTime:
@@ -111,7 +111,7 @@ class BlockCosts:
         return graph_time(self._model, self._program, members) if found is None else found
 
     def apart(self, grouping: Grouping) -> list[tuple[ir.Operation, str]]:
-        """Returns the elementwise ops that start a graph although a graph makes an operand.
+        """Returns the elementwise ops that start a graph although a graph computes an operand.
 
         Each has the reason why it is not in that graph.
         """
@@ -134,7 +134,7 @@ class BlockCosts:
         return all(op in self._numbers for op in group.ops)
 
     def _reason(self, op: ir.Operation, own: Group, source: Group) -> str:
-        """Returns why an op is not in the graph that makes an operand of it."""
+        """Returns why an op is not in the graph that computes an operand of it."""
         program, number = self._program, self._numbers[op]
         members = self._members(source)
         union = {*members, number}
@@ -179,9 +179,9 @@ def _readers(op: ir.Operation) -> list[ir.Operation]:
 def _units(
     grouping: Grouping, free: Collection[Group], ops: Sequence[ir.Operation]
 ) -> list[tuple[Group, Group]]:
-    """Returns single ops that may be grouped otherwise, and the other groups.
+    """Returns single ops that may be regrouped, and the other groups as they are.
 
-    They are in a topological order, each with the group that it is from.
+    They are in topological order, each with the group that it comes from.
     """
     if all(len(group.ops) == 1 for group in grouping.groups):
         return [(group, group) for group in grouping.groups]

@@ -1,4 +1,4 @@
-"""Tensors of compiled programs in memory: their layouts, and memrefs of their parts."""
+"""Represents tensors of compiled programs in memory: their layouts, and memrefs of their parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Storage:
 
     Attributes:
         memref: the buffer; of bytes for an intermediate, else typed.
-        element_type: the tensor's.
+        element_type: element type of the tensor.
         is_bytes: whether the buffer is raw bytes.
     """
 
@@ -29,7 +29,7 @@ class Storage:
 
     @property
     def shape(self) -> list[int]:
-        """Extents of the buffer."""
+        """The extents of the buffer."""
         return ir.MemRefType(self.memref.type).shape
 
 
@@ -37,7 +37,7 @@ def ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
     """Returns the tensor type of `value`.
 
     Raises:
-        PassFailure: at `op`, if it is no static ranked tensor with elements of whole bytes.
+        PassFailure: it is not a static ranked tensor with elements of whole bytes; located at `op`.
     """
     if not isinstance(value.type, ir.RankedTensorType):
         raise PassFailure(f"'{op.name}' op expected ranked tensors, found '{value.type}'", op)
@@ -49,7 +49,7 @@ def ranked(value: ir.Value, op: ir.Operation) -> ir.RankedTensorType:
 
 
 def memref_type(tensor: ir.RankedTensorType, layout: StridedView | None = None) -> ir.MemRefType:
-    """Returns the memref type of a tensor, of identity layout where none or row-major is given."""
+    """Returns the memref type of a tensor; the layout is identity for None or row-major."""
     if layout is None or layout.is_row_major:
         return ir.MemRefType.get(tensor.shape, tensor.element_type)
     return builders.strided_type(layout.shape, layout.strides, layout.offset, tensor.element_type)
@@ -100,7 +100,7 @@ def same_strides(left: StridedView, right: StridedView) -> bool:
 
 
 def window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
-    """Makes a memref of the window on a buffer, at the insertion point."""
+    """Builds a memref of the window on a buffer, at the insertion point."""
     if storage.is_bytes:
         return _view_bytes(storage, window, loc)
     if window == StridedView.of_shape(storage.shape):
@@ -111,7 +111,7 @@ def window_memref(storage: Storage, window: StridedView, loc: ir.Location) -> ir
 
 
 def _view_bytes(storage: Storage, window: StridedView, loc: ir.Location) -> ir.Value:
-    """A typed view that starts at the window's first element, with offset 0."""
+    """Builds a typed view that starts at the window's first element, with offset 0."""
     element_type = storage.element_type
     width = byte_size((), element_type) or 0
     shift = builders.index_constant(window.offset * width, loc)

@@ -1,4 +1,4 @@
-"""Evaluating constant parts of a torch function with IREE on the CPU."""
+"""Evaluates constant parts of a torch function with IREE on the CPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INLINE_BYTES = 256
 
 
 def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir.Attribute]:
-    """Returns what `values` are, as attributes for `torch.vtensor.literal`.
+    """Evaluates `values` to attributes for `torch.vtensor.literal`.
 
     Args:
         ops: torch ops in order, which read only each other's results.
@@ -65,7 +65,7 @@ def _nbytes(kind: ir.RankedTensorType) -> int:
 def _program(
     ops: Sequence[ir.Operation], values: Sequence[ir.Value], kinds: Sequence[ir.RankedTensorType]
 ) -> str:
-    """A module whose `main` computes `values` and returns builtin tensors."""
+    """Builds a module whose `main` computes `values` and returns builtin tensors."""
     location = ir.Location.unknown()
     module = ir.Module.create(location)
     with ir.InsertionPoint(module.body):
@@ -95,7 +95,7 @@ def _read(device: CpuDevice, tensor: TypedMemory) -> bytes:
 
 
 def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
-    """The elements of a `!torch.vtensor` as an attribute, in torch's signed element type."""
+    """Converts the elements of a `!torch.vtensor` to an attribute, in torch's signed type."""
     shape = builtin_tensor_type(vtensor).shape
     element = str(vtensor).rsplit(",", 1)[1].rstrip(">")
     extents = "".join(f"{extent}x" for extent in shape)
@@ -112,13 +112,13 @@ def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
 
 
 def _is_range(words: np.ndarray[Any, Any], element: str) -> bool:
-    """Whether these are evenly spaced integers, of which conversions make windows."""
+    """Whether the words are evenly spaced integers, which conversions turn into windows."""
     steps = np.diff(words)
     return element.startswith(("si", "ui")) and bool((steps == steps[0]).all())
 
 
 def _dense(words: np.ndarray[Any, Any], kind: ir.RankedTensorType) -> ir.Attribute:
-    """Elements written as their bits; only one if all are equal."""
+    """Returns elements written as their bits; a splat if all are equal."""
     same = (words == words[0]).all()
     raw = words[:1] if same else words
     return ir.Attribute.parse(f'dense<"0x{raw.tobytes().hex().upper()}"> : {kind}')

@@ -1,4 +1,4 @@
-"""Host programs of kernels of dynamic shapes."""
+"""Writes host programs for kernels with dynamic shapes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hipgraft.transforms.grafting import CompiledGraph, graft
 
 @dataclass(frozen=True)
 class DynamicProgram:
-    """The host program of one function for one target, in front of the function.
+    """The host program of one function for one target, which precedes the function.
 
     Attributes:
-        old: the function, with its constants as last arguments.
+        old: the function, with its constants as its last arguments.
         name: symbol of the host function.
         constants: symbols of its constants.
     """
@@ -44,7 +44,7 @@ class DynamicProgram:
         self._describe(main, kernel)
 
     def _place(self, function: ir.Operation, name: str) -> ir.Operation:
-        """Moves a function here, with the names of the old function and its arguments."""
+        """Moves a function here, and copies the names of the old function and its arguments."""
         function.attributes["sym_name"] = ir.StringAttr.get(name)
         function.detach_from_parent()
         ir.InsertionPoint(self.old).insert(function)

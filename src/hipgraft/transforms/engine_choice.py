@@ -1,9 +1,9 @@
-"""Forms groups that engines take, the preferred engine first.
+"""Forms groups that engines accept, the preferred engine first.
 
-An op joins a group as long as the group's engine, or one before it, takes the bigger graph. An
-engine with patterns may take a graph only when more nodes have joined, as a convolution with bias
-and activation. Such a group waits; if the nodes never come, the ops that joined in vain are held
-back and the block is grouped again.
+An op joins a group as long as the group's engine, or a preferred one, accepts the bigger graph. An
+engine with patterns may only accept a graph after more nodes have joined: a convolution with
+bias and activation. Such a group waits; if the nodes never join, the ops that joined in vain are
+held back and the block is grouped again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Choice:
 
     Attributes:
         rank: its position among the engines.
-        is_whole: whether it takes the group as it is; else more ops have to join.
+        is_whole: whether the engine accepts the group as it is; else more ops have to join.
     """
 
     rank: int
@@ -56,11 +56,11 @@ class EngineChoice:
     """The engines that graphs are formed for.
 
     Attributes:
-        engines: the preferred one first.
-        architecture: to check for; empty to leave this out.
-        type_of: the element type of a value, given whether it stays inside a graph.
+        engines: engines, the preferred one first.
+        architecture: architecture to check for; empty to skip the check.
+        type_of: returns the element type of a value, given whether it stays inside a graph.
         policy: how ops are grouped, one of `POLICIES`.
-        costs: how the time of graphs is estimated.
+        costs: estimates of the time of graphs.
     """
 
     engines: Sequence[Engine]
@@ -70,7 +70,7 @@ class EngineChoice:
     costs: GraphCosts
 
     def group(self, block: Block, state: PassState) -> tuple[Grouping, dict[Group, GraphTime]]:
-        """Returns the groups of a block with their times; reports what stays outside of them."""
+        """Returns the groups of a block with their times; reports the ops outside of them."""
         held: dict[ir.Operation, str] = {}
         known: dict[Hashable, _Choice | None] = {}
         while True:
@@ -101,7 +101,7 @@ class EngineChoice:
         return grouping, times
 
     def _compiled(self, grouping: Grouping) -> list[Group]:
-        """Returns the groups of engines that take any graph."""
+        """Returns the groups of engines that accept any graph."""
         return [
             one
             for one in grouping.groups
@@ -109,18 +109,18 @@ class EngineChoice:
         ]
 
     def engine_of(self, group: Group) -> str:
-        """Returns the name of the engine that takes a group."""
+        """Returns the name of the engine that accepts a group."""
         return self.engines[_choice_of(group).rank].name
 
     def choose(
         self, ops: Sequence[ir.Operation], held: Container[ir.Operation], most: int | None = None
     ) -> _Choice | None:
-        """Returns the first engine that takes ops as a graph, or with more ops.
+        """Returns the first engine that accepts ops as a graph, possibly with more ops.
 
         Args:
-            ops: in topological order.
+            ops: ops in topological order.
             held: ops that do not wait for others.
-            most: the last rank to try, None for all.
+            most: rank of the last engine to try, None for all.
         """
         graph = graph_of_ops(ops, self.type_of)
         waits = not any(op in held for op in ops)
@@ -142,7 +142,7 @@ class EngineChoice:
 
 
 class _Policy:
-    """Decides, op by op, which group each compute op joins."""
+    """Decides for each op which group it joins."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class _Policy:
         self._position: dict[ir.Operation, int] = {}
 
     def place(self, op: ir.Operation) -> None:
-        """Puts one op of the block into a group."""
+        """Adds one op of the block to a group."""
         if not is_compute(op) or not op.results:
             start = self.grouping.set_apart if self._stays_apart else self.grouping.start
             start(op, outlined=False)
@@ -186,7 +186,7 @@ class _Policy:
             self._state.missed(op, "not-fused", f"'{op.name}' starts a graph: {reason}")
 
     def _candidates(self, op: ir.Operation) -> list[Group]:
-        """The groups that an op may join here; those of least cost are formed afterwards."""
+        """Returns the groups that an op may join now; costs are minimized afterwards."""
         if self._stays_apart:
             return []
         found = self._fusion.candidates(op)
@@ -195,7 +195,7 @@ class _Policy:
         return [group for group in found if self._engine(group) is None]
 
     def _alone(self, op: ir.Operation) -> _Choice | None:
-        """The engine for an op as a graph of its own; models repeat few kinds of ops."""
+        """Returns the engine for an op as its own graph; caches it, as models repeat ops."""
         if op in self._held:
             return self._options.choose([op], self._held)
         key = alikeness(op)
@@ -204,7 +204,7 @@ class _Policy:
         return self._known[key]
 
     def late(self) -> dict[ir.Operation, str]:
-        """Returns the ops that joined a group in vain, and why no engine takes it with them."""
+        """Returns the ops that joined a group in vain, and why no engine accepts it with them."""
         waiting = [
             one for one in self.grouping.groups if one.outlined and not _choice_of(one).is_whole
         ]
@@ -215,7 +215,7 @@ class _Policy:
         }
 
     def _engine(self, group: Group) -> Engine | None:
-        """The engine of a group if it takes any graph."""
+        """Returns the engine of a group if it accepts any graph."""
         engine = self._options.engines[_choice_of(group).rank]
         return engine if engine.takes_any_graph else None
 
@@ -243,14 +243,14 @@ class _Policy:
         return self._decline([*group.ops, op], group)
 
     def _decline(self, ops: Sequence[ir.Operation], group: Group) -> str:
-        """Why the engine of a group does not take ops as a graph."""
+        """Returns why the engine of a group does not accept ops as a graph."""
         engine = self._options.engines[_choice_of(group).rank]
         ordered = self._sorted(ops)
         names = ", ".join(f"'{op.name}'" for op in ordered)
         return f"{engine.name} does not take {names}: {self._options.reason(ordered, engine)}"
 
     def _fuse(self, op: ir.Operation, group: Group, alone: _Choice | None) -> str | None:
-        """Adds an op to a group of an engine that takes any graph, if a kernel can do both."""
+        """Adds an op to a group of such an engine, if one kernel can compute both."""
         current = _choice_of(group)
         if alone != current:
             engine = self._options.engines[current.rank]

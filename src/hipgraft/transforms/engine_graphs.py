@@ -1,4 +1,4 @@
-"""Graphs for other engines than hipgraft's own: a host with hipDNN runs them."""
+"""Writes graphs for engines other than hipgraft's own, which a host with hipDNN runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.outputs import output_errors, replacing
 
 FORMAT = "hipdnn"
-"""Format of a binary that is a graph as hipDNN's JSON."""
+"""The format of a binary that is a graph in hipDNN's JSON."""
 
 
 def other_engine(container: ir.Operation) -> str:
@@ -24,17 +24,17 @@ def other_engine(container: ir.Operation) -> str:
 
 
 def graph_kernel(document: GraphDocument, target: str) -> Kernel:
-    """Returns the binary that stands for a graph of another engine."""
+    """Returns the binary that represents a graph of another engine."""
     return Kernel(target, FORMAT, (write_json(document).encode(),))
 
 
 def write_graph(directory: str, name: str, document: GraphDocument) -> None:
-    """Writes a graph to `NAME.json` and, as engines get it, to `NAME.fb` in a directory.
+    """Writes a graph to `NAME.json` and, in the engines' format, to `NAME.fb` in a directory.
 
-    The directory is made if there is none.
+    The directory is created if it does not exist.
 
     Raises:
-        HipgraftError: they cannot be written.
+        HipgraftError: the files cannot be written.
     """
     for suffix, data in (
         ("json", write_json(document).encode()),

@@ -1,4 +1,4 @@
-"""The default choice of graphs: one anchor with the elementwise ops that can share its kernel."""
+"""Forms graphs by default: one anchor with the elementwise ops that can share its kernel."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _BY_ELEMENT = frozenset(
         "torch.aten.where.self",
     }
 )
-"""Torch ops whose elements are computed one by one, so that their kernels can go on with these."""
+"""Torch ops that compute each element separately, so their kernels can absorb elementwise ops."""
 
 SHARED = "another op reads its operand, too"
-"""Why an op cannot join a group whose values must not leave it."""
+"""The reason why an op cannot join a group whose values must stay inside of it."""
 
 
 def is_compute(op: ir.Operation) -> bool:
@@ -89,14 +89,14 @@ def _is_widening(op: ir.Operation) -> bool:
 class FusionPolicy:
     """Decides whether a compute op can share a kernel with a group.
 
-    A group has one anchor at most: a contraction, an attention, a norm, or reductions over the
-    same dimensions of the same shape. Elementwise ops join the group that makes one of their
-    operands if their shape is one the group's kernel walks anyway. Norms and reductions also
-    join a group that is elementwise so far: its ops are their prologue.
+    A group has at most one anchor: a contraction, an attention, a norm, or reductions over the
+    same dimensions of the same shape. An elementwise op joins the group that computes one of its
+    operands if the group's kernel iterates over the op's shape anyway. Norms and reductions also
+    join a group that is elementwise so far: its ops become their prologue.
 
     Args:
-        grouping: that ops join.
-        shares: whether ops may join one that other ops read, too.
+        grouping: grouping that ops join.
+        shares: whether ops may join an op that other ops read, too.
     """
 
     def __init__(self, grouping: Grouping, *, shares: bool = True):
@@ -104,7 +104,7 @@ class FusionPolicy:
         self._shares = shares
 
     def start(self, op: ir.Operation, *, outlined: bool) -> Group:
-        """Puts an op into a group of its own."""
+        """Puts an op into a new group."""
         group = self._grouping.start(op, outlined=outlined)
         self.remember(op, group)
         return group
@@ -128,7 +128,7 @@ class FusionPolicy:
                 group.attributes["operands"] = operands
 
     def candidates(self, op: ir.Operation) -> list[Group]:
-        """Returns the groups that make the op's operands, latest first."""
+        """Returns the groups that compute the op's operands, latest first."""
         producers = [self._grouping.producer(operand) for operand in op.operands]
         found = dict.fromkeys(group for group in producers if group and group.outlined)
         return sorted(found, key=lambda group: group.level, reverse=True)
@@ -146,7 +146,7 @@ class FusionPolicy:
         return None if self._grouping.can_join(op, group) else CYCLE
 
     def _reads(self, op: ir.Operation, group: Group) -> set[ir.Value]:
-        """Tensors that `op` reads in `group`; splats are copied into it."""
+        """Returns the tensors that `op` reads in `group`, except splats, which are copied."""
         return {
             value
             for value in op.operands
@@ -171,7 +171,7 @@ class FusionPolicy:
         return self._reduction_declines(op, group)
 
     def _prologue_declines(self, op: ir.Operation, group: Group) -> str | None:
-        """Keeps a reduction's inputs with it if its producer stores the operand anyway."""
+        """Keeps a reduction's prologue with it if its producer stores the operand anyway."""
         if op.name not in ELEMENTWISE or group.attributes["anchor"] is None:
             return None
         own = [value for value in op.operands if self._grouping.producer(value) is group]
@@ -190,7 +190,7 @@ class FusionPolicy:
         return "the producer has another anchor"
 
     def remember(self, op: ir.Operation, group: Group) -> None:
-        """Notes what a group walks and reads after `op` joined it."""
+        """Records the shapes that a group iterates over and reads after `op` joined it."""
         attributes = group.attributes
         attributes.setdefault("anchor", None)
         attributes.setdefault("operands", set()).update(self._reads(op, group))
@@ -204,17 +204,17 @@ class FusionPolicy:
 
 
 def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> list[Group]:
-    """Leaves elementwise groups to the kernels of fallbacks, which saves a launch.
+    """Adds elementwise groups to the kernels of fallbacks, which saves a launch.
 
-    Such a group is read by torch ops only, or it walks a tensor that a torch op makes element by
-    element.
+    Only torch ops read such a group, or it iterates over a tensor that a torch op computes
+    elementwise.
 
     Args:
         groups: some groups of a block.
-        ops: of the block.
+        ops: ops of the block.
 
     Returns:
-        Those that are left.
+        The remaining groups.
     """
     left: list[Group] = []
     positions: dict[ir.Operation, int] = {}
@@ -234,7 +234,7 @@ def leave_to_fallbacks(groups: Iterable[Group], ops: Sequence[ir.Operation]) -> 
 
 
 def _walked_casts(group: Group) -> set[ir.Operation]:
-    """Returns the casts of what torch ops make for a group that walks it."""
+    """Returns the casts from torch ops to a group that iterates over their results."""
     owners = (
         defining_op(value)
         for op in group.ops
@@ -249,7 +249,7 @@ def _walked_casts(group: Group) -> set[ir.Operation]:
 def _depends(
     members: set[ir.Operation], casts: set[ir.Operation], positions: Mapping[ir.Operation, int]
 ) -> bool:
-    """Whether ops depend on the kernel before a cast through an op that is in neither."""
+    """Whether ops depend on the kernel before a cast through an op outside of both."""
     ends = {defining_op(cast.operands[0]) for cast in casts}
     first = min(positions[op] for op in ends if op is not None)
     waiting = list(members)

@@ -1,4 +1,4 @@
-"""Constants of a module as `memref.global`, each stored once."""
+"""Stores constants of a module as `memref.global`, each once."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hipgraft.ir.symbols import symbol_of, symbols_of
 
 
 class GlobalConstants:
-    """Names the globals made during one run of a pass by their elements."""
+    """Names the globals of one pass run by their elements."""
 
     def __init__(self, module: ir.Operation):
         self._names: dict[ir.Attribute, str] = {}
         self._taken = _symbols(module)
 
     def name(self, value: ir.Attribute, before: ir.Operation, loc: ir.Location) -> str:
-        """Returns the global that holds `value`, made in front of `before` if it is new."""
+        """Returns the global that holds `value`; a new one is created before `before`."""
         if value not in self._names:
             self._names[value] = self._fresh_name()
             with ir.InsertionPoint(before):

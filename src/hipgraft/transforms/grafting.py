@@ -1,4 +1,4 @@
-"""Executables as `gpu.binary` ops, shared by the architectures that agree."""
+"""Converts executables to `gpu.binary` ops, which architectures share if they agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipgraft.ir.bindings import gpu_d, ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.symbols import symbol_of
 
-# By a kernel's format: `gpu.object`'s own format (`assembly`, `bin`) and target attribute.
+# `gpu.object`'s format (`assembly`, `bin`) and target attribute, by a kernel's format.
 _OBJECT_FORMATS = {"hsaco": (3, "rocdl"), "ptx": (2, "nvvm")}
 
 
@@ -24,7 +24,7 @@ class GraftedKernel:
 
     @property
     def schedule(self) -> tuple[object, ...]:
-        """Everything that a host function depends on; targets that agree share the function."""
+        """The properties that a host function depends on; targets with equal ones share it."""
         return (self.binaries, self.kernel.steps, self.kernel.workspace_size)
 
 
@@ -43,10 +43,10 @@ class CompiledGraph:
         return CompiledGraph(op, name, {kernel.target: kernel for kernel in kernels_of(op)})
 
     def kernel(self, target: str) -> Kernel:
-        """The kernel for `target`.
+        """Returns the kernel for `target`.
 
         Raises:
-            PassFailure: there is none, or it is no code object for a GPU.
+            PassFailure: there is none, or it is not a code object for a GPU.
         """
         kernel = self.kernels.get(target)
         if kernel is None:
@@ -77,7 +77,7 @@ def grouped(targets: Sequence[str], keys: Iterable[object]) -> list[list[str]]:
 
 
 def suffixes(groups: Sequence[Sequence[str]]) -> list[str]:
-    """Symbol suffixes: the first group keeps the plain name, others name their first target."""
+    """Returns symbol suffixes: none for the first group, the first target for the others."""
     return [f"_{group[0]}" if position else "" for position, group in enumerate(groups)]
 
 
@@ -87,12 +87,12 @@ def _binary_key(kernel: Kernel) -> object:
 
 
 def graft(graph: CompiledGraph, targets: Sequence[str]) -> dict[str, GraftedKernel]:
-    """Makes the graph's `gpu.binary` ops, at the insertion point.
+    """Builds the graph's `gpu.binary` ops at the insertion point.
 
     Targets whose kernels agree in name and block size share them.
 
     Returns:
-        What each target runs.
+        The kernel of each target.
 
     Raises:
         PassFailure: a target has no kernel that can be merged.
@@ -128,7 +128,7 @@ def _object(kernel: Kernel, target: str, index: int) -> ir.Attribute:
 
 
 def _kernel_table(kernel: Kernel, index: int) -> ir.Attribute:
-    """Signatures and block sizes of one code object's kernels."""
+    """Returns the signatures and block sizes of one code object's kernels."""
     launches = {step.kernel: step for step in kernel.dispatches if step.object == index}
     entries = [_kernel_metadata(launches[name]) for name in sorted(launches)]
     return ir.Attribute.parse(f"#gpu.kernel_table<[{', '.join(entries)}]>")

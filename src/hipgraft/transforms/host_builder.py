@@ -19,24 +19,24 @@ class Region:
 
     Attributes:
         root: the buffer's memref: of bytes, or of an argument's or global's own type.
-        offset: in bytes.
+        offset: offset of the memory in bytes.
     """
 
     root: ir.Value
     offset: int = 0
 
     def at(self, offset: int) -> Region:
-        """The region `offset` bytes further on."""
+        """Returns the region `offset` bytes further on."""
         return Region(self.root, self.offset + offset)
 
     @property
     def type(self) -> ir.MemRefType:
-        """Type of the buffer."""
+        """The type of the buffer."""
         return ir.MemRefType(self.root.type)
 
     @property
     def nbytes(self) -> int:
-        """Bytes from here to the end of the buffer."""
+        """The bytes from here to the end of the buffer."""
         strides, _ = self.type.get_strides_and_offset()
         span = StridedView(tuple(self.type.shape), tuple(strides)).span
         return (byte_size([span], self.type.element_type) or 0) - self.offset
@@ -54,10 +54,10 @@ class HostBuilder:
     Attributes:
         function: the host function that is built.
         constants: globals for fill patterns that no op supports.
-        location: of the ops to come.
-        after: tokens that the first device op waits for.
-        stream: the stream of a runtime (`!llvm.ptr`) that the chain stays on, instead of its own.
-        token: what the next device op waits for.
+        location: location of the next ops.
+        after: tokens that the first device op depends on.
+        stream: stream of a runtime (`!llvm.ptr`) that the chain uses instead of its own.
+        token: token that the next device op depends on.
     """
 
     function: ir.Operation
@@ -73,7 +73,7 @@ class HostBuilder:
     )
 
     def __post_init__(self) -> None:
-        """Opens the chain with an op in front of which constants are collected."""
+        """Starts the chain with an op before which constants are collected."""
         if self.stream is None:
             self._first = builders.wait_async(self.location, self.after)
         else:
@@ -81,32 +81,32 @@ class HostBuilder:
         self.token = self._first.results[0]
 
     def finish(self) -> None:
-        """Closes the chain: waits for the last device op and returns."""
+        """Ends the chain: waits for the last device op and returns."""
         builders.wait(self.token, self.location)
         builders.return_(self.location)
 
     def index(self, value: int) -> ir.Value:
-        """An index constant."""
+        """Returns an index constant."""
         if value not in self._indices:
             with ir.InsertionPoint(self._first):
                 self._indices[value] = builders.index_constant(value, self.location)
         return self._indices[value]
 
     def word(self, value: int, width: int) -> ir.Value:
-        """An integer constant of `width` bits."""
+        """Returns an integer constant of `width` bits."""
         if (value, width) not in self._words:
             with ir.InsertionPoint(self._first):
                 self._words[value, width] = builders.integer_constant(value, width, self.location)
         return self._words[value, width]
 
     def pointer(self, region: Region) -> ir.Value:
-        """A memref of offset 0 that starts at the region, as kernels need it."""
+        """Returns a memref of offset 0 that starts at the region, which kernels require."""
         if region.offset == 0:
             return region.root
         return self.typed(region, builders.bytes_type(region.nbytes))
 
     def typed(self, region: Region, memref_type: ir.MemRefType) -> ir.Value:
-        """The start of the region as a memref of `memref_type`."""
+        """Returns the start of the region as a memref of `memref_type`."""
         if region.offset == 0 and region.type == memref_type:
             return region.root
         key = (region, memref_type)
@@ -156,7 +156,7 @@ class HostBuilder:
     def fill(self, step: Fill, buffers: Sequence[Region]) -> None:
         """Fills a range of a buffer.
 
-        Upstream lowers `gpu.memset` only for 16- and 32-bit words. A range that is no multiple
+        Upstream lowers `gpu.memset` for 16- and 32-bit words only. A range that does not consist
         of such words is copied from a constant.
         """
         region = buffers[step.buffer].at(step.offset)
@@ -182,13 +182,13 @@ class HostBuilder:
 
 
 def _word_width(length: int, offset: int, unit: int) -> int | None:
-    """Bytes of the words that fill a range with a pattern of `unit` bytes; None if none do."""
+    """Returns the width of the words that can fill a range with a `unit` byte pattern, or None."""
     widths = [w for w in (4, 2) if length % w == 0 and offset % w == 0 and w % unit == 0]
     return widths[0] if widths else None
 
 
 def _unit(step: Fill) -> bytes:
-    """The shortest byte string whose repetition is the pattern."""
+    """Returns the shortest byte string whose repetition is the pattern."""
     mask = (1 << 8 * step.pattern_length) - 1
     unit = (step.pattern & mask).to_bytes(step.pattern_length, "little")
     while len(unit) > 1 and unit[: len(unit) // 2] == unit[len(unit) // 2 :]:
@@ -197,7 +197,7 @@ def _unit(step: Fill) -> bytes:
 
 
 def _common_type(target: Region, source: Region, length: int) -> ir.MemRefType:
-    """The type for a copy: the buffer's own if all of it is copied, else bytes."""
+    """Returns the type for a copy: the buffer's own if all of it is copied, else bytes."""
     for region in sorted((target, source), key=lambda region: region.is_bytes):
         packed = ir.MemRefType.get(region.type.shape, region.type.element_type)
         if region.offset == 0 and region.nbytes == length and region.type == packed:

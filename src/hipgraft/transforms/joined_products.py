@@ -1,4 +1,4 @@
-"""Remarks about products of one left factor: which share a graph, and why others do not."""
+"""Reports which products with a common left factor share a graph, and why others do not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHOSEN = "other graphs take less time, or its result would wait for other contr
 
 
 def report_joined(group: Group, name: str, state: PassState) -> None:
-    """Reports a graph of several products, at the first."""
+    """Reports a graph of several products, at the first of them."""
     products = [op for op in group.ops if op.name == PRODUCT]
     if len(products) > 1:
         message = f"{len(products)} products of one left factor share graph '{name}'"
@@ -22,12 +22,12 @@ def report_joined(group: Group, name: str, state: PassState) -> None:
 
 
 def report_apart(ops: Sequence[ir.Operation], grouping: Grouping, state: PassState) -> None:
-    """Reports products that share no graph with the product of their left factor before them.
+    """Reports products that share no graph with an earlier product of the same left factor.
 
     Args:
-        ops: of a block.
-        grouping: of these ops.
-        state: takes the remarks.
+        ops: ops of a block.
+        grouping: grouping of these ops.
+        state: receives the remarks.
     """
     before: dict[ir.Value, ir.Operation] = {}
     for op in ops:

@@ -1,4 +1,4 @@
-"""Offsets for buffers that share one arena."""
+"""Plans offsets for buffers that share one arena."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class MemoryPlan:
     """Offsets of all buffers.
 
     Attributes:
-        offsets: in bytes, in the order of the intervals.
-        size: bytes of the arena.
+        offsets: offsets in bytes, in the order of the intervals.
+        size: size of the arena in bytes.
         lower_bound: most bytes that are live at one step, not rounded; no plan is smaller.
-        unplanned: bytes without sharing.
+        unplanned: size in bytes without sharing.
     """
 
     offsets: tuple[int, ...]
@@ -88,7 +88,7 @@ def plan_memory(intervals: Sequence[Interval], alignment: int = DEFAULT_ALIGNMEN
 
 @dataclass(frozen=True)
 class _Placement:
-    """Offsets that first fit gives to buffers in an order, and where the highest of them ends."""
+    """Offsets from first fit in some order, and the end of the highest buffer."""
 
     order: tuple[int, ...]
     offsets: tuple[int, ...]

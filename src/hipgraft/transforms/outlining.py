@@ -1,4 +1,4 @@
-"""Grouping ops of a block and moving each group into a container op.
+"""Groups the ops of a block and moves each group into a container op.
 
 A `Grouping` assigns ops to groups while it walks the block once. Its levels keep the groups
 acyclic at constant cost per op: a group's level is above the level of every group it reads, so a
@@ -22,14 +22,14 @@ from hipgraft.ir.tensors import element_type_of
 
 @dataclass(eq=False)
 class Group:
-    """Ops that become one container, or one op that stays.
+    """Ops that become one container, or a single op that stays.
 
     Attributes:
         ops: members in block order.
-        level: above the level of every group this one reads.
+        level: number above the level of every group that this one reads.
         is_read: whether another group reads a result of this one.
         outlined: whether it becomes a container.
-        attributes: kept by the policy.
+        attributes: data of the policy.
     """
 
     ops: list[ir.Operation] = field(default_factory=list[ir.Operation])
@@ -40,11 +40,11 @@ class Group:
 
 
 Reads = Callable[[ir.Operation], Sequence[ir.Value]]
-"""The values an op depends on, seen through ops that are copied into each container."""
+"""The values that an op depends on, looking through ops that are copied into each container."""
 
 
 def plain_reads(op: ir.Operation) -> Sequence[ir.Value]:
-    """The op's operands."""
+    """Returns the op's operands."""
     return list(op.operands)
 
 
@@ -58,7 +58,7 @@ class Grouping:
         self._position: dict[ir.Operation, int] = {}
 
     def producer(self, value: ir.Value) -> Group | None:
-        """The group whose op defines `value`; None for block arguments."""
+        """Returns the group whose op defines `value`; None for block arguments."""
         return self._group_of.get(value)
 
     @classmethod
@@ -71,14 +71,14 @@ class Grouping:
         return made
 
     def start(self, op: ir.Operation, *, outlined: bool) -> Group:
-        """Puts `op` into a group of its own."""
+        """Puts `op` into a new group."""
         group = Group(outlined=outlined)
         self.groups.append(group)
         self._add(op, group)
         return group
 
     def set_apart(self, op: ir.Operation, *, outlined: bool) -> Group:
-        """Puts `op` into a group of its own, while none is joined or merged."""
+        """Puts `op` into a new group, for use before any group is joined or merged."""
         group = Group([op], outlined=outlined)
         self.groups.append(group)
         for result in op.results:
@@ -86,18 +86,18 @@ class Grouping:
         return group
 
     def can_join(self, op: ir.Operation, group: Group) -> bool:
-        """Whether `op` can become a member of `group` without making a cycle."""
-        # A group that nothing reads yet can move above everything that the op reads.
+        """Whether `op` can join `group` without making a cycle."""
+        # A group without readers can still be raised above every group that the op reads.
         return not group.is_read or self._highest_input(op, group) < group.level
 
     def join(self, op: ir.Operation, group: Group) -> None:
-        """Makes `op` a member of `group`; `can_join` holds."""
+        """Adds `op` to `group`; `can_join` must hold."""
         self._add(op, group)
 
     def mergeable(self, op: ir.Operation, group: Group) -> list[Group]:
-        """Groups that `group` can absorb: only `op`, which is about to join it, reads them.
+        """Returns the groups that `group` can absorb: only `op`, which will join it, reads them.
 
-        Nothing depends on such a group, so no path from it can come back to `group`.
+        Nothing else depends on such a group, so no path from it can come back to `group`.
         """
         producers = dict.fromkeys(self._group_of.get(operand) for operand in self.reads(op))
         return [
@@ -111,7 +111,7 @@ class Grouping:
         ]
 
     def merge(self, other: Group, group: Group) -> None:
-        """Moves the ops of `other`, which was `mergeable`, into `group`."""
+        """Moves the ops of `other`, a result of `mergeable`, into `group`."""
         group.level = max(group.level, other.level)
         group.ops = sorted([*other.ops, *group.ops], key=self._position.__getitem__)
         for op in other.ops:
@@ -142,7 +142,7 @@ MakeContainer = Callable[[Group, int, Sequence[ir.Value], Sequence[ir.Value]], S
 def outline(block: ir.Block, grouping: Grouping, make: MakeContainer, first: int) -> int:
     """Replaces each outlined group of `block` by a container, in a topological order.
 
-    Every op of the block but the terminator belongs to a group. Containers are numbered from
+    Every op of the block except the terminator must belong to a group. Containers are numbered from
     `first`; returns the number after the last.
     """
     terminator = list(block.operations)[-1].operation
@@ -173,7 +173,7 @@ def _erase(block: ir.Block, replaced: set[ir.Operation]) -> None:
 
 
 def topological(grouping: Grouping) -> list[Group]:
-    """Returns groups in the order of their reads, those with the earliest first op first."""
+    """Returns groups in topological order, those with the earliest first op first."""
     position = {group: index for index, group in enumerate(grouping.groups)}
     readers: dict[Group, set[Group]] = {group: set() for group in grouping.groups}
     waiting: dict[Group, int] = dict.fromkeys(grouping.groups, 0)
@@ -200,7 +200,7 @@ def _sources(group: Group, grouping: Grouping) -> set[Group]:
 
 
 def _border(group: Group, reads: Reads) -> tuple[list[ir.Value], list[ir.Value]]:
-    """The values a group reads from outside, and those of its own that are read outside."""
+    """Returns the values that a group reads from outside, and those that are read outside."""
     made = {result for op in group.ops for result in op.results}
     inputs = dict.fromkeys(
         operand
@@ -219,7 +219,7 @@ def _border(group: Group, reads: Reads) -> tuple[list[ir.Value], list[ir.Value]]
 
 
 def readers(value: ir.Value) -> Iterator[ir.Operation]:
-    """The ops that read a value, seen through ops that are copied into each container."""
+    """Yields the ops that read a value, looking through ops that are copied into containers."""
     for use in value.uses:
         user = use.owner.operation
         if user.name in COPIED_OPS:
@@ -235,11 +235,11 @@ COPIED_OPS = frozenset(
         "migraphx.mlir.as.underlying.shape",
     }
 )
-"""Ops with operands that are copied into each container that reads them."""
+"""The ops with operands that are copied into each container that reads them."""
 
 
 def is_splat(value: ir.Value) -> bool:
-    """Whether a value is a constant of one repeated number: cloned into containers, not passed."""
+    """Whether a value is a splat constant, which containers clone instead of taking as operand."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return False
@@ -255,7 +255,7 @@ class BodyBuilder:
         self._end = ir.InsertionPoint(body)
 
     def value(self, old: ir.Value) -> ir.Value:
-        """The body's value for one of the function.
+        """Returns the body's value for a value of the function.
 
         Splat constants, torch constants, lists and casts to torch are copied on first use.
         """
@@ -338,7 +338,7 @@ def graph_name(group: Group, index: int) -> str:
 def operand_layouts(
     inputs: Sequence[ir.Value],
 ) -> tuple[list[list[int] | None] | None, list[int] | None]:
-    """Strides and offsets of a container's operands, None where all are row-major at 0.
+    """Returns the strides and offsets of a container's operands; None if all are row-major at 0.
 
     A window on a function argument or a constant keeps its offset, because a GPU launch passes
     these buffers unchanged. A window on an intermediate is passed as a pointer to its first
@@ -362,7 +362,7 @@ def operand_layouts(
 
 
 def _strides_of(view: ir.Operation) -> list[int] | None:
-    """The view's strides, None where they are row-major."""
+    """Returns the view's strides; None if they are row-major."""
     strides = list(ir.DenseI64ArrayAttr(view.attributes["strides"]))
     shape = ir.RankedTensorType(view.results[0].type).shape
     dense = row_major_strides(shape)

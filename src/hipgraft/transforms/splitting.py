@@ -1,4 +1,4 @@
-"""Splits containers that do not compile as a whole where the fewest bytes flow."""
+"""Splits containers that do not compile as a whole at the cut that the fewest bytes cross."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.transforms.outlining import BodyBuilder, is_splat
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_type, is_tensor
 
-# Ops in a container's body that compute nothing: copied into each part that reads them.
+# Ops in a container's body that compute nothing; they are copied into each part that reads them.
 _NO_COMPUTE = (
     "arith.constant",
     "hipdnn.yield",
@@ -34,10 +34,10 @@ def compute_ops(container: ir.Operation) -> list[ir.Operation]:
 
 
 def can_split(container: ir.Operation) -> bool:
-    """Whether a container has two ops to separate, or an op and a constant of many numbers.
+    """Whether a container has two ops to separate, or an op and a large constant.
 
     Each result must be a distinct value that an op computes. Ragged tensors stay in the graph that
-    has the offsets of their batches.
+    has their batch offsets.
     """
     if container.name == hipdnn.GraphOp.OP_NAME and hipdnn.GraphOp(container).is_ragged:
         return False
@@ -50,10 +50,10 @@ def can_split(container: ir.Operation) -> bool:
 
 
 def split(container: ir.Operation) -> None:
-    """Replaces a container that `can_split` by several, each connected.
+    """Splits a container (see `can_split`) into several, each connected.
 
-    The cut is where the fewest bytes flow from the ops before it to those after it; of equal
-    ones, the most even. Constants of many numbers, which the compiler may refuse to embed, become
+    The cut is where the fewest bytes flow from the ops before it to those after it; ties go to
+    the most even cut. Large constants, which the compiler may refuse to embed, become
     operands.
     """
     ops = compute_ops(container)
@@ -71,8 +71,8 @@ class _Splitter:
 
     Attributes:
         outside: values outside of the old body, by the body's values.
-        strides: strides of such a value; absent and None mean row-major.
-        offsets: elements before it; absent means 0.
+        strides: strides of such a value; None or absent means row-major.
+        offsets: offset of its first element; absent means 0.
     """
 
     def __init__(self, container: hipdnn.ContainerOp):
@@ -156,7 +156,7 @@ def _is_array(value: ir.Value) -> bool:
 
 
 def _reads(op: ir.Operation) -> list[ir.Value]:
-    """The values that an op depends on: results of computation, block arguments, arrays."""
+    """Returns the values that an op depends on: computed results, block arguments, arrays."""
     return [root for operand in op.operands for root in _roots(operand)]
 
 
@@ -170,12 +170,12 @@ def _roots(value: ir.Value) -> Iterator[ir.Value]:
 
 
 def _root(value: ir.Value) -> ir.Value:
-    """The value that a yielded one is, before it was cast."""
+    """Returns the value that a yielded value was before casts."""
     return next(_roots(value), value)
 
 
 def _flow(ops: Sequence[ir.Operation], cut: int) -> int:
-    """Bytes of the values that ops after a cut read from ops before it."""
+    """Returns the bytes of the values that ops after a cut read from ops before it."""
     made = {result for op in ops[:cut] for result in op.results}
     crossing = {value for op in ops[cut:] for value in _reads(op) if value in made}
     return sum(_size(value) for value in crossing)

@@ -1,4 +1,4 @@
-"""Windows on tensors, and emitting hipDNN ops on them.
+"""Represents windows on tensors, and emits hipDNN ops on them.
 
 A converter to hipDNN writes a new function beside the one that it reads. A value of the new
 function is a `Tensor`: a window on a value that owns its storage. View ops only change the window;
@@ -28,12 +28,12 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents seen through the window."""
+        """The extents of the window."""
         return self.view.shape
 
     @property
     def element_type(self) -> ir.Type:
-        """Element type of the storage."""
+        """The element type of the storage."""
         return element_type_of(self.base)
 
     @property
@@ -42,13 +42,13 @@ class Tensor:
         return isinstance(self.element_type, ir.FloatType)
 
     def through(self, view: StridedView | None) -> Tensor:
-        """The same storage through another window; declines if strides cannot express it."""
+        """Returns another window on the storage; declines if `view` is None."""
         if view is None:
             raise Declined("not-a-view", "the result does not fit strides and needs a copy")
         return Tensor(self.base, view)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
-        """The elements in row-major order as `shape`."""
+        """Returns the elements in row-major order as `shape`."""
         return self.through(self.view.reshape(shape))
 
 
@@ -56,7 +56,7 @@ def counted_dims(dims: Sequence[int], rank: int) -> list[int]:
     """Returns dimensions counted from the front; negative ones are given from the back.
 
     Raises:
-        Declined: one is out of range or is given twice.
+        Declined: a dimension is out of range or is given twice.
     """
     counted = [dim + rank if dim < 0 else dim for dim in dims]
     if not all(0 <= dim < rank for dim in counted):
@@ -77,7 +77,7 @@ class TensorBuilder:
     # Values
 
     def constant(self, attribute: ir.Attribute, location: ir.Location) -> Tensor:
-        """An `arith.constant`."""
+        """Emits an `arith.constant`."""
         result = arith_d.ConstantOp(attribute.type, attribute, loc=location).result
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             self._splats[result] = attribute.get_splat_value()
@@ -113,7 +113,7 @@ class TensorBuilder:
     # Emitting
 
     def splat(self, value: float, shape: Sequence[int], element: ir.Type) -> ir.Value:
-        """A constant tensor with one repeated value."""
+        """Emits a constant tensor of one repeated value."""
         return self._splat(
             ir.FloatAttr.get(element, value), ir.RankedTensorType.get(shape, element)
         )
@@ -123,14 +123,14 @@ class TensorBuilder:
         return self.constant(attribute, self.location).base
 
     def scalar(self, value: float, like: Tensor) -> Tensor:
-        """A pass-by-value scalar for an op on `like`: `tensor<1xf32>`, f64 beside f64."""
+        """Emits a pass-by-value scalar for an op on `like`: `tensor<1xf32>`, or f64 beside f64."""
         f64 = ir.F64Type.get()
         element = f64 if like.element_type == f64 else ir.F32Type.get()
         one = self._whole(self.splat(value, (1,), element))
         return one if like.shape else one.reshape(())
 
     def whole(self, value: ir.Value) -> Tensor:
-        """A freshly computed value as a tensor."""
+        """Returns a newly computed value as a tensor."""
         return self._whole(value)
 
     def pointwise(
@@ -165,7 +165,7 @@ class TensorBuilder:
         return whole.through(whole.view.expand(computed)).reshape(shape)
 
     def copied(self, tensor: Tensor) -> Tensor:
-        """A row-major copy of the window's elements, by an identity op."""
+        """Emits a row-major copy of the window's elements, by an identity op."""
         copy = hipdnn.pointwise(
             self.materialize(tensor),
             mode="identity",
@@ -177,7 +177,7 @@ class TensorBuilder:
     def _in_shape_of(
         self, candidate: Tensor, operands: Sequence[Tensor]
     ) -> tuple[tuple[int, ...], list[Tensor]] | None:
-        """The operands viewed in the shape of `candidate`'s producer, if all of them can be."""
+        """Views the operands in the shape of `candidate`'s producer, if all of them can be."""
         shape = producer_shape(candidate)
         if shape is None or candidate.view.elements != operands[0].view.elements:
             return None
@@ -188,7 +188,7 @@ class TensorBuilder:
 
 
 def producer_shape(tensor: Tensor) -> tuple[int, ...] | None:
-    """The shape in which a hipDNN op made what `tensor` merely reshapes; None if it does not."""
+    """Returns the shape of the hipDNN op's result that `tensor` reshapes; None if there is none."""
     owner = tensor.base.owner
     if isinstance(owner, ir.Block) or not owner.name.startswith("hipdnn."):
         return None
@@ -197,10 +197,10 @@ def producer_shape(tensor: Tensor) -> tuple[int, ...] | None:
 
 
 def with_trailing(tensor: Tensor, count: int) -> tuple[Tensor, int]:
-    """`tensor` in its producer's shape for an op over the last `count` dimensions.
+    """Returns `tensor` in its producer's shape for an op over the last `count` dimensions.
 
-    Returns the tensor and how many trailing dimensions of it hold the same elements; `tensor` and
-    `count` themselves if no dimensions of its producer's shape match these.
+    It also returns the number of trailing dimensions with the same elements. If no dimensions of
+    the producer's shape match them, it returns `tensor` and `count`.
     """
     shape = producer_shape(tensor)
     wanted = math.prod(tensor.shape[len(tensor.shape) - count :])
@@ -211,7 +211,7 @@ def with_trailing(tensor: Tensor, count: int) -> tuple[Tensor, int]:
 
 
 def broadcast_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The common shape of right-aligned operands, extents equal or 1."""
+    """Returns the common shape of right-aligned operands, whose extents are equal or 1."""
     rank = max(len(shape) for shape in shapes)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     result: list[int] = []
@@ -224,7 +224,7 @@ def broadcast_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 
 def narrowed(tensor: Tensor) -> Tensor:
-    """Broadcast dimensions (stride 0) shrunk to extent 1; operands broadcast by themselves."""
+    """Shrinks broadcast dimensions (stride 0) to extent 1, because operands broadcast anyway."""
     shape = tuple(
         1 if stride == 0 else extent
         for extent, stride in zip(tensor.shape, tensor.view.strides, strict=True)

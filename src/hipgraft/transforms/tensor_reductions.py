@@ -1,4 +1,4 @@
-"""Reductions and functions built from them, emitted as hipDNN ops."""
+"""Emits reductions and functions built from them as hipDNN ops."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _single(builder: TensorBuilder, mode: str, tensor: Tensor, element: ir.Type)
 
 
 def softmax(builder: TensorBuilder, tensor: Tensor, dim: int, element: ir.Type) -> Tensor:
-    """`exp(x - max) / sum(exp(x - max))` along `dim`, in f32 (f64 for f64)."""
+    """Emits `exp(x - max) / sum(exp(x - max))` along `dim`, in f32 (f64 for f64)."""
     wide = wide_type(tensor)
     exponential, total = exponentials(builder, tensor, dim, wide)[1:]
     return builder.pointwise("div", [exponential, total], element)
@@ -64,6 +64,6 @@ def exponentials(
 
 
 def wide_type(tensor: Tensor) -> ir.Type:
-    """The type to accumulate in: f32, f64 for f64."""
+    """Returns the type to accumulate in: f32, or f64 for f64."""
     f64 = ir.F64Type.get()
     return f64 if tensor.element_type == f64 else ir.F32Type.get()

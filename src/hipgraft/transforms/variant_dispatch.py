@@ -1,6 +1,6 @@
-"""Host functions that select among a program's variants by the shapes of their arguments.
+"""Adds host functions that select among a program's variants by the shapes of their arguments.
 
-They contain upstream ops only, so that a program linked with a host program calls one function.
+They only contain upstream ops, so that a program linked with a host program calls one function.
 hipgraft's runtimes do the selection themselves, to report shapes that fit no variant as errors.
 """
 
@@ -22,10 +22,10 @@ def add_dispatchers(module: ir.Module, trailing: Container[str] = ()) -> list[ir
 
     Args:
         module: stage `host`; a module without variants does not change.
-        trailing: constants that come last among those that are arguments.
+        trailing: constants that come last among the constant arguments.
 
     Returns:
-        The functions.
+        The new functions.
     """
     functions = functions_of(module)
     for function in [one for one in functions if VARIANTS in one.attributes]:
@@ -40,10 +40,10 @@ class _Group:
     """The variants of a program that run on the same targets.
 
     Attributes:
-        name: of the function that selects among them.
+        name: name of the function that selects among them.
         targets: architectures.
         functions: the variants.
-        constants: what any of them takes as arguments before its results.
+        constants: constants that any of them has as arguments before its results.
     """
 
     name: str
@@ -52,7 +52,7 @@ class _Group:
     constants: list[str]
 
     def arguments(self, function: ir.Operation) -> dict[str, ir.MemRefType]:
-        """Inputs, constants and results of a variant, by the names that the text gives them."""
+        """Returns inputs, constants and results of a variant by their names in the text."""
         types = [ir.MemRefType(one.type) for one in function.regions[0].blocks[0].arguments]
         constants = [f"%k{self.constants.index(name)}" for name in constants_of(function)]
         count = len(types) - ir.IntegerAttr(function.attributes["hipgraft.results"]).value
@@ -104,7 +104,7 @@ def _locate(op: ir.Operation, location: ir.Location) -> ir.WalkResult:
 
 
 def _text(group: _Group) -> str:
-    """A module of the function, and of declarations of what it calls."""
+    """Returns the text of a module with the function and declarations of its callees."""
     variants = {_string(one, "sym_name"): group.arguments(one) for one in group.functions}
     arguments = _common_arguments(list(variants.values()))
     signature = ", ".join(f"{name}: {kind}" for name, kind in arguments.items())
@@ -131,7 +131,7 @@ def _types(arguments: Mapping[str, ir.MemRefType]) -> str:
 
 
 def _common_arguments(variants: Sequence[Mapping[str, ir.MemRefType]]) -> dict[str, ir.MemRefType]:
-    """The arguments of any variant, dynamic where they differ; inputs, constants, results."""
+    """Returns the arguments of all variants, dynamic where they differ."""
     names = sorted({name for kinds in variants for name in kinds}, key=_sort_key)
     return {name: _common([kinds[name] for kinds in variants if name in kinds]) for name in names}
 
@@ -171,7 +171,7 @@ def _choice(
     arguments: Mapping[str, ir.MemRefType],
     dims: Sequence[tuple[str, int]],
 ) -> Iterator[str]:
-    """Calls the first variant that fits; ends the process if none does, as it returns no errors."""
+    """Writes a call of the first variant that fits; without one, the process is aborted."""
     for callee, kinds in variants.items():
         yield from _comparisons(callee, kinds, dims)
         yield f"scf.if %{callee}_fits{len(dims) - 1} {{"
@@ -185,7 +185,7 @@ def _choice(
 def _comparisons(
     callee: str, kinds: Mapping[str, ir.MemRefType], dims: Sequence[tuple[str, int]]
 ) -> Iterator[str]:
-    """Compares extents one after the other; the last line's result is whether all fit."""
+    """Writes comparisons of extents; the last line's result is whether all fit."""
     for number, (name, dim) in enumerate(dims):
         extent = f"%{callee}_extent{number}"
         fits = f"%{callee}_fits{number}"

@@ -1,8 +1,8 @@
 """Moves views past the elementwise ops that read them, so that these can share their kernels.
 
-A view that shows all of a tensor in another order separates an elementwise op from the op that
-makes the tensor. The op can as well be computed in the tensor's own shape, its other operands
-viewed likewise, and its result viewed instead.
+A view of a whole tensor in another order separates an elementwise op from its producer. The
+op can also be computed in the tensor's own shape, with views of its other operands and of its
+result.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from hipgraft.transforms.outlining import is_splat
 from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
 
 _NO_LEVEL = -1
-"""Of values that no kernel makes."""
+"""The level of values that no kernel computes."""
 
 
 @dataclass(frozen=True)
 class _Viewed:
-    """An operand of an op that is a view on all of what another op makes.
+    """An operand that is a view of another op's whole result.
 
     Attributes:
-        base: what the other op makes.
-        window: on `base`, of the operand's shape.
-        level: of the other op.
+        base: result of the other op.
+        window: window on `base`, of the operand's shape.
+        level: level of the other op.
     """
 
     base: ir.Value
@@ -41,7 +41,7 @@ class _Viewed:
 
 
 def reorders(op: ir.Operation) -> bool:
-    """Returns whether an op is a view on all of what a hipDNN op makes."""
+    """Returns whether an op is a view of a hipDNN op's whole result."""
     if op.name != hipdnn.ViewOp.OP_NAME:
         return False
     owner = defining_op(op.operands[0])
@@ -54,19 +54,19 @@ def reorders(op: ir.Operation) -> bool:
 class ViewMotion:
     """Moves views past the ops of one block, first to last.
 
-    An op moves into the shape of the operand that is computed last, if an op of that shape can
+    An op moves to the shape of the operand that is computed last, if an op of that shape can
     share the kernel that computes it. The level of a value is the least number of kernels that
-    have to end before its own starts.
+    must finish before its own kernel starts.
     """
 
     def __init__(self) -> None:
         self._levels: dict[ir.Value, int] = {}
 
     def visit(self, op: ir.Operation) -> ir.Operation | None:
-        """Moves an op into the shape of an operand, and returns the new op; None if it stays.
+        """Moves an op to the shape of an operand, and returns the new op; None if it stays.
 
         Raises:
-            Declined: the op would gain from it, but cannot.
+            Declined: the move would pay off, but is not possible.
         """
         try:
             viewed = self._best_viewed(op)
@@ -80,7 +80,7 @@ class ViewMotion:
         return moved
 
     def _note(self, op: ir.Operation) -> None:
-        """Notes the level of what an op makes."""
+        """Records the level of an op's results."""
         level = max((self._level_after(op, value) for value in op.operands), default=_NO_LEVEL)
         if is_compute(op):
             level = max(level, 0)
@@ -93,7 +93,7 @@ class ViewMotion:
         return level + is_barrier
 
     def _best_viewed(self, op: ir.Operation) -> _Viewed | None:
-        """Returns the operand whose shape an op should be computed in; None if it is its own."""
+        """Returns the operand in whose shape to compute an op; None to keep its own shape."""
         if op.name != hipdnn.PointwiseOp.OP_NAME or mode_of(op) == "gen_index":
             return None
         found = [one for one in map(self._viewed, op.operands) if one is not None]
@@ -115,13 +115,13 @@ class ViewMotion:
 
 
 def _base(value: ir.Value) -> ir.Value:
-    """Returns what a value is a view of, or itself."""
+    """Returns the base of a view, or the value itself."""
     owner = defining_op(value)
     return value if owner is None or owner.name != hipdnn.ViewOp.OP_NAME else owner.operands[0]
 
 
 def _joins(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether an op could share the kernel that makes a value, by its shape."""
+    """Whether the shape of an op lets it share the kernel that computes a value."""
     owner = defining_op(value)
     if owner is None or not is_compute(owner):
         return False
@@ -135,7 +135,7 @@ def _joins(op: ir.Operation, value: ir.Value) -> bool:
 
 
 def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
-    """Makes an op in the shape of `viewed.base`, and lets readers see it through the view."""
+    """Rebuilds an op in the shape of `viewed.base`, and replaces its result by a view."""
     shape, result = shape_of(viewed.base), op.results[0]
     if _width(result) > _width(viewed.base):
         raise Declined("wider", "its result has wider elements than the tensor that is viewed")
@@ -167,7 +167,7 @@ _Input = tuple[ir.Value, StridedView]
 
 
 def _viewed_before(value: ir.Value, view: StridedView, shape: Shape) -> _Input:
-    """Returns the window that shows an operand in the shape that a view is moved past."""
+    """Returns the window that shows an operand in the shape before the view."""
     base, own = window(value)
     before = own.expand(view.shape).before(view, shape)
     if before is None:

@@ -102,7 +102,7 @@ class Kind:
 
     @property
     def _places(self) -> Array:
-        """Where in memory each element is."""
+        """Returns the offset of each element in memory."""
         places = np.zeros(self.shape, np.int64)
         for index, step in zip(np.indices(self.shape), self.strides, strict=True):
             places += index * step

@@ -23,7 +23,7 @@ class Resampling:
         stride: its steps.
         pre: padding before.
         post: padding after.
-        padding: hipDNN's name of what lies outside.
+        padding: hipDNN's name of the padding mode.
     """
 
     x: Array
@@ -83,7 +83,7 @@ class Resampling:
         ]
 
     def _weight(self, offset: Sequence[int]) -> float:
-        # The centre of the window lies between two elements where the extent is even.
+        # If the extent is even, the centre of the window is between two elements.
         centre = [(size - 1) / 2 for size in self.window]
         if self.mode == "NEAREST":
             return float(all(o == math.ceil(c - 0.5) for o, c in zip(offset, centre, strict=True)))

@@ -77,7 +77,7 @@ def rmsnorm(x: Array, scale: Array, epsilon: float, axes: tuple[int, ...]) -> tu
 def visible(
     queries: int, keys: int, *, left: int | None, right: int | None, bottom_right: bool
 ) -> NDArray[np.bool_]:
-    """Which key each query sees: `i - left < j <= i + right`, from the diagonal."""
+    """Returns which keys each query sees: `i - left < j <= i + right`, from the diagonal."""
     i = np.arange(queries)[:, None] + (keys - queries if bottom_right else 0)
     j = np.arange(keys)[None, :]
     seen = np.ones((queries, keys), np.bool_)

@@ -1,1 +1,1 @@
-"""IREE's compiler as a library: sessions, the schedule that it makes, and tiles set on its IR."""
+"""Drives IREE's compiler as a library: sessions, schedules, and tiles set on its IR."""

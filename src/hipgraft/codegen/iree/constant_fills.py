@@ -1,4 +1,4 @@
-"""Turns constants of a compiled module into the fills that write them."""
+"""Converts constants of a compiled module to the fills that write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hipgraft.codegen.kernel import Fill
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError
 
-# Beyond this limit, hundreds of memsets per call would be worse than an error that says why.
+# With more fills, the call would need hundreds of memsets; an error that explains this is better.
 _MAX_FILLS = 256
 _WORD = 4
 
@@ -17,7 +17,7 @@ _WORD = 4
 def constant_bytes(attr: ir.Attribute) -> bytes:
     """Returns the contents of a `#util.composite` attribute.
 
-    It has no Python API; it prints one element attribute a line between its brackets.
+    The attribute has no Python API; it prints one element attribute a line between its brackets.
 
     Raises:
         CodegenError: an element attribute cannot be read as bytes.

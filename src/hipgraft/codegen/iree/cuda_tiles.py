@@ -25,7 +25,7 @@ _MANY_WORKGROUPS = 2 * 132
 
 _WARP = 32
 _MATRIX = 16  # extent of K in one matrix instruction
-_FEWEST_STEPS = 8  # of K at once; with fewer, IREE's own tiles are better
+_FEWEST_STEPS = 8  # least step along K; with a shorter one, IREE's own tiles are better
 _MOST_STEPS = 32
 _FEWEST_ROWS = 8  # IREE lowers products with fewer rows as vectors
 

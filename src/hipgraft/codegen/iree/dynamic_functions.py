@@ -16,7 +16,7 @@ from hipgraft.codegen.kernel import Dispatch
 from hipgraft.ir.bindings import asm, ir, make_context
 
 MAIN, EXTENTS, KERNELS = "main", "extents", "kernels"
-"""Symbols of the functions, and of the binary that stands for the code objects."""
+"""Symbols of the functions, and of the binary that represents the code objects."""
 
 _NO_OBJECT = f'gpu.binary @{KERNELS} [#gpu.object<#nvvm.target, bin = "">]'
 

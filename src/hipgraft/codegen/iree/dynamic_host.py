@@ -323,7 +323,7 @@ def write_extents(numbers: Numbers, function: ir.Operation) -> list[ir.Value]:
         elif op.name == "util.return":
             return [extent for value in op.operands for extent in _known(exported, value)]
         else:
-            # What depends on values is computed, and asserted, by the program alone.
+            # Extents that depend on values are computed and asserted by the program alone.
             with suppress(CodegenError):
                 numbers.write(op)
     raise CodegenError("the schedule has control flow")

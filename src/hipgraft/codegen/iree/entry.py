@@ -20,7 +20,7 @@ _IMPORT_PIPELINE = (
     "builtin.module(iree-import-public,iree-import-ml-program,iree-sanitize-module-names)"
 )
 
-# Dialects that only the whole input phase converts, and the prefix of the flags that configure it.
+# Dialects that need the whole input phase, and the prefix of the flags that configure it.
 _INPUT_DIALECTS = ("tosa.", "stablehlo.", "chlo.", "vhlo.")
 _INPUT_FLAGS = "--iree-input-"
 
@@ -30,7 +30,7 @@ _SCHEDULE_PIPELINE = "builtin.module(iree-stream-transformation-pipeline{optimiz
 
 
 def effective_flags(text: str, flags: Sequence[str]) -> tuple[str, ...]:
-    """Returns the flags for an input module, with those removed that its text turns off."""
+    """Returns the flags for an input module, without those that its text turns off."""
     return turned_off(flags, [SPLIT_REDUCTIONS] if WHOLE_REDUCTIONS in text else [])
 
 
@@ -78,7 +78,7 @@ def run_passes(pipeline: str, module: ir.Module) -> None:
     """Runs passes that the bindings register on a module, in place.
 
     Raises:
-        CodegenError: one fails.
+        CodegenError: a pass fails.
     """
     try:
         passmanager.PassManager.parse(pipeline, module.context).run(module.operation)

@@ -1,7 +1,7 @@
-"""Assertions on extents: those of operands that meet in an op are equal, and divisors are not 0.
+"""Asserts that extents of operands that meet in an op are equal, and that divisors are not 0.
 
-Lowerings to linalg assume the former of dynamic extents, and kernels then read beyond the smaller
-operand. The latter would end the process of a host.
+Lowerings to linalg assume equal dynamic extents; with others, kernels would read beyond the smaller
+operand. A division by 0 would end the host's process.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _Place = tuple[int, int]
 
 
 def check_extents(module: ir.Module) -> None:
-    """Writes a `cf.assert` wherever extents must be equal and are not known to be, in place.
+    """Writes a `cf.assert`, in place, wherever extents must be equal and are not known to be.
 
-    Likewise for divisors that must not be 0.
+    It does the same for divisors that must not be 0.
 
-    Assertions in the bodies of ops, about values, go: kernels have no way to report them.
+    It erases assertions about values in the bodies of ops: kernels have no way to report them.
 
     Args:
-        module: on builtin tensors, with an entry function.
+        module: module on builtin tensors, with an entry function.
     """
     entry = find_entry(module)
     for op in [op for op in walk(entry) if op.name == "cf.assert"]:
@@ -48,7 +48,7 @@ def check_extents(module: ir.Module) -> None:
 
 
 def _meetings(op: ir.Operation) -> Iterator[tuple[_Place, _Place]]:
-    """Yields dimensions of an op's operands that must be equal and are not all static."""
+    """Yields pairs of operand dimensions that must be equal and are not all static."""
     for places in _equal_places(op):
         extents = [_extent(op, place) for place in places]
         if extents.count(extents[0]) < len(extents) or extents[0] is None:
@@ -70,7 +70,7 @@ def _equal_places(op: ir.Operation) -> Iterator[Sequence[_Place]]:
 
 
 def _extent(op: ir.Operation, place: _Place) -> int | None:
-    """Returns a static extent, None for a dynamic one."""
+    """Returns a static extent, or None for a dynamic one."""
     kind, dim = ir.ShapedType(op.operands[place[0]].type), place[1]
     return None if kind.is_dynamic_dim(dim) else kind.shape[dim]
 

@@ -1,4 +1,4 @@
-"""The loops of linalg's ops."""
+"""Analyzes the loops of linalg's ops."""
 
 from __future__ import annotations
 

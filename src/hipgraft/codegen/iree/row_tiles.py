@@ -44,7 +44,7 @@ class _Rows:
         return _several(_extents(op)) == _several(self.extents)
 
     def splits(self, op: ir.Operation) -> bool:
-        """Whether an op covers the same elements by other loops, which the tiles do not fit."""
+        """Whether an op covers the same elements with other loops, which the tiles do not fit."""
         return prod(_extents(op)) == prod(self.extents) and not self.has(op)
 
 

@@ -46,7 +46,7 @@ BOOKKEEPING = frozenset(
 
 _IGNORED = BOOKKEEPING | {"cf.br", "stream.resource.dealloca", "util.align", "util.assume.int"}
 
-# Evaluated when a command needs the value.
+# These ops are evaluated when a command needs their value.
 _ARITHMETIC = ("affine.", "arith.")
 
 
@@ -115,7 +115,7 @@ def read_schedule(module: ir.Module, num_operands: int, num_results: int) -> Sch
 
 @dataclass(frozen=True)
 class _Region:
-    """The memory behind an SSA value: a buffer and an offset in bytes."""
+    """The memory that an SSA value refers to: a buffer and an offset in bytes."""
 
     buffer: int
     offset: int = 0

@@ -133,7 +133,7 @@ def compile_unattended() -> None:
 
 
 def process_flags(flags: Sequence[str]) -> tuple[str, ...]:
-    """Returns the flags that no session accepts: options of the compiler's whole process."""
+    """Returns the flags that no session accepts because they are options of the whole process."""
     return tuple(flag for flag in flags if _flag_name(flag) not in _session_flags())
 
 
@@ -143,7 +143,7 @@ def set_process_flags(flags: Sequence[str]) -> None:
     The compiler ends the process if it does not know a flag or its value.
 
     Args:
-        flags: process flags and all flags of the sessions to come, because the compiler decides
+        flags: process flags, and all flags of later sessions, because the compiler decides
             here what `--iree-opt-level` implies for each of them.
     """
     ctypes_dl._initializeGlobalCL(PROGRAM, *flags)  # pyright: ignore[reportPrivateUsage]

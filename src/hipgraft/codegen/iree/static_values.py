@@ -63,7 +63,7 @@ _AFFINE: tuple[tuple[type[ir.AffineBinaryExpr], Callable[[int, int], int]], ...]
 
 _WIDTH_CASTS = {"arith.index_cast", "arith.extui", "arith.extsi"}
 
-# In the order of arith's predicate enumeration.
+# The order is that of arith's predicate enumeration.
 _COMPARISONS: tuple[Callable[[int, int], bool], ...] = (
     operator.eq,
     operator.ne,

@@ -1,4 +1,4 @@
-"""Rewrites steps to never write operands and to write results without a copy."""
+"""Rewrites steps so that they never write operands, and write results without a copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKSPACE_ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Range:
-    """Bytes `start` to `end` of a buffer, and whether a step writes them."""
+    """The bytes from `start` to `end` of a buffer, and whether a step writes them."""
 
     buffer: int
     start: int

@@ -1,1 +1,1 @@
-"""Lowers hipDNN graphs to linalg on tensors, the input of IREE: one package per family of ops."""
+"""Lowers hipDNN graphs to linalg on tensors, IREE's input: one package per family of ops."""

@@ -1,4 +1,4 @@
-"""The lowerings of all ops: importing this registers them by op class."""
+"""Registers the lowerings of all ops by op class when it is imported."""
 
 from hipgraft.codegen.lowering import block_scale, custom, view
 from hipgraft.codegen.lowering.attention import backward as attention_backward
@@ -21,7 +21,7 @@ from hipgraft.codegen.lowering.resample import resample
 
 __all__ = ["lower_container", "operand_layouts", "result_layouts"]
 
-# Imported for their registration.
+# These modules are imported to register their lowerings.
 _ = (
     attention_backward,
     batchnorm,

@@ -1,4 +1,4 @@
-"""Block scaling: low-precision elements that share a scale per block."""
+"""Lowers block scaling: low-precision elements that share a scale per block."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _split_dims(x: Sequence[int], scale: Sequence[int], blocks: Sequence[int]) -
     dims: list[int] = []
     for dim, block in enumerate(blocks):
         if scale[dim] in (1, x[dim]):
-            continue  # broadcasts
+            continue  # this dim broadcasts
         if x[dim] % block:
             return None
         dims.append(dim + len(dims))
@@ -147,7 +147,7 @@ def _power_of_two(scalars: ScalarEmitter, value: Scalar) -> Scalar:
     bits = scalars.bitcast(scalars.cast(value, "f32"), "i32")
     up = scalars.op("arith.addi", bits, scalars.constant(0x7FFFFF, "i32"))
     exponent = scalars.op("arith.shrui", up, scalars.constant(23, "i32"))
-    exponent = scalars.op("arith.minui", exponent, scalars.constant(255, "i32"))  # NaN
+    exponent = scalars.op("arith.minui", exponent, scalars.constant(255, "i32"))  # 255 encodes NaN
     return scalars.bitcast(scalars.cast(exponent, "i8"), _EXPONENT_ONLY)
 
 

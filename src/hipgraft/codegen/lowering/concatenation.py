@@ -95,7 +95,7 @@ def _selected(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
 
 
 def _gathered(emitter: Emitter, first: _Half, second: _Half) -> Tensor:
-    """Reads each element at its own index."""
+    """Reads each element of the result at its own index."""
     *outer, columns = first.tensor.shape
 
     def read(scalars: ScalarEmitter, indices: list[Scalar]) -> Scalar:

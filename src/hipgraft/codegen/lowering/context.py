@@ -1,4 +1,4 @@
-"""The state that lowering functions share, and the table of lowering functions."""
+"""Defines the state that lowering functions share, and the table of lowering functions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Lowering:
 LoweringFunction = Callable[[Any, Lowering], Sequence[Tensor]]
 
 LOWERINGS: Registry[LoweringFunction] = Registry("lowering")
-"""By full op name: takes the typed op and returns its results."""
+"""The lowering functions by full op name; each takes the typed op and returns its results."""
 
 
 def lowers(
@@ -90,7 +90,7 @@ class Alternative:
     """One of several lowerings of an op, all with the same semantics and rounding.
 
     Attributes:
-        name: unique among the op's alternatives.
+        name: name, unique among the op's alternatives.
         applies: whether it can lower this op for this target.
         lower: takes the typed op and returns its results.
         flag_set: name of the compiler flags that the alternative needs to pay off, or empty.
@@ -103,7 +103,7 @@ class Alternative:
 
 
 ALTERNATIVES: dict[str, Registry[Alternative]] = {}
-"""By full op name and name of the alternative."""
+"""The alternatives by full op name and by their own name."""
 
 
 def alternative(
@@ -156,7 +156,7 @@ def unsupported(op: HipdnnOp, what: str) -> CodegenError:
 
 
 def is_ragged(value: ir.Value) -> bool:
-    """Whether a value is a ragged argument of a graph: offsets say where its batches start."""
+    """Whether a value is a ragged argument of a graph, whose batches start at given offsets."""
     if not isinstance(value, ir.BlockArgument):
         return False
     container = wrap(value.owner.owner)

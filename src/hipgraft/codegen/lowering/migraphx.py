@@ -60,7 +60,7 @@ def _as_tensor(op: MigraphxOp, lowering: Lowering) -> Tensor:
 
 
 def held(kind: ShapedType) -> str:
-    """Element type of the tensors that hold values of a type; 4-bit elements are widened."""
+    """Returns the element type of tensors that hold values; 4-bit elements are widened."""
     if kind.bits == 4:
         return "f32" if kind.is_float else "i8"
     return kind.signless
@@ -93,7 +93,7 @@ def _packed(emitter: Emitter, value: Tensor, size: int, kind: ShapedType) -> Ten
 
 
 def _code(scalars: ScalarEmitter, value: Scalar, kind: ShapedType) -> Scalar:
-    """The 4 bits of an element, as i32."""
+    """Emits the 4 bits of an element, as i32."""
     if kind.element in FORMATS:
         return encode(scalars, value, FORMATS[kind.element])
     return scalars.op("arith.andi", scalars.cast(value, "i32"), scalars.constant(15, "i32"))
@@ -117,8 +117,8 @@ def _nibbles(
 
 
 def _half(scalars: ScalarEmitter, half: Scalar, kind: ShapedType) -> Scalar:
-    """The number in the low 4 bits of an i32."""
-    if kind.is_float:  # 4-bit floats are always of this format
+    """Emits the number that the low 4 bits of an i32 encode."""
+    if kind.is_float:  # this is the format of all 4-bit floats
         form = FORMATS["f4E2M1FN"]
         return decode(scalars, scalars.op("arith.andi", half, scalars.constant(15, "i32")), form)
     away = scalars.constant(28, "i32")
@@ -155,7 +155,7 @@ def _convert(op: MigraphxOp, lowering: Lowering) -> Tensor:
 def _converted(
     scalars: ScalarEmitter, value: Scalar, source: ShapedType, target: ShapedType
 ) -> Scalar:
-    """Converts with the types' signedness; floats round towards zero, as in C."""
+    """Emits a conversion by the types' signedness; floats round towards zero, as in C."""
     if source.is_unsigned and source.bits == 4:
         value = scalars.op("arith.andi", value, scalars.constant(15, value.type))
     if target.bits == 4:
@@ -256,7 +256,7 @@ def _quantized_float(
         ratio = scalars.op("arith.addf", ratio, scalars.cast(shift, "f32"))
     form = FORMATS.get(kind.signless)
     if form is not None:
-        # Like integers, numbers out of range become the largest number.
+        # As for integers, numbers out of range become the largest number.
         bound = largest_finite(kind.signless)
         high = scalars.constant(bound, "f32")
         low = scalars.constant(-bound, "f32")
@@ -298,7 +298,7 @@ def _range(kind: ShapedType) -> tuple[int, int]:
 
 
 _CONSTANT, _REFLECT = 0, 1
-"""Modes of `pad`; the third one repeats the element at the edge."""
+"""The modes of `pad`; the third one repeats the element at the edge."""
 
 
 def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:

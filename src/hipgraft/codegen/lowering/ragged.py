@@ -1,4 +1,4 @@
-"""Ragged tensors: batches of different lengths, one after the other in memory."""
+"""Reads and writes ragged tensors: batches of different lengths, consecutive in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ragged:
     """The memory layout of a ragged tensor.
 
     Attributes:
-        layout: the layout if all batches had full length; the batch stride is not used.
+        layout: layout as if all batches had full length; its batch stride is not used.
         offsets: the start of each batch and the end of the last one, `[B + 1]` integers.
         multiplier: elements per unit of the offsets.
     """

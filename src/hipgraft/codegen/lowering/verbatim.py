@@ -11,7 +11,7 @@ from hipgraft.codegen.workarounds.scatter_dim import dim_of, extents_to_add
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
 
-# Strings are matched, too, so that a `%` inside of one is not renamed.
+# The pattern also matches strings, so that a `%` inside of one is not renamed.
 _STRING_OR_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w.$-]+(?:#\d+)?')
 _PREFIX = "%torch_"
 

@@ -1,4 +1,4 @@
-"""Views inside of a container."""
+"""Lowers views inside of a container."""
 
 from __future__ import annotations
 

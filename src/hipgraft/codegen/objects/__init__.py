@@ -1,1 +1,1 @@
-"""Code objects: reads their metadata notes and the instructions of their kernels."""
+"""Reads the metadata of code objects and the instructions of their kernels."""

@@ -1,6 +1,6 @@
-"""AMDGPU code objects: extraction from IREE's container, and their metadata note.
+"""Extracts AMDGPU code objects from IREE's container, and reads their metadata.
 
-The note (msgpack, `amdhsa.kernels`) has what the driver needs: kernel names, the layout of the
+The metadata note (msgpack, `amdhsa.kernels`) has the driver's data: kernel names, the layout of the
 kernel argument segment, LDS, registers, workgroup size. Source: LLVM's AMDGPU usage guide, "Code
 Object V5 Metadata".
 """
@@ -17,7 +17,7 @@ import msgspec
 from hipgraft.ir.diagnostics import CodegenError
 
 if TYPE_CHECKING:
-    # Devices read code objects on machines without the compiler.
+    # Devices read code objects on machines without the compiler, which this import would need.
     from hipgraft.codegen.kernel import Dispatch, Triple
 
 _ELF_MAGIC = b"\x7fELF"
@@ -85,7 +85,7 @@ class _Metadata(
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """One explicit argument in the kernel argument segment; offset and size in bytes."""
+    """One explicit argument in the kernel argument segment; offset and size are in bytes."""
 
     kind: str
     offset: int
@@ -98,7 +98,7 @@ class KernelInfo:
 
     Attributes:
         name: symbol to launch.
-        arguments: explicit arguments in order; hidden ones are left out.
+        arguments: explicit arguments in order, without hidden ones.
         kernarg_size: bytes of the kernel argument segment, hidden arguments included.
         lds_size: static LDS in bytes.
         scratch_size: private memory per work item in bytes.
@@ -131,7 +131,7 @@ class CodeObject:
 
     Attributes:
         architecture: e.g. `gfx942`, without feature suffixes.
-        kernels: by symbol.
+        kernels: kernels by symbol.
     """
 
     architecture: str
@@ -142,7 +142,7 @@ class CodeObject:
         """Reads the note of an ELF.
 
         Raises:
-            CodegenError: `data` is no AMDGPU code object.
+            CodegenError: `data` is not an AMDGPU code object.
         """
         metadata = _metadata(data)
         kernels = [_kernel_info(entry) for entry in metadata.kernels]

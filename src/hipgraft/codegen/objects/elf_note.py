@@ -1,4 +1,4 @@
-"""Drops access qualifiers from a code object's note.
+"""Removes access qualifiers from a code object's metadata note.
 
 The note qualifies some pointer arguments as read-only. That holds for accesses through the pointer,
 not for the whole allocation: a merged program keeps its buffers in one arena, and a tool that

@@ -1,4 +1,4 @@
-"""Reads a kernel's object in any format."""
+"""Reads a kernel's code object in any format."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def read_object(data: bytes) -> CodeObject:
     """Reads the kernels of an AMDGPU ELF or a PTX text.
 
     Raises:
-        CodegenError: `data` is neither.
+        CodegenError: `data` is neither of these.
     """
     return CodeObject.parse(data) if data.startswith(_ELF_MAGIC) else parse_ptx(data)

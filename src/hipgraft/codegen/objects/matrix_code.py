@@ -15,7 +15,7 @@ _SHT_DYNSYM = 11
 _STT_FUNC = 2
 _SYMBOL_SIZE = 24
 
-# Upper 16 bits of the first word. MFMA shares its range with moves to and from accumulators.
+# The upper 16 bits of the first word. MFMA shares its range with accumulator moves.
 _MFMA = range(0xD3C0, 0xD400)
 _ACCUMULATOR_MOVES = (0xD3D8, 0xD3D9)
 _MFMA_LATER = (0xD3AD, 0xD3AE, 0xD3BE, 0xD3BF)

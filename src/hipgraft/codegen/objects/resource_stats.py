@@ -1,4 +1,4 @@
-"""Resource usage of compiled kernels and their occupancy, without running them.
+"""Computes the resource usage and the occupancy of compiled kernels without running them.
 
 Sources: the code object's note for the resources of a kernel; LLVM's AMDGPU backend
 (`AMDGPUBaseInfo.cpp`) for those of an architecture and their allocation granularity.
@@ -15,7 +15,7 @@ from hipgraft.codegen.objects.code_object import CodeObject, KernelInfo
 
 _ELF_MAGIC = b"\x7fELF"
 _LDS = 64 << 10
-# The most workgroups of a unit that can use barriers at once.
+# The most workgroups of a unit that can use barriers at the same time.
 _BARRIERS = 16
 
 
@@ -63,7 +63,7 @@ _COMPUTE_UNITS = {
     "gfx1250": _ComputeUnit(4, 16, 1024, 16, lds=320 << 10),
 }
 
-# Scalar registers on GFX9: the most per wavefront for each number of wavefronts.
+# Scalar register limits on GFX9: the most per wavefront for each number of wavefronts.
 _SGPR_LIMITS = ((80, 10), (88, 9), (100, 8))
 _SGPR_FLOOR = 7
 
@@ -118,7 +118,7 @@ def required_resources(data: bytes, kernel: str) -> KernelResources | None:
         kernel: symbol of the kernel.
 
     Returns:
-        None where the code object is not for AMDGPU, or requires no size.
+        The resource usage; None if the code object is not for AMDGPU, or requires no size.
     """
     if not data.startswith(_ELF_MAGIC):
         return None

@@ -1,4 +1,4 @@
-"""Faults of the compilers that are worked around, one file each.
+"""Registers workarounds for faults of the compilers, one file each.
 
 A file declares its fault as a `Workaround`, next to the predicate that finds the fault's form and
 the rewrite that avoids it. `docs/workarounds.md` is generated from the declarations.
@@ -31,12 +31,12 @@ class Workaround:
     """A fault of a compiler and how it is avoided.
 
     Attributes:
-        name: what the fault is about, as in the name of the file.
-        fault: what the compiler does wrong, and with which IR.
-        effect: what happens then.
-        targets: the targets that have the fault.
-        remedy: what avoids it.
-        compiler: the releases that were seen to have the fault.
+        name: subject of the fault, as in the name of the file.
+        fault: error of the compiler, and the IR that triggers it.
+        effect: effect of the error.
+        targets: targets that have the fault.
+        remedy: how the workaround avoids the fault.
+        compiler: releases that were observed to have the fault.
     """
 
     name: str
@@ -48,13 +48,13 @@ class Workaround:
 
     @property
     def is_on(self) -> bool:
-        """Whether the fault is avoided; only `without` switches that off."""
+        """Whether the workaround is active; only `without` switches it off."""
         return self.name not in _off
 
     def avoids(self, predicate: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Decorates the function that finds the form that has the fault.
+        """Decorates the function that detects the form that has the fault.
 
-        The function returns a bool, or the number of elements to add. It finds nothing while the
+        The function returns a bool, or the number of elements to add. It detects nothing while the
         workaround is off.
         """
 
@@ -71,7 +71,7 @@ _off: set[str] = set()
 
 @contextmanager
 def without(workaround: Workaround) -> Generator[None]:
-    """Compiles in this process as if the fault were not known, so that it shows."""
+    """Compiles in this process as if the fault were unknown, so that it shows."""
     _off.add(workaround.name)
     try:
         yield

@@ -26,7 +26,7 @@ _GOOD_ROWS = 4
 
 @BATCHED_ROWS.avoids
 def rows_to_add(target: Target, b: Tensor, shape: Sequence[int]) -> int:
-    """Returns how many rows the left matrices of a batched product need in addition.
+    """Returns how many rows to append to the left matrices of a batched product.
 
     Args:
         target: target of the kernel.

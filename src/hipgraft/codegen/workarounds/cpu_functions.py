@@ -1,4 +1,4 @@
-"""Functions of floats on the CPU: range reduction, cancellation, overflow and short floats."""
+"""Expands functions of floats on the CPU: range reduction, cancellation, overflow, short floats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LN_2 = log(2.0)
 
 
 def _half_pi() -> list[float]:
-    """Three numbers whose sum is pi/2, the first two of 33 bits."""
+    """Returns three numbers whose sum is pi/2; the first two have 33 bits."""
     parts, rest = [], _PI_BITS
     for _ in range(2):
         shift = rest.bit_length() - _PART_BITS
@@ -54,7 +54,7 @@ def _sine(build: FloatBuilder, x: ir.Value, terms: int, quarters: int) -> ir.Val
     angle = x
     for part in _half_pi():
         angle = build.sub(angle, build.mul(turns, build.number(part)))
-    # Beyond 2**53 nothing is left of the angle, but a sine is at most 1.
+    # Beyond 2**53 the reduced angle has no correct bits, but a sine must not exceed 1.
     for name, limit in (("arith.minimumf", 0.8), ("arith.maximumf", -0.8)):
         angle = build.op(name, angle, build.number(limit))
     square = build.mul(angle, angle)
@@ -90,7 +90,7 @@ def _asinh(build: FloatBuilder, x: ir.Value) -> ir.Value:
 
 def _acosh(build: FloatBuilder, x: ir.Value) -> ir.Value:
     above = build.sub(x, build.number(1.0))
-    # Roots of the factors, so that there is none below 1.
+    # The root of each factor is NaN below 1; the root of the product is not below -1.
     roots = [build.op("math.sqrt", one) for one in (above, build.add(above, build.number(2.0)))]
     near = _log1p(build, build.add(above, build.mul(*roots)))
     return build.select(build.exceeds(x, _LARGE), _log_of_twice(build, x), near)
@@ -212,11 +212,11 @@ _ATAN_TERMS = {32: 9, 64: 20}
 
 
 def expand_functions(module: ir.Module, *, only_constants: bool) -> int:
-    """Replaces functions that the CPU's code generator gets wrong; returns how many.
+    """Replaces functions that the CPU's code generator gets wrong, and returns how many.
 
     Args:
-        module: after torch ops were lowered.
-        only_constants: only where operands are constants, which the compiler evaluates.
+        module: module after torch ops were lowered.
+        only_constants: whether to replace only functions of constants, which IREE evaluates.
     """
     if not CPU_FUNCTIONS.is_on:
         return 0

@@ -15,7 +15,7 @@ from hipgraft.ir.element_types import bit_width, is_float
 
 
 def on_cuda_matrix_units(target: Target, value: Tensor) -> bool:
-    """Returns whether the target is CUDA and its matrix instructions take elements like these."""
+    """Returns whether the target is CUDA and has matrix instructions for elements like these."""
     is_narrow = is_float(value.element) and bit_width(value.element) <= 16
     return target.kind is TargetKind.CUDA and is_narrow
 
@@ -28,7 +28,7 @@ def confuses_factors(target: Target, value: Tensor) -> bool:
 
 @PARTIAL_DEPTH.avoids
 def depth_to_add(target: Target, b: Tensor) -> int:
-    """Returns by how much K has to be padded for the right matrices `b` [batch..., K, N]."""
+    """Returns by how much to pad K for the right matrices `b` [batch..., K, N]."""
     is_stacked = math.prod(b.shape[:-2]) > 1
     if not is_stacked or not on_cuda_matrix_units(target, b):
         return 0

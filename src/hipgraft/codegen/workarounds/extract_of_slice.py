@@ -1,4 +1,4 @@
-"""Elements read from a slice of a tensor: `tensor.extract` behind `tensor.extract_slice`."""
+"""Elements read from a slice of a tensor: `tensor.extract` of a `tensor.extract_slice`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _owner(value: ir.Value) -> ir.Operation | None:
 
 
 def _slice_behind(value: ir.Value) -> ir.Operation | None:
-    """Returns the slice behind `value`, which only reshapes may separate from it."""
+    """Returns the slice that `value` is, or that it reshapes; None if it is neither."""
     owner = _owner(value)
     while owner is not None and owner.name in (_COLLAPSE, _EXPAND, _CAST):
         owner = _owner(owner.operands[0])
@@ -100,7 +100,7 @@ def _whole_sizes(op: ir.Operation) -> list[_Index]:
 
 
 def _whole_load(op: ir.Operation) -> ir.Value:
-    """Emits a load of the whole tensor that a load reads a part of."""
+    """Emits a load of the whole tensor of which a load reads a part."""
     kind, dims = _loaded_type(op), _dims(op)
     segments = [1, len(dims), 0, len(dims), 0]
     attributes: dict[str, ir.Attribute] = {
@@ -149,7 +149,7 @@ def _collapsed(op: ir.Operation, indices: Sequence[ir.Value]) -> list[ir.Value]:
 
 
 def _split(index: ir.Value, extents: Sequence[_Index]) -> list[ir.Value]:
-    """Returns the indices in the dims that an index of their collapsed dim stands for."""
+    """Returns the indices in several dims for an index in the dim that they collapse to."""
     indices: list[ir.Value] = []
     moving = [dim for dim, extent in enumerate(extents) if extent != 1]
     for dim in reversed(range(len(extents))):
@@ -198,7 +198,7 @@ def _numbers(op: ir.Operation, name: str) -> list[int]:
 
 
 def _segments(op: ir.Operation) -> list[int]:
-    """Returns the operand counts of an op's segments; the last are offsets, sizes, strides."""
+    """Returns the operand counts of an op's segments; the last ones are offsets, sizes, strides."""
     return list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
 
 

@@ -18,14 +18,14 @@ FEW_FILTERS = Workaround(
     remedy="Filters of zeros fill the tile, and the result is cropped.",
 )
 
-# Filters that fill the tile of a matrix instruction, and the fewest products per result.
+# The number of filters that fill a matrix instruction's tile, and the fewest products per result.
 _TILE = 16
 
 # From this number of channels on, additional filters cost nothing.
 _DEEP = 64
 
 # A K tile of this extent, with an M tile of 256 and an N tile of 16, needs 68 KiB of LDS for 16-bit
-# elements; f32 has shorter ones.
+# elements; the K tiles of f32 are shorter.
 _LONG = 128
 
 

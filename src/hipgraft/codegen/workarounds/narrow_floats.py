@@ -29,13 +29,13 @@ _ARITHMETIC = frozenset(
     }
 )
 
-# Bits of the fraction, by bits in all.
+# Bits of the mantissa, by the width of the type.
 _FRACTION = {16: 10, 32: 23, 64: 52}
 _F16_BIAS = 15
 _F16_INFINITY, _F16_NAN = 0x7C00, 0x7E00
-_F16_LEAST = -24  # exponent of the smallest subnormal
+_F16_LEAST = -24  # exponent of the smallest subnormal number
 
-_ULT, _UGT = 6, 8  # predicates of `llvm.icmp`
+_ULT, _UGT = 6, 8  # numbers of these predicates of `llvm.icmp`
 
 
 def expand_conversions(module: ir.Module) -> None:
@@ -49,7 +49,7 @@ def expand_conversions(module: ir.Module) -> None:
 
 
 def _expand(op: ir.Operation, has_f16c: bool) -> None:
-    """Replaces an op for which LLVM would call such a function; other ops stay."""
+    """Replaces an op for which LLVM would call a conversion function; other ops stay."""
     expand = _expansion(op, has_f16c)
     if expand is None:
         return
@@ -125,7 +125,7 @@ def _rounded(bits: ir.Value, shift: int) -> ir.Value:
 
 
 def _narrowed(bits: ir.Value, result: ir.Type) -> ir.Value:
-    """Returns the floats encoded in the lower 16 bits."""
+    """Returns the floats that the lower 16 bits encode."""
     return _emit("llvm.bitcast", result, _emit("llvm.trunc", _integers(result, 16), bits))
 
 

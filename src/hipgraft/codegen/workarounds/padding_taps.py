@@ -25,8 +25,8 @@ def drop_padding_taps(
     """Drops filter elements that see only padding, in dims with one output position.
 
     Args:
-        emitter: where the ops go.
-        params: how the window moves.
+        emitter: emitter that receives the ops.
+        params: padding and steps of the window.
         x: activations [N, C, spatial...].
         w: filters [K, C / groups, window...].
         result: shape of the result [N, K, spatial...].

@@ -18,7 +18,7 @@ SCATTER_DIM = Workaround(
 
 @SCATTER_DIM.avoids
 def extents_to_add(op: ir.Operation) -> int:
-    """Returns what to add to the dim of an op, its second operand; 0 where it is right."""
+    """Returns the number to add to an op's dim, its second operand; 0 if the dim is right."""
     if op.name != "torch.aten.scatter_reduce.two":
         return 0
     dim = dim_of(op)
@@ -29,7 +29,7 @@ def extents_to_add(op: ir.Operation) -> int:
 
 
 def dim_of(op: ir.Operation) -> int | None:
-    """Returns the constant that is the second operand; None if it is none."""
+    """Returns the constant value of the second operand; None if it is not constant."""
     dim = op.operands[1]
     owner = dim.owner.operation if isinstance(dim, ir.OpResult) else None
     if owner is None or owner.name != "torch.constant.int":

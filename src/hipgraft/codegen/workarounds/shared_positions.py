@@ -22,14 +22,14 @@ SHARED_POSITIONS = Workaround(
 )
 
 _LARGEST = 2**31 - 1
-"""Indices may have 32 bits; no sorted dimension is as long."""
+"""The largest modulus: indices may have 32 bits, and no sorted dimension is as long."""
 
 
 def separate_positions(module: ir.Module) -> int:
-    """Gives each sort positions of its own, in place; returns how many were separated.
+    """Gives each sort its own positions, in place, and returns how many were separated.
 
     Args:
-        module: after torch ops were lowered.
+        module: module after torch ops were lowered.
     """
     if not SHARED_POSITIONS.is_on:
         return 0

@@ -35,7 +35,7 @@ class _Extreme:
 
     Attributes:
         op: the reduction.
-        number: which of its results that is.
+        number: index of this result.
         step: the op in its body that computes it from an element and the result so far.
     """
 
@@ -45,7 +45,7 @@ class _Extreme:
 
     @property
     def init(self) -> int:
-        """The number of the operand that the result starts with."""
+        """The index of the operand that provides the result's initial value."""
         return len(self.op.operands) - len(self.op.results) + self.number
 
     @property
@@ -58,10 +58,10 @@ class _Extreme:
 
 
 def reorder_extremes(module: ir.Module) -> int:
-    """Gives reductions of integers the signedness that the compiler gets right; returns how many.
+    """Gives integer reductions the signedness that compiles correctly; returns how many.
 
     Args:
-        module: after torch ops were lowered.
+        module: module after torch ops were lowered.
     """
     if not SIGNED_EXTREMES.is_on:
         return 0
@@ -173,7 +173,7 @@ def _mapped(
         value: a tensor.
         element: type of the results.
         compute: builds the function.
-        like: a tensor of the result's type, if there is one.
+        like: tensor of the result's type, if there is one.
     """
     have = ir.RankedTensorType(value.type)
     kind = ir.RankedTensorType.get(list(have.shape), element)
@@ -198,7 +198,7 @@ def _filled(value: ir.Value, before: ir.Value, kind: ir.RankedTensorType) -> ir.
 
 
 def _empty(like: ir.Value, kind: ir.RankedTensorType) -> ir.Value:
-    """An empty tensor with the extents of another."""
+    """Creates an empty tensor with the extents of another."""
     extents: list[ir.Value] = []
     for dim in range(len(kind.shape)):
         if kind.is_dynamic_dim(dim):
@@ -218,7 +218,7 @@ def _structured(
     compute: Callable[[ir.Value], ir.Value],
     **attributes: ir.Attribute,
 ) -> ir.Value:
-    """Builds an op of linalg with one input and one result."""
+    """Builds a linalg op with one input and one result."""
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(inputs), 1])
     op = ir.Operation.create(
         name, results=[outs.type], operands=[*inputs, outs], attributes=attributes, regions=1

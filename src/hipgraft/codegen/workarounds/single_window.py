@@ -25,7 +25,7 @@ def crop_unread(
     """Crops the elements after the window in dims with only one window.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         x: padded operand of the windows, [N, C, spatial...].
         spans: elements from the first to the last of a window, per spatial dim.
         positions: number of windows, per spatial dim.

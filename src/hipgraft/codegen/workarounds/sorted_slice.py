@@ -20,7 +20,7 @@ _CAST = "torch_c.from_builtin_tensor"
 
 @SORTED_SLICE.avoids
 def is_sorted_slice(value: ir.Value, layout: Layout) -> bool:
-    """Returns whether an operand of a fallback must be copied, because a sort reads a part."""
+    """Returns whether a fallback's operand must be copied because a sort reads a part of it."""
     is_part = layout.has_gaps or (layout.window is not None and not layout.window.is_whole)
     return is_part and any(
         inner.owner.name == "torch.aten.sort"

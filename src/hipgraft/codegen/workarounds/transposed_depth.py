@@ -1,4 +1,4 @@
-"""Batches of transposed left matrices whose K is no whole number of instructions."""
+"""Batches of transposed left matrices whose K is not a multiple of an instruction's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def masked_in_depth(emitter: Emitter, a: Tensor, b: Tensor) -> Tensor:
     """Returns the left matrices in a storage order in which reads beyond K are masked.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         a: left matrices [batch..., M, K].
         b: right matrices [batch..., K, N].
     """

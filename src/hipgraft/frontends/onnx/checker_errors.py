@@ -1,4 +1,4 @@
-"""What ONNX's checker and inference say of a model, told of the node that they mean."""
+"""Finds the node that an error message of ONNX's checker or inference is about."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _CHECKER = re.compile(
 
 
 def node_and_message(error: Exception) -> tuple[str, str]:
-    """Returns the node that a message of ONNX's is about, and what it says of it.
+    """Returns the node that an ONNX error message is about, and the message.
 
     Args:
-        error: of `onnx.checker` or `onnx.shape_inference`. Inference tells of all nodes in which
-            it fails, the checker of the first.
+        error: error of `onnx.checker` or `onnx.shape_inference`. Inference reports all nodes that
+            fail, the checker the first one.
 
     Returns:
         The name of the first node, or its operator if it has none, empty if none is named; the

@@ -1,4 +1,4 @@
-"""Tensors of an ONNX model whose data is external: mapped, never read as a whole."""
+"""Maps tensors of an ONNX model whose data is external; it never reads them as a whole."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MAPPED = frozenset(
         TensorProto.UINT64,
     }
 )
-"""Types whose elements lie in a file as NumPy holds them, and that no reader needs as bits."""
+"""Types whose elements in a file equal NumPy's, and that no reader needs as bits."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the data of a tensor lies.
+    """The location of a tensor's data.
 
     Attributes:
-        path: of the file.
-        offset: in bytes.
-        nbytes: its size.
+        path: path of the file.
+        offset: offset in bytes.
+        nbytes: size in bytes.
     """
 
     path: Path
@@ -56,15 +56,15 @@ def external_bytes(tensor: TensorProto) -> int:
 
 
 def location_of(tensor: TensorProto, model: Path) -> Place:
-    """Returns where the data of a tensor lies.
+    """Returns the location of a tensor's data.
 
     Args:
-        tensor: one that can be mapped.
-        model: the file that it was read from, and beside which the data lies or in which.
+        tensor: a tensor that can be mapped.
+        model: file of the model; the data is in this file or beside it.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no file below the model's directory, or shorter than the tensor.
+        ValueError: it is not a file below the model's directory, or is shorter than the tensor.
     """
     info, nbytes = ExternalDataInfo(tensor), external_bytes(tensor)
     root = model.parent.resolve()

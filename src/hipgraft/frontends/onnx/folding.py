@@ -13,11 +13,11 @@ from onnx.reference import ReferenceEvaluator
 from hipgraft.frontends.onnx.limits import memory_limit
 from hipgraft.ir.foreign_data import malformed
 
-# Bytes for one node whose result is small; what takes more is a table that is not folded.
+# The memory limit for a node with a small result; larger nodes are tables, which are not folded.
 _MOST_MEMORY = 64 << 20
 
 _MOST_ELEMENTS = 4096
-"""Larger results stay computed: they are tables that a kernel makes faster than a file holds."""
+"""The size limit of folded results; kernels compute larger tables faster than files load."""
 
 _NEVER = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
@@ -37,7 +37,7 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
 
     Args:
         model: a model with inferred shapes; changed in place.
-        opaque: initialisers whose data is not at hand.
+        opaque: names of initialisers whose data is not available.
 
     Returns:
         Whether anything was folded.
@@ -76,7 +76,7 @@ def small_constants(graph: onnx.GraphProto, opaque: Collection[str]) -> _Constan
     """Returns the elements of initialisers that may be folded, by name.
 
     Raises:
-        HipgraftError: the data of one do not fit its shape.
+        HipgraftError: the data of an initialiser does not fit its shape.
     """
     found: dict[str, np.ndarray] = {}
     for tensor in graph.initializer:
@@ -87,7 +87,7 @@ def small_constants(graph: onnx.GraphProto, opaque: Collection[str]) -> _Constan
 
 
 def _elements(dims: Collection[int]) -> int:
-    return math.prod(dims)  # of Python's numbers, which do not wrap
+    return math.prod(dims)  # Python's integers do not overflow
 
 
 def _static_shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
@@ -109,10 +109,10 @@ def _constant_branch(
 
 
 def _inlined(node: NodeProto, branch: onnx.GraphProto) -> list[NodeProto]:
-    """The branch's nodes, its outputs bound to the names of the `If`'s outputs."""
+    """Returns the branch's nodes, with its outputs renamed to the outputs of the `If`."""
     nodes = list(branch.node)
     for inside in nodes:
-        inside.name = node.name  # by which errors are located
+        inside.name = node.name  # locates errors
     for inner, outer in zip(branch.output, node.output, strict=True):
         nodes.append(onnx.helper.make_node("Identity", [inner.name], [outer], name=node.name))
     return nodes

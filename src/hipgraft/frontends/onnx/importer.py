@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 
-# Here and not in `bindings`, which must not import onnx.
+# Not in `bindings`, which must not import onnx.
 from iree.compiler.extras import onnx_importer  # noqa: TID251
 from onnx import numpy_helper
 
@@ -29,19 +29,19 @@ _INLINE_ELEMENTS = 64
 """Constants up to this size are readable in the IR and fold; larger ones are resources."""
 
 _LITERAL_NAME = "torch.onnx.value"
-_MOST_COPIED = 1 << 16  # elements; conversions may want the values of smaller constants
+_MOST_COPIED = 1 << 16  # elements; conversions may need the values of smaller constants
 
 Resources: TypeAlias = dict[tuple[str, bytes | Place], ir.Attribute]
-"""Large constants of one context by type, and digest or place of their elements."""
+"""The large constants of a context by type, and by digest or location of their elements."""
 
 
 class _Constants(onnx_importer.ContextCache):
-    """Decodes every ONNX storage form through numpy; the importer's own knows some of them.
+    """Decodes every ONNX storage form with numpy; the importer itself supports only some of them.
 
     Args:
-        context: of the attributes.
-        resources: those made so far, by type and elements; equal ones are made once.
-        model: the file that it was read from.
+        context: context of the attributes.
+        resources: existing resources by type and elements, so that equal ones are created once.
+        model: file of the model.
     """
 
     def __init__(self, context: ir.Context, resources: Resources, model: Path):
@@ -88,10 +88,10 @@ def import_model(
         model: as `onnx_model.read_model` returns it; its node names become the locations.
         path: where the model came from, for errors.
         context: context to build in.
-        resources: constants that other imports of this context made, and that are shared.
+        resources: constants that imports into this context share.
 
     Raises:
-        HipgraftError: the importer does not know a type or attribute of the model.
+        HipgraftError: the importer does not support a type or attribute of the model.
     """
     _drop_unused_domains(model)
     model.graph.name = "main"
@@ -100,7 +100,7 @@ def import_model(
     cache = _Constants(context, {} if resources is None else resources, path)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a value without a type: the importer only warns
+            warnings.simplefilter("error")  # the importer only warns of a value without a type
             importer: Any = onnx_importer.NodeImporter.define_function(
                 info.main_graph, module.operation, context_cache=cache
             )
@@ -119,7 +119,7 @@ def import_model(
 
 
 def _note_elements(function: ir.Operation, model: onnx.ModelProto) -> None:
-    """Passes on the element types that the program holds the bits of."""
+    """Records the element types of narrow values, of which the program holds the bits."""
     for noted in model.metadata_props:
         if noted.key == ELEMENTS:
             names = [ir.StringAttr.get(name) for name in noted.value.split(",")]
@@ -145,7 +145,7 @@ def _make_literals(module: ir.Module) -> None:
 
 
 def _drop_unused_domains(model: onnx.ModelProto) -> None:
-    """The importer writes every imported domain into the function's attributes."""
+    """Drops unused domains, which the importer would write into the function's attributes."""
     used = {node.domain for node in model.graph.node} | {"", "ai.onnx"}
     for opset in [opset for opset in model.opset_import if opset.domain not in used]:
         model.opset_import.remove(opset)

@@ -1,7 +1,7 @@
-"""Leaves the weights inside a large ONNX file where they are, by reading its wire format.
+"""Keeps the weights inside of a large ONNX file unread, by parsing its wire format.
 
-protobuf copies all that it parses. Here only what surrounds the weights is given to it, and each
-weight becomes external data, in the model's own file.
+protobuf copies all data that it parses. Here it only gets the data around the weights, and each
+weight becomes external data in the model's own file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 
 @dataclass(frozen=True)
 class _Field:
-    """One field of a message, as positions in the file: all of it, and its value."""
+    """One field of a message: the positions in the file of the field and of its value."""
 
     number: int
     start: int
@@ -37,7 +37,7 @@ def surroundings(path: Path) -> bytes:
     """Returns a model whose large weights refer to the file instead of containing their data.
 
     Raises:
-        DecodeError: the file is no message.
+        DecodeError: the file is not a protobuf message.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -95,7 +95,7 @@ class _Reader:
             yield _Field(tag >> 3, start, value, position)
 
     def _skip(self, wire_type: int, position: int) -> tuple[int, int]:
-        """Returns where a field ends, and where its value begins."""
+        """Returns the end of a field and the start of its value."""
         if wire_type == _VARINT:
             return self._varint(position)[1], position
         if wire_type == _BYTES:
@@ -106,7 +106,7 @@ class _Reader:
         raise DecodeError(f"wire type {wire_type}")
 
     def _varint(self, position: int) -> tuple[int, int]:
-        """Returns a number of seven bits a byte, and where it ends."""
+        """Returns a number, encoded as seven bits per byte, and the position after it."""
         number = shift = 0
         while position < len(self._data) and shift < 64:
             byte = self._data[position]

@@ -1,7 +1,7 @@
-"""Bounds on what a small ONNX file may make libraries do.
+"""Limits the resources that libraries use for a small ONNX file.
 
-A model of 150 bytes can stand for a table of gigabytes: shape inference and the reference
-evaluator would make it before anybody sees how large it is.
+A model of 150 bytes can describe a table of gigabytes, which shape inference and the reference
+evaluator would build before its size is known.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from hipgraft.ir.diagnostics import HipgraftError
 
 try:
     import resource
-except ImportError:  # not a POSIX system: nothing is limited there
+except ImportError:  # no POSIX system: there are no limits
     resource = None
 
 MOST_MEMORY = 1 << 30
-"""Bytes that inference may take; ten times what the largest published models need."""
+"""The memory limit of inference in bytes; ten times the need of the largest published models."""
 
-_MOST_NODES = 1 << 20  # of a graph when its functions are inlined
+_MOST_NODES = 1 << 20  # limit for a graph with inlined functions
 
 
 class TooMuchMemoryError(Exception):
-    """A library asked for more memory than `memory_limit` gives."""
+    """A library requested more memory than `memory_limit` allows."""
 
 
 @contextmanager
 def memory_limit(nbytes: int = MOST_MEMORY) -> Generator[None, None, None]:
-    """Makes the body fail where it takes more memory than the process has now and `nbytes`.
+    """Fails if the body needs `nbytes` more memory than the process uses now.
 
     Raises:
         TooMuchMemoryError: it does.
@@ -56,7 +56,7 @@ def memory_limit(nbytes: int = MOST_MEMORY) -> Generator[None, None, None]:
 
 
 def _address_space() -> int:
-    """Bytes of this process's address space; 0 where the system does not tell."""
+    """Returns the size of this process's address space in bytes; 0 if the system hides it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
     except (OSError, ValueError, IndexError):
@@ -64,10 +64,10 @@ def _address_space() -> int:
 
 
 def check_functions(model: onnx.ModelProto, path: Path) -> None:
-    """Checks how large the graph becomes when its functions are inlined.
+    """Checks the size of the graph after its functions are inlined.
 
     Raises:
-        HipgraftError: too large, or a function calls itself.
+        HipgraftError: it is too large, or a function calls itself.
     """
     functions = {(one.domain, one.name): one for one in model.functions}
     sizes: dict[tuple[str, str], int] = {}
@@ -91,10 +91,10 @@ def check_functions(model: onnx.ModelProto, path: Path) -> None:
 
 
 def check_opset(model: onnx.ModelProto, path: Path) -> None:
-    """Checks that the operators are those of a version that is known.
+    """Checks that the opset version is supported.
 
     Raises:
-        HipgraftError: they are of a later one, in which the same names may mean something else.
+        HipgraftError: it is newer, so that the same names may have another meaning.
     """
     newest = onnx.defs.onnx_opset_version()
     for opset in model.opset_import:
@@ -104,9 +104,9 @@ def check_opset(model: onnx.ModelProto, path: Path) -> None:
 
 
 def forget_negative_extents(graph: onnx.GraphProto) -> None:
-    """Makes extents unknown that are negative, in place.
+    """Replaces negative extents by unknown ones, in place.
 
-    Some exporters write -1 for an unknown one. Inference takes it for a number, and may crash.
+    Some exporters write -1 for an unknown extent. Inference treats it as a number, and may crash.
     """
     for value in [*graph.input, *graph.output, *graph.value_info]:
         for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
@@ -129,7 +129,7 @@ def check_inference(model: onnx.ModelProto) -> None:
 
     def infer() -> None:
         _check_norm_axes(model)
-        with suppress(Exception):  # which the caller sees for itself
+        with suppress(Exception):  # the caller gets the same exception
             shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
 
     lost = why_lost(infer)
@@ -138,10 +138,10 @@ def check_inference(model: onnx.ModelProto) -> None:
 
 
 def _check_norm_axes(model: onnx.ModelProto) -> None:
-    """Checks axes from which ONNX's inference of statistics writes outside of a shape.
+    """Checks axes for which ONNX's inference of statistics writes outside of a shape.
 
     Raises:
-        InferenceError: an axis is none of its operand.
+        InferenceError: an axis is outside of its operand.
     """
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
@@ -167,7 +167,7 @@ def _check_norm_axes(model: onnx.ModelProto) -> None:
 def _is_fragile(node: onnx.NodeProto) -> bool:
     """Whether inference of ONNX 1.23 may end the process at a malformed node.
 
-    Of all operators these were found by changed operands, attributes and results of the models in
+    These operators were found by modified operands, attributes and results of the models in
     ONNX's node suite.
     """
     if node.op_type == "Split":

@@ -1,6 +1,6 @@
-"""Reads an ONNX file and brings it to the form that the importer needs: static and inferred.
+"""Reads an ONNX file and converts it to the importer's form: static shapes, inferred types.
 
-Everything here is about protobufs; `onnx_import` turns the result into MLIR.
+All of this works on protobufs; `onnx_import` converts the result to MLIR.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _FLAGS = {
     "periodic", "reverse", "saturate", "select_last_index", "sorted", "storage_order",
     "training_mode", "upper",
 }  # fmt: skip
-"""Attributes that say yes or no. Libraries disagree on what other numbers than 0 and 1 mean."""
+"""Boolean attributes. Libraries disagree on the meaning of values other than 0 and 1."""
 
-_LARGE = 1 << 16  # bytes; weights above it are set aside while shapes are inferred
-_MAPPED = 64 << 20  # bytes of a file whose weights stay in it
+_LARGE = 1 << 16  # bytes; larger weights are set aside during shape inference
+_MAPPED = 64 << 20  # bytes; weights in a larger file stay in it
 
 
 def read_model(
@@ -70,7 +70,7 @@ def read_model(
         path: the `.onnx` file; external data is looked up beside it.
         shapes: extents of graph inputs by name, for inputs with dynamic dimensions.
         dims: extents of symbolic dimensions by name.
-        dynamic: whether dimensions without an extent may stay.
+        dynamic: whether dimensions without an extent may stay dynamic.
 
     Returns:
         A model of opset 13 or later, functions inlined, nodes named `FILE:NODE`.
@@ -112,7 +112,7 @@ def read_model(
         node = node.removeprefix(f"{path.name}:")
         raise _at(path, f"invalid ONNX model: {message}", node) from error
     except UnicodeDecodeError:
-        # Of a name in the checker's message, which is lost with it.
+        # The checker's message contains a name that cannot be decoded.
         raise _at(path, "invalid ONNX model: a name is not UTF-8") from None
     except TooMuchMemoryError as error:
         raise _at(path, f"cannot analyse the model: {error}") from None
@@ -158,7 +158,7 @@ def _load_external_data(model: onnx.ModelProto, weights: Iterable[TensorProto], 
 def _check_operators(model: onnx.ModelProto, path: Path) -> None:
     local = {(function.domain, function.name) for function in model.functions}
     for node in model.graph.node:
-        # Of a field that is not UTF-8, protobuf gives the bytes.
+        # protobuf returns bytes for a field that is not UTF-8.
         if any(
             isinstance(text, bytes) for text in cast(Any, (node.op_type, node.domain, node.name))
         ):
@@ -194,7 +194,7 @@ def _domain(node: onnx.NodeProto) -> str:
 
 
 def _place_contributed(model: onnx.ModelProto) -> None:
-    """Gives contributed operators their domain where onnxruntime writes them into ONNX's own."""
+    """Moves contributed operators that onnxruntime writes to ONNX's domain to their own domain."""
     opset = _opset(model)
     for node in model.graph.node:
         if node.domain in ("", "ai.onnx") and node.op_type in MISPLACED:
@@ -220,7 +220,7 @@ def _has_contributed(model: onnx.ModelProto) -> bool:
 
 
 def _opset(model: onnx.ModelProto) -> int:
-    """The version of ONNX's own domain; 0 if it is not used."""
+    """Returns the version of ONNX's own domain; 0 if it is not used."""
     versions = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
     return max(versions, default=0)
 
@@ -230,7 +230,7 @@ def _name_of(node: onnx.NodeProto) -> str:
 
 
 def _add_result_types(model: onnx.ModelProto) -> None:
-    """Adds the types that exporters leave out of a graph's outputs, but the checker asks for."""
+    """Adds the types of graph outputs, which exporters may omit but the checker requires."""
     untyped = [
         value for value in model.graph.output if not value.type.tensor_type.HasField("shape")
     ]
@@ -245,7 +245,7 @@ def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
     """Returns the model with the types of its values.
 
     Raises:
-        shape_inference.InferenceError: they contradict each other, or are too large.
+        shape_inference.InferenceError: the types are contradictory or too large.
     """
     doing("ONNX's shape inference")
     check_inference(model)
@@ -253,12 +253,12 @@ def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
         return shape_inference.infer_shapes(model, **options)
     except UnicodeDecodeError:
         raise
-    except ValueError as error:  # what C++ says of a vector that would be too long
+    except ValueError as error:  # C++ raises it for a vector that is too long
         raise shape_inference.InferenceError(str(error)) from None
 
 
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
-    """Empties large initialisers: inference copies the model and protobuf ends at 2 GiB."""
+    """Empties large initialisers, because inference copies the model and protobuf ends at 2 GiB."""
     inputs = {value.name for value in model.graph.input}
     weights: dict[str, TensorProto] = {}
     for tensor in list(model.graph.initializer):
@@ -305,7 +305,7 @@ def _fix_input_shapes(
 
 
 def input_symbols(model: onnx.ModelProto) -> list[list[str]]:
-    """Returns the names of the dynamic dimensions of each input that is no weight."""
+    """Returns the names of the dynamic dimensions of each input that is not a weight."""
     return [list(_symbols(value).values()) for value in _true_inputs(model)]
 
 
@@ -323,7 +323,7 @@ def _set_shape(value: onnx.ValueInfoProto, path: Path, shape: Sequence[int]) -> 
 
 
 def _occurrences(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
-    """Where the symbolic dimensions are, by name."""
+    """Returns the first occurrence of each symbolic dimension, by name."""
     return first_occurrences(
         (symbol, f"dimension {index} of input '{value.name}'")
         for value in inputs
@@ -332,7 +332,7 @@ def _occurrences(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
 
 
 def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
-    """The names of dynamic dimensions by their numbers; one without is `INPUT.NUMBER`."""
+    """Returns the names of dynamic dimensions by number; `INPUT.NUMBER` for unnamed ones."""
     return {
         index: dim.dim_param or f"{value.name}.{index}"
         for index, dim in enumerate(value.type.tensor_type.shape.dim)
@@ -362,14 +362,14 @@ def _name_nodes(model: onnx.ModelProto, path: Path) -> None:
 
 
 def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -> None:
-    """Notes the types at the model's boundary, where the program will have others of that size."""
+    """Records the narrow types at the model's boundary, which the program stores as other types."""
     names = boundary_elements(model, weights)
     if names:
         model.metadata_props.add(key=ELEMENTS, value=",".join(names))
 
 
 def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> onnx.ModelProto:
-    """Each folded shape lets inference see further, until nothing folds any more."""
+    """Infers and folds alternately until nothing folds: each fold lets inference go on."""
     while True:
         _forget_symbolic_shapes(model.graph)
         model = _inferred(model, strict_mode=True, data_prop=True)
@@ -381,7 +381,7 @@ def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> 
 
 
 def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
-    """Removes symbolic shapes: inference would keep them, though folding may give extents."""
+    """Removes symbolic shapes, which inference would keep although folding may give extents."""
     for value in list(graph.value_info):
         dims = value.type.tensor_type.shape.dim
         if not all(dim.HasField("dim_value") for dim in dims):

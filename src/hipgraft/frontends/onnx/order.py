@@ -1,4 +1,4 @@
-"""Puts the nodes of a graph in an order in which each value is made before it is read."""
+"""Sorts the nodes of a graph so that each value is computed before it is read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from onnx import GraphProto, NodeProto
 def sort_nodes(graph: GraphProto) -> None:
     """Sorts the nodes of a graph in place, if they are not in order; those of bodies stay.
 
-    onnxruntime's quantizer takes no account of what bodies read from the graph around them. Nodes
-    that read each other's results stay as they are.
+    onnxruntime's quantizer ignores that bodies read values of the graph around them. Nodes in a
+    cycle stay as they are.
     """
     waiting = list(graph.node)
     made_here = {name for node in waiting for name in node.output}
@@ -34,7 +34,7 @@ def sort_nodes(graph: GraphProto) -> None:
 
 
 def names_read(node: NodeProto) -> Iterator[str]:
-    """Yields the values that a node and its bodies read; also those that only bodies have."""
+    """Yields the values that a node and its bodies read, including values of the bodies."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         if attribute.HasField("g"):

@@ -1,7 +1,7 @@
-"""Makes the shapes that ONNX reshapes to constants, where only extents of the input vary.
+"""Makes shape operands of reshapes constant if only extents of the input vary.
 
-Exporters compute them: `[Shape(x)[0], Shape(x)[1], -1, 12]`. A -1 among computed numbers is seen
-by no compiler; as the constant `[0, 0, 4, 12]` the same shape is plain.
+Exporters compute them, such as `[Shape(x)[0], Shape(x)[1], -1, 12]`. Compilers cannot evaluate a
+-1 among computed numbers; the constant `[0, 0, 4, 12]` is the same shape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def settle_reshapes(graph: onnx.GraphProto) -> bool:
     """Gives `Reshape` nodes constant shapes if inference finds enough of their results' extents.
 
     Args:
-        graph: with inferred shapes; changed in place.
+        graph: graph with inferred shapes; changed in place.
 
     Returns:
         Whether any node has changed.
@@ -39,7 +39,7 @@ def settle_reshapes(graph: onnx.GraphProto) -> bool:
             name = f"{node.output[0]}_shape"
             graph.initializer.append(numpy_helper.from_array(np.array(target), name))
             node.input[1] = name
-            del node.attribute[:]  # by which a 0 may have been an extent
+            del node.attribute[:]  # a 0 may have meant an extent
             changed = True
     return changed
 
@@ -60,7 +60,7 @@ def _is_known(dim: onnx.TensorShapeProto.Dimension) -> bool:
 
 
 def _target(before: Sequence[_Dim], after: Sequence[_Dim]) -> list[int] | None:
-    """The shape as `Reshape` takes it: 0 for the input's extent there, -1 for what is left."""
+    """Returns the operand of `Reshape`: 0 copies the input's extent, -1 means the rest."""
     target: list[int | None] = []
     for position, dim in enumerate(after):
         same = position < len(before) and before[position] == dim
@@ -73,7 +73,7 @@ def _target(before: Sequence[_Dim], after: Sequence[_Dim]) -> list[int] | None:
 
 
 def _rest(before: Sequence[_Dim], known: Sequence[_Dim]) -> int:
-    """The extent that is left for the one unknown dimension, -1 if it varies."""
+    """Returns the extent of the one unknown dimension; -1 if it varies."""
     left = Counter(d for d in before if isinstance(d, str))
     left.subtract(d for d in known if isinstance(d, str))
     if any(left.values()):

@@ -1,4 +1,4 @@
-"""ONNX operators that torch-mlir's conversion lacks and that are one torch op."""
+"""Converts ONNX operators that torch-mlir's conversion lacks to a single torch op."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _dtype(op: ir.Operation) -> int | None:
 
 
 def _cast(op: ir.Operation) -> ir.Value | None:
-    """A cast to 16 bits, whose number torch-mlir does not know."""
+    """Converts a cast to 16 bits, whose type number torch-mlir does not support."""
     if _dtype(op) != _DTYPES["si16"]:
         return None
     no = constant_bool(False)
@@ -56,11 +56,11 @@ def _bit_cast(op: ir.Operation) -> ir.Value | None:
 
 
 _EXTREMA = {"max": "amax", "min": "amin"}
-"""Reductions that torch-mlir's conversion of `ScatterElements` lacks."""
+"""The reductions that torch-mlir's conversion of `ScatterElements` lacks."""
 
 
 def _scatter(op: ir.Operation) -> ir.Value | None:
-    """`(x, indices, updates)` by the largest or the smallest."""
+    """Converts `(x, indices, updates)` with the largest or the smallest update."""
     named = op.attributes["torch.onnx.reduction"] if _has(op, "reduction") else None
     reduction = _EXTREMA.get(ir.StringAttr(named).value) if named is not None else None
     x, indices, updates = op.operands
@@ -68,7 +68,7 @@ def _scatter(op: ir.Operation) -> ir.Value | None:
     if reduction is None or read is None or placed is None or not read[0]:
         return None
     axis = ir.IntegerAttr(op.attributes["torch.onnx.axis"]).value if _has(op, "axis") else 0
-    axis %= len(read[0])  # torch-mlir crashes at negative ones
+    axis %= len(read[0])  # torch-mlir crashes at negative axes
     extent = read[0][axis]
     if extent is None:
         return None
@@ -83,7 +83,7 @@ def _has(op: ir.Operation, name: str) -> bool:
 
 
 def _from_the_front(indices: ir.Value, shape: list[int | None], extent: int) -> ir.Value:
-    """Indices of 64 bits; negative ones count from the end."""
+    """Converts indices to 64 bits; negative ones count from the end."""
     wide, truth = vtensor_type(shape, "si64"), vtensor_type(shape, "i1")
     no = constant_bool(False)
     number = constant_int(_DTYPES["si64"])
@@ -99,4 +99,4 @@ _FORMS: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
     "onnx.Cast": _cast,
     "onnx.ScatterElements": _scatter,
 }
-"""By operator; None leaves it to torch-mlir."""
+"""The conversions by operator; None leaves it to torch-mlir."""

@@ -1,4 +1,4 @@
-"""Upgrades models of old opsets, by ONNX's converter."""
+"""Upgrades models of old opsets with ONNX's converter."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hipgraft.frontends.onnx.legalization import RefusedNode
 from hipgraft.ir.diagnostics import HipgraftError
 
 OLDEST_OPSET = 13
-"""torch-mlir's ONNX lowerings know the forms from this opset on."""
+"""The first opset whose forms torch-mlir's ONNX lowerings support."""
 UPGRADED_OPSET = 17
-"""The one that older models get."""
+"""The opset to which older models are upgraded."""
 # Scans of opset 8 have a batch dimension and lengths of sequences.
 _SCAN_WITHOUT_BATCH = 9
-# From which on the axis of `Hardmax` is one dimension, not the first of several.
+# The opset from which the axis of `Hardmax` is one dimension, not the first of several.
 _HARDMAX_BY_AXIS = 13
-# From which on an attribute says where the elements of a resized tensor come from.
+# The opset from which an attribute defines the coordinates of a resize.
 _RESIZE_BY_COORDINATES = 11
 
 
@@ -32,12 +32,12 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
         opset: its own opset.
 
     Raises:
-        RefusedNode: the converter makes something else of a node.
+        RefusedNode: the converter changes the meaning of a node.
         HipgraftError: the model cannot be converted.
     """
     for node in (node for graph in _graphs(model.graph) for node in graph.node):
         if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:
-            # The converter keeps its operands, which mean something else then.
+            # The converter keeps its operands, whose meaning would change.
             raise RefusedNode(node, f"of opset {opset} is not supported; convert the model")
     try:
         upgraded = version_converter.convert_version(model, UPGRADED_OPSET)
@@ -52,7 +52,7 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """The graph and those in its nodes."""
+    """Yields the graph and the graphs in its nodes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -85,7 +85,7 @@ def _flattened(node: onnx.NodeProto) -> list[onnx.NodeProto]:
 
 
 def _keep_coordinates(graph: onnx.GraphProto) -> None:
-    """Resizes as `Upsample` and the first `Resize` do, which the converter forgets."""
+    """Adds the coordinates of `Upsample` and the first `Resize`, which the converter omits."""
     graphs = list(_graphs(graph))
     nodes = [node for one in graphs for node in one.node]
     values = {one.name: numpy_helper.to_array(one) for inner in graphs for one in inner.initializer}

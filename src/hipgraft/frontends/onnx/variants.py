@@ -47,7 +47,7 @@ def read_each(models: Sequence[tuple[Path, Extents]], context: ir.Context) -> ir
     """Returns models of static shapes as the variants of one program.
 
     Args:
-        models: their files, and the extents after which each is named; none for an only one.
+        models: their files, and the extents that name each variant; empty for a sole model.
         context: context to build in.
 
     Raises:

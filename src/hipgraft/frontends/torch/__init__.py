@@ -1,1 +1,1 @@
-"""Torch dialect modules: read from text, with their symbolic dimensions."""
+"""Reads torch dialect modules from text, with their symbolic dimensions."""

@@ -1,4 +1,4 @@
-"""Attention in FX graphs: whole where only its result is used, else in ops that have gradients."""
+"""Legalizes attention in FX graphs: keeps it whole, or decomposes it if it needs gradients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _dropout(node: Any) -> float:
 
 
 def _is_inference(node: Any) -> bool:
-    """Whether nothing but the result of attention is used."""
+    """Whether only the first result of attention is used."""
     return all(user.target is operator.getitem and user.args[1] == 0 for user in node.users)
 
 

@@ -1,7 +1,7 @@
-"""Which of PyTorch's ops are taken apart before import, and how.
+"""Selects the PyTorch ops to decompose before import, and their decompositions.
 
-PyTorch has decompositions of most ops. Those of ops that hipgraft converts are left out at first,
-because hipDNN has an op for them; if a graph then does not compile, they are used as well.
+PyTorch has decompositions of most ops. Those of ops that hipgraft converts are omitted at first,
+because hipDNN has an op for them; if a graph then does not compile, they are used, too.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS
 
 Decompositions = Mapping[Any, Callable[..., Any]]
-"""Functions in terms of other ops, by `OpOverload`."""
+"""The decompositions by `OpOverload`."""
 
 
 @cache
 def all_decompositions() -> Decompositions:
-    """Returns the decompositions after which torch-mlir and IREE know most of what is left."""
+    """Returns the decompositions to ops most of which torch-mlir and IREE support."""
     table = {**fx_decompositions.get_decomposition_table(), **_OWN}
     # PyTorch's rule returns no logarithms; `legalize_attention` rewrites the op.
     del table[aten._scaled_dot_product_flash_attention_for_cpu.default]
@@ -36,7 +36,7 @@ def default_decompositions() -> Decompositions:
 
 
 def _stays(op: Any, context: ir.Context) -> bool:
-    """Whether hipgraft converts an op, and torch-mlir knows it, so that it gets that far."""
+    """Whether hipgraft converts an op that torch-mlir can import."""
     name = f"torch.{op._schema.name.replace('::', '.')}"
     overload = op._overloadname
     name = name if overload == "default" else f"{name}.{overload}"
@@ -44,7 +44,7 @@ def _stays(op: Any, context: ir.Context) -> bool:
 
 
 def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
-    """Dropout by the mask that PyTorch's own kernel for CPUs draws."""
+    """Decomposes dropout to the mask that PyTorch's own kernel for CPUs draws."""
     if not train or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     if p == 1:
@@ -56,7 +56,7 @@ def native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 def as_strided_scatter(
     x: Any, source: Any, size: Any, strides: Any, offset: int | None = None
 ) -> Any:
-    """A row-major tensor whose elements at certain places of its memory are replaced."""
+    """Replaces the elements of a row-major tensor at certain offsets of its memory."""
     if not x.is_contiguous() or x.storage_offset():
         return NotImplemented
     places = torch.full((), offset or 0, device=x.device, dtype=torch.int64)
@@ -81,7 +81,7 @@ def multi_head_attention(
     average_weights: bool = True,
     mask_type: int | None = None,
 ) -> Any:
-    """PyTorch's fused attention with projections, `[B, N, embed_dim]`, without a mask."""
+    """Decomposes PyTorch's fused attention with projections, `[B, N, embed_dim]`, unmasked."""
     if mask is not None:
         return NotImplemented
     inputs = zip((query, key, value), weight.chunk(3), bias.chunk(3), strict=True)
@@ -118,7 +118,7 @@ def encoder_layer(
     mask: Any = None,
     mask_type: int | None = None,
 ) -> Any:
-    """PyTorch's fused layer of transformers, `[B, N, embed_dim]`, without a mask."""
+    """Decomposes PyTorch's fused transformer layer, `[B, N, embed_dim]`, without a mask."""
     if mask is not None:
         return NotImplemented
     linear, shape = torch.nn.functional.linear, (embed_dim,)
@@ -155,16 +155,16 @@ def attention(
     attn_mask: Any = None,
     scale: float | None = None,
 ) -> tuple[Any, Any]:
-    """Attention that also returns the logarithms of the sums of its exponentials.
+    """Computes attention and the logarithms of the sums of its exponentials.
 
     Args:
         q: queries `[B, H, M, D]`.
         k: keys `[B, H, N, D]`.
         v: values `[B, H, N, E]`.
-        dropout: has to be 0.
+        dropout: must be 0.
         causal: whether query i attends to the first i + 1 keys only.
-        attn_mask: is added to the logits, broadcast to `[B, H, M, N]`.
-        scale: of the logits; 1 / √D by default.
+        attn_mask: mask that is added to the logits, broadcast to `[B, H, M, N]`.
+        scale: factor of the logits; 1 / √D by default.
 
     Returns:
         The result `[B, H, M, E]`, and `[B, H, M]` in f32.
@@ -192,7 +192,7 @@ def attention_backward(
     attn_mask: Any = None,
     scale: float | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Gradients of `attention` for q, k and v, from its results and the gradient of the first."""
+    """Computes the gradients of q, k and v from `attention`'s results and the first's gradient."""
     weights = (_logits(q, k, causal, attn_mask, scale) - logsumexp.unsqueeze(-1)).exp()
     wide = weights.dtype
     gradient, result = gradient.to(wide), out.to(wide)
@@ -208,7 +208,7 @@ def attention_backward(
 
 
 def _rows_outside(x: Any) -> Any:
-    """Lays `[B, H, M, D]` out as `[B, M, H, D]`, as PyTorch's own kernel does."""
+    """Stores `[B, H, M, D]` as `[B, M, H, D]`, as PyTorch's own kernel does."""
     return x.transpose(1, 2).contiguous().transpose(1, 2)
 
 

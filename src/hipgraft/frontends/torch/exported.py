@@ -17,7 +17,7 @@ def import_exported(program: Any) -> ir.Module:
         HipgraftError: the importer does not know an op or a type, or the program writes its
             inputs or buffers, or draws random numbers.
     """
-    # Only now: PyTorch takes seconds to load.
+    # Imported here because PyTorch takes seconds to load.
     from hipgraft.frontends.torch.attention import legalize_attention
     from hipgraft.frontends.torch.decompositions import default_decompositions
     from hipgraft.frontends.torch.fx import import_program

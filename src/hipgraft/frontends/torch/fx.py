@@ -21,7 +21,7 @@ UNSUPPORTED = (
     TypeError,
     ValueError,
 )
-"""What the importer raises for a graph that it cannot import."""
+"""The exceptions that the importer raises for a graph that it cannot import."""
 
 _DROPOUT = {
     aten.scaled_dot_product_attention.default: 4,
@@ -32,7 +32,7 @@ _DROPOUT = {
 
 
 def import_graph(graph: Any) -> ir.Module:
-    """Imports a functional FX graph, whose results have to be tensors.
+    """Imports a functional FX graph, whose results must be tensors.
 
     Args:
         graph: `torch.fx.Graph` of ATen ops, with example values in `meta["val"]`. Symbolic
@@ -79,14 +79,14 @@ def import_program(program: Any) -> ir.Module:
 
 
 def trace(function: Any, values: Sequence[Any], rules: Mapping[Any, Any] | None = None) -> Any:
-    """Returns the FX graph of a function of example values.
+    """Returns the FX graph of a function applied to example values.
 
     Args:
-        function: of tensors.
+        function: function of tensors.
         values: fake tensors.
         rules: decompositions by `OpOverload`.
     """
-    # What the function makes itself has to be fake too.
+    # Tensors that the function creates itself must be fake, too.
     with torch._guards.detect_fake_mode(values) or nullcontext():
         return make_fx(function, rules)(*values).graph
 

@@ -1,8 +1,8 @@
-"""Gives the symbolic dimensions of torch functions extents.
+"""Sets the extents of symbolic dimensions of torch functions.
 
-A dimension `?` of an argument is named by the `torch.symbolic_int` that `torch.bind_symbolic_shape`
-puts there, or else `ARGUMENT.DIMENSION`, such as `arg0.1`. Types inside the function are not
-touched: torch-mlir's shape refinement narrows them from the arguments on.
+A dimension `?` of an argument has the name of its `torch.symbolic_int` in
+`torch.bind_symbolic_shape`, or else `ARGUMENT.DIMENSION`, such as `arg0.1`. Types inside of the
+function stay: torch-mlir's shape refinement narrows them from the arguments on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def specialize_functions(
     *,
     dynamic: bool = False,
 ) -> None:
-    """Gives the dynamic dimensions of a module's functions extents; several make variants.
+    """Sets the dynamic dimensions of a module's functions; several extents give variants.
 
     Args:
         module: torch functions, changed in place.
@@ -78,7 +78,7 @@ def _fix(
     *,
     dynamic: bool,
 ) -> None:
-    """Gives the arguments of a function their shapes."""
+    """Sets the shapes of a function's arguments."""
     arguments = _arguments(function)
     for name in shapes:
         if name not in {argument.name for argument in arguments}:
@@ -107,11 +107,11 @@ class _Argument:
     """An argument of a function.
 
     Args:
-        name: of the argument.
+        name: name of the argument.
         value: the argument.
-        extents: of the argument, None for dynamic ones, and its element type.
+        extents: extents (None for dynamic ones) and element type of the argument.
         binding: the op that ties its extents to symbols, if there is one.
-        noted: what its dynamic dimensions are called, as noted before; else empty.
+        noted: recorded names of its dynamic dimensions; else empty.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class _Argument:
         }
 
     def occurrences(self) -> Iterator[tuple[str, str]]:
-        """Yields each symbolic dimension, and where it is."""
+        """Yields each symbolic dimension with a description of its place."""
         for index, extent in enumerate(self._shape):
             if extent is None:
                 for name in self._names(index):
@@ -157,7 +157,7 @@ class _Argument:
         self.value.set_type(vtensor_type(given, self._element))
 
     def symbols(self) -> list[str]:
-        """Names of the dimensions that stay dynamic; expressions have no name."""
+        """Returns the names of the dimensions that stay dynamic; expressions have no name."""
         shape, _ = extents_and_element(self.value.type) or ([], "")
         return [self._name(index) for index, extent in enumerate(shape) if extent is None]
 
@@ -191,7 +191,7 @@ class _Argument:
 
 
 def _arguments(function: ir.Operation) -> list[_Argument]:
-    """The arguments that are torch tensors of a rank."""
+    """Returns the arguments that are torch tensors of known rank."""
     block = function.regions[0].blocks[0]
     bindings = {op.operands[0]: op for op in _operations(function) if op.name == _BINDING}
     tensors = [
@@ -226,7 +226,7 @@ def _shape_map(binding: ir.Operation) -> ir.AffineMap:
 
 
 def _ranges(function: ir.Operation, extents: Extents) -> dict[str, tuple[int, int]]:
-    """The range that the export assumed for each symbol; extents that are given are checked.
+    """Returns the range that the export assumed for each symbol; checks given extents.
 
     It assumes at least 2 of any dynamic dimension; 1 is refined like any other extent.
     """
@@ -243,7 +243,7 @@ def _ranges(function: ir.Operation, extents: Extents) -> dict[str, tuple[int, in
 
 
 def _drop_symbols(function: ir.Operation) -> None:
-    """Erases what ties shapes to symbols, last first."""
+    """Erases the ops that bind shapes to symbols, last first."""
     for op in reversed([op for op in _operations(function) if op.name in (_BINDING, _SYMBOL)]):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()

@@ -1,4 +1,4 @@
-"""Reads MLIR files, also torch modules that torch-mlir's importer writes but cannot verify."""
+"""Reads MLIR files, including torch modules that torch-mlir's importer writes but rejects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parse_mlir(data: bytes, name: str, context: ir.Context) -> ir.Module:
 
     Args:
         data: text or bytecode; empty for bytecode that is in the file.
-        name: of the file, or of what stands for it in locations.
+        name: name of the file, or of its substitute in locations.
         context: context of the module.
 
     Raises:

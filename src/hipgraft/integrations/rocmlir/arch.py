@@ -1,4 +1,4 @@
-"""The architecture of a module, in the spellings of rocMLIR and MIGraphX."""
+"""Reads the architecture of a module in the spellings of rocMLIR and MIGraphX."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TRIPLE = "amdgcn-amd-amdhsa"
 
 @dataclass(frozen=True)
 class Architecture:
-    """A processor and what is switched on or off of it.
+    """A processor with its features that are enabled or disabled.
 
     Attributes:
-        chip: as LLVM spells it, `gfx90a`.
-        features: as LLVM spells them, `+sramecc,-xnack`; empty for the processor's own.
+        chip: processor as LLVM spells it, `gfx90a`.
+        features: features as LLVM spells them, `+sramecc,-xnack`; empty for the defaults.
     """
 
     chip: str
@@ -32,12 +32,12 @@ class Architecture:
 
 
 def architecture_of(function: ir.Operation, arch: str, features: str) -> Architecture:
-    """Returns what to compile a kernel function for.
+    """Returns the architecture to compile a kernel function for.
 
     Args:
         function: the kernel.
-        arch: as an option gives it; empty to take it from the module.
-        features: in place of those that `arch` or the module says, if not empty.
+        arch: value of an option; empty to read it from the module.
+        features: features that replace those in `arch` or the module, if not empty.
 
     Raises:
         PassFailure: there is no architecture; at the function.
@@ -54,7 +54,7 @@ def architecture_of(function: ir.Operation, arch: str, features: str) -> Archite
 
 
 def _named(function: ir.Operation) -> Iterator[str]:
-    """Architectures that the function and what is around it name, inner ones first."""
+    """Yields architectures that the function and its enclosing ops name, inner ones first."""
     op: ir.Operation | None = function
     while op is not None:
         for name in _ATTRIBUTES:

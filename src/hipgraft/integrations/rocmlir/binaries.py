@@ -1,4 +1,4 @@
-"""The `gpu.binary` of a kernel function: objects and the metadata that MIGraphX reads."""
+"""Builds and reads the `gpu.binary` of a kernel: objects, and the metadata that MIGraphX reads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _METADATA = re.compile(r'#gpu\.kernel_metadata<"((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Binary:
-    """A `gpu.binary` of rocMLIR's, by the object that is loaded of it.
+    """The loaded object of a rocMLIR `gpu.binary`.
 
     Attributes:
-        kernels: that its tables name.
-        target: attribute that says what the object is for; None where it names no processor.
-        properties: of the object; None without any.
+        kernels: kernels that its tables name.
+        target: target attribute of the object; None if it names no processor.
+        properties: properties of the object; None if there are none.
     """
 
     kernels: tuple[str, ...]
@@ -34,7 +34,7 @@ class Binary:
     _table: str
 
     def signature(self, kernel: str) -> list[str]:
-        """Types of a kernel's arguments; empty if the table does not say."""
+        """Returns the types of a kernel's arguments; empty if the table lacks them."""
         pattern = (
             rf'#gpu\.kernel_metadata<"{re.escape(kernel)}", '
             r"(?:!llvm\.func<void )?\((.*?)\)(?:>| -> \(\))"
@@ -43,7 +43,7 @@ class Binary:
         return split_list(match[1]) if match else []
 
     def check_architecture(self, chip: str) -> None:
-        """Checks that kernels for `chip` can take the place of those in here.
+        """Checks that kernels for `chip` can replace those in the binary.
 
         Raises:
             LaunchMismatch: they are for another processor.
@@ -54,7 +54,7 @@ class Binary:
 
 
 def read_binary(binary: ir.Operation) -> Binary:
-    """Returns what a `gpu.binary` holds."""
+    """Returns the content of a `gpu.binary`."""
     objects = [gpu_d.ObjectAttr(each) for each in ir.ArrayAttr(binary.attributes["objects"])]
     tables = [str(each.kernels) for each in objects if each.kernels is not None]
     names = dict.fromkeys(name for table in tables for name in _METADATA.findall(table))
@@ -65,7 +65,7 @@ def read_binary(binary: ir.Operation) -> Binary:
 
 
 def _loaded(binary: ir.Operation, objects: Sequence[gpu_d.ObjectAttr]) -> gpu_d.ObjectAttr:
-    """The object that the binary's handler selects, by number or by target; else the first."""
+    """Returns the object that the binary's handler selects by number or target; else the first."""
     name = "offloadingHandler"
     handler = str(binary.attributes[name]) if name in binary.attributes else ""
     for index, each in enumerate(objects):
@@ -86,7 +86,7 @@ def object_arrays(
         exported: the kernel.
         target: target attribute of the objects.
         signature: types of the function's arguments and results, if they are known.
-        properties: of the objects.
+        properties: properties of the objects.
     """
     arrays: list[ir.Attribute] = []
     for index, data in enumerate(exported.kernel.objects):
@@ -123,7 +123,7 @@ def _metadata(exported: Exported, step: Dispatch, lds_size: int, signature: Sequ
 
 
 def _size(extents: Sequence[int]) -> str:
-    """`mlirGetKernelAttrs` reads an integer, which only a launch of one dimension has."""
+    """Formats a size: `mlirGetKernelAttrs` reads an integer, so only one dimension is possible."""
     return f"{extents[0]} : i32" if tuple(extents[1:]) == (1, 1) else _array(extents)
 
 
@@ -132,7 +132,7 @@ def _array(extents: Sequence[int]) -> str:
 
 
 def _types(exported: Exported, step: Dispatch, signature: Sequence[str]) -> list[str]:
-    """Types of the kernel's own arguments, in its order."""
+    """Returns the types of the kernel's own arguments, in order."""
     fits = len(signature) == exported.inputs + exported.results
     types: list[str] = []
     for binding in step.bindings:

@@ -1,9 +1,9 @@
 """Compiles a kernel function for rocMLIR's modules.
 
-The prototype gave IREE the whole function, which then decides where it is cut. So it is here for
-functions with one convolution or matrix product, which become a single kernel where they can. Of
-functions with several, which IREE fuses slowly or wrongly, hipDNN graphs are compiled one by one.
-Where the first way fails, the second is tried.
+The prototype gave IREE the whole function, and IREE divided it. This module does the same for
+functions with one convolution or matrix product, which become a single kernel if possible. For
+functions with several, which IREE fuses slowly or wrongly, it compiles hipDNN graphs one by one.
+If the first way fails, it tries the second.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CONTRACTIONS = {
 
 @contextmanager
 def isolated() -> Generator[None, None, None]:
-    """Compiles in other processes, so that a crash of the compiler is a failure like others."""
+    """Compiles in other processes, so that a crash of the compiler is an ordinary failure."""
     if is_service_used():
         yield
         return
@@ -60,7 +60,7 @@ def isolated() -> Generator[None, None, None]:
 def compile_function(
     function: ir.Operation, architecture: Architecture, settings: Settings, state: PassState
 ) -> Exported:
-    """Compiles one function on shaped values, which is only read.
+    """Compiles one function on shaped values, which stays unchanged.
 
     Raises:
         HipgraftError: an op cannot be converted, the architecture is unknown, or the compiler
@@ -91,16 +91,16 @@ class _Compilation:
         features = architecture.features
         extra = (f"--iree-rocm-target-features={features}",) if features else ()
         self._extra_flags = (*extra, *settings.flags)
-        # Sessions in this process know few of the flags that the command line has.
+        # Sessions in this process support few of the command line's flags.
         self._is_external = settings.bin is not None or bool(settings.flags)
         self._settings = settings
         self._state = state
 
     def run(self) -> Kernel:
-        """Compiles it, one way or the other.
+        """Compiles the function in one of the two ways.
 
         Raises:
-            HipgraftError: neither works.
+            HipgraftError: both ways fail.
         """
         if self._is_external:
             return self._whole()
@@ -114,7 +114,7 @@ class _Compilation:
             return self._by_graphs()
 
     def _scratch(self) -> tuple[ir.Module, func_d.FuncOp]:
-        """A module with nothing but the converted function."""
+        """Returns a module that contains only the converted function."""
         scratch = ir.Module.create(self._function.location)
         with ir.InsertionPoint(scratch.body):
             copy = self._function.clone().operation
@@ -160,7 +160,7 @@ class _Compilation:
 
 
 def _container(function: func_d.FuncOp) -> hipdnn.FallbackOp:
-    """All of a function's body as one container, which is only lowered."""
+    """Returns all of a function's body as one container, which is only lowered."""
     entry = function.entry_block
     *body, terminator = [op.operation for op in entry.operations]
     with ir.InsertionPoint.at_block_begin(entry):

@@ -29,10 +29,10 @@ class Exported:
     """A compiled kernel function.
 
     Attributes:
-        function: its symbol; empty in the prototype's own results.
+        function: symbol of the function; empty in the prototype's own results.
         kernel: code objects and steps.
-        inputs: number of its arguments.
-        results: number of its results, which follow the arguments in memory.
+        inputs: number of arguments.
+        results: number of results, which follow the arguments in memory.
     """
 
     function: str
@@ -42,7 +42,7 @@ class Exported:
 
     @property
     def single(self) -> Dispatch | None:
-        """The launch, if it is all there is to do on whole arguments."""
+        """Returns the launch, if it is the only step and has whole arguments."""
         steps = self.kernel.steps
         if len(steps) != 1 or self.kernel.workspace_size or not isinstance(steps[0], Dispatch):
             return None
@@ -60,8 +60,8 @@ def write(results: Mapping[str, Exported | str], architecture: Architecture) -> 
     """Returns the attribute for the results of a module's kernel functions.
 
     Args:
-        results: by symbol; text is why there is no kernel.
-        architecture: of all of them.
+        results: results by symbol; a text is the reason why there is no kernel.
+        architecture: architecture of all of them.
     """
     attributes = {
         name: ir.StringAttr.get(_ERROR + found)
@@ -107,7 +107,7 @@ def _properties(exported: Exported) -> dict[str, ir.Attribute]:
 
 
 def read(attribute: ir.Attribute) -> list[Exported]:
-    """Returns the kernels of the attribute; functions without one are left out."""
+    """Returns the kernels in the attribute; omits functions without one."""
     if isinstance(attribute, ir.DictAttr):
         named = [attribute[index].attr for index in range(len(attribute))]
         return [found for each in named for found in read(each)]
@@ -118,7 +118,7 @@ def read(attribute: ir.Attribute) -> list[Exported]:
 
 
 def architecture(attribute: ir.Attribute) -> Architecture:
-    """Returns what the kernels of the attribute, of which there is one at least, are for."""
+    """Returns the architecture of the attribute's kernels, of which there must be one."""
     text = str(next(_objects_in(attribute)).target)
     chip = re.search(r'chip = "([^"]*)"', text)
     features = re.search(r'features = "([^"]*)"', text)
@@ -145,7 +145,7 @@ def _is_object(attribute: ir.Attribute) -> bool:
 
 
 def without_kernels(attribute: ir.Attribute) -> ir.Attribute | None:
-    """Returns what is left of the attribute when its kernels are taken: the reasons."""
+    """Returns the attribute without its kernels: the reasons; None if there are none."""
     if isinstance(attribute, ir.DictAttr):
         named = [attribute[index] for index in range(len(attribute))]
         kept = {each.name: each.attr for each in named if failures(each.attr)}
@@ -195,7 +195,7 @@ def _single_step(properties: ir.DictAttr, code: bytes) -> Dispatch:
     if "arguments" in properties:
         order = list(ir.DenseI64ArrayAttr(properties["arguments"]))
     else:
-        # The prototype took the arguments to be in the function's order.
+        # The prototype assumed the function's order of arguments.
         order = list(range(sum(each.kind == "global_buffer" for each in info.arguments)))
     return Dispatch(
         object=0,

@@ -1,4 +1,4 @@
-"""Compiles by a command line: of another `iree-compile`, or with flags that only it has."""
+"""Compiles by running another `iree-compile`, or one with flags that only its command line has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.service.child_python import python_command
 
-_TIMEOUT = 600  # seconds, after which the compiler hangs
+_TIMEOUT = 600  # seconds, after which the compiler counts as hanging
 _UNKNOWN = re.compile(r"Unknown command line argument '(--[\w-]+)")
 
 # Names of flags in other releases.
@@ -39,8 +39,8 @@ def compile_externally(
     """Compiles a module with one function `@main`, as `provider.compile_text` does.
 
     Raises:
-        CodegenError: there is no such compiler, or it fails, or the form of its internal IR is
-            not the one that we read.
+        CodegenError: there is no such compiler, it fails, or its internal IR has an
+            unsupported form.
     """
     with tempfile.TemporaryDirectory() as folder, make_context(), ir.Location.unknown():
         work = Path(folder)
@@ -71,7 +71,7 @@ def compile_externally(
 
 
 def _with_static_memory(kernel: Kernel) -> Kernel:
-    """Older versions name the shared memory that the code object has already once more."""
+    """Removes static shared memory from launches, where older versions count it a second time."""
     codes = [CodeObject.parse(data) for data in kernel.objects]
     steps = [
         replace(step, dynamic_shared_memory=0)
@@ -91,7 +91,7 @@ def _parse(text: str) -> ir.Module:
 
 
 class _Compiler:
-    """The command; flags that it does not know are left out of later calls too."""
+    """The command; it remembers unknown flags and omits them in later calls, too."""
 
     def __init__(self, work: Path, flags: Sequence[str], settings: Settings):
         self._work = work
@@ -104,7 +104,7 @@ class _Compiler:
         """Runs the compiler in the work folder.
 
         Raises:
-            CodegenError: it cannot be started, fails, or hangs.
+            CodegenError: the compiler cannot be started, fails, or hangs.
         """
         while True:
             command = [*self._program, *self._flags, *arguments]
@@ -136,7 +136,7 @@ class _Compiler:
             if other not in self._unknown:
                 self._flags.append(other + flag.removeprefix(name))
             else:
-                # Those of the user's; without our own it only makes other kernels.
+                # The user must hear of their own flags; without ours, only other kernels result.
                 level = 0 if self._is_users(flag) else 2
                 self._settings.tell(level, f"warning: 'iree-compile' has no flag '{name}'")
         return bool(known)
@@ -148,14 +148,14 @@ class _Compiler:
 
 
 def _program(settings: Settings) -> list[str]:
-    """The compiler in the folder that is set, or else the one that belongs to the bindings."""
+    """Returns the compiler in the configured folder, or the one that belongs to the bindings."""
     if settings.bin is not None:
         return [str(settings.bin.resolve() / "iree-compile")]
     return python_command("-m", "iree.compiler.tools.scripts.iree_compile")
 
 
 def _first_error(output: str) -> str:
-    # A pass pipeline that it does not know is reported, and then left out.
+    # An unknown pass pipeline is reported and then omitted.
     lines = [
         line
         for line in output.splitlines()

@@ -1,4 +1,4 @@
-"""Puts launches of IREE's kernels in the place of others, or into new host functions."""
+"""Replaces launches by those of IREE's kernels, or adds these to new host functions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ASYNC, _GRID, _ARGUMENTS, _OBJECT = 0, 1, 11, 12
 
 
 class LaunchMismatch(Exception):
-    """A kernel cannot take the place of another; the message says why."""
+    """A kernel cannot replace another; the message says why."""
 
 
 def check_launch(launch: ir.Operation, exported: Exported) -> None:
     """Checks that a launch can be replaced.
 
     Raises:
-        LaunchMismatch: it cannot.
+        LaunchMismatch: it cannot be replaced.
     """
     found, wanted = len(_segment(launch, _ARGUMENTS)), exported.inputs + exported.results
-    # The prototype's own results do not say how many arguments there were.
+    # The prototype's own results do not include the number of arguments.
     if found != wanted and exported.function:
         raise LaunchMismatch(f"a launch passes {found} arguments, expected {wanted}")
 
@@ -34,7 +34,7 @@ def check_launch(launch: ir.Operation, exported: Exported) -> None:
 def replace_launch(
     launch: ir.Operation, binaries: Sequence[str], exported: Exported, constants: GlobalConstants
 ) -> None:
-    """Replaces a launch by those that compute the same; the number of arguments fits."""
+    """Replaces a launch by equivalent ones; the number of arguments must fit."""
     with ir.InsertionPoint(launch), launch.location:
         if exported.single is not None:
             _replace_by_one(launch, binaries[0], exported.single)
@@ -44,14 +44,14 @@ def replace_launch(
 
 
 def _replace_by_one(launch: ir.Operation, binary: str, step: Dispatch) -> None:
-    """Keeps the launch's own form: with or without tokens, indices or LLVM's integers."""
+    """Keeps the launch's form: with or without tokens, with indices or LLVM's integers."""
     given = _segment(launch, _ARGUMENTS)
     arguments = [given[binding.buffer] for binding in step.bindings]
     size_type = _segment(launch, _GRID)[0].type
     sizes = [_constant(extent, size_type, launch.location) for extent in (*step.grid, *step.block)]
     tokens, objects = _segment(launch, _ASYNC), _segment(launch, _OBJECT)
     attributes = builders.attributes_of(launch)
-    # The shared memory of rocMLIR's kernel is no longer needed; that of IREE's is mostly static.
+    # rocMLIR's shared memory is no longer needed; IREE's is mostly static.
     memory = step.dynamic_shared_memory
     shared = [_constant(memory, ir.IntegerType.get_signless(32), launch.location)] if memory else []
     segments = [len(tokens), *[1] * 6, 0, 0, 0, len(shared), len(arguments), len(objects)]
@@ -81,14 +81,14 @@ def _replace_by_chain(
     emit_steps(builder, binaries, exported, buffers)
     if len(launch.results):
         launch.results[0].replace_all_uses_with(builder.token)
-    elif stream is None:  # what follows on a stream waits by itself
+    elif stream is None:  # later ops on a stream wait anyway
         builders.wait(builder.token, launch.location)
 
 
 def emit_steps(
     builder: HostBuilder, binaries: Sequence[str], exported: Exported, buffers: Sequence[Region]
 ) -> None:
-    """Appends what the kernel does, with its transients in memory of their own."""
+    """Appends the steps of a kernel, with transients in newly allocated memory."""
     size = exported.kernel.workspace_size
     workspace = None
     if size:
@@ -108,7 +108,7 @@ def emit_steps(
 
 
 def _segment(launch: ir.Operation, index: int) -> list[ir.Value]:
-    """The operands of one segment; grid and block sizes are three segments each."""
+    """Returns the operands of one segment; grid and block sizes are three segments each."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
     start = sum(sizes[:index])
     return list(launch.operands)[start : start + sizes[index]]
@@ -121,7 +121,7 @@ def _constant(value: int, kind: ir.Type, location: ir.Location) -> ir.Value:
 
 
 def _region(value: ir.Value, index: int, exported: Exported, location: ir.Location) -> Region:
-    """The memory of an argument; of a pointer as much as the kernels touch."""
+    """Returns the memory of an argument; for a pointer, the range that the kernels access."""
     if isinstance(value.type, ir.MemRefType):
         return Region(value)
     nbytes = max((end for buffer, end in _touched(exported) if buffer == index), default=0)
@@ -143,7 +143,7 @@ def _touched(exported: Exported) -> Iterator[tuple[int, int]]:
 
 
 def _enclosing(op: ir.Operation) -> ir.Operation:
-    """The symbol around an op that is directly in a module."""
+    """Returns the symbol that encloses an op and is directly in a module."""
     current = op
     while current.parent is not None and current.parent.operation.name != "builtin.module":
         current = current.parent.operation

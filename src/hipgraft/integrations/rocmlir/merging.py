@@ -1,4 +1,4 @@
-"""Puts compiled kernels in the place of rocMLIR's binaries and launches, or of whole functions."""
+"""Replaces rocMLIR's binaries and launches, or whole functions, by compiled kernels."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Merger:
     """One module and the kernels that were compiled for it.
 
     Args:
-        module: what is changed; modules nested in it are not looked at.
-        results: the kernels.
-        architecture: what they are for.
-        state: gets a remark for each kernel that is replaced or stays.
+        module: module to change; nested modules are ignored.
+        results: compiled kernels.
+        architecture: architecture of the kernels.
+        state: receives a remark for each kernel that is replaced or stays.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class Merger:
         self._constants = GlobalConstants(module)
 
     def run(self) -> None:
-        """Replaces everything that has a result; without binaries, the kernel functions."""
+        """Replaces all kernels that have a result; without binaries, the kernel functions."""
         binaries = self._named("gpu.binary")
         launches = {symbol_of(binary): self._launches_of(binary) for binary in binaries}
-        # A result that names no function, as the prototype's, is for the one kernel that there is.
+        # A result without a function name, as in the prototype's, is for the only kernel.
         alone = sum(map(len, launches.values())) == 1
         for binary in binaries:
             self._merge_binary(binary, launches[symbol_of(binary)], alone)
@@ -71,7 +71,7 @@ class Merger:
         return [op for op in symbols_of(self._module) if op.name == name]
 
     def _launches_of(self, binary: ir.Operation) -> dict[str, list[ir.Operation]]:
-        """The launches of each kernel of a binary; of some there are none."""
+        """Returns the launches of each kernel of a binary; some kernels may have none."""
         launches: dict[str, list[ir.Operation]] = {name: [] for name in read_binary(binary).kernels}
         for op in walk(self._module):
             if op.name == "gpu.launch_func":
@@ -81,7 +81,7 @@ class Merger:
         return launches
 
     def _merge_binary(self, binary: ir.Operation, launches: Launches, alone: bool) -> None:
-        """Replaces the kernels that have a result; the binary itself if all of them have one."""
+        """Replaces the kernels that have a result, and the binary itself if all have one."""
         found = {
             name: exported
             for name in launches
@@ -126,7 +126,7 @@ class Merger:
     def _replacements(
         self, binary: ir.Operation, merged: Mapping[str, Exported], is_whole: bool
     ) -> dict[str, list[str]]:
-        """Makes binaries of the kernels; the first takes the old one's place if that is done for.
+        """Builds binaries of the kernels; the first one replaces the old binary if possible.
 
         Returns:
             The symbols of each kernel's binaries, one for each of its code objects.
@@ -140,7 +140,7 @@ class Merger:
             names[name] = self._create_binaries(binary, symbol_of(binary), arrays, replaced)
             replaced = None if arrays else replaced
         if replaced is not None:
-            binary.erase()  # all there is to do are copies and fills
+            binary.erase()  # the kernel consists of copies and fills only
         return names
 
     def _create_binaries(
@@ -150,7 +150,7 @@ class Merger:
         arrays: Sequence[ir.Attribute],
         replaced: ir.Operation | None = None,
     ) -> list[str]:
-        """Makes a binary of each array, the first one in place of `replaced` if that is given."""
+        """Builds a binary from each array; the first one replaces `replaced` if that is given."""
         names: list[str] = []
         for array in arrays:
             if replaced is not None and not names:
@@ -172,7 +172,7 @@ class Merger:
         return {symbol_of(op) for op in symbols_of(self._module) if "sym_name" in op.attributes}
 
     def _make_host(self, function: ir.Operation, exported: Exported) -> None:
-        """Turns the function into one that launches its own kernels, on flat memory."""
+        """Converts the function to one that launches its own kernels, on flat memory."""
         kind = Signature.of(function, flat=True).type()
         tensors = [ir.RankedTensorType(each) for each in (*kind.inputs, *kind.results)]
         types = [ir.MemRefType.get(each.shape, each.element_type) for each in tensors]
@@ -191,7 +191,7 @@ class Merger:
     def _host_function(
         self, function: ir.Operation, types: Sequence[ir.Type], exported: Exported
     ) -> func_d.FuncOp:
-        """A function on memory with the attributes of the old one."""
+        """Returns a function on memory with the attributes of the old one."""
         with ir.InsertionPoint(function):
             host = func_d.FuncOp(
                 symbol_of(function), ir.FunctionType.get(list(types), []), loc=function.location
@@ -208,5 +208,5 @@ class Merger:
 
 
 def _handler() -> ir.Attribute:
-    """Chooses the one object that there is."""
+    """Returns a handler that selects the only object."""
     return ir.Attribute.parse("#gpu.select_object")

@@ -1,4 +1,4 @@
-"""The prototype's environment variables, each also an option of the passes."""
+"""Reads the prototype's environment variables, each of which is also an option of the passes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _REMOVED = frozenset(
 
 @dataclass(frozen=True)
 class Settings:
-    """How kernels are made.
+    """The settings for building kernels.
 
     Attributes:
         disabled: whether the passes do nothing.
@@ -64,15 +64,15 @@ class Settings:
         compiles: bool = True,
         environment: Mapping[str, str] = os.environ,
     ) -> Settings:
-        """Reads the environment; what is given as an option goes before it.
+        """Reads the environment; options take precedence over it.
 
         Args:
             iree_bin: folder of a compiler; empty for the environment's.
             iree_debug: level; -1 for the environment's.
             iree_config: file of flags; empty for the environment's.
-            iree_disable: whether to do nothing, whatever the environment says.
-            compiles: whether flags are of use; without, the file is not read.
-            environment: variables.
+            iree_disable: whether to do nothing, regardless of the environment.
+            compiles: whether flags are used; if not, their file is not read.
+            environment: environment variables.
 
         Raises:
             HipgraftError: `IREE_DEBUG` or `IREE_DISABLE` is no number, or the file that
@@ -90,7 +90,7 @@ class Settings:
         return cls(disabled, debug, Path(folder) if folder else None, tuple(flags))
 
     def tell(self, level: int, message: str) -> None:
-        """Writes a line for the developer to standard error, from a level of `debug` on."""
+        """Prints a line for developers to standard error if `debug` is at least `level`."""
         if self.debug >= level:
             sys.stderr.write(f"{message}\n")
 
@@ -104,12 +104,12 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 
 
 def _read_flags(path: Path) -> list[str]:
-    kind = cast("type[list[str] | None]", list[str] | None)  # an empty file is null
+    kind = cast("type[list[str] | None]", list[str] | None)  # an empty file contains null
     return read_yaml(path, kind, "list of flags") or []
 
 
 def _translated(flag: str, path: str) -> str:
-    """The flag as the compiler of today has it; empty for one that is gone."""
+    """Returns the flag as today's compiler spells it; empty if it no longer exists."""
     name, equals, value = flag.partition("=")
     if name in _REMOVED:
         sys.stderr.write(f"{path}: warning: flag '{name}' no longer exists and is ignored\n")

@@ -1,4 +1,4 @@
-"""Makes one kernel of a function that was compiled graph by graph."""
+"""Combines the kernels of a function that was compiled graph by graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.symbols import symbol_of
 
-_ALIGNMENT = 256  # bytes; as of the memory that devices allocate
+_ALIGNMENT = 256  # bytes; alignment of device allocations
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def stitch(module: ir.Module, function: str) -> Kernel:
 
 @dataclass
 class _Stitcher:
-    """Collects steps and addresses."""
+    """Collects steps and their addresses."""
 
     symbols: Mapping[str, ir.Operation]
     workspace: int = 0
@@ -63,7 +63,7 @@ class _Stitcher:
     objects: list[bytes] = field(default_factory=list[bytes])
 
     def take(self, op: ir.Operation) -> None:
-        """Adds what one op does."""
+        """Adds the steps of one op."""
         match op.name:
             case "hipdnn.execute":
                 self._execute(op)

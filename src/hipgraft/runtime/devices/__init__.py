@@ -1,4 +1,4 @@
-"""Devices behind one protocol, opened by name."""
+"""Devices that implement one protocol and are opened by name."""
 
 from hipgraft.runtime.devices.registry import open_device
 

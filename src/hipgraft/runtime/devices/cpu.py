@@ -1,4 +1,4 @@
-"""The CPU as a device: host memory, and graphs run by IREE's runtime (local-task)."""
+"""The CPU as a device: uses host memory and runs graphs on IREE's runtime (local-task)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HAL_TYPES = {
     "i1": "BOOL_8",
     "i8": "SINT_8",
-    "ui8": "SINT_8",  # kernels take signless bytes
+    "ui8": "SINT_8",  # kernels have signless operands
     "i16": "SINT_16",
     "i32": "SINT_32",
     "i64": "SINT_64",
@@ -78,7 +78,7 @@ class CpuDevice(HostMemory):
     def call(
         self, module: Any, inputs: Sequence[TypedMemory], outputs: Sequence[TypedMemory]
     ) -> None:
-        """Calls `main`; copies operands in and results out."""
+        """Calls `main`: copies the operands in and the results out."""
         context, function = module
         arguments = iree_runtime.VmVariantList(len(inputs))
         for tensor in inputs:

@@ -1,4 +1,4 @@
-"""GPUs of CUDA and HIP: libhipgraft calls their drivers."""
+"""CUDA and HIP GPUs, whose drivers libhipgraft calls."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class DriverDevice:
-    """A GPU. The device has its own stream, which orders all of its calls.
+    """A GPU with its own stream, which orders all of its calls.
 
     Args:
-        index: which one.
+        index: index of the GPU.
         library: the driver's library; by default found by its usual names, and for HIP first by
             `HIPGRAFT_LIBAMDHIP64`.
 
@@ -47,7 +47,7 @@ class DriverDevice:
         self.handle = self._player.handle
         self._allocations: set[int] = set()
         self._modules: list[c_void_p] = []
-        # Ordered after the default stream, on which other libraries work.
+        # This stream is ordered after the default stream, which other libraries use.
         self._own_stream = self.stream = made("stream_create", self.handle)
 
     def allocate(self, nbytes: int) -> int:
@@ -57,7 +57,7 @@ class DriverDevice:
         return address
 
     def free(self, address: int) -> None:
-        """Frees what `allocate` returned; nothing once the device is closed."""
+        """Frees memory that `allocate` returned; does nothing once the device is closed."""
         if address in self._allocations:
             self._allocations.remove(address)
             self._player.free(address)
@@ -82,19 +82,19 @@ class DriverDevice:
         self._call("start_fill", address, pattern, len(pattern), nbytes, self.stream)
 
     def load_code_object(self, data: bytes) -> c_void_p:
-        """Loads a code object; the driver compiles PTX now."""
+        """Loads a code object; the driver compiles PTX at this point."""
         module = made("code_load", self.handle, data, len(data))
         self._modules.append(module)
         return module
 
     def unload_code_object(self, code_object: c_void_p) -> None:
-        """Unloads what `load_code_object` returned; nothing once the device is closed."""
+        """Unloads a code object; does nothing once the device is closed."""
         if code_object in self._modules:
             self._modules.remove(code_object)
             self._call("code_unload", code_object)
 
     def get_kernel(self, code_object: c_void_p, name: str) -> c_void_p:
-        """Returns a handle of a kernel of a loaded code object."""
+        """Looks up a kernel in a loaded code object and returns its handle."""
         return made("code_kernel", self.handle, code_object, name.encode())
 
     def launch(
@@ -112,7 +112,7 @@ class DriverDevice:
     def sequence(
         self, recording: Recording, kernels: Sequence[c_void_p], *, replay: bool
     ) -> DriverSequence:
-        """Returns a recording's calls with its kernels on this device."""
+        """Returns the call sequence of a recording on this device."""
         return DriverSequence(self, recording, kernels, replay=replay)
 
     def synchronize(self) -> None:
@@ -120,7 +120,7 @@ class DriverDevice:
         self._call("device_synchronize", self._own_stream)
 
     def begin_capture(self) -> None:
-        """Starts to record calls instead of running them."""
+        """Starts to capture calls in a graph instead of running them."""
         self.stream = made("capture_begin", self.handle)
 
     def end_capture(self) -> c_void_p:
@@ -133,7 +133,7 @@ class DriverDevice:
         self._call("graph_launch", graph, self.stream)
 
     def free_graph(self, graph: c_void_p) -> None:
-        """Frees what `end_capture` returned."""
+        """Frees a graph that `end_capture` returned."""
         self._call("graph_free", graph)
 
     def create_event(self) -> c_void_p:
@@ -152,7 +152,7 @@ class DriverDevice:
         return microseconds.value
 
     def free_event(self, event: c_void_p) -> None:
-        """Frees what `create_event` returned."""
+        """Frees an event that `create_event` returned."""
         self._call("event_destroy", event)
 
     def close(self) -> None:
@@ -172,13 +172,13 @@ class DriverDevice:
 
 
 class DriverSequence:
-    """A recording's calls: libhipgraft makes them, and captures and replays repeated ones.
+    """A recording's calls, which libhipgraft makes, and captures and replays when repeated.
 
     Args:
         device: the device.
         recording: the program.
-        kernels: the device's handles of its kernels.
-        replay: whether to capture a graph when a program runs on the same memory again.
+        kernels: device handles of its kernels.
+        replay: whether to capture a graph when the program runs on the same memory again.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class DriverSequence:
         self._run = function("sequence_run")
 
     def run(self, addresses: Sequence[int], arrays: HostArrays = ()) -> None:
-        """Starts a run; with `arrays` on the host, copies and waits."""
+        """Starts a run; given host `arrays`, copies inputs and results, and waits for the end."""
         given = self._addresses(*addresses)
         host = self._host(*map(_address, arrays)) if arrays else None
         check(self._run(self._handle, self._device.stream, given, self._count, host))
@@ -226,7 +226,7 @@ class DriverSequence:
 
 
 class CudaDevice(DriverDevice):
-    """An NVIDIA GPU, in the primary context, which other libraries in the process use."""
+    """An NVIDIA GPU; uses the primary context, as other libraries in the process do."""
 
     kind = "cuda"
     dlpack_type = dlpack.CUDA
@@ -238,13 +238,13 @@ class HipDevice(DriverDevice):
 
     kind = "hip"
     dlpack_type = dlpack.ROCM
-    has_events_in_graphs = False  # HIP got `hipEventRecordWithFlags` with ROCm 7
+    has_events_in_graphs = False  # `hipEventRecordWithFlags` is new in ROCm 7
 
 
 def _address(array: Any) -> int:
     if array is None:
         return 0
-    if array.flags.writeable and array.size:  # in a quarter of the time
+    if array.flags.writeable and array.size:  # takes a quarter of the time of `ctypes.data`
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
     return array.ctypes.data
 

@@ -1,4 +1,4 @@
-"""Host memory in the role of device memory."""
+"""Host memory that serves as device memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALIGNMENT = 256
 
 
 def host_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Returns a new array; what is in it is anything.
+    """Returns a new array with undefined contents.
 
     Raises:
         HipgraftError: there is not as much memory. Where memory is promised before it is there,
@@ -53,7 +53,7 @@ class HostMemory:
         """Returns the address of new memory, aligned to 256 bytes.
 
         Raises:
-            HipgraftError: there is not as much.
+            HipgraftError: there is not enough memory.
         """
         raw = host_array((nbytes + _ALIGNMENT,), np.dtype(np.uint8))
         start = -raw.ctypes.data % _ALIGNMENT
@@ -62,7 +62,7 @@ class HostMemory:
         return address
 
     def free(self, address: int) -> None:
-        """Frees what `allocate` returned."""
+        """Frees memory that `allocate` returned."""
         del self._allocations[address]
 
     def copy_to_device(self, address: int, buffer: Buffer) -> None:
@@ -77,7 +77,7 @@ class HostMemory:
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
         """Repeats `pattern` over `nbytes`, a multiple of its length."""
-        memory = self.memory(address, nbytes)  # tells a size that is too large
+        memory = self.memory(address, nbytes)  # raises if the size is too large
         memory.reshape(-1, len(pattern))[:] = np.frombuffer(pattern, np.uint8)
 
     def synchronize(self) -> None:
@@ -88,10 +88,10 @@ class HostMemory:
         self._allocations.clear()
 
     def memory(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """Returns the bytes from `address` on.
+        """Returns `nbytes` bytes from `address` on.
 
         Raises:
-            HipgraftError: they are not all in one allocation.
+            HipgraftError: the bytes are not all in one allocation.
         """
         base = self.base_of(address)
         memory = self._allocations[base][address - base :][:nbytes]
@@ -100,10 +100,10 @@ class HostMemory:
         return memory
 
     def base_of(self, address: int) -> int:
-        """Returns where the allocation starts that `address` is in.
+        """Returns the start of the allocation that contains `address`.
 
         Raises:
-            HipgraftError: it is in none.
+            HipgraftError: no allocation contains it.
         """
         if address in self._allocations:
             return address
@@ -114,7 +114,7 @@ class HostMemory:
 
 
 class NullDevice(HostMemory):
-    """Host memory, and launches that do nothing."""
+    """A device with host memory, whose launches do nothing."""
 
     executes = False
 

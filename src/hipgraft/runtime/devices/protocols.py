@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 HostArrays: TypeAlias = Sequence[Any]
-"""NumPy arrays or None."""
+"""Host arrays for inputs and results; None where the device's memory is used."""
 
 
 @runtime_checkable
@@ -34,7 +34,7 @@ class Device(Protocol):
         ...
 
     def free(self, address: int) -> None:
-        """Frees what `allocate` returned."""
+        """Frees memory that `allocate` returned."""
         ...
 
     def copy_to_device(self, address: int, buffer: Buffer) -> None:
@@ -54,7 +54,7 @@ class Device(Protocol):
         ...
 
     def get_kernel(self, code_object: Any, name: str) -> Any:
-        """Returns a handle of a kernel of a loaded code object."""
+        """Looks up a kernel in a loaded code object and returns its handle."""
         ...
 
     def launch(
@@ -69,7 +69,7 @@ class Device(Protocol):
         ...
 
     def synchronize(self) -> None:
-        """Waits for everything launched."""
+        """Waits for all calls to finish."""
         ...
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Device(Protocol):
 
 @dataclass(frozen=True)
 class TypedMemory:
-    """A packed tensor in device memory; its element type has MLIR's name."""
+    """A packed tensor in device memory; its element type is named as in MLIR."""
 
     address: int
     shape: tuple[int, ...]
@@ -87,7 +87,7 @@ class TypedMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensor."""
+        """The size of the tensor in bytes."""
         return numpy_dtype(self.element_type).itemsize * math.prod(self.shape)
 
 
@@ -96,7 +96,7 @@ class GraphDevice(Protocol):
     """A device that runs whole compiled graphs instead of code objects."""
 
     def load_module(self, data: bytes) -> Any:
-        """Loads a compiled module and returns a handle of its `main`."""
+        """Loads a compiled module and returns a handle to its `main`."""
         ...
 
     def call(
@@ -108,7 +108,7 @@ class GraphDevice(Protocol):
 
 @runtime_checkable
 class CopyingDevice(Protocol):
-    """A device that copies within its memory."""
+    """A device that can copy within its memory."""
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copies between addresses of the device."""
@@ -117,10 +117,10 @@ class CopyingDevice(Protocol):
 
 @runtime_checkable
 class CapturingDevice(Protocol):
-    """A device that records its calls as a graph, which it starts at once."""
+    """A device that captures its calls in a graph and starts the graph as a whole."""
 
     def begin_capture(self) -> None:
-        """Starts to record launches, fills and copies on the device instead of running them."""
+        """Starts to capture launches, fills and copies on the device instead of running them."""
         ...
 
     def end_capture(self) -> Any:
@@ -132,7 +132,7 @@ class CapturingDevice(Protocol):
         ...
 
     def free_graph(self, graph: Any) -> None:
-        """Frees what `end_capture` returned."""
+        """Frees a graph that `end_capture` returned."""
         ...
 
 
@@ -159,7 +159,7 @@ class EventDevice(Protocol):
         ...
 
     def free_event(self, event: Any) -> None:
-        """Frees what `create_event` returned."""
+        """Frees an event that `create_event` returned."""
         ...
 
 
@@ -186,29 +186,29 @@ class CallSequence(Protocol):
         ...
 
     def close(self) -> None:
-        """Frees what belongs to the sequence on the device."""
+        """Frees the sequence's resources on the device."""
         ...
 
 
 @runtime_checkable
 class SequencingDevice(Protocol):
-    """A device that makes all calls of a program at once."""
+    """A device that makes all calls of a program in one step."""
 
     def sequence(
         self, recording: Recording, kernels: Sequence[Any], *, replay: bool
     ) -> CallSequence:
-        """Returns a recording's calls.
+        """Returns the call sequence of a recording.
 
         Args:
             recording: the program.
-            kernels: the device's handles of its kernels.
-            replay: whether it may capture the calls of repeated runs, and replay them.
+            kernels: device handles of its kernels.
+            replay: whether the device may capture the calls of repeated runs and replay them.
         """
         ...
 
 
 def copy_on_device(device: Device, target: int, source: int, nbytes: int) -> None:
-    """Copies within a device's memory, through the host if the device cannot."""
+    """Copies within a device's memory, through the host if the device has no such copy."""
     if isinstance(device, CopyingDevice):
         return device.copy(target, source, nbytes)
     staging = bytearray(nbytes)
@@ -218,7 +218,7 @@ def copy_on_device(device: Device, target: int, source: int, nbytes: int) -> Non
 
 
 def unload(device: Device, code_object: Any) -> None:
-    """Unloads a code object, if the device can unload one before it is closed."""
+    """Unloads a code object if the device can unload code before it closes."""
     unload_code_object = getattr(device, "unload_code_object", None)
     if unload_code_object is not None:
         unload_code_object(code_object)

@@ -40,9 +40,9 @@ def open_device(spec: str) -> Any:
 
     Args:
         spec: the name of a registered device (`cpu`, `cuda`, `hip`, `emulator`, `trace`, or one of
-            the entry point group `hipgraft.devices`), perhaps with what its factory takes
+            the entry point group `hipgraft.devices`), optionally with its factory's argument
             (`cuda:1`, `trace:gfx942`); or `path/to/file.py:factory` or `package.module:factory`,
-            whose factory takes nothing.
+            whose factory has no parameters.
 
     Raises:
         HipgraftError: there is no such device, or it cannot be opened.
@@ -73,10 +73,10 @@ def default_device_name() -> str:
 
 
 def registered_devices() -> Registry[str]:
-    """Returns the `module:factory` of each registered device by its name.
+    """Returns the `module:factory` of each registered device, by device name.
 
     Raises:
-        RegisteredTwiceError: two packages register devices of one name.
+        RegisteredTwiceError: two packages register devices with the same name.
     """
     devices = Registry("device", _OWN, provider=lambda factory: f"'{factory}'")
     for point in plugins(ENTRY_POINT_GROUP):

@@ -1,6 +1,6 @@
 """A device that checks each call against kernel metadata and allocations, and prints it.
 
-Alone (`trace:gfx942`) it has host memory and runs nothing, so there are no results: it shows the
+Alone (`trace:gfx942`) it has host memory and runs nothing, so there are no results: it prints the
 calls of a program. Around another device (`trace:path/to/file.py:factory`) it prints and checks
 each call before that device runs it.
 """
@@ -34,14 +34,14 @@ class _Kernel:
 
 
 class TraceDevice:
-    """Another device whose calls are checked and told.
+    """Wraps a device, and checks and prints each of its calls.
 
     Args:
         inner: the device.
-        tell: gets a line for each call; writes to standard error by default.
+        tell: receives a line for each call; writes to standard error by default.
 
     Raises:
-        HipgraftError: by each call that is wrong, before it reaches the device.
+        HipgraftError: a call is invalid; it does not reach the device.
     """
 
     def __init__(self, inner: Device, tell: Callable[[str], None] | None = None):
@@ -62,7 +62,7 @@ class TraceDevice:
         return address
 
     def free(self, address: int) -> None:
-        """Frees, if it was allocated."""
+        """Frees memory, if it was allocated here."""
         if address not in self._sizes:
             raise HipgraftError(f"free of 0x{address:x}, which is no allocation")
         self._tell(f"free {self._names.pop(address)}")
@@ -87,7 +87,7 @@ class TraceDevice:
         copy_on_device(self._inner, target, source, nbytes)
 
     def fill(self, address: int, pattern: bytes, nbytes: int) -> None:
-        """Fills, if the target is in bounds and its size is a multiple of the pattern's."""
+        """Fills memory, if it is in bounds and its size is a multiple of the pattern's."""
         if nbytes % len(pattern):
             raise HipgraftError(f"fill of {nbytes} bytes by a pattern of {len(pattern)}")
         self._tell(f"fill {self._range(address, nbytes)} with 0x{pattern[::-1].hex()}")
@@ -124,7 +124,7 @@ class TraceDevice:
         self._inner.launch(kernel.handle, grid, block, dynamic_shared_bytes, kernarg)
 
     def synchronize(self) -> None:
-        """Waits for everything launched."""
+        """Waits for all calls to finish."""
         self._inner.synchronize()
 
     def close(self) -> None:
@@ -193,7 +193,7 @@ def open_trace(inner: str = "") -> TraceDevice:
     """Opens a tracing device.
 
     Args:
-        inner: an architecture, or what `open_device` takes for the device to trace.
+        inner: an architecture, or the device to trace, named as for `open_device`.
 
     Raises:
         HipgraftError: neither is given.

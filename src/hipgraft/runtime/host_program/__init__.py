@@ -1,1 +1,1 @@
-"""Host programs in MLIR: their interpreter, and readers of their shapes, kernels and constants."""
+"""Interprets host programs in MLIR, and reads their shapes, kernels and constants."""

@@ -1,4 +1,4 @@
-"""Host programs in bundles: MLIR bytecode."""
+"""Converts host programs to and from the MLIR bytecode in bundles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hipgraft.runtime.host_program.form import PARAMETERS
 
 
 def host_bytes(module: ir.Module) -> bytes:
-    """Returns a host program with its constants.
+    """Returns a host program with its constants as MLIR bytecode.
 
     Raises:
-        HipgraftError: its constants are in a file of their own.
+        HipgraftError: the constants are in a separate file.
     """
     if PARAMETERS in module.operation.attributes:
         raise HipgraftError(
@@ -27,8 +27,8 @@ def parse_host(data: bytes | memoryview) -> ir.Module:
     """Parses what `host_bytes` returned, in a context of its own.
 
     Raises:
-        HipgraftError: it is not that.
-        ir.MLIRError: it does not verify.
+        HipgraftError: the data is not a host program.
+        ir.MLIRError: the module does not verify.
     """
     context = make_context()
     check_reader(len(data), "", lambda: parse_bytecode(data, context))

@@ -1,4 +1,4 @@
-"""Dynamic shapes of a host function's arguments, computed from the shapes of its inputs."""
+"""Computes the shapes of a host function's arguments from the shapes of its inputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_dynamic(function: ir.Operation) -> bool:
 
 
 def input_tensors(module: ir.Module, architecture: str) -> dict[str, list[Tensor]]:
-    """Returns the inputs of each variant of a program, with `DYNAMIC` extents where any fits.
+    """Returns the inputs of each variant of a program; `DYNAMIC` extents accept any extent.
 
     Raises:
         HipgraftError: the program is not for this architecture, or does not tell inputs from
@@ -51,7 +51,7 @@ def result_names(module: ir.Module, architecture: str, count: int) -> list[str]:
 
 
 def named(function: ir.Operation, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Returns inputs, or inputs and results, with the names in the function's attributes."""
+    """Names tensors (the inputs, or inputs and results) after the function's attributes."""
     names = chain(noted_names(function), repeat(""))
     return [
         replace(tensor, name=name or tensor.name)
@@ -75,14 +75,14 @@ def inputs_of(function: ir.Operation) -> list[ir.BlockArgument]:
 
 
 def tensors_of(function: ir.Operation, shapes: Sequence[Shape]) -> list[Tensor]:
-    """Returns the tensors that a function's arguments are, results included.
+    """Returns the tensor of each argument of a function, results included.
 
     Args:
         function: a host function.
-        shapes: of its inputs.
+        shapes: shapes of the inputs.
 
     Raises:
-        OpError: the inputs do not fit the function, or one another.
+        OpError: the inputs do not fit the function or each other.
     """
     arguments = list(function.regions[0].blocks[0].arguments)
     if not is_dynamic(function):
@@ -107,7 +107,7 @@ def _tensor(argument: ir.Value, shape: Shape) -> Tensor:
 
 
 def _extents(function: ir.Operation, shapes: Sequence[Shape]) -> Iterator[int]:
-    """Evaluates the function that returns the extents of another one's results."""
+    """Evaluates the shape function, which returns the dynamic extents of `function`'s results."""
     extents = extents_of(function)
     if extents is None:
         raise OpError("the function that computes its results' extents is missing", function)
@@ -127,7 +127,7 @@ def check_assertion(op: ir.Operation, holds: int) -> None:
     """Checks the condition of a `cf.assert`, which compares extents.
 
     Raises:
-        OpError: it does not hold.
+        OpError: the condition does not hold.
     """
     if not holds:
         reason = ir.StringAttr(op.attributes["msg"]).value

@@ -1,4 +1,4 @@
-"""The form of a host program that is lowered to LLVM: one target, constants as arguments.
+"""Prepares a host program for lowering to LLVM: one target, constants as arguments.
 
 Upstream's `gpu-to-llvm` leaves a `memref.global` in host memory, where kernels cannot reach it,
 and selects one object of a `gpu.binary` by its position. This module therefore makes a copy of the
@@ -18,14 +18,14 @@ CONSTANTS = "hipgraft.constants"
 """Attribute of a function: the symbols of the constants that are arguments before its results."""
 
 PARAMETERS = "hipgraft.parameters"
-"""Attribute of a module: name of the file with these constants, in the same folder."""
+"""Attribute of a module: name of the file that holds these constants, in the same folder."""
 
 PARAMETERS_DIGEST = "hipgraft.parameters_digest"
 """Attribute of a module: the digest of this file (`write_parameters`)."""
 
 
 def constants_of(function: ir.Operation) -> list[str]:
-    """Returns the names of a function's constants that are arguments."""
+    """Returns the names of the constants that a function receives as arguments."""
     if CONSTANTS not in function.attributes:
         return []
     names = ir.ArrayAttr(function.attributes[CONSTANTS])
@@ -33,7 +33,7 @@ def constants_of(function: ir.Operation) -> list[str]:
 
 
 def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
-    """Leaves only what one architecture runs, and returns its function or those of its variants.
+    """Keeps only one architecture's code, and returns its function or those of its variants.
 
     Raises:
         HipgraftError: the program has no function for it.
@@ -54,14 +54,14 @@ def select_target(module: ir.Module, architecture: str) -> list[ir.Operation]:
 
 
 def externalize_constants(function: ir.Operation, names: Container[str]) -> list[str]:
-    """Turns constants of a function into arguments, before its results.
+    """Converts constants of a function to arguments that precede its results.
 
     Args:
         function: gets the attribute `CONSTANTS`.
-        names: which constants.
+        names: symbols of the constants to convert.
 
     Returns:
-        The names of the new arguments, in their order.
+        The symbols of the new arguments, in order.
     """
     users = {name: ops for name, ops in _constant_users(function).items() if name in names}
     if users:
@@ -106,7 +106,7 @@ def _pad_argument_attributes(function: ir.Operation, count: int, results: int) -
 
 
 def _constant_users(function: ir.Operation) -> dict[str, list[ir.Operation]]:
-    """The `memref.get_global` ops by symbol, in order of first use."""
+    """Returns the `memref.get_global` ops by symbol, in order of first use."""
     users: dict[str, list[ir.Operation]] = {}
     for op in _body(function):
         if op.name == "memref.get_global":

@@ -1,4 +1,4 @@
-"""Compiled graphs (`hipdnn.executable`) on a device that runs them whole."""
+"""Runs compiled graphs (`hipdnn.executable`) on a device that runs whole graphs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hipgraft.runtime.devices.registry import GraphDevice, TypedMemory
 from hipgraft.runtime.host_program.memref import MemRef
 
 Packed = tuple[tuple[int, ...] | None, str]
-"""Shape, None for a dynamic one, and element type."""
+"""A tensor's shape (None if it is dynamic) and element type."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A loaded graph, and its packed operands and results."""
+    """A loaded graph with the types of its packed operands and results."""
 
     device: GraphDevice
     module: Any
@@ -34,7 +34,7 @@ class Graph:
         """Loads the `vmfb` binary of an executable.
 
         Raises:
-            OpError: it has none.
+            OpError: the executable has no such binary.
         """
         executable = hipdnn.ExecutableOp(op)
         if executable.engine is not None:
@@ -73,7 +73,7 @@ def _packed(
     strides: Sequence[Sequence[int] | None] | None,
     offsets: Sequence[int],
 ) -> Iterator[Packed]:
-    """Returns tensors as the kernel binds them: as whole rows of their memory."""
+    """Returns tensors as the kernel binds them: packed whole rows of their memory."""
     for kind, steps, offset in zip(types, strides or [None] * len(types), offsets, strict=True):
         tensor = ir.RankedTensorType(kind)
         if not tensor.has_static_shape:

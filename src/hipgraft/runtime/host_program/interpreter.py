@@ -39,7 +39,7 @@ class Executor(Closing):
         device: see `hipgraft.runtime.devices.registry`.
 
     Raises:
-        HipgraftError: the module has no function for the device, or one of another form.
+        HipgraftError: the module has no function for the device, or an unsupported one.
     """
 
     def __init__(self, module: ir.Module, device: Device):
@@ -59,7 +59,7 @@ class Executor(Closing):
             raise
 
     def _load(self) -> None:
-        """Loads code in the module's order, then constants in order of use, like a JIT."""
+        """Loads code in the module's order, then constants in order of use."""
         blocks = [function.regions[0].blocks[0] for function in self.functions]
         operations = [op.operation for block in blocks for op in block.operations]
         launches = [op for op in operations if op.name == "gpu.launch_func"]
@@ -109,12 +109,12 @@ class Executor(Closing):
     def execute(
         self, function: ir.Operation, tensors: Sequence[Tensor], addresses: Sequence[int]
     ) -> None:
-        """Runs one of the program's functions on memory of the device and waits for it.
+        """Runs one of the program's functions on device memory and waits for it.
 
         Args:
             function: one of `functions`.
-            tensors: what each argument is, results included.
-            addresses: of each argument.
+            tensors: tensor of each argument, results included.
+            addresses: device address of each argument.
 
         Raises:
             HipgraftError: an op cannot be executed.
@@ -126,13 +126,13 @@ class Executor(Closing):
             frame.free_all()
 
     def symbol(self, name: str, user: ir.Operation) -> ir.Operation:
-        """The op that a symbol names."""
+        """Returns the op that a symbol refers to."""
         if name not in self._symbols:
             raise OpError(f"'{user.name}' op refers to '@{name}', which does not exist", user)
         return self._symbols[name]
 
     def global_address(self, name: str, user: ir.Operation) -> int:
-        """The address of a constant on the device; uploads it once."""
+        """Returns the address of a constant on the device; the first call uploads it."""
         if name not in self.globals:
             data = global_bytes(self.symbol(name, user))
             self.globals[name] = self.device.allocate(len(data))
@@ -140,13 +140,13 @@ class Executor(Closing):
         return self.globals[name]
 
     def binary(self, name: str, user: ir.Operation) -> Binary:
-        """A loaded `gpu.binary`."""
+        """Returns a loaded `gpu.binary`."""
         if name not in self._binaries:
             self._binaries[name] = Binary.load(self.symbol(name, user), self.device)
         return self._binaries[name]
 
     def graph(self, name: str, user: ir.Operation) -> Graph:
-        """A loaded `hipdnn.executable`."""
+        """Returns a loaded `hipdnn.executable`."""
         if name not in self._graphs:
             if not isinstance(self.device, GraphDevice):
                 raise OpError(
@@ -215,7 +215,7 @@ class _Frame:
             raise OpError(f"'{op.name}' op cannot be executed", op)
         try:
             results = _number(self, op) if is_number else _HANDLERS[op.name](self, op)
-        except Exception as error:  # an error of the device: add the op's location
+        except Exception as error:  # the device raised it: add the op's location
             if not isinstance(error, HipgraftError):
                 error.add_note(f"executing '{op.name}' op at {location_text(op.location)}")
             raise
@@ -225,7 +225,7 @@ class _Frame:
         return [self.values[operand] for operand in op.operands]
 
     def segments(self, op: ir.Operation) -> list[list[Any]]:
-        """Operand values in the groups of `operandSegmentSizes`."""
+        """Returns operand values in the groups of `operandSegmentSizes`."""
         values = iter(self.operands(op))
         sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
         return [[next(values) for _ in range(size)] for size in sizes]
@@ -262,7 +262,7 @@ def _alloc(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 
 def _sized(address: int, memref_type: ir.Type, sizes: Sequence[int]) -> MemRef:
-    """A memref of identity layout; `sizes` are its dynamic extents."""
+    """Returns a memref of identity layout; `sizes` are its dynamic extents."""
     kind, given = ir.MemRefType(memref_type), iter(sizes)
     shape = [
         next(given) if kind.is_dynamic_dim(dim) else kind.shape[dim] for dim in range(kind.rank)
@@ -310,7 +310,7 @@ def _insert_value(frame: _Frame, op: ir.Operation) -> list[Any]:
 
 
 def _descriptor(frame: _Frame, op: ir.Operation) -> list[Any]:
-    """A memref from its lowered form: allocated and aligned pointer, offset, sizes, strides."""
+    """Returns a memref from its fields: allocated and aligned pointer, offset, sizes, strides."""
     (struct,) = frame.operands(op)
     return [_sized(struct[(1,)], op.results[0].type, [struct[(3, 0)]])]
 
@@ -345,7 +345,7 @@ def _launch(frame: _Frame, op: ir.Operation) -> list[Any]:
     kernel = frame.executor.binary(binary_name, op).kernel(kernel_name, op)
     words = [_start(v, op) if isinstance(v, MemRef) else v for v in groups[11]]
     kernarg = pack_kernarg(kernel.info, words, op)
-    if all(grid):  # a driver refuses a grid without workgroups
+    if all(grid):  # drivers reject an empty grid
         frame.device.launch(kernel.handle, grid, block, shared, kernarg)
     return [_TOKEN] * len(op.results)
 
@@ -390,7 +390,7 @@ _HANDLERS: dict[str, Callable[[_Frame, ir.Operation], list[Any]]] = {
 
 
 def _start(memref: MemRef, op: ir.Operation) -> int:
-    """The address that a GPU op gets for a memref: upstream's lowering drops the offset."""
+    """Returns a GPU op's address for a memref: upstream's lowering ignores the offset."""
     if memref.offset:
         raise OpError(
             f"'{op.name}' op takes a memref with offset {memref.offset}, which the lowering to "

@@ -1,4 +1,4 @@
-"""Turns a single kernel into a program, which runs on a device without its model."""
+"""Builds a program from a single kernel, which then runs on a device without its model."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def kernel_recording(
     """Returns the program that calls a kernel once.
 
     Args:
-        kernel: for one target.
-        inputs: its packed operands, in order.
-        results: its packed results, in order.
+        kernel: kernel for one target.
+        inputs: packed operands, in order.
+        results: packed results, in order.
     """
     tensors = (*inputs, *results)
     if kernel.format == "vmfb":
@@ -62,7 +62,7 @@ def _recording(
 
 @dataclass
 class _Steps:
-    """Returns a kernel's steps as commands, and the symbols that they launch."""
+    """Converts a kernel's steps to commands, and collects the symbols that they launch."""
 
     objects: list[CodeObject]
     kernels: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])

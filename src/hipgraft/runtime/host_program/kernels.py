@@ -1,4 +1,4 @@
-"""Kernels of a `gpu.binary` on a device, and the packing of their arguments."""
+"""Loads the kernels of a `gpu.binary` on a device and packs their arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hipgraft.runtime.devices.registry import Device
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """A kernel: the device's handle, and its metadata in the code object."""
+    """A kernel's device handle, and its metadata in the code object."""
 
     handle: Any
     info: KernelInfo
@@ -39,7 +39,7 @@ class Binary:
         """Loads the object for the device's architecture.
 
         Raises:
-            OpError: there is none.
+            OpError: there is no object for it.
         """
         name = symbol_of(op)
         objects = objects_by_chip(op)
@@ -73,10 +73,10 @@ def objects_by_chip(binary: ir.Operation) -> dict[str, ir.Attribute]:
 
 
 def pack_kernarg(info: KernelInfo, words: Sequence[int], user: ir.Operation) -> bytes:
-    """Packs addresses and integers as the kernel's metadata says; hidden arguments are zero.
+    """Packs addresses and integers by the kernel's metadata; hidden arguments are zero.
 
     Raises:
-        OpError: the kernel takes another number of arguments.
+        OpError: the kernel has another number of arguments.
     """
     if len(words) != len(info.arguments):
         raise OpError(
@@ -93,6 +93,6 @@ def pack_kernarg(info: KernelInfo, words: Sequence[int], user: ir.Operation) -> 
 
 
 def _chip(attribute: ir.Attribute) -> str:
-    """Architecture of a `#gpu.object`."""
+    """Returns the architecture of a `#gpu.object`."""
     found = re.search(r'chip = "([^"]+)"', str(gpu_d.ObjectAttr(attribute).target))
     return found.group(1) if found else "gfx900"  # the default, which is not printed

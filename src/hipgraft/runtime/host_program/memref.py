@@ -1,4 +1,4 @@
-"""Memref values of the interpreter."""
+"""Defines the memref values of the interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipgraft.runtime.recording import DYNAMIC, Tensor
 
 @dataclass(frozen=True)
 class MemRef:
-    """A memref value; strides and offset in elements, `address` is the aligned pointer."""
+    """A memref value; strides and offset are in elements, `address` is the aligned pointer."""
 
     address: int
     offset: int
@@ -24,14 +24,14 @@ class MemRef:
 
     @staticmethod
     def packed(address: int, memref_type: ir.Type) -> MemRef:
-        """A memref of identity layout."""
+        """Returns a memref of identity layout and static shape."""
         static = ir.MemRefType(memref_type)
         shape = tuple(static.shape)
         return MemRef(address, 0, shape, row_major_strides(shape), static.element_type)
 
     @staticmethod
     def of_shape(address: int, shape: Sequence[int], memref_type: ir.Type) -> MemRef:
-        """A memref of identity layout whose type need not be static."""
+        """Returns a memref of identity layout; its type may have dynamic extents."""
         element_type = ir.MemRefType(memref_type).element_type
         return MemRef(address, 0, tuple(shape), row_major_strides(shape), element_type)
 
@@ -53,17 +53,17 @@ class MemRef:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the elements are row-major without gaps, from the pointer on."""
+        """Whether the elements are row-major without gaps and start at the pointer."""
         return self.offset == 0 and self.strides == row_major_strides(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, without gaps."""
+        """The size of the elements in bytes, without gaps."""
         return byte_size(self.shape, self.element_type) or 0
 
     @property
     def first(self) -> int:
-        """Address of the first element."""
+        """The address of the first element."""
         return self.address + self.offset * (byte_width(self.element_type) or 0)
 
 

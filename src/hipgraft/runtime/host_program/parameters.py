@@ -24,12 +24,12 @@ class _NoFile:
 def parameters_of(
     module: ir.Module, function: ir.Operation, directory: str | Path = ""
 ) -> tuple[list[str], ParameterFile | _NoFile]:
-    """Returns which arguments of a function are in the module's parameter file, and the file.
+    """Returns the arguments of a function that the module's parameter file holds, and the file.
 
-    They are those before the results. Without a file, the caller passes all arguments.
+    These arguments precede the results. Without a file, the caller passes all arguments.
 
     Args:
-        module: of the function.
+        module: module of the function.
         function: a host function.
         directory: of the module's own file.
 
@@ -41,7 +41,7 @@ def parameters_of(
     if not names or PARAMETERS not in module.operation.attributes:
         return [], _NoFile()
     file = _text(module, PARAMETERS)
-    # The author of a program must not read files elsewhere on this user's behalf.
+    # A program must not make this user read files in other folders.
     if Path(file).name != file:
         message = (
             f"expected the name of a file beside the program as '{PARAMETERS}', found {file!r}"
@@ -69,12 +69,12 @@ def parameter_arrays(
 
     Args:
         module: a host program.
-        architecture: of the device.
+        architecture: architecture of the device.
         directory: of the module's own file.
-        shapes: of the inputs, which select among variants.
+        shapes: shapes of the inputs, which select among variants.
 
     Raises:
-        HipgraftError: the file cannot be read, or lacks one.
+        HipgraftError: the file cannot be read, or lacks a constant.
     """
     function = select_function(find_functions(module, architecture), shapes)
     names, file = parameters_of(module, function, directory)

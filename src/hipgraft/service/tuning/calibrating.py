@@ -1,7 +1,7 @@
 """Fits the estimates of graphs to the times of their kernels, for `hipdnn-outline{calibration=}`.
 
-Each graph says something about what bounds it: the launch, the memory accesses, or the arithmetic
-of the op that takes longest. The factors are medians, so that a few bad kernels do not count.
+Each graph provides a sample of its bottleneck: the launch, the memory accesses, or the arithmetic
+of the op that takes longest. The factors are medians, so that a few bad kernels have no effect.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Sample:
     """A graph that was measured.
 
     Attributes:
-        op: the name of its op with most arithmetic, without the dialect's.
-        estimate: its time by the GPU's peaks.
-        seconds: its time as measured, with the gap to the next kernel.
+        op: name of its op with the most arithmetic, without the dialect's prefix.
+        estimate: time according to the GPU's peak rates.
+        seconds: measured time, including the gap to the next kernel.
     """
 
     op: str
@@ -52,18 +52,18 @@ def samples_of(
     cost_model: CostModel,
     pattern: str = "*",
 ) -> list[Sample]:
-    """Compiles each distinct graph of a module, and takes its time.
+    """Compiles each distinct graph of a module and determines its time.
 
     Args:
         module: module at stage `hipdnn-graphs`.
-        target: to compile for.
-        gpu: whose peaks the estimates are by.
+        target: target to compile for.
+        gpu: GPU whose peak rates the estimates use.
         service: compiles the graphs.
-        cost_model: whose costs are microseconds.
+        cost_model: a cost model with costs in microseconds.
         pattern: a glob of the names of the graphs.
 
     Raises:
-        HipgraftError: the cost model's costs are no microseconds, or its device has another
+        HipgraftError: the cost model's costs are not in microseconds, or its device has another
             architecture.
     """
     if cost_model.name not in _IN_MICROSECONDS:
@@ -85,7 +85,7 @@ def samples_of(
 
 
 def estimated(graph: ir.Operation, gpu: Gpu) -> tuple[str, Time]:
-    """Returns a graph's op with most arithmetic, and its estimated time by a GPU's peaks."""
+    """Returns a graph's op with the most arithmetic, and the graph's time at a GPU's peak rates."""
     body = cast(ContainerOp, wrap(graph)).body
     *ops, terminator = [op.operation for op in body.operations]
     units = [((op,), is_compute(op)) for op in ops]
@@ -97,7 +97,7 @@ def estimated(graph: ir.Operation, gpu: Gpu) -> tuple[str, Time]:
 
 
 def fitted(samples: Sequence[Sample]) -> Calibration:
-    """Returns the factors by which estimates are closest to what was measured."""
+    """Returns the factors that bring estimates closest to the measured times."""
     launches = [
         one.seconds - max(one.estimate.compute, one.estimate.memory)
         for one in samples
@@ -124,7 +124,7 @@ def fitted(samples: Sequence[Sample]) -> Calibration:
 
 
 def _rests(samples: Sequence[Sample], launch: float | None) -> list[tuple[Sample, float]]:
-    """Returns what measurements take longer than a launch; those that do not say nothing."""
+    """Returns the samples that take longer than a launch, with the excess; drops the others."""
     rests = [
         (one, one.seconds - (one.estimate.launch if launch is None else launch)) for one in samples
     ]
@@ -136,7 +136,7 @@ def _rounded(number: float) -> float:
 
 
 def described(calibrations: Mapping[str, Calibration]) -> list[str]:
-    """Returns a line for each architecture, for users."""
+    """Returns a line about each architecture for users."""
     return [
         f"{name}: launch {one.launch_us or 'unknown'} us, memory x {one.memory}, compute "
         + (", ".join(f"{op} x {factor}" for op, factor in one.compute.items()) or "unknown")

@@ -1,4 +1,4 @@
-"""Cost models: estimates or measurements of what a compiled kernel costs."""
+"""Cost models estimate or measure the cost of a compiled kernel."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Cost:
     Attributes:
         cost_model: name of the cost model.
         value: less is better; comparable only between kernels of one graph by the same cost model.
-        metrics: quantities from which the value is computed.
-        problems: messages about pathological properties of the kernel; empty without any.
+        metrics: quantities that the value is computed from.
+        problems: messages about pathological properties of the kernel.
     """
 
     cost_model: str

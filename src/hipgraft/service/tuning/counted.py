@@ -15,7 +15,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.service.tuning.cost_model import Cost
 from hipgraft.service.tuning.work import GraphWork
 
-# Workgroups of a launch to execute; counts are scaled up to all workgroups.
+# Number of workgroups of a launch to execute; counts are scaled up to all workgroups.
 _SAMPLE = 24
 
 
@@ -37,7 +37,7 @@ class Count:
 
 
 class CountedCostModel:
-    """Executes a sample of each launch's workgroups.
+    """Executes a sample of each launch's workgroups and counts instructions.
 
     Attributes:
         name: `counted`.
@@ -74,7 +74,7 @@ class CountedCostModel:
         """Returns the counts of each launch, executed on memory of zeros.
 
         Raises:
-            HipgraftError: the kernel is not for an AMDGPU.
+            HipgraftError: the kernel is not for an AMD GPU.
         """
         if kernel.format != "hsaco":
             raise HipgraftError(f"cost model 'counted' cannot execute kernels for {kernel.target}")
@@ -102,7 +102,7 @@ class CountedCostModel:
 
 
 def launches(kernel: Kernel) -> Iterator[tuple[emulator.CodeObject, Dispatch, list[Any]]]:
-    """Yields each launch of a kernel with its code object and arguments: memory of zeros."""
+    """Yields each launch of a kernel with its code object and zero-filled arguments."""
     sizes: dict[int, int] = {}
     for launch in kernel.dispatches:
         for binding in launch.bindings:

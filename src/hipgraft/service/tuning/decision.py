@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from hipgraft.codegen.plan import Plan
 from hipgraft.service.tuning.cost_model import Cost
 
-# The cost below which a plan replaces the default one, relative to the default's. A smaller gain is
-# ignored because an additional workspace has costs that no cost model counts.
+# A plan replaces the default if its cost is below this share of the default's. Smaller gains
+# do not count because an additional workspace has costs that no cost model covers.
 _CLEARLY = 0.8
 
 LAUNCH_INSTRUCTIONS = 1 << 17
-"""The cost of a launch where instructions are the cost: what a GPU with a thousand SIMD units
+"""The cost of a launch in instructions: the number that a GPU with a thousand SIMD units
 executes in the two microseconds of a launch."""
 
-# The cost of a launch if the cost model sees none.
+# The cost of a launch, by cost model, for models that do not include it.
 _LAUNCH = {"counted": LAUNCH_INSTRUCTIONS}
 
 

@@ -15,7 +15,7 @@ _COMPARED = ("gfx942", "gfx950")
 
 
 class EstimatedCostModel:
-    """Estimates microseconds; on other architectures than CDNA3 and CDNA4, counts instructions.
+    """Estimates microseconds for CDNA3 and CDNA4; counts instructions for other architectures.
 
     Attributes:
         name: `estimated`.
@@ -35,7 +35,7 @@ class EstimatedCostModel:
         """Returns the microseconds of all launches, gaps included; infinity if the emulator fails.
 
         Where estimates were not compared with measurements, the cost is the wave instructions, and
-        the microseconds, if there are facts about a chip, are among the metrics.
+        the microseconds are a metric if the chip's properties are known.
         """
         counted = self._counted.cost(kernel, work)
         if kernel.target not in CHIPS or counted.problems:
@@ -50,10 +50,10 @@ class EstimatedCostModel:
         return Cost(self.name, value, metrics)
 
     def estimates(self, kernel: Kernel) -> list[emulator.Estimate]:
-        """Returns the estimate of each launch, on memory of zeros.
+        """Returns the estimate of each launch, executed on zero-filled memory.
 
         Raises:
-            EmulatorError: the emulator cannot execute the kernel, or has no facts about the chip.
+            EmulatorError: the emulator cannot execute the kernel, or does not know the chip.
         """
         return [
             emulator.estimate(

@@ -34,7 +34,7 @@ class Choices:
         return lower_container(self.container, self.target, plan)
 
     def plans(self) -> list[Plan]:
-        """Returns the alternatives to the default plan, each with one alternative or flag set."""
+        """Returns the plans that differ from the default by one alternative or flag set."""
         default = self.lower(DEFAULT_PLAN)
         alternatives = [plan for plan in self._alternatives() if self.lower(plan) != default]
         # Other targets use IREE's defaults already, to which the flag sets would revert.

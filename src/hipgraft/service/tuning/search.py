@@ -1,4 +1,4 @@
-"""The search: compiles graphs with the default plan, and with others where that may pay off."""
+"""Searches for plans: compiles graphs with the default plan, and others if that may pay off."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Search:
         cost_models: the first one decides; disagreements of later ones are reported.
         database: plans that are already known.
         budget: seconds after which no search starts.
-        plan: of the graphs that have it, whatever the database says; None for what is best.
+        plan: plan to force on the graphs that have it, whatever the database says; None to search.
         found: entries for the graphs that were searched.
     """
 
@@ -61,7 +61,7 @@ class Search:
             compile_all: compiles requests without a search.
 
         Raises:
-            HipgraftError: none of the graphs has the plan that is asked for.
+            HipgraftError: none of the graphs has the forced plan.
         """
         if self.plan is not None:
             return self._compile_given(self.plan, requests, compile_all)
@@ -73,7 +73,7 @@ class Search:
         outcomes = compile_all(first)
         searched = [_Searched(*each) for each in zip(requests, plans, outcomes, strict=True)]
         end = time.monotonic() + self.budget
-        # The largest graphs come first, because they gain the most if the budget runs out.
+        # The largest graphs come first: they gain the most, and the budget may run out.
         for each in sorted(searched, key=lambda each: -each.flops):
             self._search(each, compile_all, end)
         return [each.outcome for each in searched]

@@ -33,7 +33,7 @@ _FEWEST, _MOST = 3, 25
 
 
 class TimedCostModel:
-    """Runs kernels on a device, in buffers of its own.
+    """Runs kernels on a device, in its own buffers.
 
     Attributes:
         name: `timed`.

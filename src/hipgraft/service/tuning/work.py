@@ -16,8 +16,8 @@ from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.tensors import shape_of, tensor_type
 from hipgraft.runtime.recording import Tensor
 
-# The most operations of a lane per instruction without matrix instructions: a packed multiply-add
-# of two elements.
+# Without matrix instructions, a lane executes at most this many operations per instruction: a
+# packed multiply-add of two elements.
 _FLOPS_OF_A_LANE = 4
 
 # Smaller extents do not fill the tile of a matrix instruction.
@@ -76,7 +76,7 @@ def _instructions(architecture: str) -> dict[str, int]:
 
 
 def graph_work(op: ir.Operation) -> GraphWork:
-    """Returns the work of a `hipdnn.graph` or `hipdnn.fallback`, whose torch ops count no flops."""
+    """Returns the work of a `hipdnn.graph` or `hipdnn.fallback`; torch ops count no flops."""
     container = cast(ContainerOp, wrap(op))
     products = [
         found for each in container.body.operations for found in products_of(each.operation)

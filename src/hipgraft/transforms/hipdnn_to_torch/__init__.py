@@ -1,4 +1,4 @@
-"""hipDNN ops as torch ops, for engines that do not support hipDNN ops."""
+"""Converts hipDNN ops to torch ops, for engines that do not support hipDNN ops."""
 
 from hipgraft.transforms.hipdnn_to_torch.blocks import convert_block
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch

@@ -1,4 +1,4 @@
-"""Attention and its gradient as ATen ops."""
+"""Writes attention and its gradient as ATen ops."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 from hipgraft.transforms.hipdnn_to_torch.norms import present
 from hipgraft.transforms.hipdnn_to_torch.writer import spelled
 
-_KEYS = 3  # of the scores [B, H, Sq, Skv]
+_KEYS = 3  # dimension of the scores [B, H, Sq, Skv]
 
 
 def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """`softmax(scale · q · kᵀ + mask) · v`, and the statistics of the softmax."""
+    """Writes `softmax(scale · q · kᵀ + mask) · v`, and the statistics of the softmax."""
     assert isinstance(op, hipdnn.SdpaOp)
     _refuse(op)
     q = t.product(t.read(op.q), [_per_head(t, op, op.descale_q)])
@@ -45,7 +45,7 @@ def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def sdpa_backward(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """With the weights p from `stats`: `ds = p · (do · vᵀ - Σ do · o)`."""
+    """Writes the gradients; with the weights p from `stats`, `ds = p · (do · vᵀ - Σ do · o)`."""
     assert isinstance(op, hipdnn.SdpaBackwardOp)
     _refuse(op)
     heads = shape_of(op.q)[1]
@@ -79,7 +79,7 @@ def _given(t: Torch, value: ir.Value | None) -> Number | None:
 
 
 def _masked(t: Torch, op: hipdnn.AttentionOp, scores: ir.Value) -> ir.Value:
-    """Scores with what is added to them, minus infinity where a query must not see a key."""
+    """Adds masks to the scores; a score that the query must not see becomes minus infinity."""
     shape = t.shape(scores)
     query, key = t.positions(shape, 2), t.positions(shape, _KEYS)
     seen: list[ir.Value] = []
@@ -109,7 +109,7 @@ def _bounds(
     key: ir.Value,
     lengths: Sequence[ir.Value | None],
 ) -> list[ir.Value]:
-    """Tests `query - left < key <= query + right`, counted from the diagonal."""
+    """Writes `query - left < key <= query + right`, counted from the diagonal."""
     bottom_right = (
         op.causal_mask_bottom_right
         or op.diagonal_alignment is hipdnn.DiagonalAlignment.BOTTOM_RIGHT
@@ -127,7 +127,7 @@ def _bounds(
 
 
 def _lengths(t: Torch, value: ir.Value | None) -> ir.Value | None:
-    """Rows in use per batch, as they broadcast to the scores."""
+    """Returns the rows in use per batch, in a shape that broadcasts to the scores."""
     if value is None:
         return None
     lengths = t.as_type(t.read(value, wide=False), "si64")
@@ -135,14 +135,14 @@ def _lengths(t: Torch, value: ir.Value | None) -> ir.Value | None:
 
 
 def _slopes(heads: int) -> list[float]:
-    """Of 2ⁿ heads a geometric series; those beyond take every other one of twice as many."""
+    """Returns ALiBi's slopes: geometric for 2ⁿ heads; further heads use every other one of 2ⁿ⁺¹."""
     power = 1 << (heads.bit_length() - 1)
     series = [2 ** (-8 / power * (head + 1)) for head in range(power)]
     return series + [2 ** (-4 / power * (2 * head + 1)) for head in range(heads - power)]
 
 
 def _softmax(t: Torch, op: hipdnn.SdpaOp, scores: ir.Value) -> dict[str, ir.Value]:
-    """The weights, 0 in rows without keys, and what describes each row."""
+    """Writes the weights, which are 0 in rows without keys, and the statistics of each row."""
     highest = t.largest(scores, [_KEYS])
     sink = None
     if op.sink_token is not None:
@@ -182,14 +182,14 @@ def _rounded(t: Torch, x: ir.Value, like: ir.Value) -> ir.Value:
 
 
 def _rows(t: Torch, op: hipdnn.SdpaOp, pool: ir.Value, table: ir.Value | None) -> ir.Value:
-    """Keys or values [B, H, S, D], gathered from pages if they are paged."""
+    """Returns keys or values [B, H, S, D], gathered from pages if they are paged."""
     x = t.read(pool)
     if table is None:
         return x
     batch, (pages, heads, size, width) = shape_of(op.q)[0], t.shape(x)
     count = math.prod(shape_of(table)) // batch
     pages_used = t.view(t.as_type(t.read(table, wide=False), "si64"), [batch * count])
-    # Entries that are not in use may point anywhere; what they read is hidden, if it is a number.
+    # Unused entries may have any value: they are clamped, and the mask hides their rows.
     chosen = t.taken(x, 0, t.unary("clamp", pages_used, 0, pages - 1))
     split = t.view(chosen, [batch, count, heads, size, width])
     rows = t.view(t.permute(split, [0, 2, 1, 3, 4]), [batch, heads, count * size, width])
@@ -197,7 +197,7 @@ def _rows(t: Torch, op: hipdnn.SdpaOp, pool: ir.Value, table: ir.Value | None) -
 
 
 def _in_use(t: Torch, rows: ir.Value, lengths: ir.Value | None) -> ir.Value:
-    """Rows beyond a sequence's length as zeros: 0 times NaN would be NaN."""
+    """Replaces rows beyond a sequence's length by zeros, because 0 times NaN would be NaN."""
     length = _lengths(t, lengths)
     if length is None:
         return rows
@@ -205,7 +205,7 @@ def _in_use(t: Torch, rows: ir.Value, lengths: ir.Value | None) -> ir.Value:
 
 
 def _per_head(t: Torch, op: hipdnn.SdpaOp, factor: ir.Value | None) -> Number | None:
-    """A factor of all, or one per batch and head, which heads of the queries share."""
+    """Returns a common factor, or one per batch and head, repeated for the query heads."""
     if factor is None or math.prod(shape_of(factor)) == 1:
         return _given(t, factor)
     batch, heads = shape_of(factor)[:2]
@@ -217,7 +217,7 @@ def _repeated(t: Torch, x: ir.Value, heads: int) -> ir.Value:
 
 
 def _shared(t: Torch, gradient: ir.Value, result: ir.Value) -> ir.Value:
-    """The sum over the heads that shared one."""
+    """Sums a gradient over the query heads that share a head of `result`."""
     batch, heads, rows, columns = shape_of(result)
     groups = t.shape(gradient)[1] // heads
     if groups == 1:
@@ -227,7 +227,7 @@ def _shared(t: Torch, gradient: ir.Value, result: ir.Value) -> ir.Value:
 
 
 def _is_plain(op: hipdnn.SdpaOp) -> bool:
-    """Whether each row has keys, and nothing but q, k, v and a summand is given."""
+    """Whether each row has keys, and the op has no operands except q, k, v and a summand."""
     plain = {"q", "k", "v", "attn_mask", "o"}
     fields = [f.name for f in op.operand_fields if op.operand_values(f)]
     fields += [f.name for f in op.result_fields if op.result_values(f)]

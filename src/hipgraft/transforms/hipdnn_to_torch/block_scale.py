@@ -1,4 +1,4 @@
-"""Block scaling as ATen ops."""
+"""Writes block scaling as ATen ops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 
 
 def block_scale_dequantize(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """Each scale is repeated for the elements of its block."""
+    """Repeats each scale for the elements of its block, and multiplies."""
     assert isinstance(op, hipdnn.BlockScaleDequantizeOp)
     scale = t.read(op.scale)
     if op.is_negative_scale:

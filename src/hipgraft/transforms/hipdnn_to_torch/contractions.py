@@ -1,4 +1,4 @@
-"""Matrix products and convolutions as ATen ops."""
+"""Writes matrix products and convolutions as ATen ops."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 
 
 def matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """A product whose batches broadcast."""
+    """Writes a product whose batches broadcast."""
     assert isinstance(op, hipdnn.MatmulOp)
     return [t.matmul(t.read(op.a), t.read(op.b))]
 
 
 def conv_fprop(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """A convolution; padding that torch cannot express is added before it."""
+    """Writes a convolution; padding that torch cannot express is added before it."""
     assert isinstance(op, hipdnn.ConvFpropOp)
     x, w, pad = t.read(op.x), _filters(t, op, t.read(op.w)), list(op.pre_padding)
     if pad != list(op.post_padding):
@@ -27,7 +27,7 @@ def conv_fprop(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def conv_dgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """A transposed convolution."""
+    """Writes a transposed convolution."""
     assert isinstance(op, hipdnn.ConvDgradOp)
     dy, w, shape = t.read(op.dy), _filters(t, op, t.read(op.w)), shape_of(op.dx)
     groups = shape[1] // shape_of(op.w)[1]
@@ -55,7 +55,7 @@ def conv_dgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def conv_wgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """The convolution of x with dy, batch and channels swapped, stride and dilation too."""
+    """Writes the convolution of x with dy; batch and channels, stride and dilation are swapped."""
     assert isinstance(op, hipdnn.ConvWgradOp)
     x, dy, shape = t.read(op.x), t.read(op.dy), shape_of(op.dw)
     batch, channels = shape_of(op.x)[:2]
@@ -83,13 +83,13 @@ def conv_wgrad(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def _spans(op: hipdnn.ConvolutionOp, w: ir.Value) -> list[int]:
-    """Elements from the first to the last of a window, per spatial dimension."""
+    """Returns the elements from the first to the last of a window, per spatial dimension."""
     extents = shape_of(w)[2:]
     return [(extent - 1) * step + 1 for extent, step in zip(extents, op.dilation, strict=True)]
 
 
 def _filters(t: Torch, op: hipdnn.ConvolutionOp, w: ir.Value) -> ir.Value:
-    """Filters as a cross-correlation takes them."""
+    """Returns filters in the form of a cross-correlation."""
     if op.conv_mode is not hipdnn.ConvMode.CONVOLUTION:
         return w
     return t.unary("flip", w, list(range(2, len(t.shape(w)))))
@@ -106,7 +106,7 @@ def _convolution(
     shape: Sequence[int],
     extra: Sequence[int] | None = None,
 ) -> ir.Value:
-    """A convolution to `shape`; a transposed one if `extra` gives its output padding."""
+    """Writes a convolution to `shape`; a transposed one if `extra` gives its output padding."""
     transposed = extra is not None
     if t.shape(x)[1] == groups > 1 and (transposed or len(stride) == 3):
         x, w = _with_two_channels(t, x, w, groups, transposed=transposed)

@@ -1,4 +1,4 @@
-"""The torch form of each hipDNN op that has one."""
+"""Lists the torch form of each hipDNN op that has one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hipgraft.transforms.hipdnn_to_torch.pointwise import pointwise
 from hipgraft.transforms.hipdnn_to_torch.reductions import reduction
 
 Form = Callable[[Torch, hipdnn.HipdnnOp], Sequence[ir.Value]]
-"""Writes the torch form of an op; returns its results, each of the arithmetic's type or its own."""
+"""Writes an op's torch form; returns its results in the arithmetic's type or their own."""
 
 FORMS: Registry[Form] = Registry(
     "torch form",
@@ -48,4 +48,4 @@ FORMS: Registry[Form] = Registry(
         "hipdnn.moe_grouped_matmul_bwd": moe.moe_grouped_matmul_bwd,
     },
 )
-"""Torch forms by the name of the hipDNN op."""
+"""The torch forms by name of the hipDNN op."""

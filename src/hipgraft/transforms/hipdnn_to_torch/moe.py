@@ -1,4 +1,4 @@
-"""Products of a mixture of experts as ATen ops: each expert multiplies its own rows."""
+"""Writes products of a mixture of experts as ATen ops: each expert multiplies its own rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def moe_grouped_matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
         token, rows = t.taken(token, 1, indices), t.shape(indices)[0]
     members = _members(t, op.first_token_offset, rows)
     groups, experts = t.shape(members)[0], t.shape(weight)[0]
-    if groups != experts:  # batch after batch
+    if groups != experts:  # the groups of one batch after those of another
         shape = [groups // experts, *t.shape(weight)]
         weight = t.view(t.expand(weight, shape), [groups, *shape[2:]])
     own = t.mul(t.as_type(members, t.wide), t.view(token, [1, rows, columns]))
@@ -35,7 +35,7 @@ def moe_grouped_matmul(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def moe_grouped_matmul_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """The gradient of each expert's weights."""
+    """Writes the gradient of each expert's weights."""
     assert isinstance(op, hipdnn.MoeGroupedMatmulBwdOp)
     token, doutput = t.read(op.token), t.read(op.doutput)
     members = t.as_type(_members(t, op.first_token_offset, t.shape(token)[1]), t.wide)
@@ -43,7 +43,7 @@ def moe_grouped_matmul_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def _members(t: Torch, offsets: ir.Value, rows: int) -> ir.Value:
-    """Whether each row belongs to each group: `[groups, rows, 1]`."""
+    """Writes whether each row belongs to each group: `[groups, rows, 1]`."""
     first = _line(t, offsets)
     groups = t.shape(first)[0]
     end = t.padded(first, [-1], [1], rows)

@@ -1,4 +1,4 @@
-"""Normalisations and their gradients as ATen ops."""
+"""Writes normalisations and their gradients as ATen ops."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 
-# hipDNN's gradient of batch normalisation has no epsilon of its own.
+# hipDNN's gradient of batch normalisation has no attribute for epsilon.
 _EPSILON = 1e-5
 
 
 def batchnorm_inference(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """`(x - mean) · inverse · scale + bias`."""
+    """Writes `(x - mean) · inverse · scale + bias`."""
     assert isinstance(op, hipdnn.BatchnormInferenceOp | hipdnn.BatchnormInferenceVarianceExtOp)
     if isinstance(op, hipdnn.BatchnormInferenceOp):
         inverse = t.read(op.inv_variance)
@@ -62,20 +62,20 @@ def rmsnorm(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def batchnorm_backward(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """Gradients per channel."""
+    """Writes the gradients per channel."""
     assert isinstance(op, hipdnn.BatchnormBackwardOp)
     _refuse_peers(op)
     return _centred_gradients(t, op, _all_but_channels(t.read(op.x), t), _EPSILON)
 
 
 def layernorm_backward(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """Gradients over trailing dimensions."""
+    """Writes the gradients over trailing dimensions."""
     assert isinstance(op, hipdnn.LayernormBackwardOp)
     return _centred_gradients(t, op, op.dims, t.number(op.epsilon, _EPSILON))
 
 
 def rmsnorm_backward(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """`dx = inverse · (g - z · mean(g · z))` with `z = x · inverse` and `g = dy · scale`."""
+    """Writes `dx = inverse · (g - z · mean(g · z))`; `z = x · inverse`, `g = dy · scale`."""
     assert isinstance(op, hipdnn.RmsnormBackwardOp)
     dy, inverse = t.read(op.dy), t.read(op.inv_rms)
     z, g = t.mul(t.read(op.x), inverse), t.mul(dy, t.read(op.scale))
@@ -102,7 +102,7 @@ def _normalized(
 def _centred_gradients(
     t: Torch, op: _Centred, dims: Sequence[int], epsilon: Number
 ) -> list[ir.Value]:
-    """`dx = inverse · (g - mean(g) - z · mean(g · z))`, with the statistics given or of x."""
+    """Writes `dx = inverse · (g - mean(g) - z · mean(g · z))`, by given statistics or x's."""
     x, dy = t.read(op.x), t.read(op.dy)
     mean = t.mean(x, dims) if op.mean is None else t.read(op.mean)
     centred = t.sub(x, mean)
@@ -130,7 +130,7 @@ def _affine(t: Torch, x: ir.Value, scale: ir.Value, bias: ir.Value | None) -> ir
 
 
 def _blended(t: Torch, previous: ir.Value | None, current: ir.Value, momentum: Number) -> ir.Value:
-    """`(1 - momentum) · previous + momentum · current`."""
+    """Writes `(1 - momentum) · previous + momentum · current`."""
     assert previous is not None
     kept = 1 - momentum if isinstance(momentum, float) else t.sub(1.0, momentum)
     return t.add(t.mul(t.read(previous), kept), t.mul(current, momentum))

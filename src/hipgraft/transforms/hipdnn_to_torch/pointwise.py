@@ -1,4 +1,4 @@
-"""Pointwise modes as ATen ops."""
+"""Writes pointwise modes as ATen ops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hipgraft.transforms.hipdnn_to_torch.writer import Constant
 
 
 def _relu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
-    """`slope · (x - low) + low` up to the lower clip, the upper clip beyond that, else x."""
+    """Writes `slope · (x - low) + low` up to the lower clip, x above it up to the upper clip."""
     x, p = operands[0], op.parameters
     low, slope = p.relu_lower_clip, p.relu_lower_clip_slope
     high = None if math.isinf(p.relu_upper_clip) else p.relu_upper_clip
@@ -39,7 +39,7 @@ def _elu(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
 
 
 def _softplus(t: Torch, op: PointwiseOp, operands: Sequence[ir.Value]) -> ir.Value:
-    # Above its threshold torch returns x, from which the result then differs by less than an ulp.
+    # Above its threshold, torch returns x, which then differs from the result by less than an ulp.
     return t.unary("softplus", operands[0], op.parameters.softplus_beta, 20.0)
 
 
@@ -49,7 +49,7 @@ def _gen_index(t: Torch, op: PointwiseOp, _: Sequence[ir.Value]) -> ir.Value:
 
 
 class _Arithmetic:
-    """The arithmetic of the modes' expressions, in ATen ops; constants stay Python numbers."""
+    """Implements the arithmetic of expressions in ATen; constants stay Python numbers."""
 
     def __init__(self, t: Torch):
         self.t = t
@@ -121,7 +121,7 @@ class _Arithmetic:
         return self.t.joined(name, tensor(a), tensor(b), *rest)
 
 
-# Modes for which ATen has an op of its own.
+# Modes that are a single ATen op.
 _NAMED: dict[str, Callable[[Torch, PointwiseOp, Sequence[ir.Value]], ir.Value]] = {
     "binary_select": _select,
     "elu_fwd": _elu,
@@ -134,7 +134,7 @@ _NAMED: dict[str, Callable[[Torch, PointwiseOp, Sequence[ir.Value]], ir.Value]] 
 
 
 def pointwise(t: Torch, op: HipdnnOp) -> Sequence[ir.Value]:
-    """A mode in the arithmetic's type, as hipDNN computes it."""
+    """Writes a mode in the arithmetic's type, as hipDNN computes it."""
     assert isinstance(op, PointwiseOp)
     if op.mode is PointwiseMode.IDENTITY:
         return [t.read(op.in_0, wide=False)]

@@ -1,4 +1,4 @@
-"""Reductions as ATen ops."""
+"""Writes reductions as ATen ops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 
 
 def reduction(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """Over several dimensions; `prod` takes one at a time."""
+    """Reduces several dimensions; `prod` reduces one at a time."""
     assert isinstance(op, hipdnn.ReductionOp)
     x, axes, mode = t.read(op.in_), op.axes, str(op.mode)
     if not axes:

@@ -1,4 +1,4 @@
-"""Pooling and interpolation as ATen ops.
+"""Writes pooling and interpolation as ATen ops.
 
 Where torch's pooling has the same meaning, it is used. Otherwise windows are decomposed: the
 elements at one offset of all windows are a strided slice, and the slices are combined.
@@ -18,11 +18,11 @@ from hipgraft.ir.tensors import shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 
 _EXCLUDED = hipdnn.ResampleMode.AVGPOOL_EXCLUDE_PADDING
-_PADDING = -1  # instead of a position
+_PADDING = -1  # marks a position in the padding
 
 
 def resample_fwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """The maximum or the mean of each window, and the positions of maxima."""
+    """Writes the maximum or the mean of each window, and the positions of maxima."""
     assert isinstance(op, hipdnn.ResampleFwdOp)
     named = _named(t, op)
     if named is not None:
@@ -37,7 +37,7 @@ def resample_fwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
         return [_divided(t, op, total, shape_of(op.x))]
     largest = parts[0]
     for part in parts[1:]:
-        # A NaN is the largest.
+        # NaN counts as the largest value.
         is_more = t.op("aten.logical_or", [t.test("gt", part, largest), t.test("ne", part, part)],
                        t.shape(part), "i1")  # fmt: skip
         largest = t.where(is_more, part, largest)
@@ -47,7 +47,7 @@ def resample_fwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def resample_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
-    """Each element of dx gathers from the windows that contain it."""
+    """Writes dx: each element gathers from the windows that contain it."""
     assert isinstance(op, hipdnn.ResampleBwdOp)
     dy, shape, window = t.read(op.dy), shape_of(op.dx), window_of(op)
     if op.index is None:
@@ -70,7 +70,7 @@ def resample_bwd(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
 
 
 def _named(t: Torch, op: hipdnn.ResampleFwdOp) -> ir.Value | None:
-    """An op of torch, if there is one for this form."""
+    """Writes torch's op for this form, if there is one."""
     rank, mode = len(op.window), str(op.resample_mode)
     if list(op.pre_padding) != list(op.post_padding) or op.index is not None:
         return None
@@ -104,14 +104,14 @@ def _padded(t: Torch, op: hipdnn.ResampleFwdOp, x: ir.Value) -> ir.Value:
 
 
 def _offsets(window: Window) -> list[tuple[int, ...]]:
-    """The offsets in a window, in row-major order."""
+    """Returns the offsets in a window, in row-major order."""
     return list(itertools.product(*(range(size) for size in window.size)))
 
 
 def _part(
     t: Torch, x: ir.Value, window: Window, offset: Sequence[int], counts: Sequence[int]
 ) -> ir.Value:
-    """The elements at one offset of all windows."""
+    """Returns the elements at one offset of all windows."""
     for dim, (start, count, step) in enumerate(zip(offset, counts, window.stride, strict=True), 2):
         x = t.slice(x, dim, start, count, step)
     return x
@@ -141,7 +141,7 @@ def _divided(
 def _index(
     t: Torch, op: hipdnn.ResampleFwdOp, parts: Sequence[ir.Value], largest: ir.Value
 ) -> ir.Value:
-    """Row-major positions of the first maxima that are not padding."""
+    """Writes the row-major positions of the first maxima that are not padding."""
     window, extents, counts = window_of(op), shape_of(op.x)[2:], shape_of(op.y)[2:]
     index = t.literal([_PADDING] * math.prod(counts), [1, 1, *counts], "si64")
     is_nan = t.test("ne", largest, largest)
@@ -158,7 +158,7 @@ def _index(
 def _indices(
     window: Window, offset: Sequence[int], extents: Sequence[int], counts: Sequence[int]
 ) -> list[int]:
-    """Where each window's element at `offset` is in x, row by row; -1 in the padding."""
+    """Writes the row-major position in x of each window's element at `offset`; -1 for padding."""
     indices: list[int] = []
     for position in itertools.product(*(range(count) for count in counts)):
         index = [
@@ -176,7 +176,7 @@ def _indices(
 
 
 def _spread(t: Torch, x: ir.Value, stride: Sequence[int], value: float) -> ir.Value:
-    """Elements `stride` apart, with `value` between them."""
+    """Spaces elements `stride` apart, with `value` between them."""
     for dim, step in enumerate(stride, 2):
         if step == 1:
             continue
@@ -192,7 +192,7 @@ def _spread(t: Torch, x: ir.Value, stride: Sequence[int], value: float) -> ir.Va
 def _shifted(
     t: Torch, x: ir.Value, window: Window, offset: Sequence[int], extents: Sequence[int]
 ) -> ir.Value:
-    """The values of the windows' elements at `offset`, at their positions in dx."""
+    """Writes the values of the windows' elements at `offset`, at their positions in dx."""
     low = [tap - before for tap, before in zip(offset, window.before, strict=True)]
     spans = zip(extents, low, t.shape(x)[2:], strict=True)
     high = [extent - before - span for extent, before, span in spans]

@@ -42,7 +42,7 @@ class Writer:
             self.wide = str(declared)
 
     def read(self, value: ir.Value, *, wide: bool = True) -> ir.Value:
-        """A builtin tensor as a torch one, of the arithmetic's type if it is `wide`."""
+        """Casts a builtin tensor to a torch one, of the arithmetic's type if `wide` is set."""
         kind = ir.RankedTensorType(value.type)
         element = spelled(kind.element_type)
         if dtype_number(element.removeprefix("s")) is None:
@@ -53,13 +53,13 @@ class Writer:
         return self.to(read, kind.shape, self.wide) if wide else read
 
     def write(self, value: ir.Value, result: ir.Value) -> ir.Value:
-        """A torch tensor as a builtin one, typed and shaped like `result` of the hipDNN op."""
+        """Casts a torch tensor to a builtin one with the type and shape of the hipDNN `result`."""
         kind = ir.RankedTensorType(result.type)
         cast_value = self.to(value, kind.shape, spelled(kind.element_type))
         return cast("to", cast_value, kind)
 
     def to(self, value: ir.Value, shape: Sequence[int], element: str) -> ir.Value:
-        """The tensor with another element type."""
+        """Converts a tensor to another element type."""
         kind = vtensor_type(shape, element)
         if value.type == kind:
             return value
@@ -83,7 +83,7 @@ class Writer:
 
 
 def constant(value: ir.Value | Constant) -> ir.Value:
-    """A Python constant as a torch one; values stay."""
+    """Writes a Python constant as a torch one; passes values through."""
     if isinstance(value, ir.Value):
         return value
     if value is None:
@@ -103,7 +103,7 @@ def constant(value: ir.Value | Constant) -> ir.Value:
 
 
 def cast(direction: str, value: ir.Value, kind: ir.Type) -> ir.Value:
-    """A `torch_c` cast; one of a cast back is what that cast read."""
+    """Writes a `torch_c` cast; a cast back returns the operand of the first cast."""
     owner = value.owner
     other = "to" if direction == "from" else "from"
     if not isinstance(owner, ir.Block) and owner.name == f"torch_c.{other}_builtin_tensor":
@@ -115,13 +115,13 @@ def cast(direction: str, value: ir.Value, kind: ir.Type) -> ir.Value:
 
 
 def spelled(element: ir.Type) -> str:
-    """An element type in torch's spelling, where integers are signed."""
+    """Returns an element type in torch's spelling, where integers are signed."""
     text = str(element)
     return f"s{text}" if text.startswith("i") and text != "i1" else text
 
 
 def scalar_of(value: ir.Value) -> float | None:
-    """The number in a pass-by-value scalar, None where it is known only at run time."""
+    """Returns the number in a pass-by-value scalar; None if it is only known at run time."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None

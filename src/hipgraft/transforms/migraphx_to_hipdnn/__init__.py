@@ -1,4 +1,4 @@
-"""Conversion of migraphx functions to hipDNN ops: one small function per operation."""
+"""Converts migraphx functions to hipDNN ops: one small function per operation."""
 
 from hipgraft.ir.registration import Registry
 from hipgraft.transforms.migraphx_to_hipdnn.attention import ATTENTION
@@ -13,7 +13,7 @@ from hipgraft.transforms.migraphx_to_hipdnn.views import VIEWS
 CONVERSIONS: Registry[Conversion] = Registry(
     "migraphx conversion", VIEWS, ELEMENTWISE, CONTRACTIONS, REDUCTIONS, ATTENTION, POOLING
 )
-"""Every conversion, by mnemonic."""
+"""All conversions, by mnemonic."""
 
 KEPT = frozenset(
     {
@@ -29,6 +29,6 @@ KEPT = frozenset(
         "unpack",
     }
 )
-"""Operations that code generation has a lowering for, beside those of hipDNN."""
+"""The operations besides hipDNN's that code generation can lower."""
 
 __all__ = ["CONVERSIONS", "KEPT", "Conversion", "Converter", "build_function", "is_kernel"]

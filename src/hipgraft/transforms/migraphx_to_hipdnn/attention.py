@@ -1,7 +1,7 @@
-"""Attention: two matrix products with the operation's region, masks and softmax between them.
+"""Converts attention: two matrix products with a region, masks and softmax between them.
 
-With `splitkv` the keys are cut into chunks that have a softmax and a result each. The scores are
-computed as one product all the same, and seen in their chunks afterwards.
+With `splitkv`, keys are divided into chunks, each with its own softmax and result. The scores are
+still computed as one product, and then viewed as chunks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Convert
 from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import reduce
 
-_LOWEST = -3.0e38  # of the finite numbers that f32 and bf16 have
+_LOWEST = -3.0e38  # close to the lowest finite number of f32 and bf16
 
 
 def _attention(converter: Converter, generic: MigraphxOp) -> Sequence[Tensor]:
@@ -39,7 +39,7 @@ def _attention(converter: Converter, generic: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _scores(converter: Converter, op: AttentionOp, queries: Tensor, keys: Tensor) -> Tensor:
-    """The products, in f32 or i32, as `[..., chunk, query, key]` if there are several chunks."""
+    """Emits the scores in f32 or i32, as `[..., chunk, query, key]` if there are several chunks."""
     integer = ir.IntegerType.get_signless(32)
     element = queries.element_type if queries.is_float else integer
     scores = matmul(converter, queries, keys, element)
@@ -53,7 +53,7 @@ def _scores(converter: Converter, op: AttentionOp, queries: Tensor, keys: Tensor
 
 
 def _for_heads(converter: Converter, tensor: Tensor, queries: Tensor) -> Tensor:
-    """Repeats keys or values where neighbouring heads of the queries share one."""
+    """Repeats keys or values if neighbouring heads of the queries share one."""
     for dim, heads in enumerate(queries.shape[:-2]):
         shared = tensor.shape[dim]
         if shared == heads:
@@ -76,7 +76,7 @@ def _body(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
 
 
 def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
-    """Keys without weight: after the query, after the sequence's end, and before the window."""
+    """Masks keys after the query, after the sequence's end, and before the window."""
     keys = _key_index(converter, op)
     if "causal" in op.features:
         last = _query_index(converter, scores)
@@ -107,7 +107,7 @@ def _query_index(converter: Converter, scores: Tensor) -> Tensor:
 
 
 def _index(converter: Converter, length: int) -> Tensor:
-    """0, 1, ... as i32."""
+    """Emits 0, 1, ... as i32."""
     i32 = ir.IntegerType.get_signless(32)
     made = hipdnn.pointwise(
         converter.splat(0.0, [length], ir.F32Type.get()),
@@ -120,7 +120,7 @@ def _index(converter: Converter, length: int) -> Tensor:
 
 
 def _window(converter: Converter, op: AttentionOp) -> Tensor:
-    """How many keys before a sequence's last one have weight."""
+    """Emits the number of keys before a sequence's last one that have weight."""
     attribute = op.operation.attributes["slidingWindowSize"]
     kind = ir.RankedTensorType.get([1], attribute.type)
     size = converter.constant(ir.DenseElementsAttr.get_splat(kind, attribute), converter.location)
@@ -128,7 +128,7 @@ def _window(converter: Converter, op: AttentionOp) -> Tensor:
 
 
 def _per_head(converter: Converter, value: ir.Value, scores: Tensor) -> Tensor:
-    """One number for each sequence and head, shaped to broadcast to the scores."""
+    """Emits one number for each sequence and head, shaped to broadcast to the scores."""
     lengths = converter.cast(converter.tensor(value), ir.IntegerType.get_signless(32))
     return lengths.reshape((*lengths.shape, *[1] * (len(scores.shape) - len(lengths.shape))))
 
@@ -142,10 +142,10 @@ def _keep_where(
 
 
 def _softmax(converter: Converter, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the weights and the logarithm of their sum before they were divided by it.
+    """Returns the weights, and the logarithm of their sum before the division by it.
 
-    As in rocMLIR, a row without a key has no weights, and the logarithm of zero: its maximum is
-    taken for a finite number, and its sum, which is 1 or more in all others, for 1.
+    As in rocMLIR, a row without a key has weights of 0 and the logarithm of zero: its maximum is
+    replaced by a finite number, and its sum, which is 1 or more in all other rows, by 1.
     """
     wide, dim = ir.F32Type.get(), len(scores.shape) - 1
     largest = reduce(converter, "MAX", scores, [dim], wide)
@@ -161,4 +161,4 @@ def _softmax(converter: Converter, scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 ATTENTION: dict[str, Conversion] = {"attention": _attention}
-"""Conversions by mnemonic."""
+"""The conversions by mnemonic."""

@@ -1,4 +1,4 @@
-"""Convolutions and matrix products, accumulated in f32 or i32 and rounded once."""
+"""Converts convolutions and matrix products, accumulated in f32 or i32 and rounded once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipgraft.transforms.tensor_builder import Tensor
 
 
 def split_padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
-    """Returns all low ends, and all high ends; older modules give one list for both."""
+    """Returns the padding at the low ends and at the high ends; older modules give one list."""
     padding = op.ints("padding")
     if len(padding) == spatial:
         return padding, padding
@@ -31,7 +31,7 @@ def _check_rank(op: MigraphxOp) -> int:
 
 
 def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Groups need no attribute: the channels of both operands tell their number."""
+    """Converts a convolution; the channels of both operands determine the number of groups."""
     low, high = split_padding(op, _check_rank(op))
     x, w = converter.operand(op, "input"), converter.operand(op, "filter")
     if x.shape[1] != w.shape[1] * op.int("group"):
@@ -71,8 +71,8 @@ def _backwards_data(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 def matmul(converter: Converter, a: Tensor, b: Tensor, element: ir.Type) -> Tensor:
     """Emits the product of `a` [batch..., M, K] and `b` [batch or 1..., K, N].
 
-    All batch dimensions become one where strides allow it: of several, IREE 3.13.0 ends with a
-    crash for some extents.
+    All batch dimensions become one if strides allow it: with several of them, IREE 3.13.0 crashes
+    for some extents.
     """
     shape = (*a.shape[:-1], b.shape[-1])
     if math.prod(b.shape[:-2]) == 1:
@@ -101,7 +101,7 @@ def _dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _quant_dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Operands with scales are multiplied by them first, in f32."""
+    """Converts a quantised product; operands with scales are first multiplied by them, in f32."""
     a, b = _scaled(converter, op, "in_a", "scaleA"), _scaled(converter, op, "in_b", "scaleB")
     return [matmul(converter, a, b, tensor_type(op.output()).element_type)]
 
@@ -120,4 +120,4 @@ CONTRACTIONS: dict[str, Conversion] = {
     "quant_convolution": _convolution,
     "quant_dot": _quant_dot,
 }
-"""Conversions by mnemonic."""
+"""The conversions by mnemonic."""

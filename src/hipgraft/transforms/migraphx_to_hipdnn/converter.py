@@ -1,8 +1,8 @@
 """Rebuilds a migraphx function as one on builtin tensors, op by op.
 
 Every shaped value becomes a window on a builtin tensor of signless elements. Strides inside of
-the function are hints, as in rocMLIR, and are not looked at; those of arguments and results say
-how memory lies. Operations that hipDNN has no op for stay, between conversions of their own
+the function are hints, as in rocMLIR, and are ignored; those of arguments and results define the
+memory layout. Operations without a hipDNN op stay, between conversions of operands and results
 (`migraphx.mlir.as.underlying.shape` and `.as.logical.shape`).
 """
 
@@ -21,7 +21,7 @@ from hipgraft.transforms.tensor_builder import Tensor, TensorBuilder
 TO_SHAPED = "migraphx.mlir.as.underlying.shape"
 FROM_SHAPED = "migraphx.mlir.as.logical.shape"
 
-# Operations whose results are as small as their operands, or that make them so.
+# Operations whose results stay in the operands' range, or that clamp them.
 _STAYS_IN_RANGE = frozenset(
     {
         *("broadcast", "clip", "convert", "constant", "equal", "flatten", "greater"),
@@ -36,8 +36,8 @@ Conversion = Callable[["Converter", MigraphxOp], Sequence[Tensor]]
 def element_type(kind: ShapedType) -> ir.Type:
     """Returns the element type of builtin tensors that hold the values of `kind`.
 
-    Elements of 4 bits, of which memory holds two in a byte, are wider here: they are unpacked
-    when they are read and packed when they are written.
+    Elements of 4 bits, which memory packs two to a byte, are wider here: they are unpacked when
+    they are read and packed when they are written.
     """
     if kind.bits == 4:
         return ir.F32Type.get() if kind.is_float else ir.IntegerType.get_signless(8)
@@ -53,9 +53,9 @@ class Converter(TensorBuilder):
     """Writes the new function at the insertion point.
 
     Args:
-        conversions: by mnemonic.
-        lowered: mnemonics of operations that can stay, as code generation lowers them.
-        state: told of what stays.
+        conversions: conversions by mnemonic.
+        lowered: mnemonics of operations that can stay, because code generation lowers them.
+        state: receives a remark for each operation that stays.
     """
 
     def __init__(
@@ -68,18 +68,18 @@ class Converter(TensorBuilder):
         self._tensors: dict[ir.Value, Tensor] = {}
 
     def define(self, value: ir.Value, tensor: Tensor) -> None:
-        """Says which tensor stands for a value of the old function."""
+        """Sets the tensor for a value of the old function."""
         self._tensors[value] = tensor
 
     def tensor(self, value: ir.Value) -> Tensor:
-        """Returns the tensor that stands for a value of the old function."""
+        """Returns the tensor for a value of the old function."""
         return self._tensors[value]
 
     def convert_block(self, block: ir.Block) -> list[Tensor]:
-        """Converts all ops of a block; returns what its terminator reads.
+        """Converts all ops of a block, and returns the operands of its terminator.
 
         Raises:
-            PassFailure: an op can neither be converted nor compiled as it is; at the op.
+            PassFailure: an op can neither be converted nor compiled as it is; located at the op.
         """
         *operations, terminator = block.operations
         for op in operations:
@@ -107,7 +107,7 @@ class Converter(TensorBuilder):
         return [self._in_range(each, kind) for each, kind in zip(results, kinds, strict=True)]
 
     def _in_range(self, tensor: Tensor, kind: ShapedType) -> Tensor:
-        """Rounds numbers of 4 bits that were computed in wider elements, or takes the low bits."""
+        """Rounds 4-bit floats that were computed in wider elements; truncates integers."""
         if kind.bits != 4:
             return tensor
         integer = "ui8" if kind.is_unsigned else "si8"
@@ -132,7 +132,7 @@ class Converter(TensorBuilder):
         self._state.missed(op.operation, reason.name, f"'{name}' stays: {reason}")
         return self.keep(op)
 
-    # For conversions
+    # Helpers of conversions
 
     def operand(self, op: MigraphxOp, name: str) -> Tensor:
         """Returns the tensor of a required operand."""
@@ -182,7 +182,7 @@ class Converter(TensorBuilder):
         return list(made.results)
 
     def convert_signed(self, tensor: Tensor, source: ShapedType, target: ShapedType) -> Tensor:
-        """Converts elements with regard to the signs of both types."""
+        """Converts elements according to the signedness of both types."""
         is_narrower = target.bits == 4 and source.element != target.element
         if not (source.is_unsigned or target.is_unsigned or is_narrower):
             return self.cast(tensor, element_type(target))
@@ -190,7 +190,7 @@ class Converter(TensorBuilder):
         return self._from_shaped(made, target)
 
     def pad(self, tensor: Tensor, kind: ShapedType, high: Sequence[int]) -> Tensor:
-        """Puts `high` zeros after the last element of each dimension; `kind` has the elements."""
+        """Appends `high` zeros to each dimension; `kind` defines the element type."""
         small = _row_major(tensor.shape, kind.element)
         shape = [extent + more for extent, more in zip(tensor.shape, high, strict=True)]
         large = _row_major(shape, kind.element)
@@ -201,12 +201,12 @@ class Converter(TensorBuilder):
         return self._from_shaped(made, large)
 
     def unpacked(self, memory: ir.Value, kind: ShapedType) -> Tensor:
-        """Reads 4-bit elements from the bytes that hold two each."""
+        """Unpacks 4-bit elements from bytes that hold two each."""
         (shaped,) = self.emit(TO_SHAPED, [memory], [kind])
         return self._from_shaped(shaped, kind)
 
     def packed(self, tensor: Tensor, kind: ShapedType, bytes_type: ir.Type) -> ir.Value:
-        """Puts two elements of 4 bits into each byte, in row-major order."""
+        """Packs two 4-bit elements into each byte, in row-major order."""
         flat = _row_major((tensor.view.elements,), kind.element)
         shaped = self._to_shaped(tensor.reshape(flat.extents), flat)
         return ir.Operation.create(

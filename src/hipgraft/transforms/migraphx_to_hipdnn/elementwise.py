@@ -1,4 +1,4 @@
-"""Elementwise operations and quantisation."""
+"""Converts elementwise operations and quantisation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNARY = {
 _BINARY = {"add": "add", "div": "div", "max": "max_op", "mul": "mul", "pow": "pow", "sub": "sub"}
 _COMPARISONS = {"equal": "cmp_eq", "greater": "cmp_gt", "greater_or_equal": "cmp_ge"}
 
-# The same bits come out for signed and unsigned numbers.
+# These give the same bits for signed and unsigned numbers.
 _SIGN_FREE = frozenset({"add", "equal", "mul", "sub"})
 
 
@@ -47,7 +47,7 @@ def _check_signs(op: MigraphxOp) -> None:
 
 
 def in_shape(converter: Converter, tensor: Tensor, kind: ShapedType) -> Tensor:
-    """Returns `tensor` in the shape of a result, which only unit dimensions make different."""
+    """Returns `tensor` in the shape of a result, which differs at most by unit dimensions."""
     if tensor.shape == kind.extents:
         return tensor
     try:
@@ -63,7 +63,7 @@ def _pointwise(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tens
 
 
 def _comparison(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """The dialect has 0 and 1 in the operands' type where hipDNN has false and true."""
+    """Converts a comparison: the dialect has 0 and 1 in the operands' type instead of booleans."""
     _check_signs(op)
     truth = converter.pointwise(mode, _inputs(converter, op), ir.IntegerType.get_signless(1))
     result = converter.cast(truth, element_type(op.output()))
@@ -94,7 +94,7 @@ def _convert(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _dequantize(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """`(input - bias) · scale`, with both differences in floating point."""
+    """Converts to `(input - bias) · scale`, computed in floating point."""
     kind, wide = op.output(), ir.F32Type.get()
     x = _as_float(converter, op, "input")
     if op.operand("bias") is not None:
@@ -105,7 +105,7 @@ def _dequantize(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _as_float(converter: Converter, op: MigraphxOp, name: str) -> Tensor:
-    """An operand's numbers; only unsigned ones need an op of their own for it."""
+    """Converts an operand to floats; only unsigned operands need a separate op."""
     value = op.operand(name)
     tensor = converter.operand(op, name)
     kind = None if value is None else op.type_of(value)
@@ -142,4 +142,4 @@ ELEMENTWISE: dict[str, Conversion] = {
     "dequantizelinear": _dequantize,
     "where": _where,
 }
-"""Conversions by mnemonic."""
+"""The conversions by mnemonic."""

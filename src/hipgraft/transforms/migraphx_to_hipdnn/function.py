@@ -1,4 +1,4 @@
-"""Converts a kernel function: its signature, with tensors in memory, and its body."""
+"""Converts a kernel function: its signature on memory tensors, and its body."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Signature:
     """The memory layouts of arguments and results.
 
     Attributes:
-        arguments: of the function, in their order.
-        results: of the function, in their order.
-        flat: whether memory is passed as tensors of one dimension.
+        arguments: layouts of the function's arguments, in order.
+        results: layouts of the function's results, in order.
+        flat: whether memory is passed as one-dimensional tensors.
     """
 
     arguments: tuple[MemoryLayout, ...]
@@ -58,7 +58,7 @@ class Signature:
     def memory_type(self, layout: MemoryLayout) -> ir.RankedTensorType:
         """Returns the packed tensor of an argument or result."""
         if layout.kind.bits == 4:
-            # Two elements a byte; a last half byte is padding.
+            # Two elements share a byte; a last half byte is padding.
             byte = ir.IntegerType.get_signless(8)
             return ir.RankedTensorType.get([(layout.elements + 1) // 2], byte)
         shape = [layout.elements] if self.flat else layout.shape
@@ -66,7 +66,7 @@ class Signature:
 
 
 def is_kernel(function: ir.Operation) -> bool:
-    """Whether a function is one on shaped values, with a body."""
+    """Whether a function has shaped values and a body."""
     if function.name != "func.func" or not function.regions[0].blocks:
         return False
     if PREFIX in str(function.attributes["function_type"]):
@@ -78,7 +78,7 @@ def is_kernel(function: ir.Operation) -> bool:
 
 
 def build_function(function: ir.Operation, converter: Converter, flat: bool) -> func_d.FuncOp:
-    """Writes the function on memory in front of `function`, which is only read.
+    """Writes the function on memory before `function`, which stays unchanged.
 
     Raises:
         PassFailure: an op cannot be converted, or a tensor of the signature has no layout; located.
@@ -86,7 +86,7 @@ def build_function(function: ir.Operation, converter: Converter, flat: bool) -> 
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
         raise PassFailure("'func.func' op expected one block", function)
-    return_of(blocks[0])  # Raises where a function ends in another op.
+    return_of(blocks[0])  # raises if a function ends in another op
     signature = Signature.of(function, flat)
     name = symbol_of(function)
     made = func_d.FuncOp(
@@ -112,7 +112,7 @@ def build_function(function: ir.Operation, converter: Converter, flat: bool) -> 
 
 
 def _read(converter: Converter, memory: ir.Value, layout: MemoryLayout) -> Tensor:
-    """The logical tensor in an argument's memory."""
+    """Returns the logical tensor in an argument's memory."""
     if layout.kind.bits == 4:
         return converter.unpacked(memory, layout.kind)
     pairs = zip(layout.kind.extents, layout.kind.steps, strict=True)
@@ -123,7 +123,7 @@ def _read(converter: Converter, memory: ir.Value, layout: MemoryLayout) -> Tenso
 def _write(
     converter: Converter, tensor: Tensor, layout: MemoryLayout, signature: Signature
 ) -> ir.Value:
-    """The memory that holds a result: its dimensions in the order of its strides."""
+    """Returns the memory that holds a result: its dimensions in the order of its strides."""
     ordered = tensor.through(tensor.view.permute(layout.order))
     if layout.is_padded:
         ordered = _padded(converter, ordered, layout)
@@ -139,7 +139,7 @@ def _write(
 
 
 def _padded(converter: Converter, tensor: Tensor, layout: MemoryLayout) -> Tensor:
-    """Puts zeros where the result's strides leave room."""
+    """Pads with zeros where the result's strides leave gaps."""
     room = [whole - used for whole, used in zip(layout.shape, tensor.shape, strict=True)]
     return converter.pad(tensor, layout.kind, room)
 

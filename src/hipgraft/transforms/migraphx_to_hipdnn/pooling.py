@@ -1,4 +1,4 @@
-"""Pooling, which rocMLIR has dropped but older modules have."""
+"""Converts pooling, which rocMLIR has dropped but older modules contain."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _window(op: MigraphxOp) -> list[int]:
 def _reaching(
     op: MigraphxOp, window: Sequence[int], low: Sequence[int], high: Sequence[int]
 ) -> list[int]:
-    """The padding after each dimension that makes the last window fit; more with `ceil_mode`."""
+    """Returns the padding after each dimension with which the last window fits (`ceil_mode`)."""
     extents, results = op.input().extents[2:], op.output().extents[2:]
     padding: list[int] = []
     for dim, (extent, count, step) in enumerate(
@@ -122,4 +122,4 @@ def _is_set(op: MigraphxOp, name: str) -> bool:
 
 
 POOLING: dict[str, Conversion] = {"pooling": _pooling}
-"""Conversions by mnemonic."""
+"""The conversions by mnemonic."""

@@ -1,4 +1,4 @@
-"""Reductions and softmax."""
+"""Converts reductions and softmax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipgraft.transforms.tensor_reductions import reduce, softmax
 
 
 def _axes(op: MigraphxOp, axes: Sequence[int]) -> list[int]:
-    """Axes counted from the front."""
+    """Returns axes counted from the front."""
     return counted_dims(axes, len(op.input().shape))
 
 
@@ -33,7 +33,7 @@ def _reduced(
     element = element_type(op.output())
     if mode != "MAX" or not op.input().is_unsigned:
         return reduce(converter, mode, tensor, axes, element)
-    # Minus the lowest signed number, unsigned numbers have the order of signed ones.
+    # Less the lowest signed number, unsigned numbers have the order of signed ones.
     shift = _lowest(converter, element)
     signed = converter.pointwise("add", [tensor, shift], element)
     largest = reduce(converter, mode, signed, axes, element)
@@ -59,4 +59,4 @@ REDUCTIONS: dict[str, Conversion] = {
     "reduce_sum": partial(_reduction, "ADD"),
     "softmax": _softmax,
 }
-"""Conversions by mnemonic."""
+"""The conversions by mnemonic."""

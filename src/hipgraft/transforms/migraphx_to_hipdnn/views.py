@@ -1,4 +1,4 @@
-"""Views, which cost nothing where strides can say them, and constants."""
+"""Converts views, which cost nothing if strides can express them, and constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _transpose(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 
 
 def _reshape(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Strides cannot say every reshape: the rest is one of a copy."""
+    """Converts a reshape to a view if strides can express it, else to a view of a copy."""
     return [in_shape(converter, _input(converter, op), op.output())]
 
 
@@ -58,7 +58,7 @@ def _multibroadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
 def _literal(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     attribute = op.operation.attributes["value"]
     kind = tensor_type(op.output())
-    # Builtin arithmetic has no signed types; the digits stay.
+    # Builtin arithmetic has no signed types; the digits stay the same.
     text = _ELEMENT.sub(str(kind.element_type), str(attribute))
     value = ir.Attribute.parse(text)
     if isinstance(value, ir.DenseElementsAttr) and value.is_splat:
@@ -81,4 +81,4 @@ VIEWS: dict[str, Conversion] = {
     "slice": _slice,
     "transpose": _transpose,
 }
-"""Conversions by mnemonic."""
+"""The conversions by mnemonic."""

@@ -1,4 +1,4 @@
-"""Measured factors for the estimates of graphs, from a JSON file."""
+"""Reads measured factors for the estimates of graphs from a JSON file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Calibration:
-    """What measurements of one architecture say.
+    """The factors that were measured on one architecture.
 
     Attributes:
         launch_us: of each launch, in microseconds; None for the GPU's own.

@@ -1,4 +1,4 @@
-"""Estimated time of graphs: a roofline of compute, memory and launch."""
+"""Estimates the time of graphs by a roofline of compute, memory and launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipgraft.transforms.partition.rules import is_read_outside, is_stored
 
 @dataclass(frozen=True)
 class Time:
-    """The parts of a kernel's estimated time, in seconds.
+    """The components of a kernel's estimated time, in seconds.
 
     Attributes:
         compute: of its arithmetic.
@@ -32,7 +32,7 @@ class Time:
 
     @property
     def bound(self) -> str:
-        """What takes longest: `compute`, `memory` or `launch`."""
+        """The bottleneck: `compute`, `memory` or `launch`."""
         longest = max(self.compute, self.memory, self.launch)
         if longest == self.launch:
             return "launch"
@@ -61,7 +61,7 @@ class GraphTime:
 
 
 class CostModel(Protocol):
-    """Says how long groups of ops take as kernels."""
+    """Estimates how long groups of ops take as kernels."""
 
     def time(self, program: Program, members: Collection[int]) -> Time:
         """Returns the time of one kernel for some ops of a program."""
@@ -82,7 +82,7 @@ def graph_time(model: CostModel, program: Program, members: Collection[int]) -> 
 
 
 Weight: TypeAlias = tuple[int, int, int, int, int]
-"""What partitions are ordered by, the sum over their groups.
+"""The key by which partitions are ordered, summed over their groups.
 
 Time in quanta, kernels, tensors moved, and elementwise ops that do not depend on an anchor of their
 group: they rather end the kernel that makes their operand than start the one that reads them. Last,
@@ -90,7 +90,7 @@ the depths that a group spans: of two products, the sum joins the one that is co
 """
 
 _QUANTUM = 20e-9
-"""Seconds of no weight: a hundredth of what is between two launches, which is an assumption."""
+"""The quantum of time: a hundredth of the assumed gap between two launches, in seconds."""
 
 NO_WEIGHT: Weight = (0, 0, 0, 0, 0)
 

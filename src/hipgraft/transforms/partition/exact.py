@@ -68,7 +68,7 @@ def _is_connected(program: Program, members: set[int]) -> bool:
 
 
 class _Search:
-    """Sets of ops are the bits of a number."""
+    """Searches over sets of ops, represented as the bits of a number."""
 
     def __init__(self, program: Program):
         self._program = program

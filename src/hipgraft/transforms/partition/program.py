@@ -10,7 +10,7 @@ from hipgraft.ir.tensors import Shape
 
 
 class Role(Enum):
-    """What an op may share a kernel with."""
+    """The role of an op, which limits the ops that it may share a kernel with."""
 
     FIXED = auto()  # is in no group
     ELEMENTWISE = auto()
@@ -21,7 +21,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Facts:
-    """What rules and costs know of an op. Equal ops share an instance.
+    """The properties of an op for rules and costs. Equal ops share an instance.
 
     Attributes:
         name: kind of op, for messages and to tell ops apart.

@@ -99,7 +99,7 @@ class ProgramReader:
             mark_kindred(program, free)
 
     def _size(self, value: ir.Value) -> int:
-        """Bytes of a tensor in memory, of a view those that it shows; 0 for copied constants."""
+        """Returns a tensor's bytes in memory; a view's visible bytes; 0 for copied constants."""
         kind = value.type
         size = self._sizes.get(kind)
         if size is None:
@@ -152,7 +152,7 @@ class ProgramReader:
         return Facts(name, Role.ANCHOR, shape, shape, scale * seconds, workgroups)
 
     def _of_rows(self, op: ir.Operation, name: str, shape: Shape, second: float) -> Facts:
-        """The facts of a reduction or norm, of which an operation takes so many seconds."""
+        """Returns the facts of a reduction or norm, given the seconds of an operation."""
         walked = shape_of(op.operands[0])
         elements = prod(walked)
         is_norm = op.name in NORMS

@@ -119,7 +119,7 @@ class Partitioner:
 
 
 def _regions(program: Program) -> list[list[int]]:
-    """Returns the ops that are not fixed, in regions."""
+    """Returns the regions of ops that are not fixed."""
     root = list(range(len(program.ops)))
 
     def find(op: int) -> int:

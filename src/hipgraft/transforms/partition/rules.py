@@ -1,4 +1,4 @@
-"""Which ops one kernel can compute."""
+"""Decides which ops one kernel can compute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_PRODUCTS = 3
 """Products that share a kernel at most, which is what IREE joins."""
 
 CYCLE = "an operand depends on the graph through another one"
-"""Why an op cannot join a group that something between the two reads."""
+"""The reason why an op cannot join a group if another op between them reads the group."""
 
 
 def walks_declined(program: Program, members: Iterable[int]) -> str | None:

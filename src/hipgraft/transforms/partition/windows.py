@@ -92,7 +92,7 @@ class Windows:
             self._group[op] = group
 
     def _label(self, border: tuple[int, int]) -> tuple[object, ...]:
-        """An order of borders in which the numbers of ops count last."""
+        """Returns a sort key of borders in which the numbers of ops count last."""
         ops = [self._program.ops[op] for op in border]
         depths = [self._program.depth[op] for op in border]
         return (*depths, *((one.name, one.shape, one.walked, one.seconds) for one in ops), border)

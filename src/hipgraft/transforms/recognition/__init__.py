@@ -1,4 +1,4 @@
-"""Recognition of decomposed nodes: normalisations, attention and activations."""
+"""Recognises decomposed nodes: normalisations, attention and activations."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""GELU, in both forms, and swish from their arithmetic."""
+"""Recognises GELU, in both forms, and swish from their arithmetic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Coefficients = Mapping[tuple[int, ...], float]
 _SLOPE = math.sqrt(2 / math.pi)
 _TANH_ARGUMENT: _Coefficients = {(1,): _SLOPE, (3,): 0.044715 * _SLOPE}
 _ERF_ARGUMENT: _Coefficients = {(1,): math.sqrt(0.5)}
-# Of x and of t, the error function or the hyperbolic tangent: x / 2 · (1 + t).
+# The polynomial x / 2 · (1 + t) of x and t, the error function or the hyperbolic tangent.
 _GELU: _Coefficients = {(1, 0): 0.5, (1, 1): 0.5}
 _SWISH: _Coefficients = {(1, 1): 1.0}
 
@@ -66,7 +66,7 @@ def recognize_swish(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def _unknown(op: ir.Operation, argument: _Coefficients) -> ir.Value | None:
-    """The value of which the op's operand is the polynomial `argument`, None if there is none."""
+    """Returns the value of which the op's operand is the polynomial `argument`, if any."""
     tolerance = _tolerance(op)
     for x in _candidates(op.operands[0]):
         if is_close(polynomial(op.operands[0], [x]), argument, tolerance):
@@ -75,7 +75,7 @@ def _unknown(op: ir.Operation, argument: _Coefficients) -> ir.Value | None:
 
 
 def _candidates(value: ir.Value) -> Iterator[ir.Value]:
-    """Values that an expression may be a polynomial of, outermost first."""
+    """Yields the values of which an expression may be a polynomial, outermost first."""
     level = [through_widenings(value)]
     for _ in range(_LONGEST_ASCENT + 1):
         yield from level
@@ -85,7 +85,7 @@ def _candidates(value: ir.Value) -> Iterator[ir.Value]:
 
 
 def _root(op: ir.Operation, x: ir.Value, expected: _Coefficients) -> ir.Value | None:
-    """The value above `op` that is the polynomial `expected` of x and the op's result."""
+    """Returns the indirect user of `op` that is the polynomial `expected` of x and its result."""
     t, value = op.results[0], op.results[0]
     for _ in range(_LONGEST_ASCENT):
         reader = only_reader(value)
@@ -101,7 +101,7 @@ def _root(op: ir.Operation, x: ir.Value, expected: _Coefficients) -> ir.Value | 
 
 
 def _tolerance(op: ir.Operation) -> float:
-    """Relative error of a coefficient that is a product of two constants of the op's type."""
+    """Returns the relative error of a product of two constants of the op's type."""
     element = element_type_of(op.results[0])
     if isinstance(element, ir.F16Type):
         return 2.0**-9
@@ -111,7 +111,7 @@ def _tolerance(op: ir.Operation) -> float:
 def _replace(
     root: ir.Value, x: ir.Value, mode: str, rules: Rules, beta: float | None = None
 ) -> str:
-    """Makes the activation in front of the op that ends the arithmetic, and takes its place."""
+    """Builds the activation before the op that ends the arithmetic, and replaces that op."""
     check_interior(root, [x], rules)
     end = defining_op(root)
     assert end is not None

@@ -1,4 +1,4 @@
-"""Attention from its two products and the softmax between them; keys that heads share."""
+"""Recognises attention from its products and softmax, and keys that heads share."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def share_heads(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def _softmax_operand(weights: ir.Value) -> ir.Value | None:
-    """The operand of the softmax along the last dimension, None if it is no softmax.
+    """Returns the operand of a softmax along the last dimension, None if it is not one.
 
     A guard may follow that sets weights to 0 if they are NaN or if all their scores are minus
     infinity. sdpa returns 0 without it where a query sees no key.
@@ -117,7 +117,7 @@ def _softmax_operand(weights: ir.Value) -> ir.Value | None:
 
 
 def _unguarded(weights: ir.Value) -> tuple[ir.Value, ir.Value | None]:
-    """The weights before a guard, and the scores that it tests, if any."""
+    """Returns the weights before a guard, and the scores that it tests, if any."""
     select = made_by(weights, "binary_select")
     if select is None or splat_value(select.operands[1]) != 0:
         return weights, None
@@ -130,7 +130,7 @@ def _unguarded(weights: ir.Value) -> tuple[ir.Value, ir.Value | None]:
 
 
 def _scores_all_hidden(test: ir.Value) -> ir.Value | None:
-    """The scores if `test` is that all of a row are minus infinity: `not any(not (s = -inf))`."""
+    """Returns the scores of the test `not any(not (s = -inf))`: a whole row is minus infinity."""
     any_seen = made_by(test, "logical_not")
     is_one = None if any_seen is None else made_by(any_seen.operands[0], "cmp_neq")
     if is_one is None or splat_value(is_one.operands[1]) != 0:
@@ -195,7 +195,7 @@ def _is_score_op(op: ir.Operation) -> bool:
 
 
 def _peel_selection(op: ir.Operation, scores: _Scores) -> ir.Value | None:
-    """`where(mask, scores, -inf)` and `where(mask, -inf, scores)`."""
+    """Strips `where(mask, scores, -inf)` or `where(mask, -inf, scores)`."""
     mask, *branches = op.operands
     for index, branch in enumerate(branches):
         number = splat_value(branch)
@@ -211,7 +211,7 @@ def _peel_selection(op: ir.Operation, scores: _Scores) -> ir.Value | None:
 def _unscaled(
     base: ir.Value, view: StridedView, scores: _Scores, rules: Rules
 ) -> tuple[ir.Value, StridedView]:
-    """A window on an operand of the product before it is scaled; `scores` takes the factors."""
+    """Returns a window on the unscaled operand of the product; `scores` gets the factors."""
     op = defining_op(through_casts(base))
     split = split_splat(op) if op is not None and mode_of(op) == "mul" else None
     if op is None or split is None or not _may_drop(op, rules):
@@ -230,7 +230,7 @@ def _may_drop(op: ir.Operation, rules: Rules) -> bool:
 
 
 def _copied(view: StridedView, value: ir.Value) -> tuple[ir.Value, StridedView] | None:
-    """A window on a row-major copy of `value`, as a window on the base of `value`."""
+    """Converts a window on a row-major copy of `value` to a window on its base."""
     source, copied = window(value)
     runs = view.through_copy(copied)
     composed = None if runs is None else _composed(runs, copied.offset)
@@ -244,7 +244,7 @@ def _transposed(value: ir.Value) -> tuple[ir.Value, StridedView]:
 
 
 def _heads(base: ir.Value, view: StridedView, scores: _Scores) -> tuple[ir.Value, StridedView]:
-    """A window as [B, H, S, D], without heads that repeat others."""
+    """Returns a window as [B, H, S, D], without repeated heads."""
     lead = scores.shape[:-2]
     if len(lead) != len(view.shape) - 2:
         grouped = view.reshape((*lead, *view.shape[-2:])) if _fits(view, lead) else None
@@ -277,7 +277,7 @@ def _unrepeated(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedVie
 
 
 def _composed(runs: Sequence[list[tuple[int, int]]], offset: int) -> StridedView | None:
-    """A window with one stride for each dimension; a repetition inside the heads is dropped."""
+    """Returns a window with one stride per dimension; drops a repetition inside of the heads."""
     dims: list[tuple[int, int]] = []
     for dim, walked in enumerate(runs):
         moving = [run for run in walked if run[0] > 1]
@@ -313,7 +313,7 @@ def _sdpa(op: ir.Operation, scores: _Scores, tensors: Sequence[ir.Value]) -> ir.
 
 
 def _mask(scores: _Scores) -> ir.Value | None:
-    """The sum of all masks, broadcastable to the scores [B, H, Sq, Skv]."""
+    """Builds the sum of all masks, which broadcasts to the scores [B, H, Sq, Skv]."""
     total: ir.Value | None = None
     summands = [*scores.summands, *(_selected(*one) for one in scores.hidden)]
     for summand in summands:
@@ -332,7 +332,7 @@ def _add(left: ir.Value, right: ir.Value) -> ir.Value:
 
 
 def _selected(mask: ir.Value, hidden: float, shown: bool) -> ir.Value:
-    """A summand that is 0 where `mask` is `shown`, and `hidden` elsewhere."""
+    """Builds a summand that is 0 where `mask` is `shown`, and `hidden` elsewhere."""
     kind = ir.RankedTensorType.get([1] * len(shape_of(mask)), ir.F32Type.get())
     zero, low = (_splat(kind, number) for number in (0.0, hidden))
     branches = (zero, low) if shown else (low, zero)

@@ -1,4 +1,4 @@
-"""Layer and RMS normalisation from their arithmetic."""
+"""Recognises layer and RMS normalisation from their arithmetic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hipgraft.transforms.recognition.values import (
 
 @dataclass
 class _Norm:
-    """A recognised normalisation; `root` is what its op computes."""
+    """A recognised normalisation; its op computes `root`."""
 
     x: ir.Value
     centred: bool
@@ -61,7 +61,7 @@ def recognize_norm(op: ir.Operation, rules: Rules) -> str | None:
 
 
 def _squared(op: ir.Operation) -> ir.Value | None:
-    """The value whose squares `op` averages."""
+    """Returns the value whose squares `op` averages."""
     square = made_by(op.operands[0], "mul")
     if square is None or not same(*square.operands):
         return None
@@ -69,7 +69,7 @@ def _squared(op: ir.Operation) -> ir.Value | None:
 
 
 def _inverse_root(op: ir.Operation) -> tuple[ir.Operation, float] | None:
-    """The op that makes `1 / sqrt(mean + epsilon)` or `sqrt(mean + epsilon)`, and epsilon."""
+    """Returns the op of `1 / sqrt(mean + epsilon)` or `sqrt(mean + epsilon)`, and epsilon."""
     shifted = only_reader(op.results[0])
     root = None if mode_of(shifted) != "add" or shifted is None else _root_of(shifted)
     if shifted is None or root is None:
@@ -89,7 +89,7 @@ def _root_of(shifted: ir.Operation) -> ir.Operation | None:
 
 
 def _scaled(inverse: ir.Operation, x: ir.Value) -> ir.Value:
-    """The product of x and the inverse root, or the quotient of x and the root."""
+    """Returns the product of x and the inverse root, or the quotient of x and the root."""
     end = only_reader(inverse.results[0])
     wanted = "div" if mode_of(inverse) == "sqrt" else "mul"
     if end is None or mode_of(end) != wanted:
@@ -102,7 +102,7 @@ def _scaled(inverse: ir.Operation, x: ir.Value) -> ir.Value:
 
 
 def _centred(x: ir.Value, dims: Sequence[int]) -> ir.Value | None:
-    """The value whose deviation from its mean is x, None if x is no deviation."""
+    """Returns the value whose deviation from its mean is x, None if x is not a deviation."""
     difference = made_by(x, "sub")
     mean = None if difference is None else made_by(difference.operands[1], "AVG")
     if difference is None or mean is None or not same(mean.operands[0], difference.operands[0]):
@@ -158,7 +158,7 @@ def _parameter_shape(norm: _Norm) -> tuple[int, ...]:
 
 
 def _trailing_count(norm: _Norm) -> int:
-    """The number of trailing dimensions that are normalised."""
+    """Returns the number of trailing dimensions that are normalised."""
     shape = shape_of(norm.x)
     first = min(norm.dims)
     if any(shape[dim] > 1 and dim not in norm.dims for dim in range(first, len(shape))):

@@ -1,4 +1,4 @@
-"""Arithmetic of a few unknowns in normal form, so that one pattern covers all its spellings."""
+"""Normalises arithmetic of a few unknowns, so that one pattern covers all of its spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads stage-1 values as expressions: their defining ops, behind casts, copies and windows."""
+"""Reads stage-1 values as expressions: looks through casts, copies and windows."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Rules:
 
 
 def mode_of(op: ir.Operation | None) -> str | None:
-    """The mode of a pointwise op or a reduction, None for any other op."""
+    """Returns the mode of a pointwise op or a reduction, None for any other op."""
     if op is None or op.name not in ("hipdnn.pointwise", "hipdnn.reduction"):
         return None
     return ir.StringAttr(op.attributes["mode"]).value
 
 
 def made_by(value: ir.Value, mode: str) -> ir.Operation | None:
-    """The pointwise op or reduction of `mode` that defines `value`, behind casts."""
+    """Returns the pointwise op or reduction of `mode` that defines `value` before casts."""
     op = defining_op(through_casts(value))
     return op if mode_of(op) == mode else None
 
 
 def through_casts(value: ir.Value) -> ir.Value:
-    """The value before casts and copies."""
+    """Returns the value before casts and copies."""
     op = defining_op(value)
     while op is not None and mode_of(op) == "identity":
         value = op.operands[0]
@@ -47,7 +47,7 @@ def through_casts(value: ir.Value) -> ir.Value:
 
 
 def through_widenings(value: ir.Value) -> ir.Value:
-    """The value before casts that lose nothing, and copies."""
+    """Returns the value before lossless casts and copies."""
     op = defining_op(value)
     while op is not None and mode_of(op) == "identity" and not _narrows(op):
         value = op.operands[0]
@@ -56,7 +56,7 @@ def through_widenings(value: ir.Value) -> ir.Value:
 
 
 def through_reshapes(value: ir.Value) -> ir.Value:
-    """The value before casts, copies and reshapes of all but the last two dimensions."""
+    """Returns the value before casts, copies and reshapes of all but the last two dimensions."""
     value = through_casts(value)
     base, view = window(value)
     while base != value and view.covers(shape_of(base)) and view.shape[-2:] == shape_of(base)[-2:]:
@@ -76,7 +76,7 @@ def is_narrow(element: ir.Type) -> bool:
 
 
 def splat_value(value: ir.Value) -> float | None:
-    """The number that a floating-point constant repeats, None for any other value."""
+    """Returns the number of a floating-point splat, None for any other value."""
     op = defining_op(through_casts(value))
     if op is None or op.name != "arith.constant":
         return None
@@ -88,7 +88,7 @@ def splat_value(value: ir.Value) -> float | None:
 
 
 def split_splat(op: ir.Operation) -> tuple[ir.Value, float] | None:
-    """The other operand and the constant of a commutative op, None if none is constant."""
+    """Returns the other operand and the constant of a commutative op, None without a constant."""
     for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
         number = splat_value(other)
         if number is not None:
@@ -103,7 +103,7 @@ def same(left: ir.Value, right: ir.Value) -> bool:
 
 
 def window(value: ir.Value) -> tuple[ir.Value, StridedView]:
-    """The tensor that owns a value's storage, and the value's window on it."""
+    """Returns the tensor that owns a value's storage, and the value's window on it."""
     op = defining_op(value)
     if op is None or op.name != "hipdnn.view":
         return value, StridedView.of_shape(shape_of(value))
@@ -112,7 +112,7 @@ def window(value: ir.Value) -> tuple[ir.Value, StridedView]:
 
 
 def make_window(base: ir.Value, view: StridedView, location: ir.Location | None = None) -> ir.Value:
-    """Makes a window on `base`, which is itself no view; `base` where that is all of it."""
+    """Builds a view of `base`, which is not a view; returns `base` if the window is all of it."""
     if view.shape == shape_of(base) and view.covers(view.shape):
         return base
     kind = ir.RankedTensorType.get(view.shape, element_type_of(base))
@@ -120,7 +120,7 @@ def make_window(base: ir.Value, view: StridedView, location: ir.Location | None 
 
 
 def readers(value: ir.Value) -> list[ir.Operation]:
-    """The ops that read `value`, each once."""
+    """Returns the ops that read `value`, each once."""
     found: list[ir.Operation] = []
     for use in value.uses:
         owner = use.owner.operation
@@ -130,7 +130,7 @@ def readers(value: ir.Value) -> list[ir.Operation]:
 
 
 def only_reader(value: ir.Value) -> ir.Operation | None:
-    """The one op that reads `value`, past casts that alone read it; None for none or several."""
+    """Returns the only op that reads `value`, looking through casts; None if it is not unique."""
     found = readers(value)
     while len(found) == 1 and mode_of(found[0]) == "identity":
         found = readers(found[0].results[0])
@@ -138,7 +138,7 @@ def only_reader(value: ir.Value) -> ir.Operation | None:
 
 
 def interior(root: ir.Value, leaves: Collection[ir.Value]) -> list[ir.Operation]:
-    """The ops that compute `root` from `leaves` and constants, `root`'s own first."""
+    """Returns the ops that compute `root` from `leaves` and constants, `root`'s own first."""
     found: list[ir.Operation] = []
     waiting = [root]
     while waiting:
@@ -165,7 +165,7 @@ def check_interior(root: ir.Value, leaves: Sequence[ir.Value], rules: Rules) -> 
 
 
 def _check_readers(op: ir.Operation, ops: Sequence[ir.Operation]) -> None:
-    # Casts and windows are cheap enough to be done twice.
+    # Casts and windows are cheap enough to be computed twice.
     if op.name == "hipdnn.view" or mode_of(op) == "identity":
         return
     if any(reader not in ops for result in op.results for reader in readers(result)):

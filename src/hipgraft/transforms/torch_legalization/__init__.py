@@ -1,1 +1,1 @@
-"""Rewrites of `torch-legalize-operators` that need more than a few lines."""
+"""The rewrites of `torch-legalize-operators` that need more than a few lines."""

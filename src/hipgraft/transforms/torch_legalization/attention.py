@@ -1,4 +1,4 @@
-"""Attention decomposed into its products and softmax."""
+"""Decomposes attention into its products and softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group and instance norms as layer norms."""
+"""Rewrites group and instance norms as layer norms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hipgraft.transforms.torch_legalization.operands import (
 
 
 def _groups(op: ir.Operation, index: int) -> tuple[int, int]:
-    """Returns how many groups an operand asks for, and how many channels each has."""
+    """Returns the number of groups in an operand, and the number of channels of each."""
     groups, channels = int_operand(op, index), extent_of(op, 1)
     if groups < 1 or channels % groups:
         message = f"'{aten_name(op)}' expects groups of equal size, found {groups} of {channels}"
@@ -34,13 +34,13 @@ def _groups(op: ir.Operation, index: int) -> tuple[int, int]:
 
 
 def group_norm(op: ir.Operation) -> ir.Value | None:
-    """`group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
+    """Rewrites `group_norm(x, groups, weight, bias, epsilon, cudnn_enabled)`."""
     x, _, weight, bias, epsilon, *_ = op.operands
     return _normalised_groups(x, _groups(op, 1), weight, bias, epsilon)
 
 
 def native_group_norm(op: ir.Operation) -> ir.Value | None:
-    """`native_group_norm(x, weight, bias, n, c, hw, groups, epsilon)`."""
+    """Rewrites `native_group_norm(x, weight, bias, n, c, hw, groups, epsilon)`."""
     if any(True for result in list(op.results)[1:] for _ in result.uses):
         return None
     x, weight, bias = list(op.operands)[:3]
@@ -48,10 +48,10 @@ def native_group_norm(op: ir.Operation) -> ir.Value | None:
 
 
 def instance_norm(op: ir.Operation) -> ir.Value | None:
-    """`instance_norm(x, weight, bias, mean, var, use_input_stats, momentum, epsilon, cudnn)`.
+    """Rewrites `instance_norm(x, weight, bias, mean, var, input_stats, momentum, epsilon, cudnn)`.
 
-    ONNX exporters write a group norm as reshape, instance norm without scale, reshape. The group
-    norm is made in the outer shape, where the scale that follows can be fused with it.
+    ONNX exporters write a group norm as reshape, instance norm without scale, reshape. The result
+    has the outer shape, in which the following scale can be fused with the norm.
     """
     if not constant(op, 5):
         return None
@@ -70,7 +70,7 @@ def instance_norm(op: ir.Operation) -> ir.Value | None:
 
 
 def _shape_read_in(op: ir.Operation) -> list[int | None] | None:
-    """The shape in which the only reader of `op` views it."""
+    """Returns the shape in which the only reader of `op` views it."""
     users = [use.owner.operation for use in op.results[0].uses]
     if len(users) != 1 or aten_name(users[0]) not in ("aten.view", "aten.reshape"):
         return None

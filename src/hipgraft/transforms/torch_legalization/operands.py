@@ -1,4 +1,4 @@
-"""Reads the operands of torch ops to legalise, and makes views of them."""
+"""Reads the operands of torch ops for legalization, and builds views of them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hipgraft.ir.torch_dialect import (
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 Shape = Sequence[int | None]
-"""Extents, None for dynamic ones."""
+"""The extents of a tensor, None for dynamic ones."""
 
 
 def tensor(value: ir.Value) -> tuple[list[int | None], str]:
     """Returns the extents and the element type of a tensor.
 
     Raises:
-        PassFailure: it is no tensor, or its rank is unknown.
+        PassFailure: it is not a tensor, or its rank is unknown.
     """
     read = extents_and_element(value.type)
     if read is None:
@@ -51,15 +51,15 @@ def extent_of(op: ir.Operation, dim: int) -> int:
 
 
 def owner(value: ir.Value) -> ir.Operation | None:
-    """Returns the op whose result a value is, None for an argument."""
+    """Returns the op that defines a value; None for an argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def constant(op: ir.Operation, index: int) -> int | float | bool | list[int] | None:
-    """Returns the constant that an operand is.
+    """Returns the constant value of an operand.
 
     Raises:
-        PassFailure: it is none.
+        PassFailure: the operand is not constant.
     """
     value = op.operands[index]
     if not is_constant(value):
@@ -71,7 +71,7 @@ def int_operand(op: ir.Operation, index: int) -> int:
     """Returns the value of a constant integer operand.
 
     Raises:
-        PassFailure: it is no constant integer.
+        PassFailure: it is not a constant integer.
     """
     value = constant(op, index)
     if not isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Conversion of torch programs to hipDNN ops: one small function per ATen op."""
+"""Converts torch programs to hipDNN ops: one small function per ATen op."""
 
 from hipgraft.ir.registration import Registry
 from hipgraft.transforms.torch_to_hipdnn.attention import ATTENTION
@@ -33,7 +33,7 @@ CONVERSIONS: Registry[Conversion] = Registry(
     POOLING_GRADIENTS,
     GRADIENTS,
 )
-"""Every conversion, by the name of the torch op it reads."""
+"""All conversions, by the name of the torch op."""
 
 __all__ = [
     "CONVERSIONS",

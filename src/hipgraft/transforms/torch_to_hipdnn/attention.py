@@ -1,4 +1,4 @@
-"""Scaled dot-product attention."""
+"""Converts scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter,
 
 
 def _sdpa(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """`sdpa(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)`, [B, H, S, D]."""
+    """Converts `sdpa(q, k, v, attn_mask, dropout_p, is_causal, scale, gqa)`, [B, H, S, D]."""
     _check_dropout(op.constant(4))
     q, k, v = (_with_heads(op.float_tensor(i)) for i in range(3))
     scores = _scores(converter, op.optional_tensor(3), q, k, op.constant(5), op.constant(6))
@@ -91,7 +91,7 @@ def _with_heads(tensor: Tensor) -> Tensor:
 
 
 def _mask(converter: Converter, mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """An additive mask as [B or 1, H or 1, Sq, Skv]; a boolean one becomes 0 and -inf."""
+    """Returns an additive mask [B or 1, H or 1, Sq, Skv]; booleans become 0 and -inf."""
     if not mask.is_float:
         bounds = [converter.scalar(value, q) for value in (0.0, -math.inf)]
         mask = converter.pointwise("binary_select", [mask, *bounds], q.element_type)

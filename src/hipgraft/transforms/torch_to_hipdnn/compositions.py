@@ -1,4 +1,4 @@
-"""Elementwise ATen ops that several hipDNN modes express together, and further modes."""
+"""Converts elementwise ATen ops that several hipDNN modes express together, and others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _boolean() -> ir.Type:
 
 
 def _floats(converter: Converter, op: TorchOp) -> list[Tensor]:
-    """The first two operands as floating-point tensors; one may be a scalar."""
+    """Returns the first two operands as floating-point tensors; one may be a scalar."""
     given = [op.optional_tensor(index) for index in range(2)]
     like = next((tensor for tensor in given if tensor is not None and tensor.is_float), None)
     if like is None:
@@ -32,7 +32,7 @@ def _floats(converter: Converter, op: TorchOp) -> list[Tensor]:
 
 
 def _binary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """A mode of two operands, either of which may be a scalar."""
+    """Converts to a mode with two operands, either of which may be a scalar."""
     return [converter.pointwise(mode, _floats(converter, op), op.result_element())]
 
 
@@ -49,7 +49,7 @@ def _log_of_base(base: float, converter: Converter, op: TorchOp) -> Sequence[Ten
 
 
 def _sign(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """1 and -1 by comparison; zeros and NaN are themselves."""
+    """Converts to 1 and -1 by comparison; zeros and NaN stay."""
     x, element = op.float_tensor(0), op.result_element()
     result = x
     for mode, number in (("cmp_lt", -1.0), ("cmp_gt", 1.0)):
@@ -60,7 +60,7 @@ def _sign(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _truncated(converter: Converter, x: Tensor, element: ir.Type) -> Tensor:
-    """Rounded towards zero."""
+    """Rounds towards zero."""
     negative = converter.pointwise("cmp_lt", [x, converter.scalar(0.0, x)], _boolean())
     up = converter.pointwise("ceil", [x], element)
     down = converter.pointwise("floor", [x], element)

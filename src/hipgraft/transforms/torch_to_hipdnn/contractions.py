@@ -1,4 +1,4 @@
-"""Convolutions and matrix products."""
+"""Converts convolutions and matrix products."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def _channel_bias(converter: Converter, y: Tensor, bias: Tensor) -> Tensor:
 
 
 def matmul(converter: Converter, a: Tensor, b: Tensor, shape: Sequence[int]) -> Tensor:
-    """The product of `a` [..., M, K] and `b` [..., K, N] as a tensor of `shape`.
+    """Emits the product of `a` [..., M, K] and `b` [..., K, N] as a tensor of `shape`.
 
-    Vectors get a unit dimension. A stack of matrices times one matrix is one tall product.
+    Vectors get a unit dimension. A stack of matrices times one matrix becomes one tall product.
     """
     a = a.reshape((1, *a.shape)) if len(a.shape) == 1 else a
     b = b.reshape((*b.shape, 1)) if len(b.shape) == 1 else b

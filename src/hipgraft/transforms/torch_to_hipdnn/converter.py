@@ -36,30 +36,30 @@ class TorchOp:
         return len(self.operation.operands)
 
     def tensor(self, index: int) -> Tensor:
-        """Operand `index` as a tensor."""
+        """Returns operand `index` as a tensor."""
         return self.converter.tensor(self.operation.operands[index])
 
     def optional_tensor(self, index: int) -> Tensor | None:
-        """Operand `index` as a tensor, or None if it is `torch.constant.none`."""
+        """Returns operand `index` as a tensor, or None if it is `torch.constant.none`."""
         value = self.operation.operands[index]
         return self.converter.tensor(value) if is_tensor(value) else None
 
     def float_tensor(self, index: int) -> Tensor:
-        """Operand `index` as a floating-point tensor."""
+        """Returns operand `index` as a floating-point tensor."""
         tensor = self.tensor(index)
         if not tensor.is_float:
             raise Declined("integer-arithmetic", f"operand {index} has integer elements")
         return tensor
 
     def constant(self, index: int) -> Any:
-        """Operand `index` as a Python constant (int, float, bool, str, None or a list)."""
+        """Returns operand `index` as a Python constant (int, float, bool, str, None or a list)."""
         value = self.operation.operands[index]
         if not is_constant(value):
             raise Declined("not-constant", f"operand {index} is not a constant")
         return constant_value(value)
 
     def literal(self, index: int) -> list[int]:
-        """Operand `index`, a constant tensor of integers in the program's text, as a flat list."""
+        """Returns operand `index`, a literal tensor of integers, as a flat list."""
         owner = self.operation.operands[index].owner
         if isinstance(owner, ir.Block) or owner.name != "torch.vtensor.literal":
             raise Declined("no-hipdnn-op", "hipDNN has no op for it")
@@ -69,11 +69,11 @@ class TorchOp:
         return [attribute[position] for position in range(len(attribute))]
 
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
-        """Extents of result `index`."""
+        """Returns the extents of result `index`."""
         return tuple(builtin_tensor_type(self.operation.results[index].type).shape)
 
     def result_element(self, index: int = 0) -> ir.Type:
-        """Element type of result `index`."""
+        """Returns the element type of result `index`."""
         return builtin_tensor_type(self.operation.results[index].type).element_type
 
     def is_used(self, index: int) -> bool:
@@ -105,7 +105,7 @@ def builtin_type(value: ir.Value) -> ir.Type:
     """Returns the type of an op's result outside of the torch dialect.
 
     Raises:
-        PassFailure: there is none; see `builtin_tensor_type`.
+        PassFailure: there is no such type; see `builtin_tensor_type`.
     """
     if not is_tensor(value):
         return value.type
@@ -125,7 +125,7 @@ def builtin_tensor_type(torch_type: ir.Type) -> ir.RankedTensorType:
     """Returns the signless builtin tensor type of a static `!torch.vtensor`.
 
     Raises:
-        Declined: it is another type, or its rank, an extent or its element type is not known.
+        Declined: it is another type, or its rank, an extent or its element type is unknown.
     """
     found = _BUILTIN_TYPES.get(torch_type)
     if found is not None:
@@ -243,7 +243,7 @@ class Converter(TensorBuilder):
     # Values
 
     def tensor(self, value: ir.Value) -> Tensor:
-        """The new function's tensor for a torch value."""
+        """Returns the new function's tensor for a torch value."""
         found = self._tensors.get(value)
         if found is not None:
             return found
@@ -275,7 +275,7 @@ class Converter(TensorBuilder):
         return made
 
     def _is_converted(self, value: ir.Value) -> bool:
-        """Whether a torch value is no constant, list, or view of a kept op's result.
+        """Whether a torch value is not a constant, a list, or a view of a kept op's result.
 
         These stay with their readers, as does what its readers were to take in.
         """

@@ -1,4 +1,4 @@
-"""Maximum and average pooling."""
+"""Converts maximum and average pooling."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter,
 
 
 def per_dim(values: Sequence[int], rank: int) -> list[int]:
-    """One value per dimension, where one is given for all."""
+    """Returns one value per dimension, repeating a single one."""
     return list(values) * rank if len(values) == 1 else list(values)
 
 
 def batched(tensor: Tensor, rank: int) -> Tensor:
-    """`[C, spatial...]` as `[1, C, spatial...]`."""
+    """Views `[C, spatial...]` as `[1, C, spatial...]`."""
     return tensor if len(tensor.shape) == rank + 2 else tensor.through(tensor.view.insert(0))
 
 
@@ -88,10 +88,10 @@ def post_padding(
     stride: Sequence[int],
     padding: Sequence[int],
 ) -> list[int]:
-    """Elements that the last of `counts` windows reads past the end, at least `padding`.
+    """Returns the elements that the last of `counts` windows reads past the end, or `padding`.
 
     Raises:
-        Declined: there is not one value for each dimension.
+        Declined: the number of values differs from the number of dimensions.
     """
     if len({len(counts), len(extents), len(window), len(stride), len(padding)}) > 1:
         raise Declined("pooling-rank", "its windows have more or fewer dimensions than its operand")
@@ -116,7 +116,7 @@ def _max_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor |
 
 
 def check_dilation(dilation: Sequence[int]) -> None:
-    """Raises for windows with gaps.
+    """Declines windows with gaps.
 
     Raises:
         Declined: there are gaps.
@@ -142,10 +142,10 @@ def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def average_mode(padding: Sequence[int], *, ceil: bool, includes: bool) -> str:
-    """Returns hipDNN's mode of an average.
+    """Returns hipDNN's mode for an average.
 
     Raises:
-        Declined: it has none.
+        Declined: there is no such mode.
     """
     if not includes or not any(padding):
         return "AVGPOOL_EXCLUDE_PADDING"
@@ -157,7 +157,7 @@ def average_mode(padding: Sequence[int], *, ceil: bool, includes: bool) -> str:
 def _adaptive_pool(
     mode: str, reduction: str, rank: int, converter: Converter, op: TorchOp
 ) -> Sequence[Tensor | None]:
-    """Pooling to given extents: equal windows, or a reduction where there is one window."""
+    """Converts pooling to given extents: equal windows, or a reduction for a single window."""
     others = range(1, len(op.operation.results))
     if any(op.is_used(index) for index in others):
         raise Declined("index-used", "hipDNN counts positions of maxima in 32 bits, torch in 64")

@@ -1,4 +1,4 @@
-"""Gradients of maximum and average pooling."""
+"""Converts gradients of maximum and average pooling."""
 
 from __future__ import annotations
 

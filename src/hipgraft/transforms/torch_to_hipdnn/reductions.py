@@ -1,4 +1,4 @@
-"""Sums, means, extrema and softmax."""
+"""Converts sums, means, extrema and softmax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter,
 from hipgraft.transforms.torch_to_hipdnn.truth import all_of, any_of, reduced_dims
 
 _TOTAL = (".sum", ".mean", ".prod", ".max", ".min")
-"""Ops whose name without a suffix reduces all dimensions."""
+"""The ops whose name without a suffix reduces all dimensions."""
 
 
 def _reduction(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:

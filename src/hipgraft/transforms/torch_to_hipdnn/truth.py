@@ -1,4 +1,4 @@
-"""`any` and `all`; also the form in which ONNX, which has neither, expresses `any`."""
+"""Converts `any` and `all`, and ONNX's form of `any`, which ONNX lacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipgraft.transforms.torch_to_hipdnn.converter import Converter, TorchOp
 
 
 def reduced_dims(given: int | Sequence[int] | None, rank: int) -> list[int]:
-    """The reduced dimensions, counted from the front; none or an empty list means all."""
+    """Returns the reduced dimensions, counted from the front; None or an empty list means all."""
     if given is None or given == []:
         return list(range(rank))
     listed = [given] if isinstance(given, int) else list(given)
@@ -40,7 +40,7 @@ def _reduced(op: TorchOp) -> tuple[Tensor, list[int]]:
 
 
 def any_as_maximum(converter: Converter, op: TorchOp) -> Tensor | None:
-    """A cast to booleans of the largest of all booleans as integers, None if it is none."""
+    """Converts a cast to booleans of the maximum of booleans as integers; None for other casts."""
     source = op.operation.operands[0]
     while _made_by(source, "aten.max.dim"):
         source = ir.OpResult(source).owner.operands[0]
@@ -63,7 +63,7 @@ def _boolean() -> ir.Type:
 
 
 def _any(converter: Converter, booleans: Tensor, dims: Sequence[int]) -> Tensor:
-    # A sum need not check for NaN, as a maximum does, so it needs a fraction of the instructions.
+    # Unlike a maximum, a sum needs no check for NaN, so it takes a fraction of the instructions.
     if math.prod(booleans.shape[dim] for dim in dims) == 1:
         return booleans
     single = ir.F32Type.get()

@@ -1,4 +1,4 @@
-"""Metadata-only ATen ops: each changes the window on its operand's storage."""
+"""Converts metadata-only ATen ops, each of which changes the window on its operand's storage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter,
 
 
 def _reshape(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """A window if strides can express it, a row-major copy otherwise."""
+    """Converts to a window if strides can express it, else to a row-major copy."""
     tensor = op.tensor(0)
     if tensor.is_float and tensor.view.reshape(op.result_shape()) is None:
         tensor = converter.copied(tensor)
@@ -126,7 +126,7 @@ def _embedding(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _selected(tensor: Tensor, dim: int, indices: Sequence[int]) -> Tensor:
-    """The window on evenly spaced indices of a dimension."""
+    """Returns the window on evenly spaced indices of a dimension."""
     dim = _dim(dim, tensor)
     first, last, count = indices[0], indices[-1], len(indices)
     step = indices[1] - first if count > 1 else 1

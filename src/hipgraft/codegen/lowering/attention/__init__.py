@@ -1,1 +1,1 @@
-"""Attention, forward and backward."""
+"""Lowers attention, forward and backward."""

@@ -1,4 +1,4 @@
-"""Gradient of attention.
+"""Lowers the gradient of attention.
 
 With the weights `p = exp(scores - stats)`, `dp = do · vᵀ` and `ds = p · (dp - Σ do · o)`:
 `dv = pᵀ · do`, `dq = scale · ds · k`, `dk = scale · dsᵀ · q`, and the gradient of the mask is
@@ -84,14 +84,14 @@ def _scores_gradient(
 
 
 def _over_rows(emitter: Emitter, a: Tensor, b: Tensor, heads: int, compute: str) -> Tensor:
-    """Emits `aᵀ · b` per head, summed over the heads that share one of `heads`."""
+    """Emits `aᵀ · b` per head, summed over the heads that share each of `heads`."""
     a, b = (_rows_of_group(emitter, value, heads) for value in (a, b))
     shape = (a.shape[0], heads, a.shape[3], b.shape[3])
     return multiply(emitter, a.permuted((0, 1, 3, 2)), b, shape, compute)
 
 
 def _rows_of_group(emitter: Emitter, value: Tensor, heads: int) -> Tensor:
-    """Turns [B, H, S, X] into [B, heads, H / heads · S, X]."""
+    """Reshapes [B, H, S, X] to [B, heads, H / heads · S, X]."""
     batch, all_heads, rows, columns = value.shape
     if all_heads == heads:
         return value

@@ -1,4 +1,4 @@
-"""Dropout of attention weights, by a given mask or by random numbers.
+"""Lowers dropout of attention weights, by a given mask or by random numbers.
 
 Weights are numbered in row-major order. Weight `n` uses the first word that Philox generates for
 the counter `offset + n` and the key `seed`; it is kept if this word, divided by 2³², is at least

@@ -1,4 +1,4 @@
-"""Attention as IREE's fused op, and the conditions under which it is faster."""
+"""Lowers attention to IREE's fused op, and decides where that is faster."""
 
 from __future__ import annotations
 

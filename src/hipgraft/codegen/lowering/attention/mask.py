@@ -1,4 +1,4 @@
-"""Masks of attention: the keys that a query may see, and the bias of its scores."""
+"""Lowers masks of attention: the keys that a query may see, and the bias of its scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bounds:
 
     @classmethod
     def of(cls, op: AttentionOp) -> Bounds:
-        """Returns the bounds that `op` declares, by any of the attributes for them."""
+        """Returns the bounds that the attributes of `op` declare."""
         bottom_right = (
             op.causal_mask_bottom_right or op.diagonal_alignment is DiagonalAlignment.BOTTOM_RIGHT
         )
@@ -64,8 +64,8 @@ class Bounds:
         """Emits the conditions for a query to see a key, in loops over [B, H, Sq, Skv].
 
         Args:
-            scalars: where the ops go.
-            lengths: number of queries and keys in use, by loop, where not all are in use.
+            scalars: emitter that receives the ops.
+            lengths: number of queries and keys in use, by loop, for loops where not all are in use.
         """
         if self.is_open:
             return []
@@ -163,7 +163,7 @@ class Mask:
 def rows_in_use(lowering: Lowering, value: ir.Value, lengths: ir.Value | None) -> Tensor:
     """Returns [B, H, S, D] with zeros in the rows of each batch from its length on.
 
-    These rows may hold anything, and NaN times a weight of 0 is NaN.
+    These rows may hold anything, and a NaN times a weight of 0 would be NaN.
     """
     rows = lowering.tensor(value)
     if lengths is None:

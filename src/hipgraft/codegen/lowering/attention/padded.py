@@ -1,4 +1,4 @@
-"""Attention as IREE's fused op on operands padded to the tiles of matrix instructions.
+"""Lowers attention to IREE's fused op on operands padded to the tiles of matrix instructions.
 
 A mask hides the padded keys, and the padded rows and columns of the result are cropped. Zeros in
 the head dimension do not change the scores.

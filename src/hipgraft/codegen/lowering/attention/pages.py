@@ -46,7 +46,7 @@ def _gather(op: SdpaOp, lowering: Lowering, pages: ir.Value, table: ir.Value) ->
         value = scalars.element(pool, page, head, row, column)
         if lengths is None:
             return [value]
-        # Unused rows may hold any element, and NaN times a weight of 0 is NaN.
+        # Unused rows may hold any element, and a NaN times a weight of 0 would be NaN.
         length = scalars.cast(scalars.element(lengths, batch), "index")
         used = scalars.compare("lt", key, length)
         return [scalars.select(used, value, scalars.constant(0, value.type))]

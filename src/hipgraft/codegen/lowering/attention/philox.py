@@ -1,4 +1,4 @@
-"""Philox 4x32-10, the counter-based generator of random numbers, in scalar code.
+"""Emits Philox 4x32-10, the counter-based generator of random numbers, in scalar code.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -19,7 +19,7 @@ def random_word(scalars: ScalarEmitter, seed: Scalar, counter: Scalar) -> Scalar
     32-bit words are kept in 64-bit integers, in which the product of two words does not overflow.
 
     Args:
-        scalars: where the ops go.
+        scalars: emitter that receives the ops.
         seed: the key, i64.
         counter: the lower 64 of the counter's 128 bits, i64; the upper 64 bits are 0.
 

@@ -1,4 +1,4 @@
-"""Scores and products per head, shared by attention and its gradient."""
+"""Emits scores and products per head, which attention and its gradient share."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def product_of_heads(
     """Multiplies per head; groups of heads of `a` share one of `b` without copying it.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         a: left matrices [B, Hq, M, K].
         b: right matrices [B, Hk, K, N].
         accumulator: element type of the result.
@@ -122,7 +122,7 @@ def _product_of_tall_heads(emitter: Emitter, a: Tensor, b: Tensor, accumulator: 
     storage order; any other order takes a copy.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         a: left matrices [B, Hk, Hq / Hk, M, K].
         b: right matrices [B, Hk, K, N].
         accumulator: element type of the result.

@@ -1,4 +1,4 @@
-"""Attention, fused or decomposed.
+"""Lowers attention, fused or decomposed.
 
 IREE's fused attention is the fastest form where its tiles fit. Elsewhere each thread computes one
 element, which loads a thousand times as many bytes as the decomposed form; the cost of the
@@ -57,13 +57,13 @@ def lower_sdpa(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
 
 @alternative(SdpaOp, "fused", lambda op, _: can_fuse(op))
 def lower_fused(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
-    """One dispatch that never stores its scores."""
+    """Emits one dispatch that never stores its scores."""
     return [fused_attention(op, lowering, columns=False)]
 
 
 @alternative(SdpaOp, "padded", can_pad)
 def lower_padded(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Fused, with operands padded to tiles of matrix instructions."""
+    """Emits the fused op with operands padded to tiles of matrix instructions."""
     return [padded_attention(op, lowering, columns=False)]
 
 
@@ -73,14 +73,14 @@ def _takes_columns(op: SdpaOp, target: Target) -> bool:
 
 @alternative(SdpaOp, "transposed-values", _takes_columns)
 def lower_transposed_values(op: SdpaOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Fused or padded, on a copy of the values in which the keys of a column are contiguous."""
+    """Emits the fused or padded form on a copy of the values with contiguous columns of keys."""
     make = fused_attention if is_fast_fused(op, lowering.target) else padded_attention
     return [make(op, lowering, columns=True)]
 
 
 @alternative(SdpaOp, "decomposed", lambda _, __: True)
 def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
-    """Two matrix products with a softmax between them."""
+    """Emits two matrix products with a softmax between them."""
     emitter, q = lowering.emitter, lowering.tensor(op.q)
     k, v = keys_and_values(op, lowering)
     factors = (op.scale, op.descale_q, op.descale_k)
@@ -118,7 +118,7 @@ def _sink(op: SdpaOp, lowering: Lowering) -> Tensor | None:
 
 
 def _dump(op: SdpaOp, lowering: Lowering, kept: Sequence[Tensor]) -> Tensor:
-    """Returns 1 for the weights that dropout keeps, which are all if it drops none."""
+    """Returns 1 for each weight that dropout keeps; all of them if there is no dropout."""
     every = Tensor.logical("", op.scores_shape, "f32")
     return kept[0] if kept else lowering.emitter.filled(every, 1)
 
@@ -153,10 +153,10 @@ class _Softmax:
     """The softmax of each row of scores.
 
     Attributes:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         highest: largest score of each row.
         powers: exponentials of the scores, relative to the largest.
-        total: sum of the powers in each row, and of the sink's.
+        total: sum of the powers in each row, including the sink's.
     """
 
     emitter: Emitter

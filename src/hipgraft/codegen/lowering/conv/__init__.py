@@ -1,1 +1,1 @@
-"""Convolutions: forward, data gradients and filter gradients."""
+"""Lowers convolutions: forward, data gradients and filter gradients."""

@@ -1,4 +1,4 @@
-"""Alternatives to the default lowering of convolutions."""
+"""Registers alternatives to the default lowering of convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of convolutions, each computed as a convolution."""
+"""Lowers gradients of convolutions as convolutions."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _correlated(
 
 
 def _wgrad_loops(params: ConvParams, *, grouped: bool) -> tuple[list[str], list[str]]:
-    """Maps from loops to x [n, g, c, ...], dy [n, g, k, ...] and dw [g, k, c, ...]; loop kinds."""
+    """Returns maps to x [n, g, c, ...], dy [n, g, k, ...], dw [g, k, c, ...], and loop kinds."""
     group = ["g"] if grouped else []
     window = [f"r{dim}" for dim in range(len(params.stride))]
     out = [f"p{dim}" for dim in range(len(params.stride))]

@@ -1,4 +1,4 @@
-"""Convolutions as linalg's named ops, with the accumulator's type spelled out.
+"""Lowers convolutions to linalg's named ops with an explicit accumulator type.
 
 IREE's GPU pipelines recognise named ops only: a strided 1x1 convolution in another form becomes a
 reduction with one workgroup per output element.
@@ -36,7 +36,7 @@ from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode
 from hipgraft.ir.tensors import element_of, shape_of
 
-# By number of spatial dims: op, order of the filter's dims.
+# The op and the order of the filter's dims, by number of spatial dims.
 _CHANNELS_FIRST = {
     1: ("linalg.conv_1d_ncw_fcw", (0, 1, 2)),
     2: ("linalg.conv_2d_nchw_fchw", (0, 1, 2, 3)),
@@ -83,7 +83,7 @@ def convolve_within(
     """Emits the convolution of `convolve` with the padding method that costs the least."""
     emitter, target = lowering.emitter, lowering.target
     if is_tiled_depthwise(params, x, w, result, target):
-        x = emitter.logical(x)  # one copy that also transposes
+        x = emitter.logical(x)  # a single copy also transposes
     elif is_read_directly(params, x, w, target):
         return convolve_directly(emitter, params, x, w, result)
     if is_copied(params, x, w, result, target):
@@ -97,8 +97,8 @@ def convolve(
     """Emits the convolution of `x` with `w`, in groups.
 
     Args:
-        lowering: where the ops go.
-        params: how the window moves.
+        lowering: lowering of the container, which receives the ops.
+        params: padding and steps of the window.
         x: activations [N, C, spatial...], channels first or last.
         w: filters [K, C / groups, window...].
         result: shape and accumulator type of the result [N, K, spatial...].
@@ -157,7 +157,7 @@ def _convolved(
 
 
 def _ordered(lowering: Lowering, w: Tensor, order: Sequence[int]) -> Tensor:
-    """Returns filters in the order that the convolution takes."""
+    """Returns filters in the order of dims that the convolution expects."""
     taps = lowering.emitter.in_order(w, order)
     misordered = is_misordered(w, order, lowering.target)
     return lowering.emitter.materialized(taps) if misordered else taps
@@ -209,7 +209,7 @@ def _grouped(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: T
 
 
 def _grouped_maps(spatial: int, params: ConvParams) -> list[str]:
-    """Maps from loops (n, g, f, out..., c, window...) to x [n, g, c, ...], w [g, f, c, ...], y."""
+    """Returns maps of loops (n, g, f, out..., c, window...) for x [n, g, c, ...], w and y."""
     out = [f"o{dim}" for dim in range(spatial)]
     window = [f"r{dim}" for dim in range(spatial)]
     read = [

@@ -1,4 +1,4 @@
-"""Padded convolutions on AMDGPU where IREE's padding costs more than the convolution.
+"""Lowers padded convolutions on AMDGPU where IREE's padding costs more than the convolution.
 
 If IREE fuses the padding, every read is masked per element and dim; if it materializes the padding,
 it copies row by row. So this file copies images into zeros where there are no matrix instructions,
@@ -33,7 +33,7 @@ _FEW_CHANNELS = 4
 _READS_OF_ROW = 200
 _WIDE = 192
 
-# An index in one spatial dim, clamped to the image, and whether it was inside before.
+# An index in one spatial dim, clamped to the image, and whether it was inside before clamping.
 _Position = tuple[Scalar, Scalar]
 
 
@@ -89,8 +89,8 @@ def convolve_directly(
     """Emits a depthwise convolution in the storage order of `x`.
 
     Args:
-        emitter: where the ops go.
-        params: how the window moves.
+        emitter: emitter that receives the ops.
+        params: padding and steps of the window.
         x: activations [N, C, spatial...].
         w: filters [C, 1, window...].
         result: shape and accumulator type of the result.

@@ -1,4 +1,4 @@
-"""Attributes of convolutions, and predicates on their shapes."""
+"""Reads attributes of convolutions, and tests their shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipgraft.dialects.hipdnn import ConvolutionOp
 
 @dataclass(frozen=True)
 class ConvParams:
-    """Padding and steps of the window, per spatial dim.
+    """The padding and the steps of the window, per spatial dim.
 
     Attributes:
         before: zeros before the first element.

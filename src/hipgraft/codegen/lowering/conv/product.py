@@ -1,4 +1,4 @@
-"""Convolutions with windows of one element as matrix products."""
+"""Lowers convolutions with windows of one element to matrix products."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def multiplied(
     """Multiplies the filters by the strided elements of each image.
 
     Args:
-        lowering: where the ops go.
+        lowering: lowering of the container, which receives the ops.
         params: padding and steps of the window.
         x: activations [N, C, spatial...].
         w: filters [K, C / groups, 1...].
@@ -39,7 +39,7 @@ def multiplied(
 
 
 def _strided(emitter: Emitter, x: Tensor, stride: Sequence[int], shape: Sequence[int]) -> Tensor:
-    """Takes every `stride`-th element of each spatial dim."""
+    """Emits every `stride`-th element of each spatial dim."""
     if max(stride) == 1:
         return x
     result = replace(x, shape=(*x.shape[:2], *shape))

@@ -1,4 +1,4 @@
-"""Convolutions without matrix instructions, in tiles of filters and adjacent positions.
+"""Lowers convolutions without matrix instructions, in tiles of filters and adjacent positions.
 
 Depthwise convolutions use no matrix instructions on any target. A work item that computes several
 adjacent results reads each row of the window once for all of them.
@@ -62,7 +62,7 @@ def convolve_in_tiles(
     """Emits an ungrouped or a depthwise convolution.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         params: steps of the window.
         x: activations [N, C, spatial...], padded, stored in logical order.
         w: filters [K, C, window...], or [K, 1, window...].

@@ -1,4 +1,4 @@
-"""Arithmetic in one type, for the formulas of pointwise modes."""
+"""Emits arithmetic in one type, for the formulas of pointwise modes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Arithmetic:
     """Emits arithmetic on scalars of type `type`, floating-point or integer.
 
     Attributes:
-        scalars: where the ops go.
+        scalars: emitter that receives the ops.
         type: type of all operands and results.
     """
 

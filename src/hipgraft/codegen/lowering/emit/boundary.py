@@ -106,7 +106,7 @@ def _box(window: Window) -> str:
 
 
 def _gather(emitter: Emitter, memory: Tensor, layout: Layout) -> Tensor:
-    """Reads each element at its own offset, which strides that do not nest need."""
+    """Emits a read of each element at its own offset, as strides that do not nest require."""
 
     def body(scalars: ScalarEmitter, _: Sequence[Scalar]) -> list[Scalar]:
         offset = scalars.constant(layout.offset, "index")

@@ -1,4 +1,4 @@
-"""Formulas over tensor elements, computed in one type and rounded once."""
+"""Emits formulas over tensor elements, computed in one type and rounded once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def elementwise(
     element: str | None = None,
     shape: Sequence[int] | None = None,
 ) -> Tensor:
-    """Emits `formula` of the operands' elements.
+    """Emits a formula over the elements of operands.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         hint: prefix of the result's name.
         operands: tensors that broadcast by numpy's rules.
         formula: emits the result from one element of each operand, all in the type `compute`.

@@ -202,7 +202,7 @@ class Emitter:
         )
 
     def widened(self, value: Tensor) -> Tensor:
-        """Converts types that contractions do not take: 8-bit floats to f16, without rounding."""
+        """Widens types that contractions do not support: 8-bit floats to f16, without rounding."""
         if value.element == "ui8":
             return self.cast(value, "i32")
         return self.cast(value, "f16") if value.element in BYTES else value
@@ -267,7 +267,7 @@ class Emitter:
 
     def one_dispatch(self, build: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
         """Emits the ops of `build` as one dispatch, which IREE neither splits nor fuses."""
-        # A split reduction would get dispatches of its own.
+        # The parts of a split reduction would become separate dispatches.
         self.whole_reductions = True
         outside, self.lines = self.lines, list[str]()
         results = build()

@@ -1,4 +1,4 @@
-"""Loops over single elements, for rows too short to fill vectors or a tile's lanes."""
+"""Emits loops over single elements, for rows too short to fill vectors or a tile's lanes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def by_element(emitter: Emitter, shape: Sequence[int], element: str, read: Read)
     """Emits a tensor in loops over [..., rows · columns], which IREE tiles as one dim.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         shape: extents [..., rows, columns].
         element: element type.
         read: emits the element at the given indices, one for each dim of `shape`.

@@ -12,7 +12,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 
 
 def write_places(emitter: Emitter, value: Tensor, layout: Layout) -> Tensor:
-    """Emits the physical tensor of `layout`, offset by offset; 0 where it has no element."""
+    """Emits the physical tensor of `layout`, offset by offset; gaps between elements hold 0."""
     source = emitter.logical(value)
 
     def element(scalars: ScalarEmitter, offset: Scalar) -> Scalar:
@@ -45,7 +45,7 @@ def indices_at(
     that division by the largest stride first yields the indices.
 
     Args:
-        scalars: where the ops go.
+        scalars: emitter that receives the ops.
         offset: offset from the first element, in elements.
         shape: extents.
         strides: elements between neighbours.

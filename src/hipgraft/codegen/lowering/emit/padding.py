@@ -15,10 +15,10 @@ def padded(
     """Returns `x` with elements of `value` around its spatial dims.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         x: tensor to pad.
         before: elements before the first one, per spatial dim; negative numbers crop.
-        after: elements after the last one; likewise.
+        after: elements after the last one, per spatial dim; negative numbers crop.
         value: value of the new elements.
     """
     wide = _widened(emitter, x, positive(before), positive(after), value)

@@ -40,7 +40,7 @@ class Scalar:
 
 @dataclass
 class ScalarBuilder:
-    """Collects the lines of a region's body; constants go in front of the op."""
+    """Collects the lines of a region's body; constants are written before the enclosing op."""
 
     make_constant: Callable[[float | int, str], Scalar]
     lines: list[str] = field(default_factory=list[str])

@@ -36,7 +36,7 @@ class SmallFloat:
 
     @property
     def width(self) -> int:
-        """Bits of an element."""
+        """The width of an element in bits."""
         return 1 + self.exponent + self.mantissa
 
     @property
@@ -72,7 +72,7 @@ FORMATS = {
     "f8E5M2FNUZ": SmallFloat(5, 2, 16, negative_zero_is_nan=True),
     "f4E2M1FN": SmallFloat(2, 1, 1, has_nan=False),
 }
-"""By MLIR's name. f8E8M0FNU, which has only an exponent, converts on all architectures."""
+"""Formats by MLIR's name. f8E8M0FNU has only an exponent and converts on all architectures."""
 
 BYTES = {name: form for name, form in FORMATS.items() if form.width == 8}
 """The formats of 8 bits."""
@@ -142,7 +142,7 @@ def rounded(
     """Rounds an f32 to a multiple of the spacing that `element` has at its magnitude.
 
     Args:
-        scalars: where the ops go.
+        scalars: emitter that receives the ops.
         value: an f32.
         element: the type with that spacing.
         rounding: the op of the math dialect that rounds: `roundeven` or `ceil`.

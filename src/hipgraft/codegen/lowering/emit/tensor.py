@@ -1,4 +1,4 @@
-"""Logical tensors and the SSA values that hold them."""
+"""Defines logical tensors and the SSA values that hold them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tensor:
         name: the SSA name, with its `%`.
         shape: logical extents.
         element: MLIR text of the element type.
-        dims: the logical dim behind each dim of the value; missing logical dims have extent 1 or
+        dims: the logical dim of each dim of the value; missing logical dims have extent 1 or
             are broadcast.
     """
 
@@ -55,7 +55,7 @@ class Tensor:
         return tensor_type(self.extents, self.element)
 
     def lies_in(self, order: Sequence[int]) -> bool:
-        """Whether the value's elements are in the memory order of `order`."""
+        """Whether the value's elements are stored in the order `order`."""
         moving = [dim for dim in order if self.shape[dim] > 1]
         return [dim for dim in self.dims if self.shape[dim] > 1] == moving
 

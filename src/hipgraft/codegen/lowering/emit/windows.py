@@ -24,7 +24,7 @@ class Window:
         size: extents of the window.
         stride: step of the window.
         before: padding before the first element; negative if the first elements are not read.
-        after: padding after the last element; likewise.
+        after: padding after the last element; negative if the last elements are not read.
     """
 
     size: tuple[int, ...]
@@ -60,7 +60,7 @@ def reduce_windows(
     """Emits the reduction of each window of the operands, which must be padded.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         operands: the tensors that the window slides over, stored in logical order.
         window: sizes and strides.
         inits: initial values, [N, C, positions...]; each result has the shape and type of its init.
@@ -77,13 +77,13 @@ def reduce_windows(
         return combine(Arithmetic(scalars, compute), totals, arguments[: len(operands)])
 
     read, bounds, written, kinds = _loops(window.stride)
-    # The last operand is never read; its extents bound the loops over the window.
+    # The last operand is never read; its shape only defines the extents of the window's loops.
     maps = [*[read] * len(operands), bounds, *[written] * len(inits)]
     return emitter.mapped("pool", [*operands, extents], inits, body, maps, kinds)
 
 
 def _loops(stride: Sequence[int]) -> tuple[str, str, str, list[str]]:
-    """Maps from loops (n, c, positions..., window...) to operands, window and result; kinds."""
+    """Maps loops (n, c, positions..., window...) to operands, window and result; loop kinds."""
     out = [f"o{dim}" for dim in range(len(stride))]
     window = [f"r{dim}" for dim in range(len(stride))]
     read = [f"{o} * {step} + {r}" for o, r, step in zip(out, window, stride, strict=True)]
@@ -127,11 +127,11 @@ def spread(
     """Spreads elements `stride` apart, with `value` between and around them.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         dy: elements [N, C, spatial...].
         stride: distance of two adjacent elements, per spatial dim.
         low: elements of `value` before the first one; negative numbers crop.
-        high: elements of `value` after the last one; likewise.
+        high: elements of `value` after the last one; negative numbers crop.
         value: value of the new elements.
     """
     if max(stride) == 1:

@@ -1,1 +1,1 @@
-"""Matrix products."""
+"""Lowers matrix products."""

@@ -1,4 +1,4 @@
-"""Alternatives to the default lowering of matrix products."""
+"""Registers alternatives to the default lowering of matrix products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipgraft.codegen.target import Target
 from hipgraft.dialects.hipdnn import MatmulOp, ReductionMode
 from hipgraft.ir.tensors import element_of, shape_of
 
-# Rows of a matrix instruction.
+# The number of rows of a matrix instruction.
 _ROWS = 16
 
 _PARTS = 8
@@ -23,7 +23,7 @@ _LONGEST_PART = 512
 
 
 def _rows(op: MatmulOp) -> int:
-    """Returns the rows of all left matrices if they share one right matrix, else 0."""
+    """Returns the rows of all left matrices if these share one right matrix, else 0."""
     a, b = shape_of(op.a), shape_of(op.b)
     return math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else 0
 
@@ -41,7 +41,7 @@ def _can_split(op: MatmulOp, _: Target) -> bool:
 
 @alternative(MatmulOp, "padded-rows", _has_few_rows)
 def lower_padded_rows(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Pads the rows to those of a matrix instruction, and crops the result."""
+    """Pads the number of rows to that of a matrix instruction, and crops the result."""
     emitter = lowering.emitter
     a, b = operands_of(op, lowering)
     rows, (depth, columns) = _rows(op), b.shape[-2:]
@@ -86,7 +86,7 @@ def lower_split(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _of_rank(value: Tensor, rank: int) -> Tensor:
-    """Adds outer dims of extent 1."""
+    """Adds outer dims of extent 1 until the rank is `rank`."""
     while value.rank < rank:
         value = value.with_unit_dim(0)
     return value

@@ -1,4 +1,4 @@
-"""Products that IREE 3.13.0 tiles badly on AMDGPU."""
+"""Identifies products that IREE 3.13.0 tiles badly on AMDGPU."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _LANE = 16
 _WORKGROUP = 128
 _SMALL_TILES = (8, 32)
 
-# IREE tiles products with fewer rows in another way.
+# IREE tiles products with fewer rows than this differently.
 _FEWEST_ROWS = 5
 
-# The extra cost (counted) of lanes that each load a separate piece of a right matrix's row,
-# relative to lanes that load the row together. It applies from the depth `_DEEP` on.
+# The extra cost (counted) if lanes each load a separate piece of a right matrix's row instead of
+# loading the row together. It applies from depth `_DEEP` on.
 _SPLIT_LOADS = 0.15
 _DEEP = 32
 

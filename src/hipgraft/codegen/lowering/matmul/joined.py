@@ -1,4 +1,4 @@
-"""Products of one left factor as one op of several results, of which IREE makes one dispatch."""
+"""Lowers products with a common left factor to one op with several results: one dispatch."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LOOPS = "(m, n, k)"
 
 
 def joined_products(op: MatmulOp, lowering: Lowering) -> list[MatmulOp]:
-    """Returns the products of a graph that are computed with one, itself included, in order.
+    """Returns the products of a graph that are computed together with `op`, including `op`.
 
-    They have one left matrix, equal types and right matrices with equal dims in memory that the
-    graph reads.
+    The products share a left matrix, have equal types, and their right matrices have equal dims in
+    memory that the graph reads.
     """
     rows, columns = shape_of(op.a)[:-1], shape_of(op.b)[:-2]
     is_single = math.prod(rows[:-1]) == math.prod(columns) == 1
@@ -41,7 +41,7 @@ def joined_products(op: MatmulOp, lowering: Lowering) -> list[MatmulOp]:
 
 
 def _form(op: ir.Operation, lowering: Lowering) -> tuple[object, ...]:
-    """What products have in common; empty if the right factor is not read from memory."""
+    """Returns the properties that joined products share; empty if the right factor is computed."""
     right = op.operands[1]
     if not isinstance(right.owner, ir.Block):
         return ()
@@ -56,7 +56,7 @@ def multiply_joined(
     """Emits the products of `a` and several factors.
 
     Args:
-        emitter: where the op goes.
+        emitter: emitter that receives the ops.
         a: left matrix [M, K].
         factors: right matrices [K, N], with equal dims in memory.
         accumulator: element type of the results [M, N].

@@ -1,4 +1,4 @@
-"""Matrix products, with transposed and broadcast operands absorbed by indexing maps."""
+"""Lowers matrix products; indexing maps absorb transposed and broadcast operands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
 
-# From this number of rows and columns on, elements are widened in a dispatch of their own, because
+# From this number of rows and columns on, elements are widened in a separate dispatch, because
 # many tiles read each of them.
 _MANY_TILES = 256
 
@@ -43,7 +43,7 @@ _SPARSE_ROWS = range(2, 9)
 
 @lowers(MatmulOp)
 def lower_matmul(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Multiplies into an accumulator and rounds once; products of one left matrix together."""
+    """Multiplies into an accumulator and rounds once; joins products with the same left matrix."""
     if op.c in lowering.tensors:
         return [lowering.tensors[op.c]]
     products = joined_products(op, lowering)
@@ -96,7 +96,7 @@ def _is_split_badly(target: Target, a: Tensor, result: Sequence[int]) -> bool:
 
 
 def operands_of(op: MatmulOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
-    """Returns the factors in types that contractions take."""
+    """Returns the factors in types that contractions support."""
     a, b = (lowering.emitter.widened(lowering.tensor(value)) for value in (op.a, op.b))
     return a, b
 
@@ -112,7 +112,7 @@ def multiply(
     """Emits `a · b`.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         a: left matrices [batch..., M, K].
         b: right matrices [batch..., K, N].
         shape: shape of the result [batch..., M, N].

@@ -1,4 +1,4 @@
-"""Contractions without matrix instructions, with a tile of results per work item.
+"""Tiles contractions without matrix instructions, with several results per work item.
 
 IREE 3.13.0 assigns one result to each work item, which loads both factors of each product. In a
 tile each loaded element is a factor of several products, which takes half of the instructions and
@@ -25,8 +25,8 @@ _UNROLLED = 9
 # iteration.
 _WIDEST, _MOST_RESULTS, _DEEPEST = 8, 32, 8
 
-# Counted instructions: per loaded element, and the fewest per product that IREE takes where extents
-# are no multiples of its tiles.
+# Instructions (counted) per loaded element, and the fewest per product in IREE's code if extents
+# are not multiples of its tiles.
 _OF_ELEMENT, _LEAST_OF_IREE = 0.7, 3
 
 

@@ -1,1 +1,1 @@
-"""Mixtures of experts."""
+"""Lowers mixtures of experts."""

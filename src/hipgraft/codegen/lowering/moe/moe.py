@@ -1,4 +1,4 @@
-"""Matrix products of a mixture of experts.
+"""Lowers matrix products of a mixture of experts.
 
 The expert of a row is known only at run time. So each row of the output looks up its expert, and
 the product itself reads that expert's weights; weights of other experts are not read.

@@ -1,4 +1,4 @@
-"""Routing in a mixture of experts: the token row and the expert of each row."""
+"""Computes the routing in a mixture of experts: the token row and the expert of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipgraft.dialects.hipdnn import MoeGroupedMatmulOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import shape_of
 
-_NONE = -1  # in place of a row or an expert
+_NONE = -1  # marks a missing row or expert
 
 
 def indices(emitter: Emitter, count: int) -> Tensor:
@@ -71,7 +71,7 @@ def group_at(emitter: Emitter, starts: Tensor, rows: Tensor) -> Tensor:
 
 
 def experts_of(lowering: Lowering, offsets: ir.Value, rows: Tensor, experts: int) -> Tensor:
-    """Emits the expert of each routed row, or -1 where it is in no group."""
+    """Emits the expert of each routed row, or -1 if the row is in no group."""
 
     def formula(m: Arithmetic, values: list[Scalar]) -> Scalar:
         group = values[0]
@@ -132,6 +132,6 @@ def over_columns(
 
 
 def at_least_0(scalars: ScalarEmitter, value: Scalar) -> Scalar:
-    """Emits an i32 as an index, with 0 for negative ones."""
+    """Emits an i32 as an index; negative numbers become 0."""
     positive = scalars.op("arith.maxsi", value, scalars.constant(0, "i32"))
     return scalars.cast(positive, "index")

@@ -1,4 +1,4 @@
-"""Products of a mixture of experts on matrix instructions.
+"""Lowers products of a mixture of experts to matrix instructions.
 
 The routed rows of each group are divided into tiles of equal height, so that all rows of a tile
 have the same expert. The tiles form a batch of matrices; each is multiplied by the matrix that it
@@ -72,13 +72,13 @@ def tiled_product(op: MoeGroupedMatmulOp, lowering: Lowering) -> Tensor:
 
 
 def _routed(op: MoeGroupedMatmulOp) -> int:
-    """Number of routed rows."""
+    """Returns the number of routed rows."""
     source = op.token if op.token_index is None else op.token_index
     return shape_of(source)[1]
 
 
 def _first_tiles(emitter: Emitter, starts: Tensor, rows: int, height: int) -> Tensor:
-    """Emits the number of tiles before each group."""
+    """Emits the number of tiles that precede each group."""
     groups = starts.shape[0]
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:

@@ -1,1 +1,1 @@
-"""Norms, forward and backward."""
+"""Lowers norms, forward and backward."""

@@ -1,4 +1,4 @@
-"""Gradients of the normalisations.
+"""Lowers gradients of the normalisations.
 
 All share one formula. With `z = (x - mean) · inverse` and `g = dy · scale`, and means over the
 normalised dims, `dx = inverse · (g - mean(g) - z · mean(g · z))`; `dscale` sums `dy · z` and
@@ -30,7 +30,7 @@ from hipgraft.dialects.hipdnn import (
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import element_of, shape_of
 
-_EPSILON = 1e-5  # used if neither statistics nor an epsilon are given
+_EPSILON = 1e-5  # used if neither statistics nor epsilon are given
 
 _BackwardOp = BatchnormBackwardOp | LayernormBackwardOp | RmsnormBackwardOp
 
@@ -133,7 +133,7 @@ class _Norm:
     """The operands of a gradient.
 
     Attributes:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         compute: type of the arithmetic.
         operands: dy, x, scale, inverse and (unless RMS) mean.
     """

@@ -1,4 +1,4 @@
-"""Batch normalisation with given statistics, and with those of the batch."""
+"""Lowers batch normalisation with given statistics, and with those of the batch."""
 
 from __future__ import annotations
 

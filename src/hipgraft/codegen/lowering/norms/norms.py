@@ -1,4 +1,4 @@
-"""Normalisations as reductions and pointwise ops, which IREE fuses into one dispatch.
+"""Lowers normalisations to reductions and pointwise ops, which IREE fuses into one dispatch.
 
 The variance is computed as the mean of squared deviations from the mean, which avoids the
 cancellation of `mean(x²) - mean(x)²`.
@@ -24,7 +24,7 @@ from hipgraft.dialects.hipdnn import (
 )
 from hipgraft.ir.tensors import element_of, shape_of
 
-# The longest row with a partial wavefront; in longer rows a work item gets many elements.
+# The longest row that may have a partial wavefront; a work item gets many elements of longer rows.
 _LONGEST_ODD_ROW = 512
 
 # From this number of elements on, or in each row, inputs are copied for a reduction over a

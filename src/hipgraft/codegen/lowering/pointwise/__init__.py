@@ -1,1 +1,1 @@
-"""Pointwise ops."""
+"""Lowers pointwise ops."""

@@ -1,4 +1,4 @@
-"""An alternative to the default lowering of pointwise ops, which is one loop over all elements."""
+"""Registers an alternative to the default lowering of pointwise ops, one loop over all elements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _has_rest(op: PointwiseOp, target: Target) -> bool:
 
 
 def _rest(op: PointwiseOp, target: Target) -> int:
-    """The elements of a partial tile, after all wavefronts with whole vectors."""
+    """Returns the elements of the partial tile that follows all wavefronts with whole vectors."""
     return math.prod(shape_of(op.out_0)) % (target.wavefront_size * _OF_A_LANE)
 
 

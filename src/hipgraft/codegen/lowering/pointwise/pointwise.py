@@ -17,7 +17,7 @@ from hipgraft.ir.tensors import element_of, shape_of
 
 @lowers(PointwiseOp)
 def lower_pointwise(op: PointwiseOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Computes in the compute type and rounds to the result's type."""
+    """Computes in the op's compute type and rounds to the result's type."""
     emitter = lowering.emitter
     element, shape = element_of(op.out_0), shape_of(op.out_0)
     if op.mode is PointwiseMode.GEN_INDEX:
@@ -68,7 +68,7 @@ def _compute(scalars: ScalarEmitter, op: PointwiseOp, values: list[Scalar], elem
 
 
 def _compute_type(op: PointwiseOp, values: Sequence[Scalar], element: str) -> str:
-    """The type in which `op` computes on `values` for a result of type `element`."""
+    """Returns the type in which `op` computes on `values` for a result of type `element`."""
     types = [value.type for value in values]
     integers = not any(is_float(type_) for type_ in (*types, element))
     if integers and op.info.on_integers:

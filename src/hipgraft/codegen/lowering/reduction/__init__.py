@@ -1,1 +1,1 @@
-"""Reductions."""
+"""Lowers reductions."""

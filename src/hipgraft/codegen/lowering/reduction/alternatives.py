@@ -1,4 +1,4 @@
-"""The default lowering of reductions, and alternatives to IREE's splitting of long ones."""
+"""Lowers reductions by default, and registers alternatives to IREE's split of long ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHORTEST, _LONGEST = 1 << 10, 1 << 19
 _PARTS = 64
 _SHORTEST_PART = 1 << 11
 
-# The modes that combine the results of parts, if they differ from the mode of the elements.
+# The modes that combine the results of parts, for modes whose parts combine differently.
 _OF_PARTS = {
     ReductionMode.AVG: ReductionMode.ADD,
     ReductionMode.NORM1: ReductionMode.ADD,
@@ -71,7 +71,7 @@ def _is_long(op: ReductionOp, _: Target) -> bool:
 
 @lowers(ReductionOp)
 def lower_reduction(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Reduces rows in one step, and few elements so that more than one lane reads them."""
+    """Reduces rows in one step; divides few elements among more than one lane."""
     if _is_read_again(op, lowering.target):
         lowering.emitter.whole_reductions = True
         return reduced(op, lowering)
@@ -125,7 +125,7 @@ def _padded(op: ReductionOp, lowering: Lowering) -> list[Tensor]:
 
 @alternative(ReductionOp, "split", _is_long)
 def lower_split(op: ReductionOp, lowering: Lowering) -> Sequence[Tensor]:
-    """Reduces parts of each row in workgroups of their own, then their results."""
+    """Reduces parts of each row in separate workgroups, then combines their results."""
     emitter, x = lowering.emitter, lowering.tensor(op.in_)
     parts, rows, accumulator = _parts(op), _rows(op), accumulator_of(op, x)
     flat = _grown(emitter, op.mode, x, _AT_ONCE * parts) if rows == 1 else _flat(emitter, x)

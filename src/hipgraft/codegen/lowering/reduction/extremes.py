@@ -1,4 +1,4 @@
-"""Maximum and minimum reductions, which return NaN if any element is NaN.
+"""Lowers maximum and minimum reductions, which return NaN if any element is NaN.
 
 IREE's AMDGPU reductions ignore NaN. So floats are mapped to integers in the same order, with NaN as
 the largest; integer reductions are as fast.
@@ -24,7 +24,7 @@ def extreme(
     """Emits the reduction of `dims` to extent 1 in mode MAX, MIN or AMAX.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         mode: MAX, MIN or AMAX.
         x: tensor to reduce.
         dims: the reduced dims.
@@ -47,8 +47,8 @@ def extreme(
         value = scalars.bitcast(_bits(scalars, arguments[0]), compute)
         return [Arithmetic(scalars, compute).negate(value) if mode is ReductionMode.MIN else value]
 
-    # The reduction computes the keys itself, because IREE does not split a reduction of keys from
-    # an op of their own.
+    # The reduction computes the keys itself, because IREE does not split a reduction whose keys are
+    # computed by a separate op.
     largest = accumulate(emitter, mode.value.lower(), [x], dims, integer, 0, step, compute)
     return emitter.pointwise("extreme", [largest], largest.shape, compute, value_of)
 

@@ -1,4 +1,4 @@
-"""Loops that reduce dims to extent 1, shared by the lowerings of several ops."""
+"""Emits loops that reduce dims to extent 1, for the lowerings of several ops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _zero_as_one(m: Arithmetic, x: Scalar) -> Scalar:
 
 @dataclass(frozen=True)
 class _Rule:
-    """The rule of a mode: `combine(total, step(x))`, starting from `start`."""
+    """The definition of a mode: `combine(total, step(x))`, starting from `start`."""
 
     start: float
     combine: Combine
@@ -67,7 +67,7 @@ def reduce_dims(
     """Emits the reduction of `dims` to extent 1; the SSA value does not store these dims.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         mode: mode of the reduction; the last step of AVG and NORM2 is left to the caller.
         x: tensor to reduce.
         dims: the reduced dims.
@@ -97,7 +97,7 @@ def accumulate(
     """Emits a reduction of `dims` to extent 1; the SSA value does not store these dims.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         hint: prefix of the result's name.
         operands: the tensor to reduce, then tensors that broadcast to it.
         dims: the reduced dims.

@@ -1,4 +1,4 @@
-"""Reductions, accumulated in the compute type and rounded once."""
+"""Lowers reductions, accumulated in the compute type and rounded once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def finished(op: ReductionOp, emitter: Emitter, x: Tensor, total: Tensor) -> Ten
 
     Args:
         op: the reduction.
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         x: the op's operand.
         total: result of the reduction, without the last step.
     """

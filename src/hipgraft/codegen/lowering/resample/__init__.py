@@ -1,1 +1,1 @@
-"""Pooling and interpolation."""
+"""Lowers pooling and interpolation."""

@@ -1,4 +1,4 @@
-"""Gradient of pooling and interpolation.
+"""Lowers the gradient of pooling and interpolation.
 
 The gradient of each element of `x` is the sum over the windows that contain it: elements of `dy`
 are spread to the distance of their windows, surrounded by zeros, and summed over a window that

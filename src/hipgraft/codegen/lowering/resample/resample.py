@@ -1,4 +1,4 @@
-"""Pooling and interpolation: reduces windows to a maximum, a mean or their middle elements."""
+"""Lowers pooling and interpolation: windows reduce to a maximum, a mean or middle elements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INTERPOLATED = {ResampleMode.NEAREST: 1, ResampleMode.BILINEAR: 2}
 # The most elements of a window that is unrolled; larger windows are loops.
 _READS = 16
 
-_PADDING = -1  # in place of a position
+_PADDING = -1  # marks a position in the padding
 
 
 @lowers(ResampleFwdOp)
@@ -126,7 +126,7 @@ def mean(
     """Divides by the number of counted elements in each window.
 
     Args:
-        emitter: where the ops go.
+        emitter: emitter that receives the ops.
         op: the op, whose mode decides which elements count.
         total: one element for each window.
         x: shape of the tensor that the windows slide over.

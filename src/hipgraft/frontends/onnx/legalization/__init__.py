@@ -1,8 +1,8 @@
 """Rewrites ONNX operators that torch-mlir or IREE lower wrongly or not at all.
 
-Each rewrite says an operator by others that are lowered rightly. It may need static shapes, or
-constants where ONNX takes tensors; without them it declines, and the operator stays. What nothing
-lowers rightly is refused, with the node's name.
+Each rewrite replaces an operator by others that lower correctly. It may need static shapes, or
+constants where ONNX allows tensors; without them it declines, and the operator stays. Operators
+that nothing lowers correctly are refused, with the node's name.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ REWRITES: Registry[Rewrite] = Registry(
     TRANSPOSED,
     {"BitCast": bit_cast},
 )
-"""Rewrites by the operator of ONNX's own domains that they take."""
+"""The rewrites of operators in ONNX's own domains, by operator."""
 
 __all__ = [
     "CONTRIBUTED",
@@ -109,19 +109,19 @@ def legalize(
     """Rewrites the nodes of a graph, in place.
 
     Args:
-        model: one with inferred shapes.
+        model: model with inferred shapes.
         constants: elements of small initialisers, by name.
-        weights: initialisers that are set aside, in place of which the model has inputs.
+        weights: initialisers that were replaced by inputs of the model.
 
     Returns:
-        Whether any node has changed; shapes are to be inferred anew then.
+        Whether any node has changed; shapes must then be inferred again.
 
     Raises:
-        RefusedNode: nothing lowers a node rightly.
+        RefusedNode: nothing lowers a node correctly.
     """
     graph = GraphInfo.of(model, constants, weights)
     if any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
-        # First, because no shapes are known behind them.
+        # They come first, because the shapes of their results are unknown.
         if not _rewrite_nodes(model, graph, CONTRIBUTED, (CONTRIBUTED_DOMAIN,)):
             _refuse_contributed(model, graph)
         return True
@@ -152,7 +152,7 @@ def _rewrite_nodes(
     rewrites: Mapping[str, Rewrite],
     domains: Collection[str],
 ) -> bool:
-    """Rewrites nodes; one is refused once no other one changes, which might tell its shapes."""
+    """Rewrites nodes; refuses one only if no other node changes, as that may reveal shapes."""
     nodes: list[NodeProto] = []
     changed = False
     refused: RefusedNode | None = None

@@ -1,4 +1,4 @@
-"""Images put together from blocks that overlap."""
+"""Rewrites operators that assemble images from overlapping blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _col2im(writer: Writer) -> None:
     dtype = helper.tensor_dtype_to_np_dtype(writer.element(x))
     if dtype.kind != "f":
         raise Refused("of this element type is not supported where blocks overlap")
-    # Each row of a block goes to one place of the window.
+    # Each row of a block contributes to one position in the window.
     weights = np.tile(np.eye(size).reshape(size, 1, *block), [channels, 1, *[1] * rank])
     grid = writer.reshape(x, [batch, rows, *counts])
     y = writer.op(
@@ -52,10 +52,10 @@ def _col2im(writer: Writer) -> None:
 
 
 def _rest(room: list[int], strides: list[int]) -> list[int]:
-    """Elements behind the last block; empty where there are none."""
+    """Returns the elements after the last block; empty if there are none."""
     rest = [one % stride for one, stride in zip(room, strides, strict=True)]
     return rest if any(rest) else []
 
 
 BLOCKS: dict[str, Rewrite] = {"Col2Im": _col2im}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

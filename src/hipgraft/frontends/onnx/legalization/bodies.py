@@ -10,10 +10,10 @@ from hipgraft.frontends.onnx.legalization.writer import Writer
 
 
 class BodyCopier:
-    """Copies nodes, under names that nothing else has.
+    """Copies nodes and gives their values unique names.
 
     Args:
-        writer: what writes the copies.
+        writer: writer of the copies.
         attributes: of a function's call, by which references in its body are replaced; later ones
             hide earlier ones.
     """
@@ -26,8 +26,8 @@ class BodyCopier:
         """Copies nodes, and returns the new names of all values by the old ones.
 
         Args:
-            nodes: what is copied; values that `names` lacks are those of the graph around.
-            names: of values that the nodes read.
+            nodes: nodes to copy; values that `names` lacks are those of the surrounding graph.
+            names: names of values that the nodes read.
         """
         known = {**names, "": ""}
         for node in nodes:
@@ -59,7 +59,7 @@ class BodyCopier:
     def _add_attribute(
         self, node: NodeProto, attribute: AttributeProto, names: dict[str, str]
     ) -> None:
-        """Adds an attribute; one that refers to the call's is left out where that has none."""
+        """Adds an attribute; omits a reference to an attribute that the call lacks."""
         value = attribute
         if attribute.ref_attr_name:
             if attribute.ref_attr_name not in self._attributes:

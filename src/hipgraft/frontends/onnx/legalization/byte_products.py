@@ -1,7 +1,7 @@
-"""Products of bytes less their zero points, as products of signed bytes.
+"""Writes products of bytes minus their zero points as products of signed bytes.
 
 Matrix instructions multiply signed bytes. Over K products, `Σ (a - p) · (b - q)` is
-`Σ a · b - p · (Σ b - K · q) - q · Σ a`. An unsigned byte less 128 is a signed one, and so is its
+`Σ a · b - p · (Σ b - K · q) - q · Σ a`. An unsigned byte minus 128 is a signed one, and so is its
 zero point. All is exact modulo 2³², as ONNX's own sum in 32 bits is.
 """
 
@@ -19,7 +19,7 @@ _INT8, _UINT8, _INT32 = TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32
 
 @dataclass(frozen=True)
 class Factor:
-    """Bytes of either sign.
+    """A factor of signed or unsigned bytes.
 
     Attributes:
         bytes: `[…, rows, columns]`.
@@ -31,12 +31,12 @@ class Factor:
 
 
 def product_of_bytes(writer: Writer, a: Factor, b: Factor) -> str:
-    """Writes the product of matrices less their zero points, in 32 bits.
+    """Writes the product of matrices minus their zero points, in 32 bits.
 
     Args:
-        writer: of the node.
-        a: left matrices of known shape; zero points are one, or one for each row.
-        b: right matrices; zero points are one, or one for each column.
+        writer: writer of the node.
+        a: left matrices of known shape, with one zero point, or one for each row.
+        b: right matrices, with one zero point, or one for each column.
     """
     depth = writer.shape(a.bytes)[-1]
     a_zero, b_zero = (_signed_zero(writer, factor) for factor in (a, b))
@@ -56,14 +56,14 @@ def product_of_bytes(writer: Writer, a: Factor, b: Factor) -> str:
 
 
 def is_product_of_bytes(writer: Writer, a: str, b: str) -> bool:
-    """Whether these are matrices of bytes, and no vectors."""
+    """Whether the operands are matrices of bytes, not vectors."""
     elements = {writer.element(name) for name in (a, b)}
     ranks = [len(writer.graph.shapes.get(name, ())) for name in (a, b)]
     return elements <= {_INT8, _UINT8} and min(ranks) >= 2
 
 
 def _signed_zero(writer: Writer, factor: Factor) -> str:
-    """The zero point of signed bytes, in 32 bits; empty if it is known to be 0."""
+    """Writes the zero point of signed bytes, in 32 bits; returns '' if it is known to be 0."""
     middle = _middle(writer, factor.bytes)
     known = writer.graph.constants.get(factor.zero) if factor.zero else np.zeros([])
     if known is not None and (known == middle).all():
@@ -72,18 +72,18 @@ def _signed_zero(writer: Writer, factor: Factor) -> str:
 
 
 def _right(writer: Writer, x: str) -> str:
-    """Right matrices of signed bytes."""
+    """Converts right matrices to signed bytes."""
     data = writer.data(x)
     if data is None:
         return _signed(writer, x)
-    # Lanes of matrix instructions read neighbours along K.
+    # Stored this way, elements along K, which lanes of matrix instructions read, are contiguous.
     order = [*range(data.ndim - 2), data.ndim - 1, data.ndim - 2]
     signed = (data ^ _middle(writer, x)).view(np.int8)
     return writer.transpose(writer.const(signed.transpose(order)), order)
 
 
 def _column_sums(writer: Writer, x: str, signed: str) -> str:
-    """The sums over K of right matrices; weights need none at run time."""
+    """Writes the sums over K of right matrices; those of weights are constants."""
     data = writer.data(x)
     if data is None:
         return writer.reduce("ReduceSum", writer.cast(signed, _INT32), [-2])
@@ -97,7 +97,7 @@ def _signed(writer: Writer, x: str) -> str:
 
 
 def _middle(writer: Writer, x: str) -> int:
-    """What is subtracted from bytes so that they are signed."""
+    """Returns the number to subtract from bytes so that they are signed."""
     return 0 if writer.element(x) == _INT8 else 128
 
 

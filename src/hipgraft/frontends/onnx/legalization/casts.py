@@ -1,4 +1,4 @@
-"""Conversions from and to narrow types."""
+"""Rewrites conversions from and to narrow types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cast_node(writer: Writer) -> None:
 
 
 def _decoded(writer: Writer, x: str, before: int, after: int) -> tuple[str, int]:
-    """The values of an operand, and their type."""
+    """Returns the values of an operand, and their type."""
     source = TYPES.get(before)
     if before == _UINT64 and after in (*_FLOATS, *SMALL_FLOATS):
         return as_float(writer, x, TensorProto.DOUBLE), TensorProto.DOUBLE
@@ -49,13 +49,13 @@ def _decoded(writer: Writer, x: str, before: int, after: int) -> tuple[str, int]
 
 
 def _encoded(writer: Writer, value: str, element: int, target: Narrow) -> str:
-    """Integers of a type, of values of another; those of floats are cut to whole numbers."""
+    """Converts values to integers of another type; floats are truncated to whole numbers."""
     if element not in _FLOATS:
         wide = value if element == target.carrier else writer.cast(value, target.carrier)
         return target.encode(writer, wide)
     if target.name == "ui64":
         return _float_as_unsigned(writer, value, element)
-    if target.bits < 8:  # ONNX rounds to them, and lets them end where they end
+    if target.bits < 8:  # ONNX rounds to these types; overflow wraps around
         value = writer.op("Round", writer.cast(value, TensorProto.FLOAT))
     whole = writer.cast(value, target.carrier)
     return target.encode(writer, whole)
@@ -80,7 +80,7 @@ def bit_cast(writer: Writer) -> None:
 
 
 def _bit_cast(writer: Writer, x: str, before: int, after: int) -> str:
-    """Bits stay where both are integers of one width."""
+    """Reinterprets bits; integers of equal width keep them."""
     storages = [TYPES[kind].storage if kind in TYPES else kind for kind in (before, after)]
     if storages[0] == storages[1]:
         return x

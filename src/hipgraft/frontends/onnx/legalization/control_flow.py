@@ -1,4 +1,4 @@
-"""Loops of known length are written out; of two branches, both are computed."""
+"""Unrolls loops of known length, and computes both branches of conditionals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_NODES = 1 << 13
 
 
 def _scan(writer: Writer) -> None:
-    """`(states..., sequences...)`: a step for each element of the sequences."""
+    """Rewrites `(states..., sequences...)`: a step for each element of the sequences."""
     body: GraphProto = writer.attribute("body")
     count = int(writer.attribute("num_scan_inputs"))
     states, sequences = list(writer.node.input[:-count]), writer.node.input[-count:]
@@ -92,7 +92,7 @@ def _loop(writer: Writer) -> None:
     for step in range(steps):
         results = copier.copy_graph(body, [writer.like_int(step), condition, *values])
         following = results[1 : len(values) + 1]
-        if not is_endless:  # what a step makes after the end of the loop is dropped
+        if not is_endless:  # results of steps after the end of the loop are dropped
             following = [
                 writer.op("Where", condition, new, old)
                 for new, old in zip(following, values, strict=True)
@@ -111,7 +111,7 @@ def _is_carried(writer: Writer, name: str) -> bool:
 
 
 def _declared(writer: Writer, first: int) -> int | None:
-    """The number of steps that the shape of a scan output tells."""
+    """Returns the number of steps according to the shape of a scan output."""
     for name in writer.node.output[first:]:
         shape = writer.graph.shapes.get(name)
         if shape:
@@ -142,7 +142,7 @@ def _is_endless(writer: Writer, body: GraphProto) -> bool:
 
 
 def _is_true(writer: Writer, name: str, body: GraphProto, made: dict[str, NodeProto]) -> bool:
-    """Whether a value of the body, or of the graph around it, is a constant that says so."""
+    """Whether a value of the body, or of the surrounding graph, is the constant true."""
     if name in writer.graph.constants:
         return bool(writer.graph.constants[name].all())
     tensors = {tensor.name: tensor for tensor in body.initializer}
@@ -155,7 +155,7 @@ def _is_true(writer: Writer, name: str, body: GraphProto, made: dict[str, NodePr
 
 
 def _if(writer: Writer) -> None:
-    """Selects among the results of both branches, which have no effects."""
+    """Selects among the results of both branches, which have no side effects."""
     branches: list[GraphProto] = [writer.attribute(f"{name}_branch") for name in ("then", "else")]
     for pair in zip(branches[0].output, branches[1].output, strict=True):
         if not all(value.type.HasField("tensor_type") for value in pair):
@@ -178,4 +178,4 @@ def _static_shape(value: ValueInfoProto) -> list[int] | None:
 
 
 CONTROL_FLOW: dict[str, Rewrite] = {"If": _if, "Loop": _loop, "Scan": _scan}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""How often a loop runs whose condition follows from constants."""
+"""Counts the steps of a loop whose condition depends on constants only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipgraft.frontends.onnx.order import names_read
 
 
 def counted_steps(writer: Writer, body: GraphProto, most: int) -> int | None:
-    """Returns how often a loop runs whose condition follows from constants; None if it does not.
+    """Returns the steps of a loop whose condition depends on constants only; else None.
 
     Args:
         writer: of the loop, `(trip count, condition, values...)`.
@@ -55,7 +55,7 @@ def _constant(graph: GraphInfo, name: str) -> Array | None:
 
 
 def _condition(body: GraphProto) -> tuple[set[str], list[NodeProto]]:
-    """The values that a condition needs, and the nodes that make them."""
+    """Returns the values that a condition needs, and the nodes that compute them."""
     carried = {value.name: index for index, value in enumerate(body.input[1:])}
     needed = {body.output[0].name}
     nodes: list[NodeProto] = []
@@ -72,8 +72,8 @@ def _condition(body: GraphProto) -> tuple[set[str], list[NodeProto]]:
 def _evaluator(
     writer: Writer, body: GraphProto, nodes: list[NodeProto], inputs: list[str], carried: list[str]
 ) -> ReferenceEvaluator:
-    """Evaluates a condition and what is carried to the next step."""
-    # The evaluator wants each result once, and none that is an input.
+    """Returns an evaluator of a condition and of the values carried to the next step."""
+    # The evaluator requires distinct results that are not inputs.
     ends = [
         helper.make_node("Identity", [name], [f"{name}/{index}"])
         for index, name in enumerate([body.output[0].name, *carried])

@@ -1,4 +1,4 @@
-"""Determinants of small matrices. torch-mlir eliminates without pivots, and divides by zeros."""
+"""Expands determinants of small matrices, because torch-mlir eliminates without pivots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _determinant(writer: Writer) -> None:
 
     @cache
     def minor(row: int, columns: tuple[int, ...]) -> str:
-        """The determinant of the rows from `row` on, in these columns."""
+        """Writes the determinant of the rows from `row` on, in these columns."""
         if len(columns) == 1:
             return element(row, columns[0])
         total = ""
@@ -41,4 +41,4 @@ def _determinant(writer: Writer) -> None:
 
 
 DETERMINANTS: dict[str, Rewrite] = {"Det": _determinant}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

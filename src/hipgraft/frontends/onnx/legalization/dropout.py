@@ -1,4 +1,4 @@
-"""Dropout in training, which torch-mlir treats as an identity."""
+"""Rewrites dropout in training, which torch-mlir treats as an identity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hipgraft.ir.diagnostics import Declined
 
 
 def _dropout(writer: Writer) -> None:
-    """`(x, ratio, training_mode)`: an identity unless it trains."""
+    """Rewrites the operator on `(x, ratio, training_mode)`: an identity unless it trains."""
     if not writer.has_input(2):
         raise Declined("supported", "it does not train")
     mode = writer.node.input[2]
@@ -19,4 +19,4 @@ def _dropout(writer: Writer) -> None:
 
 
 DROPOUT: dict[str, Rewrite] = {"Dropout": _dropout}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

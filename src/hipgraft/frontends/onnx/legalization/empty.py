@@ -1,4 +1,4 @@
-"""Tensors without elements: nothing computes them, and what reads them need not."""
+"""Replaces tensors without elements by constants, and simplifies their readers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hipgraft.frontends.onnx.legalization.writer import Writer
 
 
 def write_empty(writer: Writer) -> bool:
-    """Makes the results of a node constants where they have no elements, or all are zero.
+    """Replaces results of a node by constants if they have no elements, or only zeros.
 
     Returns:
-        Whether it did; the node stays where it did not.
+        Whether the node was replaced.
     """
     if writer.node.op_type == "Identity" and writer.node.input[0] in writer.graph.constants:
         return False
@@ -39,7 +39,7 @@ def _write_zeros(writer: Writer, shapes: list[list[int]]) -> None:
 
 
 def _concatenate(writer: Writer) -> bool:
-    """Leaves out operands without elements."""
+    """Removes operands without elements from a concatenation."""
     if writer.node.op_type != "Concat":
         return False
     kept = [name for name in writer.node.input if 0 not in writer.graph.shapes.get(name, [])]

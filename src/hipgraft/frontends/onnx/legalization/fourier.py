@@ -1,4 +1,4 @@
-"""Fourier transforms as products with tables of cosines and sines."""
+"""Rewrites Fourier transforms as products with tables of cosines and sines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _axis(writer: Writer, rank: int) -> int:
 
 
 def _length(writer: Writer, axis: int, result: list[int] | None, *, onesided: bool) -> int | None:
-    """The number of points; None where it is that of the tensor."""
+    """Returns the number of points; None if it is the tensor's extent."""
     if not writer.has_input(1):
         return None
     if writer.node.input[1] in writer.graph.constants:
@@ -59,10 +59,10 @@ def _length(writer: Writer, axis: int, result: list[int] | None, *, onesided: bo
 
 
 def _table(writer: Writer, count: int, taken: int, *, inverse: bool) -> Array:
-    """Factors `[taken, 2, count, 2]`: parts of an element by parts of a result."""
+    """Returns factors `[taken, 2, count, 2]`: parts of an element times parts of a result."""
     if 4 * count * taken > _MOST_ELEMENTS:
         raise Declined("large", "its table would be too large")
-    # Of whole numbers: the angles of large products would be rounded.
+    # Reducing integers first avoids the rounding of large angles.
     turns = np.outer(np.arange(taken), np.arange(count)) % max(count, 1)
     angles = turns * (2 * math.pi / max(count, 1))
     cosines, sines = np.cos(angles), np.sin(angles) * (1 if inverse else -1)
@@ -71,7 +71,7 @@ def _table(writer: Writer, count: int, taken: int, *, inverse: bool) -> Array:
 
 
 def _transformed(writer: Writer, x: str, shape: list[int], axis: int, table: Array) -> str:
-    """The product of `x`, cropped to the table, with the table, in the order of `x`."""
+    """Multiplies `x`, cropped to the table's extent, by the table, in the order of `x`."""
     taken, parts, bins, made = table.shape
     rank = len(shape)
     order = [*(n for n in range(rank - 1) if n != axis), axis, rank - 1]
@@ -113,7 +113,7 @@ def _frame_length(writer: Writer) -> int:
 
 
 def _frame_step(writer: Writer, last: int) -> int:
-    """The step, which the number of frames may tell where it is an input."""
+    """Returns the step; if it is an input, it may follow from the number of frames."""
     if writer.node.input[1] in writer.graph.constants:
         return writer.ints(1)[0]
     frames = writer.needed_shape(writer.node.output[0], "of a step that is an input")[1]
@@ -124,4 +124,4 @@ def _frame_step(writer: Writer, last: int) -> int:
 
 
 FOURIER: dict[str, Rewrite] = {"DFT": _dft, "STFT": _stft}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

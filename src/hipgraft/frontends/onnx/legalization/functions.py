@@ -1,4 +1,4 @@
-"""Writes operators out by the functions with which ONNX's schemas define them."""
+"""Expands operators to the functions that define them in ONNX's schemas."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ EXPANDED = (
     "SwiGLU",
     "Swish",
 )
-"""Operators that torch-mlir lacks or lowers wrongly."""
+"""The operators that torch-mlir lacks or lowers incorrectly."""
 
 
 def expand(writer: Writer) -> None:
     """Writes the body of the node's function.
 
     Raises:
-        Declined: it has none for the opset and types at hand.
+        Declined: it has no function for this opset and these types.
     """
     function = _function(writer.node, writer.graph)
     given = [*writer.node.input, *[""] * len(function.input)]
@@ -40,12 +40,12 @@ def expand(writer: Writer) -> None:
     copier = BodyCopier(writer, [*defaults, *function.attribute_proto, *writer.node.attribute])
     names = copier.copy(function.node, dict(zip(function.input, given, strict=False)))
     for index, name in enumerate(function.output):
-        if writer.has_output(index):  # others need not be computed
+        if writer.has_output(index):  # unused results are not computed
             writer.result(names[name], index)
 
 
 def _function(node: NodeProto, graph: GraphInfo) -> FunctionProto:
-    # ONNX's stubs lack the methods that tell functions.
+    # ONNX's stubs lack the methods that return functions.
     schema: Any = defs.get_schema(node.op_type, graph.opset, node.domain)
     text = b""
     if schema.has_function:
@@ -74,7 +74,7 @@ def _best_version(versions: list[int], opset: int) -> int:
 
 
 def _type_of(name: str, graph: GraphInfo) -> TypeProto:
-    """The type of an operand, an empty one where it is omitted."""
+    """Returns the type of an operand, an empty type if it is omitted."""
     kind = TypeProto()
     if name:
         kind.tensor_type.elem_type = graph.elements.get(name, 0)
@@ -84,7 +84,7 @@ def _type_of(name: str, graph: GraphInfo) -> TypeProto:
 
 
 def _expand_before_16(writer: Writer) -> None:
-    """torch-mlir has the operator since opset 16."""
+    """Expands an operator that torch-mlir supports from opset 16 on."""
     if writer.graph.opset >= 16:
         raise Declined("supported", "it is lowered rightly")
     expand(writer)
@@ -108,4 +108,4 @@ FUNCTIONS: dict[str, Rewrite] = {
     "Celu": _celu,
     "GreaterOrEqual": _expand_before_16,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

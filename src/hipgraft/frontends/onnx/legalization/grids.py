@@ -1,4 +1,4 @@
-"""Samples at points of a grid, by indices and weights that are computed for each point."""
+"""Rewrites sampling at grid points by indices and weights computed for each point."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CUBIC = -0.75
 
 @dataclass(frozen=True)
 class _Tap:
-    """One of the elements along a dimension that a point is made of.
+    """One of the elements along a dimension from which a point is interpolated.
 
     Attributes:
-        index: of the element, in the tensor.
-        weight: its factor, or an empty name for 1.
-        inside: whether the tensor has it, or an empty name where it always does.
+        index: index of the element in the tensor.
+        weight: factor of the element, or an empty name for 1.
+        inside: whether the index is in the tensor, or an empty name if it always is.
     """
 
     index: str
@@ -58,7 +58,7 @@ class _Samples:
         writer.result(writer.reshape(total, [batch, channels, *self.points]))
 
     def _taps(self, dim: int) -> list[_Tap]:
-        """The taps of points along a dimension; grids have the last dimension first."""
+        """Returns the taps of points along a dimension; grids have the last dimension first."""
         writer, extent = self.writer, self.extents[dim]
         batch, rank = self.shape[0], len(self.extents)
         part = writer.take(writer.node.input[1], len(self.points) + 1, [rank - 1 - dim])
@@ -84,7 +84,7 @@ class _Samples:
         return self.writer.op("Add", x, self._number(offset)) if offset else x
 
     def _unnormalised(self, position: str, extent: int) -> str:
-        """Coordinates of elements, of those from -1 to 1."""
+        """Converts coordinates from -1 to 1 to coordinates of elements."""
         writer = self.writer
         shifted = writer.op("Add", position, self._number(1))
         if self.aligned:
@@ -93,7 +93,7 @@ class _Samples:
         return writer.op("Div", writer.op("Sub", scaled, self._number(1)), self._number(2))
 
     def _kept(self, position: str, extent: int) -> str:
-        """Coordinates inside of the tensor."""
+        """Clamps coordinates to the tensor."""
         writer = self.writer
         if self.padding == "reflection":
             position = self._reflected(position, extent)
@@ -101,7 +101,7 @@ class _Samples:
         return writer.op("Min", low, self._number(extent - 1))
 
     def _reflected(self, position: str, extent: int) -> str:
-        """Coordinates that turn around at the first and the last element, or at their ends."""
+        """Reflects coordinates at the first and the last element, or at their outer edges."""
         writer = self.writer
         low, span = (0.0, extent - 1.0) if self.aligned else (-0.5, float(extent))
         if span == 0:
@@ -129,7 +129,7 @@ class _Samples:
         return _Tap(writer.cast(bounded, _INT64), weight, inside)
 
     def _weight(self, rest: str, offset: int) -> str:
-        """The factor of the element at `offset` from the last one before the point."""
+        """Writes the weight of the element at `offset` from the last one before the point."""
         writer = self.writer
         if self.mode == "linear":
             return rest if offset else writer.op("Sub", self._number(1), rest)
@@ -149,7 +149,7 @@ class _Samples:
     def _elements(
         self, flat: str, taps: Sequence[_Tap], batch: int, channels: int, count: int
     ) -> str:
-        """The elements of all channels at one tap of each dimension, weighted."""
+        """Writes the weighted elements of all channels at one tap of each dimension."""
         writer, index = self.writer, ""
         for tap, extent in zip(taps, self.extents, strict=True):
             scaled = writer.op("Mul", index, writer.like_int(extent)) if index else ""
@@ -187,4 +187,4 @@ def _grid_sample(writer: Writer) -> None:
 
 
 GRIDS: dict[str, Rewrite] = {"GridSample": _grid_sample}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

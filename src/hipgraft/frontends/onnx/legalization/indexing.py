@@ -1,4 +1,4 @@
-"""Operators that move elements by indices which are computed."""
+"""Rewrites operators that move elements by computed indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INT64 = TensorProto.INT64
 
 
 def _is_known(writer: Writer, *indices: int) -> bool:
-    """Whether inputs are constant, where they are given."""
+    """Whether the inputs that are present are constant."""
     names = [writer.node.input[index] for index in indices if writer.has_input(index)]
     return all(name in writer.graph.constants for name in names)
 
@@ -104,7 +104,7 @@ def _one_hot(writer: Writer) -> None:
 
 
 def _compress(writer: Writer) -> None:
-    """Elements for which a condition holds, where it is known how many there are."""
+    """Selects elements for which a condition holds, if their number is known."""
     x, condition = writer.node.input
     shape = writer.shape(x)
     result = writer.needed_shape(writer.node.output[0], "of an unknown number of elements")
@@ -125,7 +125,7 @@ def _compress(writer: Writer) -> None:
 
 
 def _top_k(writer: Writer) -> None:
-    """Makes the number constant, and sorts, which is right where no order is asked for."""
+    """Makes the number constant, and sorts, which is also right if no order is requested."""
     x, k = writer.node.input
     if k in writer.graph.constants and writer.attribute("sorted", 1):
         raise Declined("supported", "it is lowered rightly")
@@ -145,7 +145,7 @@ def _count_of(writer: Writer, axis: int) -> int:
 
 
 def _trilu(writer: Writer) -> None:
-    """`(x, k)`: keeps the elements on and above a diagonal, or on and below it."""
+    """Rewrites `(x, k)`: keeps the elements on and above a diagonal, or on and below it."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     if writer.has_input(1):
@@ -201,4 +201,4 @@ INDEXING: dict[str, Rewrite] = {
     "TopK": _top_k,
     "Trilu": _trilu,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Operators that only move elements."""
+"""Rewrites operators that only move elements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _pad(writer: Writer) -> None:
 
 
 def _amounts_before(writer: Writer, rank: int) -> list[str]:
-    """Scalars of what is in front of each dimension, by axes that may be inputs."""
+    """Writes scalars of the padding before each dimension, for axes that may be inputs."""
     if writer.has_input(3):
         count = writer.needed_shape(writer.node.input[3], "along axes that are inputs")[0]
         axes = non_negative(writer, writer.node.input[3], rank)
@@ -57,7 +57,7 @@ def _amounts_before(writer: Writer, rank: int) -> list[str]:
 
 
 def _amounts(writer: Writer, rank: int) -> tuple[list[int], list[int]]:
-    """Amounts before and after each dimension."""
+    """Returns the amounts before and after each dimension."""
     amounts = writer.ints(1)
     axes = [axis % rank for axis in writer.ints(3)] if writer.has_input(3) else list(range(rank))
     before, after = [0] * rank, [0] * rank
@@ -101,7 +101,7 @@ def _center_crop_pad(writer: Writer) -> None:
     result = writer.needed_shape(writer.node.output[0], "to a shape that is an input")
     before, after = [0] * len(shape), [0] * len(shape)
     for axis, (old, new) in enumerate(zip(shape, result, strict=True)):
-        # Half of what is too much, or of what is missing, rounded down, is in front.
+        # Half of the excess or of the missing elements, rounded down, is before the tensor.
         less, more = max(old - new, 0), max(new - old, 0)
         before[axis] = more // 2 - less // 2
         after[axis] = new - old - before[axis]
@@ -109,7 +109,7 @@ def _center_crop_pad(writer: Writer) -> None:
 
 
 def _tile(writer: Writer) -> None:
-    """Repeats by a view with a dimension for the repetitions of each."""
+    """Repeats a tensor by expanding a view with a dimension for each repetition."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     result = _tiled_shape(writer, shape)
@@ -129,7 +129,7 @@ def _tiled_shape(writer: Writer, shape: list[int]) -> list[int]:
 
 
 def _split(writer: Writer) -> None:
-    """Slices of the extents that the results are known to have."""
+    """Slices a tensor into the known extents of the results."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     axis = int(writer.attribute("axis", 0)) % len(shape)
@@ -155,7 +155,7 @@ def _depth_to_space(writer: Writer) -> None:
 
 
 def _shape_of_blocks(writer: Writer) -> list[int]:
-    """The operand's shape, without which torch-mlir's own lowering is right in mode DCR alone."""
+    """Returns the operand's shape; if it is unknown, torch-mlir is only right in mode DCR."""
     if writer.attribute("mode", "DCR") == "CRD":
         return writer.needed_shape(writer.node.input[0], "in mode CRD")
     return writer.shape(writer.node.input[0])
@@ -178,4 +178,4 @@ LAYOUT: dict[str, Rewrite] = {
     "Split": _split,
     "Tile": _tile,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Sums of powers: of windows, and of the elements that a norm divides by."""
+"""Rewrites sums of powers: Lp pooling and Lp normalization."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 
 def _normalization(writer: Writer) -> None:
-    """`x` over its norm along an axis, where ONNX makes 0 of zeros and torch-mlir divides."""
+    """Divides `x` by its norm along an axis; zeros give 0, where torch-mlir gives NaN."""
     (x,) = writer.node.input
     rank = len(writer.needed_shape(x, "a norm"))
     order, axis = int(writer.attribute("p", 2)), axis_of(writer, -1, rank)
@@ -22,7 +22,7 @@ def _normalization(writer: Writer) -> None:
 
 
 def _pool(writer: Writer) -> None:
-    """The root of the sums of powers in windows: averages times the elements of a window."""
+    """Takes roots of sums of powers: average pooling times the elements of a window."""
     (x,) = writer.node.input
     if writer.attribute("ceil_mode", 0):
         raise Refused("with rounded-up extents is not supported")
@@ -36,4 +36,4 @@ def _pool(writer: Writer) -> None:
 
 
 LP_NORMS: dict[str, Rewrite] = {"LpNormalization": _normalization, "LpPool": _pool}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""The tensors in sequences that are known."""
+"""Finds the tensors in sequences whose members are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def members_of(
     """Returns the names of the tensors in each sequence that is known.
 
     Args:
-        nodes: of a graph, in order.
+        nodes: nodes of a graph, in order.
         constants: elements of small initialisers, among them positions in sequences.
     """
     known: dict[str, list[str]] = {}
@@ -35,7 +35,7 @@ def members_of(
 def _made(
     node: NodeProto, known: Mapping[str, list[str]], constants: Mapping[str, np.ndarray[Any, Any]]
 ) -> list[str] | None:
-    """The members of what a node makes, None where they are not known."""
+    """Returns the members of the sequence that a node makes, None if they are unknown."""
     if node.op_type == "SequenceEmpty":
         return []
     if node.op_type == "SequenceConstruct":
@@ -60,7 +60,7 @@ def _made(
 
 
 def drop_unused(graph: GraphProto, known: Mapping[str, list[str]]) -> bool:
-    """Removes the nodes that make sequences which nothing reads; returns whether there are any."""
+    """Removes the nodes that make unused sequences, and returns whether there were any."""
     used = {value.name for value in graph.output}
     kept: list[NodeProto] = []
     for node in reversed(graph.node):

@@ -1,8 +1,8 @@
-"""Element types that compilers lack, kept as the bits of signed integers of the same width.
+"""Stores element types that compilers lack as the bits of signed integers of the same width.
 
-A value of such a type is stored in memory as it is; what computes with it converts it to a wider
-type, its carrier, and back. So nothing depends on what torch-mlir and IREE know of unsigned
-integers, of those of four and two bits, and of floats of eight bits and fewer.
+The bits in memory do not change. An operator that computes with such values converts them to a
+wider type, the carrier, and back. So nothing depends on torch-mlir's and IREE's unsigned
+integers, integers of four and two bits, and floats of eight bits and fewer.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _INT64, _FLOAT = TensorProto.INT64, TensorProto.FLOAT
 
 @dataclass(frozen=True)
 class Narrow:
-    """How elements of a type are kept.
+    """The representation of a narrow type.
 
     Attributes:
-        name: of the element type at the program's boundary, as `hipgraft.elements` has it.
+        name: name of the element type in `hipgraft.elements`, for the program's boundary.
         bits: of an element.
-        storage: the type that holds its bits.
-        carrier: the type that holds its values.
-        decode: writes the carrier of a stored tensor.
-        encode: writes what is stored of a carrier; integers wrap around.
+        storage: type that holds the bits of an element.
+        carrier: type that holds the values of elements.
+        decode: writes the conversion from storage to carrier.
+        encode: writes the conversion from carrier to storage; integers wrap around.
     """
 
     name: str
@@ -54,7 +54,7 @@ def _unsigned(name: str, bits: int, storage: int, carrier: int) -> Narrow:
 
 
 def _signed(name: str, bits: int) -> Narrow:
-    """Integers of fewer than eight bits, in the low bits of a byte."""
+    """Returns signed integers of fewer than eight bits, stored in the low bits of a byte."""
 
     def decode(writer: Writer, x: str) -> str:
         return wrapped(writer, writer.cast(x, _INT32), bits, _INT32)
@@ -66,15 +66,15 @@ def _signed(name: str, bits: int) -> Narrow:
 
 
 def low_bits(writer: Writer, x: str, bits: int, element: int) -> str:
-    """Writes the number that the low bits of integers are without a sign."""
-    # ONNX's bitwise operators came late.
+    """Writes the low bits of integers, interpreted as unsigned numbers."""
+    # ONNX has bitwise operators since opset 18.
     if writer.graph.opset < 18:
         return writer.op("Mod", x, writer.like(1 << bits, element))
     return writer.op("BitwiseAnd", x, writer.like((1 << bits) - 1, element))
 
 
 def wrapped(writer: Writer, x: str, bits: int, element: int) -> str:
-    """Writes the number that the low bits of integers are with a sign."""
+    """Writes the low bits of integers, interpreted as signed numbers."""
     half = writer.like(1 << (bits - 1), element)
     return writer.op("Sub", low_bits(writer, writer.op("Add", x, half), bits, element), half)
 
@@ -93,8 +93,8 @@ class SmallFloat:
         mantissa: its bits.
         least: exponent of the least normal number.
         largest: code of the largest finite number.
-        overflow: code of what is too large and not saturated.
-        nan: code of no number.
+        overflow: code of numbers that are too large and are not saturated.
+        nan: code of NaN.
         has_negative_zero: whether a zero has a sign.
     """
 
@@ -113,7 +113,7 @@ class SmallFloat:
         return 8 if self.largest < 8 else 128
 
     def narrow(self) -> Narrow:
-        """Returns how its elements are kept."""
+        """Returns the representation of the type."""
         return Narrow(
             self.name,
             8 if self.sign == 128 else 4,
@@ -148,7 +148,7 @@ class SmallFloat:
         code = writer.op("Where", fits, code, scalar(overflow))
         inverse = writer.op("Reciprocal", x)
         is_negative = writer.op("Less", inverse, scalar(0))
-        # The least negative numbers have no finite inverse, and infinities a zero.
+        # The inverse shows the sign of -0, but not that of the least numbers and of infinities.
         is_negative = writer.op("Or", is_negative, writer.op("Less", x, scalar(0)))
         if not self.has_negative_zero:
             is_number = writer.op("And", writer.op("Greater", code, scalar(0)), fits)
@@ -160,9 +160,9 @@ class SmallFloat:
         return TYPES[TensorProto.UINT8].encode(writer, writer.cast(code, _INT32))
 
     def _quantum(self, writer: Writer, size: str, largest: float) -> tuple[str, str]:
-        """The distance of numbers around `size`, and how many binades above the least that is.
+        """Writes the spacing of numbers around `size`, and its binade above the least one.
 
-        Found by halving `size`, which is exact, as there is no operator for exponents.
+        It halves `size`, which is exact, because ONNX has no operator for exponents.
         """
 
         def scalar(value: float) -> str:

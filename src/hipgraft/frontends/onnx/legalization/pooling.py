@@ -1,4 +1,4 @@
-"""Pooling whose windows are not plainly those of the padded tensor."""
+"""Rewrites pooling whose windows are not simply those of a padded tensor."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _IMAGE_DIMS = 2
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of a pooling, a number per spatial dimension each.
+    """The windows of a pooling; each attribute has a number per spatial dimension.
 
     Attributes:
-        extents: of the tensor.
+        extents: extents of the tensor.
         kernel: elements that a window reads.
-        strides: between windows.
-        dilations: between the elements of a window.
-        before: padding in front.
-        after: padding behind, as the node says it.
-        counts: how many windows there are.
+        strides: distance between windows.
+        dilations: distance between the elements of a window.
+        before: padding before the tensor.
+        after: padding after the tensor, as the node declares it.
+        counts: number of windows.
     """
 
     extents: list[int]
@@ -40,7 +40,7 @@ class Windows:
 
     @property
     def reach(self) -> list[int]:
-        """How far the last window reads beyond the tensor; negative if elements remain unread."""
+        """The elements that the last window reads beyond the tensor; negative for unread ones."""
         return [
             (count - 1) * stride + (kernel - 1) * dilation + 1 - before - extent
             for count, stride, kernel, dilation, before, extent in zip(
@@ -96,14 +96,14 @@ def windows_of(writer: Writer) -> Windows:
 
 
 def _check_counts(writer: Writer, counts: list[int]) -> None:
-    """ONNX's shape inference counts windows that begin in the padding, which do not exist."""
+    """Refuses ONNX's inferred counts if they include windows that begin in the padding."""
     inferred = writer.graph.shapes.get(writer.node.output[0])
     if inferred is not None and inferred[2:] != counts:
         raise Refused(f"with rounded-up extents has the shape {inferred}, but windows {counts}")
 
 
 def _extents(writer: Writer) -> list[int]:
-    """The spatial extents, without which torch-mlir's own lowering is right in plain forms only."""
+    """Returns the spatial extents; without them, torch-mlir is only right in simple forms."""
     x, pads = writer.node.input[0], writer.attribute("pads", [])
     special = {
         "with automatic padding": writer.attribute("auto_pad", "NOTSET") not in ("NOTSET", "VALID"),
@@ -126,9 +126,9 @@ def _count(room: int, stride: int, end: int, ceil: bool) -> int:
 
 
 def _average_pool(writer: Writer) -> None:
-    """Averages of the zero-padded tensor, scaled where a window counts other elements.
+    """Averages the zero-padded tensor, scaled if a window counts other elements.
 
-    ONNX counts the padding that the node says, not what windows read beyond it.
+    ONNX counts the padding that the node declares, but no elements beyond it.
     """
     windows = windows_of(writer)
     rank = len(windows.extents)
@@ -154,7 +154,7 @@ def _average_pool(writer: Writer) -> None:
 
 
 def _is_even(writer: Writer, windows: Windows) -> bool:
-    """Whether a padding of both ends alike is all that is special, which is lowered rightly."""
+    """Whether the windows only differ by equal padding at both ends, which lowers correctly."""
     if writer.attribute("auto_pad", "NOTSET") != "NOTSET" or writer.attribute("ceil_mode", 0):
         return False
     undilated = all(dilation == 1 for dilation in windows.dilations)
@@ -175,7 +175,7 @@ def _factors(windows: Windows, *, includes: bool) -> Array:
         counted = windows.taken(dim, low, high)
         shape = [1] * factors.ndim
         shape[2 + dim] = -1
-        with np.errstate(divide="ignore"):  # the average of nothing is no number: zero times that
+        with np.errstate(divide="ignore"):  # an average of no elements is NaN: zero times infinity
             share = windows.kernel[dim] / counted
         factors = factors * share.reshape(shape)
     return factors
@@ -204,7 +204,7 @@ def _max_pool(writer: Writer) -> None:
         return _max_pool_with_positions(writer)
     windows = windows_of(writer)
     uneven = writer.attribute("auto_pad", "NOTSET") != "NOTSET" or windows.before != windows.after
-    # Padding must be at most half of the kernel for torch.
+    # torch requires that padding is at most half of the kernel.
     deep = any(2 * b > k for b, k in zip(windows.before, windows.kernel, strict=True))
     if not uneven and not deep and not writer.attribute("ceil_mode", 0):
         raise Declined("supported", "it is plain")
@@ -227,7 +227,7 @@ def _padded_by_lowest(writer: Writer, windows: Windows) -> str:
 
 
 def _max_pool_with_positions(writer: Writer) -> None:
-    """Maxima, and where they are in the whole tensor; torch counts in each plane by itself."""
+    """Pools maxima with their positions in the whole tensor; torch counts per plane."""
     x = writer.node.input[0]
     batch, channels, *extents = writer.needed_shape(x, "with positions")
     windows, rank = windows_of(writer), len(extents)
@@ -254,7 +254,7 @@ def _max_pool_with_positions(writer: Writer) -> None:
 
 
 def _read_tap(writer: Writer, padded: str, windows: Windows, tap: Sequence[int]) -> str:
-    """What all windows read with one element of the kernel."""
+    """Writes the elements that all windows read at one element of the kernel."""
     for dim, offset in enumerate(tap):
         start = offset * windows.dilations[dim]
         last = start + (windows.counts[dim] - 1) * windows.strides[dim]
@@ -263,7 +263,7 @@ def _read_tap(writer: Writer, padded: str, windows: Windows, tap: Sequence[int])
 
 
 def _max_unpool(writer: Writer) -> None:
-    """`(x, positions)`: the elements at their positions in a tensor of zeros."""
+    """Rewrites `(x, positions)`: the elements at their positions in a tensor of zeros."""
     x, positions = writer.node.input[:2]
     shape = writer.needed_shape(x, "of this form")
     kernel = [int(k) for k in writer.attribute("kernel_shape")]
@@ -293,4 +293,4 @@ POOLING: dict[str, Rewrite] = {
     "MaxPool": _max_pool,
     "MaxUnpool": _max_unpool,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Quantised operators by the arithmetic that defines them."""
+"""Rewrites quantised operators as the arithmetic that defines them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXACT_F32 = 1 << 24
 
 
 def _is_native(writer: Writer, quantized: int) -> bool:
-    """Whether torch-mlir's own form is right: signed bytes, one constant scale for all, of f32."""
+    """Whether torch-mlir's own form is right: signed bytes and one constant f32 scale."""
     scale = writer.node.input[1]
     is_constant = all(name in writer.graph.constants for name in writer.node.input[1:] if name)
     if quantized not in (_INT8, _INT32) or not is_constant or writer.element(scale) != _FLOAT:
@@ -30,7 +30,7 @@ def _is_native(writer: Writer, quantized: int) -> bool:
 
 
 def _quantize(writer: Writer) -> None:
-    """`saturate(round(x / scale) + zero point)`."""
+    """Writes `saturate(round(x / scale) + zero point)`."""
     x, scale = writer.node.input[:2]
     target = _quantized_type(writer)
     if _is_native(writer, target):
@@ -52,7 +52,7 @@ def _quantize(writer: Writer) -> None:
 
 
 def _dynamic_quantize(writer: Writer) -> None:
-    """`x` in bytes, by the scale and zero point that its range and zero take."""
+    """Quantises `x` to bytes, by a scale and zero point for the range of `x` and 0."""
     x = writer.node.input[0]
     zero, most = writer.like(0, _FLOAT), writer.like(255, _FLOAT)
     axes = range(len(writer.needed_shape(x, "of this form")))
@@ -76,14 +76,14 @@ def _quantized_type(writer: Writer) -> int:
 
 
 def _zero_point(writer: Writer, block: _Blocks, index: int) -> str:
-    """The zero point as f32, or an empty name."""
+    """Returns the zero point as f32, or an empty name."""
     if not writer.has_input(index):
         return ""
     return writer.cast(block.small(writer.node.input[index]), _FLOAT)
 
 
 def _saturated(writer: Writer, rounded: str, target: int, zero: str) -> str:
-    """Whole numbers of f32 in the range of an integer type."""
+    """Clamps whole numbers in f32 to the range of an integer type."""
     low, high = _range(target)
     shifted = writer.op("Add", rounded, zero) if zero else rounded
     bounds = [writer.const(np.float32(bound)) for bound in (low, high)]
@@ -102,7 +102,7 @@ def _range(element: int) -> tuple[int, int]:
 
 
 def _dequantize(writer: Writer) -> None:
-    """`(x - zero point) · scale`."""
+    """Writes `(x - zero point) · scale`."""
     x, scale = writer.node.input[:2]
     quantized = writer.element(x)
     if _is_native(writer, quantized):
@@ -110,7 +110,7 @@ def _dequantize(writer: Writer) -> None:
     block = _Blocks(writer, x, scale)
     result = writer.element(writer.node.output[0])
     whole = quantized not in SMALL_FLOATS
-    # Differences of integers are exact as such; of f32 they are not beyond 24 bits.
+    # Differences are exact in integers, but not in f32 beyond 24 bits.
     carrier = _INT32 if whole else _FLOAT
     value = writer.cast(block.spread(x), carrier)
     if writer.has_input(2):
@@ -189,13 +189,13 @@ def _check_parameters(writer: Writer, indices: Sequence[int], axis: int) -> None
 
 
 def _shifted(writer: Writer, x: str, zero: str) -> str:
-    """Integers of 32 bits less their zero point, if they have one."""
+    """Writes integers in 32 bits minus their zero point, if there is one."""
     wide = writer.cast(x, _INT32)
     return writer.op("Sub", wide, writer.cast(zero, _INT32)) if zero else wide
 
 
 def _qlinear_matmul(writer: Writer) -> None:
-    """`(a, a scale, a zero, b, b scale, b zero, y scale, y zero)`."""
+    """Rewrites the operator on `(a, a scale, a zero, b, b scale, b zero, y scale, y zero)`."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = writer.node.input
     _check_parameters(writer, (1, 2), -2)
     _check_parameters(writer, (4, 5), -1)
@@ -224,7 +224,7 @@ def _dequantized(writer: Writer, x: str, scale: str, zero: str, axis: int) -> st
 
 
 def _along(writer: Writer, name: str, rank: int, axis: int) -> str:
-    """A vector along an axis; a scalar stays."""
+    """Reshapes a vector to extend along an axis; a scalar stays."""
     shape = writer.needed_shape(name, "of this form")
     if len(shape) != 1 or shape[0] == 1:
         return writer.reshape(name, []) if len(shape) == 1 else name
@@ -254,13 +254,13 @@ def _conv_integer(writer: Writer) -> None:
 
 
 def _exact_float(weights: Sequence[int]) -> int:
-    """The float in which sums of products of two bytes are exact."""
+    """Returns the float type in which sums of products of two bytes are exact."""
     terms = int(np.prod(weights[1:]))
     return _FLOAT if terms * 255 * 255 < _EXACT_F32 else TensorProto.DOUBLE
 
 
 def _qlinear_conv(writer: Writer) -> None:
-    """`(x, x scale, x zero, w, w scale, w zero, y scale, y zero, bias)`."""
+    """Rewrites `(x, x scale, x zero, w, w scale, w zero, y scale, y zero, bias)`."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *_ = writer.node.input
     weights = writer.needed_shape(w, "of this form")
     exact = _exact_float(weights)
@@ -289,4 +289,4 @@ QUANTIZATION: dict[str, Rewrite] = {
     "QLinearMatMul": _qlinear_matmul,
     "QuantizeLinear": _quantize,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

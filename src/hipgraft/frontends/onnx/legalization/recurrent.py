@@ -95,7 +95,7 @@ class Network:
         self._results(made)
 
     def _masks(self) -> list[str]:
-        """Whether a step is inside of each sequence, [B, 1]; none where all are of full length."""
+        """Writes whether each step is inside of each sequence, [B, 1]; empty at full length."""
         writer = self.writer
         if not writer.has_input(4):
             return []
@@ -115,7 +115,7 @@ class Network:
         return self.writer.op("MatMul", x, weights)
 
     def _of(self, index: int, number: int) -> str:
-        """The part of an input for one direction."""
+        """Returns the part of an input for one direction."""
         return self.writer.op(
             "Gather", self.writer.node.input[index], self.writer.like_int(number), axis=0
         )
@@ -300,4 +300,4 @@ def _recurrent(writer: Writer) -> None:
 
 
 RECURRENT: dict[str, Rewrite] = dict.fromkeys(_GATES, _recurrent)
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

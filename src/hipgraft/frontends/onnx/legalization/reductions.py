@@ -1,4 +1,4 @@
-"""Reductions over axes that are known at run time only, and over no elements; cumulative ones."""
+"""Rewrites reductions over axes that are only known at run time, empty and cumulative ones."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _EMPTY = {
     "ReduceMax": -math.inf, "ReduceMin": math.inf, "ReduceProd": 1.0, "ReduceSum": 0.0,
     "ReduceSumSquare": 0.0,
 }  # fmt: skip
-"""Results of reductions of no elements."""
+"""The results of reductions over no elements."""
 
 
 def _reduction(writer: Writer) -> None:
-    """`(x, axes)`; or the axes are an attribute, in opsets before 18."""
+    """Rewrites the operator on `(x, axes)`; or the axes are an attribute, in opsets before 18."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     if math.prod(shape) == 0:
@@ -48,7 +48,7 @@ def _reduction(writer: Writer) -> None:
 
 
 def _choices(writer: Writer, shape: Sequence[int]) -> list[tuple[int, ...]]:
-    """The axes that the shapes of the operands and of the result allow."""
+    """Returns the sets of axes that are possible by the shapes of operand and result."""
     keeps = bool(writer.attribute("keepdims", 1))
     wanted = writer.graph.shapes.get(writer.node.output[0])
     counts = _counts(writer, len(shape))
@@ -67,7 +67,7 @@ def _result_shape(shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> 
 
 
 def _counts(writer: Writer, rank: int) -> Sequence[int]:
-    """How many axes there are; none means all of them, unless the node says otherwise."""
+    """Returns the possible numbers of axes; no axes means all, unless an attribute differs."""
     shape = writer.graph.shapes.get(writer.node.input[1])
     if shape is None:
         return range(0 if writer.attribute("noop_with_empty_axes", 0) else 1, rank + 1)
@@ -87,7 +87,7 @@ def _reduced(writer: Writer, axes: Sequence[int]) -> str:
 def _select(
     writer: Writer, values: Sequence[str], choices: Sequence[tuple[int, ...]], rank: int
 ) -> None:
-    """Takes the value whose axes are those given, which a number with a bit for each tells."""
+    """Selects the value for the given axes, which a number with one bit per axis encodes."""
     if not writer.graph.shapes.get(writer.node.input[1]):
         raise Refused("over a number of axes that is not known is not supported")
     given = non_negative(writer, writer.node.input[1], rank)
@@ -125,7 +125,7 @@ def _reduce_nothing(writer: Writer) -> None:
 
 
 def _cumulative(step: Callable[[Writer, str, int], str]) -> Rewrite:
-    """Sums or products of what precedes, along one axis, which may be known at run time only."""
+    """Returns a rewrite of sums or products along an axis, which may be known at run time only."""
 
     def rewrite(writer: Writer) -> None:
         x, axis = writer.node.input
@@ -154,7 +154,7 @@ def _sums(writer: Writer, x: str, axis: int) -> str:
 
 
 def _products(writer: Writer, x: str, axis: int) -> str:
-    """Products of twice as many elements in each step."""
+    """Writes cumulative products in steps that double the number of factors."""
     shape = writer.shape(x)
     extent, element = shape[axis], writer.element(x)
     backward = bool(writer.attribute("reverse", 0))
@@ -180,7 +180,7 @@ def _moved(
     backward: bool,
     rank: int,
 ) -> str:
-    """Moves elements along an axis; others follow."""
+    """Shifts elements along an axis and fills the gap."""
     bounds = (distance, extent) if backward else (0, extent - distance)
     part = writer.slice(x, axis, *bounds)
     none = [0] * rank
@@ -190,7 +190,7 @@ def _moved(
 
 
 def _extreme_index(writer: Writer) -> None:
-    """The last of equal extremes is the first one of the reversed tensor."""
+    """Finds the last of equal extremes as the first one of the reversed tensor."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     if not writer.attribute("select_last_index", 0):
@@ -208,4 +208,4 @@ REDUCTIONS: dict[str, Rewrite] = {
     "CumProd": _cumulative(_products),
     "CumSum": _cumulative(_sums),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Operators on images that sample between elements: deformable convolution, regions of interest."""
+"""Rewrites operators that interpolate images: deformable convolution, regions of interest."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _deform_conv(writer: Writer) -> None:
 
 
 def _positions(writer: Writer, dim: int, kernel: Sequence[int], counts: Sequence[int]) -> Array:
-    """Where the taps are without offsets, along a dimension: [1, taps, points]."""
+    """Returns the positions of taps without offsets along a dimension: [1, taps, points]."""
     stride = int(writer.attribute("strides", [1, 1])[dim])
     dilation = int(writer.attribute("dilations", [1, 1])[dim])
     before = int(writer.attribute("pads", [0] * 4)[dim])
@@ -134,7 +134,7 @@ def _roi_align(writer: Writer) -> None:
 
 
 def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> str:
-    """Where the samples of regions are along a dimension, [regions, size · ratio]."""
+    """Writes the positions of samples of regions along a dimension, [regions, size · ratio]."""
     default = "half_pixel" if writer.graph.opset >= _HALF_PIXEL_OPSET else "output_half_pixel"
     half_pixel = writer.attribute("coordinate_transformation_mode", default) == "half_pixel"
     scale = writer.const(np.float32(writer.attribute("spatial_scale", 1.0)))
@@ -151,4 +151,4 @@ def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> st
 
 
 REGIONS: dict[str, Rewrite] = {"DeformConv": _deform_conv, "RoiAlign": _roi_align}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Resizing along one dimension after the other, by indices and weights of each result."""
+"""Rewrites resizing, one dimension after the other, by indices and weights of results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _resize(writer: Writer) -> None:
 
 
 def _common_scale(writer: Writer, extents: list[int]) -> float | None:
-    """The scale of all dimensions where the aspect ratio is kept, else None."""
+    """Returns the common scale of all dimensions if the aspect ratio is kept, else None."""
     policy = writer.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch" or not writer.has_input(3):
         return None
@@ -54,7 +54,7 @@ def _common_scale(writer: Writer, extents: list[int]) -> float | None:
 
 
 def _is_native(writer: Writer) -> bool:
-    """Whether torch-mlir reads all that it needs, and has the form."""
+    """Whether torch-mlir supports the form and its operands."""
     names = [writer.node.input[i] for i in (1, 2, 3) if writer.has_input(i)]
     known = all(
         name in writer.graph.constants or writer.graph.shapes.get(name) == [0] for name in names
@@ -74,7 +74,7 @@ def _is_native(writer: Writer) -> bool:
 
 
 def _has_whole_extents(writer: Writer) -> bool:
-    """Whether scales that are constant make whole numbers of the extents."""
+    """Whether constant scales, if any, scale the extents to whole numbers."""
     name = writer.node.input[2] if writer.has_input(2) else ""
     scales = writer.graph.constants.get(name)
     if scales is None or not scales.size:
@@ -132,12 +132,12 @@ class _Line:
         return self._number(self._common_scale or self._after / self._before)
 
     def _points(self) -> str:
-        """Where the results are in the tensor."""
+        """Writes the positions of the results in the tensor."""
         writer, old, new = self._writer, self._before, self._after
         positions = writer.const(np.arange(new, dtype=np.float32))
         mode = self._coordinates
         if mode == "align_corners" and self._is_scaled() and new > 1:
-            # ONNX's reference goes by the extent before it is cut to a whole number.
+            # ONNX's reference uses the extent before it is truncated to a whole number.
             whole = writer.op("Mul", self._scale(), self._number(old))
             last = writer.op("Sub", whole, self._number(1))
             return writer.op("Div", writer.op("Mul", positions, self._number(old - 1)), last)
@@ -209,7 +209,7 @@ class _Line:
         return float(scales[self._position])
 
     def _known_points(self, scale: float) -> np.ndarray:
-        """Where the results are in the tensor, as `_points` says."""
+        """Returns the positions of the results in the tensor, like `_points`."""
         old, new, mode = self._before, self._after, self._coordinates
         positions = np.arange(new, dtype=np.float64)
         if mode == "align_corners":
@@ -227,7 +227,7 @@ class _Line:
         return points
 
     def _cubic(self, distances: np.ndarray) -> np.ndarray:
-        """Keys's kernel."""
+        """Returns the weights of Keys's cubic kernel."""
         a, x = float(self._writer.attribute("cubic_coeff_a", -0.75)), distances
         near = ((a + 2) * x - (a + 3)) * x * x + 1
         far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -293,4 +293,4 @@ class _Line:
 
 
 RESIZING: dict[str, Rewrite] = {"Resize": _resize}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

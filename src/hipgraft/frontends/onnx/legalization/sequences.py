@@ -1,4 +1,4 @@
-"""Sequences of tensors whose members are known: what reads them reads the members."""
+"""Rewrites readers of sequences whose members are known to read the members."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _sequence_length(writer: Writer) -> None:
 
 
 def _split_to_sequence(writer: Writer) -> None:
-    """`(x, split)`: slices of given extents, of one extent, or of extent 1."""
+    """Rewrites `(x, split)`: slices of given extents, of one extent, or of extent 1."""
     x = writer.node.input[0]
     shape = writer.shape(x)
     axis = axis_of(writer, 0, len(shape))
@@ -68,4 +68,4 @@ SEQUENCES: dict[str, Rewrite] = {
     "SequenceLength": _sequence_length,
     "SplitToSequence": _split_to_sequence,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Shifts by any amount, where what leaves the number is gone, and remainders of integers."""
+"""Rewrites shifts by any amount, which drop bits that leave the number, and remainders."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _halves(bits: int) -> Array:
 
 
 def _shifted_right_64(writer: Writer, x: str, counts: str) -> str:
-    """Halves first, so that what is left is no negative number."""
+    """Shifts right by one bit first, so that the rest is not negative."""
     powers = np.array([1, *(1 << count for count in range(63)), 1], np.int64)
     divisor = writer.op("Gather", writer.const(powers), counts)
     shifted = writer.op("Div", halved(writer, x), divisor)
@@ -83,7 +83,7 @@ def _signed_shift(writer: Writer) -> None:
 
 
 def _wrapped(writer: Writer, x: str, bits: int) -> str:
-    """Signed numbers of the low bits."""
+    """Writes the low bits as signed numbers."""
     if bits == 64:
         return x
     half, whole = writer.like_int(1 << (bits - 1)), writer.like_int(1 << bits)
@@ -101,4 +101,4 @@ def _remainder(writer: Writer) -> None:
 
 
 SHIFTS: dict[str, Rewrite] = {"BitShift": _signed_shift, "Mod": _remainder}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

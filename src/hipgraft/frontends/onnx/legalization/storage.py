@@ -26,7 +26,7 @@ _MOVES = frozenset(
      "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
      "Transpose", "Trilu", "Unsqueeze", "Where"}
 )  # fmt: skip
-"""Operators that only move elements, of whatever type."""
+"""The operators that only move elements, of any type."""
 
 _COMPUTES = frozenset(
     {"Abs", "Add", "ArgMax", "ArgMin", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
@@ -34,7 +34,7 @@ _COMPUTES = frozenset(
      "MatMul", "Max", "Min", "Mod", "Mul", "Range", "ReduceMax", "ReduceMin", "ReduceProd",
      "ReduceSum", "Sign", "Sub", "Sum", "TopK"}
 )  # fmt: skip
-"""Operators that compute the same with the values of carriers."""
+"""The operators that compute the same on carrier values."""
 
 
 def narrow_types(graph: GraphInfo) -> dict[str, Narrow]:
@@ -186,7 +186,7 @@ _OTHERS: dict[str, Callable[[Writer, Narrow], None]] = {
 
 
 def _store_attribute(writer: Writer) -> None:
-    """Stores what `Constant` and `ConstantOfShape` have as attribute."""
+    """Converts the tensor attribute of `Constant` and `ConstantOfShape` to its storage type."""
     value = writer.attribute("value")
     if not isinstance(value, TensorProto):
         raise Refused("without a tensor is not supported")

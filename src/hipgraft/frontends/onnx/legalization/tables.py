@@ -1,4 +1,4 @@
-"""Tables that depend on extents only: windows, and the points of affine grids."""
+"""Computes tables that depend on extents only: windows, and the points of affine grids."""
 
 from __future__ import annotations
 
@@ -76,4 +76,4 @@ TABLES: dict[str, Rewrite] = {
     **dict.fromkeys(_COSINES, _window),
     "AffineGrid": _affine_grid,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

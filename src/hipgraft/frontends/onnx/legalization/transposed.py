@@ -1,4 +1,4 @@
-"""Transposed convolutions whose padding differs at both ends, or follows from a shape."""
+"""Rewrites transposed convolutions with unequal padding, or padding inferred from a shape."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _conv_transpose(writer: Writer) -> None:
 
 
 def _padding(writer: Writer, whole: list[int], same: list[int]) -> tuple[list[int], list[int]]:
-    """What is cropped of each dimension at its two ends."""
+    """Returns the elements to crop from each dimension at its two ends."""
     rank = len(whole)
     mode = writer.attribute("auto_pad", "NOTSET")
     wanted = writer.attribute("output_shape")
@@ -58,4 +58,4 @@ def _padding(writer: Writer, whole: list[int], same: list[int]) -> tuple[list[in
 
 
 TRANSPOSED: dict[str, Rewrite] = {"ConvTranspose": _conv_transpose}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

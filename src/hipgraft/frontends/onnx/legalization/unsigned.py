@@ -1,4 +1,4 @@
-"""Arithmetic of unsigned integers of 64 bits by that of signed ones, which hold the same bits."""
+"""Rewrites arithmetic on unsigned 64-bit integers as signed arithmetic on the same bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TOP = -(1 << 63)  # the bits of 2^63
 
 
 def _biased(writer: Writer, x: str) -> str:
-    """Signed numbers in the order of unsigned ones."""
+    """Flips the top bit, so that signed comparisons order the numbers as unsigned."""
     return writer.op("Add", x, writer.like_int(_TOP))
 
 
@@ -33,7 +33,7 @@ def _reduced_extremum(writer: Writer) -> None:
 
 
 def halved(writer: Writer, x: str) -> str:
-    """Writes x / 2 as of unsigned numbers."""
+    """Writes the unsigned quotient x / 2."""
     two = writer.like_int(2)
     half = writer.op("Div", writer.op("Sub", x, writer.op("Mod", x, two)), two)
     is_large = writer.op("Less", x, writer.like_int(0))
@@ -41,11 +41,11 @@ def halved(writer: Writer, x: str) -> str:
 
 
 def quotient(writer: Writer, x: str, y: str) -> str:
-    """Writes x / y as of unsigned numbers."""
+    """Writes the unsigned quotient x / y."""
     zero, one = writer.like_int(0), writer.like_int(1)
     is_large = writer.op("Less", y, zero)
     divisor = writer.op("Where", is_large, one, y)
-    # Of half the dividend the quotient is too small by at most one.
+    # Twice the quotient of half the dividend is too small by at most one.
     guess = writer.op("Div", halved(writer, x), divisor)
     guess = writer.op("Add", guess, guess)
     rest = writer.op("Sub", x, writer.op("Mul", guess, divisor))
@@ -97,4 +97,4 @@ UNSIGNED_64: dict[str, Rewrite] = {
     "Mod": _remainder,
     "TopK": _top_k,
 }
-"""Operators whose signed form computes something else."""
+"""Operators whose signed form computes a different result."""

@@ -19,7 +19,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 class Refused(Exception):
-    """A node's form has no lowering that computes what ONNX says; the message completes its name.
+    """A node's form has no correct lowering; the message completes its name.
 
     `ONNX operator 'Mod' MESSAGE`
     """
@@ -125,7 +125,7 @@ class Writer:
         self.initializers: list[TensorProto] = []
         try:
             self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        except ValueError as error:  # of an unknown type, or a parameter of no function
+        except ValueError as error:  # an unknown type, or a parameter outside of a function
             reason = str(error).partition(": ")[0].lower()
             raise RefusedNode(node, f"has an invalid attribute: {reason}") from None
 
@@ -162,7 +162,7 @@ class Writer:
         """Returns the static shape of a value that `form` of the operator needs.
 
         Raises:
-            Refused: it is not known.
+            Refused: it is unknown.
         """
         try:
             return self.shape(name)
@@ -183,7 +183,7 @@ class Writer:
         """Returns the elements of a small constant.
 
         Raises:
-            Declined: it is none.
+            Declined: the value is not a small constant.
         """
         if name not in self.graph.constants:
             raise Declined("not-constant", f"'{name}' is not constant")
@@ -229,7 +229,7 @@ class Writer:
         return name
 
     def constant_tensor(self, tensor: TensorProto) -> str:
-        """Makes a constant of what a body has as initialiser."""
+        """Makes a constant from an initialiser, for example of a body."""
         copy = TensorProto()
         copy.CopyFrom(tensor)
         copy.name = self.fresh("constant")
@@ -270,7 +270,7 @@ class Writer:
         )
 
     def zero(self, x: str) -> str:
-        """Makes a scalar zero of the type of `x`; of a narrow type, what is stored of it."""
+        """Makes a scalar zero of the type of `x`; for a narrow type, of its storage type."""
         element = self.element(x)
         name = self.fresh("zero")
         dtype = helper.tensor_dtype_to_np_dtype(element)
@@ -289,7 +289,7 @@ class Writer:
         """
         if any(not -(1 << 63) <= extent < 1 << 63 for extent in shape):
             raise Refused("of this size is not supported")
-        # A zero is an extent, and not the operand's.
+        # With `allowzero`, 0 is an extent; without it, 0 copies the operand's extent.
         return self.op("Reshape", x, self.const(list(shape), np.int64), allowzero=_zero(shape))
 
     def transpose(self, x: str, order: Sequence[int]) -> str:
@@ -339,7 +339,7 @@ Rewrite: TypeAlias = Callable[[Writer], None]
 
 
 def axis_of(writer: Writer, default: int, rank: int, name: str = "axis") -> int:
-    """Returns an axis that counts from the first dimension."""
+    """Returns the node's axis, counted from the first dimension."""
     return int(writer.attribute(name, default)) % rank if rank else 0
 
 

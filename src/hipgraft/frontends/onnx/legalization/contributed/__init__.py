@@ -1,7 +1,7 @@
 """Rewrites operators of `com.microsoft`, which onnxruntime's optimizer and quantizer make.
 
-Each is said by operators of ONNX's own domain, from the shapes and types of the node's operands.
-onnxruntime's schemas and CPU kernels define what they compute.
+Each becomes operators of ONNX's own domain, by the shapes and types of the node's operands.
+onnxruntime's schemas and CPU kernels define their semantics.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CONTRIBUTED: Registry[Rewrite] = Registry(
     ROTARY,
     STATE_SPACE,
 )
-"""Rewrites by operator. One raises `Declined` while shapes or types are unknown."""
+"""The rewrites, by operator. A rewrite raises `Declined` while shapes or types are unknown."""
 
 MISPLACED = ("LayerNormalization", "SimplifiedLayerNormalization")
-"""Contributed operators that onnxruntime writes into ONNX's own domain."""
+"""The contributed operators that onnxruntime writes into ONNX's own domain."""

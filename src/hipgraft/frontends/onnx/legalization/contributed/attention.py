@@ -1,4 +1,4 @@
-"""Contributed attention of equally many heads of queries and keys."""
+"""Rewrites contributed attention with equal numbers of query and key heads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _split(writer: Writer, x: str, heads: int, shape: list[int]) -> str:
 
 
 def _masks(writer: Writer, heads: Heads, mask: int, bias: int) -> list[str]:
-    """What is added to scores: of the causal order, input `mask` and input `bias`."""
+    """Returns the summands of scores: causal mask, input `mask` and input `bias`."""
     added: list[str] = []
     if writer.attribute("unidirectional", 0):
         distance = np.arange(heads.keys) - np.arange(heads.rows)[:, None] - heads.past
@@ -67,7 +67,7 @@ def _masks(writer: Writer, heads: Heads, mask: int, bias: int) -> list[str]:
 
 
 def _padding(writer: Writer, heads: Heads, mask: str) -> str:
-    """The value that is added where a mask, or lengths of the keys, say so."""
+    """Writes the summand that hides keys by a mask or by the lengths of sequences."""
     shape = writer.shape(mask)
     batch, rows, keys = heads.batch, heads.rows, heads.keys
     if len(shape) == 1:
@@ -93,7 +93,7 @@ def _padding(writer: Writer, heads: Heads, mask: str) -> str:
 
 
 def _attend(writer: Writer, heads: Heads, added: list[str]) -> str:
-    """`softmax(scale · Q Kᵀ + added) V`, `[batch, rows, heads · value size]`."""
+    """Writes `softmax(scale · Q Kᵀ + added) V`, `[batch, rows, heads · value size]`."""
     scale = writer.attribute("scale") or heads.size**-0.5
     keys = writer.transpose(heads.key, [0, 1, 3, 2])
     scores = writer.op("MatMul", heads.query, keys)
@@ -105,7 +105,7 @@ def _attend(writer: Writer, heads: Heads, added: list[str]) -> str:
 
 
 def _attention(writer: Writer) -> None:
-    """`(x, weights, bias, mask, past, attention bias)`."""
+    """Rewrites the operator on `(x, weights, bias, mask, past, attention bias)`."""
     product = writer.op("MatMul", *writer.node.input[:2])
     if writer.has_input(2):
         product = writer.op("Add", product, writer.node.input[2])
@@ -128,7 +128,7 @@ def _quantized_attention(writer: Writer) -> None:
 def _self_attention(
     writer: Writer, product: str, element: int, mask: int, past: int, bias: int
 ) -> None:
-    """Attends to the parts of `product`, and to what the input `past` has of keys and values."""
+    """Attends to the parts of `product`, and to the keys and values in the input `past`."""
     if writer.attribute("do_rotary", 0) or writer.attribute("past_present_share_buffer", 0):
         raise Refused("with rotation or a shared buffer is not supported")
     batch, rows, _ = writer.shape(writer.node.input[0])
@@ -160,7 +160,7 @@ def _self_attention(
 
 
 def _multi_head_attention(writer: Writer) -> None:
-    """`(query, key, value, bias, mask, attention bias, past key, past value)`."""
+    """Rewrites `(query, key, value, bias, mask, attention bias, past key, past value)`."""
     if any(writer.has_input(index) for index in (8, 9)) or writer.has_output(3):
         raise Refused("with beams or a shared buffer is not supported")
     count = int(writer.attribute("num_heads"))
@@ -192,14 +192,14 @@ def _multi_head_attention(writer: Writer) -> None:
 
 
 def _packed(writer: Writer, x: str, index: int) -> str:
-    """Part `index` of `[batch, rows, heads, parts, size]`, heads before rows."""
+    """Returns part `index` of `[batch, rows, heads, parts, size]`, heads before rows."""
     batch, rows, count, _, size = writer.shape(x)
     part = writer.reshape(writer.slice(x, 3, index, index + 1), [batch, rows, count, size])
     return writer.transpose(part, [0, 2, 1, 3])
 
 
 def _key_and_value(writer: Writer, batch: int, count: int) -> tuple[list[str], int]:
-    """Keys and values, heads before rows, and how many there are."""
+    """Returns keys and values, heads before rows, and the number of keys."""
     if not writer.has_input(1):
         raise Refused("without keys is not supported")
     key = writer.node.input[1]
@@ -237,4 +237,4 @@ ATTENTION: dict[str, Rewrite] = {
     "MultiHeadAttention": _multi_head_attention,
     "QAttention": _quantized_attention,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Contributed operators on weights of few bits, with a scale for each block of a row."""
+"""Rewrites contributed operators on low-bit weights with a scale per block of a row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unpacked(writer: Writer, packed: str, shape: list[int], bits: int) -> str:
 
 
 def _zero_points(writer: Writer, index: int, rows: int, blocks: int, bits: int) -> str:
-    """Zero points of shape `[rows, blocks]`, or a scalar where none are given."""
+    """Returns zero points of shape `[rows, blocks]`, or a scalar if none are given."""
     if not writer.has_input(index):
         return writer.like(float(1 << (bits - 1)), _F32)
     name = writer.node.input[index]
@@ -36,7 +36,7 @@ def _zero_points(writer: Writer, index: int, rows: int, blocks: int, bits: int) 
 
 
 def _matmul_nbits(writer: Writer) -> None:
-    """`(a, packed b, scales, zero points, group indices, bias)`."""
+    """Rewrites the operator on `(a, packed b, scales, zero points, group indices, bias)`."""
     bits, block = int(writer.attribute("bits", 4)), int(writer.attribute("block_size"))
     depth, columns = int(writer.attribute("K")), int(writer.attribute("N"))
     if bits not in (2, 4, 8) or writer.has_input(4) or writer.attribute("weight_prepacked", 0):
@@ -142,4 +142,4 @@ BLOCKWISE: dict[str, Rewrite] = {
     "MatMulBnb4": _matmul_bnb4,
     "MatMulNBits": _matmul_nbits,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""The LSTM of onnxruntime's dynamic quantisation: bytes as weights, products of bytes."""
+"""Rewrites the LSTM of onnxruntime's dynamic quantisation, which multiplies bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _QuantizedLstm(Network):
         return dynamic_product(self.writer, x, weights, *self._quantization[weights])
 
     def _part(self, index: int, number: int) -> str:
-        """The part of an input for one direction; of a constant, a constant."""
+        """Returns the part of an input for one direction, a constant for a constant input."""
         writer = self.writer
         if not writer.has_input(index):
             return ""
@@ -48,4 +48,4 @@ def _dynamic_quantize_lstm(writer: Writer) -> None:
 
 
 DYNAMIC_LSTM: dict[str, Rewrite] = {"DynamicQuantizeLSTM": _dynamic_quantize_lstm}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Contributed mixtures of experts: products of all experts, weighted by the router's choice."""
+"""Rewrites mixtures of experts: products of all experts, weighted by the router's choice."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Experts:
         return x
 
     def _gated(self, x: str) -> str:
-        """Of the halves g and l: `g · sigmoid(alpha · g) · (l + beta)`, both limited."""
+        """Writes `g · sigmoid(alpha · g) · (l + beta)` for the halves g and l, both clamped."""
         writer, size = self.writer, self.width // 2
         if int(writer.attribute("swiglu_fusion")) == _INTERLEAVED:
             pairs = writer.reshape(x, [self.rows, self.count, size, 2])
@@ -126,7 +126,7 @@ def _input(writer: Writer, index: int) -> str:
 
 
 def _experts(writer: Writer) -> None:
-    """`(x, scores, weights 1, bias 1, weights 2, bias 2, weights 3, bias 3)`."""
+    """Rewrites `(x, scores, weights 1, bias 1, weights 2, bias 2, weights 3, bias 3)`."""
     experts = _Experts(writer, 2)
     if writer.has_input(6):
         raise Refused("with three products of each expert is not supported")
@@ -153,7 +153,7 @@ def _quantized_experts(writer: Writer) -> None:
 
 
 def _dequantized(writer: Writer, layer: int) -> str:
-    """The weights of a layer, `(number - zero point) · scale` for each row or block of it."""
+    """Returns a layer's weights: `(number - zero point) · scale` for each row or block."""
     bits = int(writer.attribute("expert_weight_bits", 4))
     bits = int(writer.attribute(f"fc{layer}_expert_weight_bits", bits))
     if bits not in (2, 4, 8):
@@ -183,4 +183,4 @@ def _zero_points(writer: Writer, index: int, shape: list[int], bits: int) -> str
 
 
 EXPERTS: dict[str, Rewrite] = {"MoE": _experts, "QMoE": _quantized_experts}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

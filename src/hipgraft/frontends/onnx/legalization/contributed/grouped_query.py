@@ -1,4 +1,4 @@
-"""Contributed attention whose heads of queries share keys, with a cache."""
+"""Rewrites contributed attention with a cache, whose query heads share keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _grouped_query_attention(writer: Writer) -> None:
     _check(writer)
     extents = _extents(writer)
     query, key, value = _operands(writer, extents)
-    # How many keys each sequence had before.
+    # The number of keys in the cache for each sequence.
     lengths = writer.op(
         "Add", writer.cast(writer.node.input[5], _INT64), writer.like_int(1 - extents.rows)
     )
@@ -72,7 +72,7 @@ def _extents(writer: Writer) -> _Extents:
 
 
 def _is_prompt(writer: Writer, extents: _Extents) -> bool:
-    """Whether all keys are new: as many as the longest sequence has."""
+    """Whether all keys are new, because their number is that of the longest sequence."""
     if not extents.past:
         return True
     constant = writer.graph.constants.get(writer.node.input[6])
@@ -80,7 +80,7 @@ def _is_prompt(writer: Writer, extents: _Extents) -> bool:
 
 
 def _operands(writer: Writer, extents: _Extents) -> list[str]:
-    """Queries, keys and values, heads before rows."""
+    """Returns queries, keys and values, heads before rows."""
     counts = [extents.heads, extents.shared, extents.shared]
     if writer.has_input(1):
         parts = list(writer.node.input[:3])
@@ -118,7 +118,7 @@ def _with_rotation(
 
 
 def _appended(writer: Writer, extents: _Extents, lengths: str, index: int, new: str) -> str:
-    """The cache with what is new after as many rows as each sequence has."""
+    """Writes the cache with the new rows after the existing rows of each sequence."""
     if not extents.past and extents.keys == extents.rows:
         return new
     shape = [extents.batch, extents.shared, extents.keys, extents.size]
@@ -167,7 +167,7 @@ def _lowest(writer: Writer, element: int) -> str:
 
 
 def _visible(writer: Writer, extents: _Extents, lengths: str) -> str:
-    """Which keys each row sees: its own and those before, `[batch, 1, rows, keys]`."""
+    """Writes which keys each row sees: its own and earlier ones, `[batch, 1, rows, keys]`."""
     distance = np.arange(extents.keys) - np.arange(extents.rows)[:, None]
     # Relative to the row: 0 is its own key.
     own = writer.reshape(lengths, [extents.batch, 1, 1, 1])
@@ -180,7 +180,7 @@ def _visible(writer: Writer, extents: _Extents, lengths: str) -> str:
 
 
 def _softmax(writer: Writer, extents: _Extents, scores: str, element: int) -> str:
-    """Softmax, with a further score for each head that has no value where one is given."""
+    """Writes the softmax; an optional further score per head has no value."""
     sink = writer.node.input[11] if writer.has_input(11) else ""
     if not sink and int(writer.attribute("smooth_softmax", -1)) <= 0:
         return writer.op("Softmax", scores, axis=-1)
@@ -193,4 +193,4 @@ def _softmax(writer: Writer, extents: _Extents, scores: str, element: int) -> st
 
 
 GROUPED_QUERY: dict[str, Rewrite] = {"GroupQueryAttention": _grouped_query_attention}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

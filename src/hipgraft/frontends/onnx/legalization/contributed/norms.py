@@ -1,4 +1,4 @@
-"""Contributed norms, with the sums before them."""
+"""Rewrites contributed norms and the sums before them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check_statistics(writer: Writer, outputs: range) -> None:
 
 
 def _skip_layer_norm(writer: Writer, *, simplified: bool) -> None:
-    """`(x, skip, gamma, [beta,] bias)`; result 3 is the sum."""
+    """Rewrites the operator on `(x, skip, gamma, [beta,] bias)`; result 3 is the sum."""
     _check_statistics(writer, range(1, 3))
     x, skip, gamma = writer.node.input[:3]
     bias = 3 if simplified else 4
@@ -63,7 +63,7 @@ def _simplified_layer_norm(writer: Writer) -> None:
 
 
 def _layer_norm(writer: Writer) -> None:
-    """ONNX has it since opset 17."""
+    """Rewrites a layer norm that ONNX itself has from opset 17 on."""
     _check_statistics(writer, range(1, 3))
     writer.result(writer.op("LayerNormalization", *writer.node.input, **writer.attributes()))
 
@@ -84,7 +84,7 @@ def _embed_layer_norm(writer: Writer) -> None:
 
 
 def _count_words(writer: Writer) -> None:
-    """Makes result 1: how many words the mask, input 7, leaves of each sequence."""
+    """Writes result 1: the number of words in each sequence according to the mask, input 7."""
     if writer.has_output(1):
         lengths = writer.const([0] * writer.shape(writer.node.input[0])[0], "int32")
         if writer.has_input(7):
@@ -111,7 +111,7 @@ def _quantized_embed_layer_norm(writer: Writer) -> None:
 
 
 def _group_norm(writer: Writer, *, skip: bool) -> None:
-    """`(x, gamma, beta[, skip, bias])`; result 1 is the sum."""
+    """Rewrites the operator on `(x, gamma, beta[, skip, bias])`; result 1 is the sum."""
     x, gamma, beta = writer.node.input[:3]
     shape, element = writer.shape(x), writer.element(x)
     groups = int(writer.attribute("groups"))
@@ -161,4 +161,4 @@ NORMS: dict[str, Rewrite] = {
     "SkipLayerNormalization": partial(_skip_layer_norm, simplified=False),
     "SkipSimplifiedLayerNormalization": partial(_skip_layer_norm, simplified=True),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Contributed activations, and operators that ONNX has by now."""
+"""Rewrites contributed activations, and operators that ONNX now has."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _bias_add(writer: Writer) -> None:
 
 
 def _bias_split_gelu(writer: Writer) -> None:
-    """The left half of the last dimension times the activated right half."""
+    """Multiplies the left half of the last dimension by the activated right half."""
     x, bias = writer.node.input
     shape, element = writer.shape(x), writer.element(x)
     sum_ = writer.op("Add", x, bias)
@@ -92,7 +92,7 @@ def _bias_split_gelu(writer: Writer) -> None:
 
 
 def _cdist(writer: Writer) -> None:
-    """Distances between the rows of two matrices."""
+    """Writes the distances between the rows of two matrices."""
     a, b = writer.node.input
     (rows, _), (columns, _) = writer.shape(a), writer.shape(b)
     extent = writer.shape(a)[1]
@@ -107,7 +107,7 @@ def _cdist(writer: Writer) -> None:
 
 
 def _complex_product(writer: Writer, *, conjugate: bool) -> None:
-    """Pairs of real and imaginary parts along the last dimension."""
+    """Multiplies pairs of real and imaginary parts along the last dimension."""
     parts: list[tuple[str, str]] = []
     for name in writer.node.input:
         axis = len(writer.shape(name)) - 1
@@ -125,7 +125,7 @@ def _expand_dims(writer: Writer) -> None:
 
 
 def _same(writer: Writer) -> None:
-    """ONNX has the operator too, with the same attributes."""
+    """Rewrites an operator to ONNX's own with the same attributes."""
     outputs = writer.ops(
         writer.node.op_type,
         *writer.node.input,
@@ -149,4 +149,4 @@ POINTWISE: dict[str, Rewrite] = {
     "QuickGelu": _quick_gelu,
     **dict.fromkeys(("GatherND", "Pad", "Trilu"), _same),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

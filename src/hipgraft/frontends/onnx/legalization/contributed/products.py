@@ -1,4 +1,4 @@
-"""Contributed products and convolutions with transpositions and activations."""
+"""Rewrites contributed products and convolutions with transpositions and activations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
 
 
 def _transposed(writer: Writer, side: str, index: int) -> str:
-    """An operand, its matrix and its batch dimensions transposed as the attributes say."""
+    """Transposes the matrix and the batch dimensions of an operand by the attributes."""
     x = writer.node.input[index]
     batch = bool(writer.attribute(f"transBatch{side}", 0))
     matrix = bool(writer.attribute(f"trans{side}", 0))
@@ -27,7 +27,7 @@ def _transposed(writer: Writer, side: str, index: int) -> str:
 
 
 def _fused_matmul(writer: Writer) -> None:
-    """`activation(alpha · A · B)`."""
+    """Writes `activation(alpha · A · B)`."""
     y = writer.op("MatMul", _transposed(writer, "A", 0), _transposed(writer, "B", 1))
     alpha = writer.attribute("alpha", 1.0)
     if alpha != 1.0:
@@ -44,7 +44,7 @@ def _activated(writer: Writer, y: str) -> str:
 
 
 def _unfused(writer: Writer) -> dict[str, Any]:
-    """The attributes that ONNX's operator has as well."""
+    """Returns the attributes that ONNX's operator has, too."""
     return {name: value for name, value in writer.attributes().items() if "activation" not in name}
 
 
@@ -54,7 +54,7 @@ def _fused_gemm(writer: Writer) -> None:
 
 
 def _fused_conv(writer: Writer) -> None:
-    """`activation(conv(X, W) + B + Z)`."""
+    """Writes `activation(conv(X, W) + B + Z)`."""
     operands = [name for name in writer.node.input[:3] if name]
     y = writer.op("Conv", *operands, **_unfused(writer))
     if writer.has_input(3):
@@ -69,4 +69,4 @@ PRODUCTS: dict[str, Rewrite] = {
     "FusedGemm": _fused_gemm,
     **dict.fromkeys(("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul"), _fused_matmul),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Contributed operators on quantised tensors: dequantised, computed, quantised again."""
+"""Rewrites contributed operators on quantised tensors: dequantise, compute, quantise."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def real(writer: Writer, first: int) -> str:
 
 
 def dequantized(writer: Writer, x: str, scale: str, zero: str) -> str:
-    """`(x - zero) · scale`, of one scale or one for each index of dimension 1."""
+    """Writes `(x - zero) · scale`, with one scale or one for each index of dimension 1."""
     operands = [x, _scalar(writer, scale), *([_scalar(writer, zero)] if zero else [])]
     return writer.op("DequantizeLinear", *operands)
 
 
 def _scalar(writer: Writer, name: str) -> str:
-    """A tensor of one element as a scalar, which has no axis."""
+    """Converts a tensor of one element to a scalar, which has no axis."""
     shape = writer.shape(name)
     known = writer.graph.constants.get(name)
     if known is not None and not np.isfinite(known.astype(np.float64)).all():
@@ -48,12 +48,12 @@ def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
 
 
 def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:
-    """`(x, scale, zero, y scale, y zero)`."""
+    """Rewrites the operator on `(x, scale, zero, y scale, y zero)`."""
     quantize(writer, compute(writer, real(writer, 0)), 3, writer.node.input[0])
 
 
 def _binary(writer: Writer, op_type: str) -> None:
-    """`(a, scale, zero, b, scale, zero, c scale, c zero)`."""
+    """Rewrites the operator on `(a, scale, zero, b, scale, zero, c scale, c zero)`."""
     y = writer.op(op_type, real(writer, 0), real(writer, 3))
     quantize(writer, y, 6, writer.node.input[0])
 
@@ -83,7 +83,7 @@ def _mean(writer: Writer, x: str) -> str:
 
 
 def _planes_first(writer: Writer, x: str, compute: Callable[[str], str]) -> str:
-    """Computes on `N, C, …` what may be `N, …, C`."""
+    """Computes in layout `N, C, …` on a tensor whose layout may be `N, …, C`."""
     if not writer.attribute("channels_last", 0):
         return compute(x)
     last = len(writer.shape(writer.node.input[0])) - 1
@@ -101,14 +101,14 @@ def _average_pool(writer: Writer, x: str) -> str:
 
 
 def _concat(writer: Writer) -> None:
-    """`(y scale, y zero, (x, scale, zero)…)`."""
+    """Rewrites the operator on `(y scale, y zero, (x, scale, zero)…)`."""
     parts = [real(writer, first) for first in range(2, len(writer.node.input), 3)]
     y = writer.op("Concat", *parts, axis=writer.attribute("axis"))
     quantize(writer, y, 0, writer.node.input[2])
 
 
 def _where(writer: Writer) -> None:
-    """`(condition, x, scale, zero, y, scale, zero, z scale, z zero)`."""
+    """Rewrites the operator on `(condition, x, scale, zero, y, scale, zero, z scale, z zero)`."""
     y = writer.op("Where", writer.node.input[0], real(writer, 1), real(writer, 4))
     quantize(writer, y, 7, writer.node.input[1])
 
@@ -154,12 +154,12 @@ def _matrix(writer: Writer, index: int, side: str) -> str:
 
 
 def _whole_product(writer: Writer, a: str, b: str, a_zero: int, b_zero: int) -> str:
-    """The product of `a` and `b` less their zero points, which are these inputs."""
+    """Writes the product of `a` and `b` minus their zero points, the inputs of these indices."""
     return writer.op("MatMulInteger", a, b, _input(writer, a_zero), _input(writer, b_zero))
 
 
 def _scale(writer: Writer, a: int, b: int) -> str:
-    """The product of the scales that are these inputs."""
+    """Writes the product of the scales in the inputs of these indices."""
     return writer.op("Mul", _input(writer, a), _input(writer, b))
 
 
@@ -172,7 +172,7 @@ def _scaled(writer: Writer, product: str, scale: str, bias: int) -> None:
 
 
 def _matmul_integer_to_float(writer: Writer) -> None:
-    """`(a, b, a scale, b scale, a zero, b zero, bias)`."""
+    """Rewrites the operator on `(a, b, a scale, b scale, a zero, b zero, bias)`."""
     if writer.element(writer.node.input[2]) != _F32:
         raise Refused("with scales of other types than float is not supported")
     a, b = writer.node.input[:2]
@@ -180,14 +180,14 @@ def _matmul_integer_to_float(writer: Writer) -> None:
 
 
 def dynamic_product(writer: Writer, x: str, b: str, scale: str, zero: str) -> str:
-    """Multiplies what is quantised by its own range by `b`; `zero` may be empty."""
+    """Multiplies `x`, quantised by its own range, by `b`; `zero` may be empty."""
     a, a_scale, a_zero = writer.ops("DynamicQuantizeLinear", x, outputs=3)
     product = writer.op("MatMulInteger", a, b, a_zero, zero)
     return writer.op("Mul", writer.cast(product, _F32), writer.op("Mul", a_scale, scale))
 
 
 def _dynamic_quantize_matmul(writer: Writer) -> None:
-    """`(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
+    """Rewrites the operator on `(a, b, b scale, b zero, bias)`; a is quantised by its own range."""
     x, b = writer.node.input[:2]
     y = dynamic_product(writer, x, b, _input(writer, 2), _input(writer, 3))
     if writer.has_input(4):
@@ -196,7 +196,7 @@ def _dynamic_quantize_matmul(writer: Writer) -> None:
 
 
 def _quantize_linear(writer: Writer) -> None:
-    """As ONNX's, but for the axis, which counts only where there are several scales."""
+    """Rewrites to ONNX's operator; the axis only matters if there are several scales."""
     operands = [_scalar(writer, name) if name else "" for name in writer.node.input[1:]]
     axis = int(writer.attribute("axis", 1))
     writer.result(writer.op(writer.node.op_type, writer.node.input[0], *operands, axis=axis))
@@ -220,4 +220,4 @@ QLINEAR: dict[str, Rewrite] = {
     "QLinearWhere": _where,
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _quantize_linear),
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

@@ -1,4 +1,4 @@
-"""Rotary position embedding."""
+"""Rewrites rotary position embedding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rotation:
     def at(
         cls, writer: Writer, positions: str, shape: list[int], cache: int, *, interleaved: bool
     ) -> Rotation:
-        """Looks the angles of positions up.
+        """Looks up the angles of positions.
 
         Args:
             writer: of the node.
@@ -69,7 +69,7 @@ class Rotation:
         return writer.op("Concat", joined, writer.slice(x, 3, turned, size), axis=3)
 
     def _pairs(self, writer: Writer, x: str, outer: list[int]) -> tuple[str, str]:
-        """The first and the second numbers of all pairs."""
+        """Returns the first and the second numbers of all pairs."""
         if not self.interleaved:
             half = self.half
             return writer.slice(x, 3, 0, half), writer.slice(x, 3, half, 2 * half)
@@ -115,4 +115,4 @@ def _rotary_embedding(writer: Writer) -> None:
 
 
 ROTARY: dict[str, Rewrite] = {"RotaryEmbedding": _rotary_embedding}
-"""Rewrites by operator."""
+"""The rewrites, by operator."""

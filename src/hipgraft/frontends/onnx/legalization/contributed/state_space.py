@@ -1,4 +1,4 @@
-"""Contributed operators of state-space networks."""
+"""Rewrites contributed operators of state-space networks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _causal_conv(writer: Writer) -> None:
 
 
 def _channels_first(writer: Writer, x: str, shape: list[int]) -> str:
-    """`[B, T, d…]` as `[B, C, T]`."""
+    """Transposes `[B, T, d…]` to `[B, C, T]`."""
     rows = writer.reshape(x, [*shape[:2], size_of(shape[2:])])
     return writer.transpose(rows, [0, 2, 1])
 
@@ -67,4 +67,4 @@ STATE_SPACE: dict[str, Rewrite] = {
     "CausalConvWithState": _causal_conv,
     "GatedRMSNorm": _gated_rms_norm,
 }
-"""Rewrites by operator."""
+"""The rewrites, by operator."""
