@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hipgraft.dialects.framework.fields import Arity, Attribute, OperandField, ResultField
 from hipgraft.dialects.hipdnn import OPS, ComputeOp
-from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField, ResultField
 
 TARGET = Path(__file__).resolve().parents[2] / "dialects" / "hipdnn" / "builders.py"
 
