@@ -28,17 +28,17 @@ class Field:
     """A named, documented part of an op.
 
     Attributes:
-        name: its name in the IR, which is the name in the class body.
+        name: its name in the IR.
+        python_name: its name in the class body, `in_` where the IR has `in`.
         doc: its line of documentation.
     """
 
     def __init__(self, doc: str):
         self.doc = doc
-        self.name = ""
+        self.name = self.python_name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        # `in_` in Python is `in` in the IR.
-        self.name = name.removesuffix("_")
+        self.name, self.python_name = name.removesuffix("_"), name
 
 
 class Form(Enum):

@@ -15,6 +15,7 @@ from hipgraft.dialects.framework.fields import (
     Arity,
     Attribute,
     Form,
+    ResultField,
     ValueField,
     optional,
 )
@@ -212,6 +213,31 @@ def _kind_text(kind: Kind[Any], found: str) -> tuple[str, tuple[str, ...]]:
     near = difflib.get_close_matches(found, kind.values, n=1)
     guess = f"did you mean '{near[0]}'? " if near else ""
     return kind.description, (f"{guess}expected one of {values}",)
+
+
+def required_results(cls: type[HipdnnOp]) -> dict[str, ResultField]:
+    """Returns the required results of an op by the builder's parameters of their types."""
+    required = [field for field in cls.result_fields if field.arity is not Arity.OPTIONAL]
+    return {_type_parameter(field, len(required)): field for field in required}
+
+
+def _type_parameter(field: ResultField, results: int) -> str:
+    if field.arity is Arity.VARIADIC:
+        return f"{field.name.removesuffix('s')}_types"
+    return "result_type" if results == 1 else f"{field.name}_type"
+
+
+def build_by_name(cls: type[HipdnnOp], arguments: Mapping[str, Any]) -> Any:
+    """Creates an op from the arguments of its builder; returns the required results."""
+    required = required_results(cls)
+    op = cls.build(
+        *(arguments[field.python_name] for field in cls.operand_fields),
+        results={field.name: arguments[name] for name, field in required.items()},
+        loc=arguments["loc"],
+        **{field.name: arguments[field.name] for field in cls.attribute_fields},
+    )
+    values = [getattr(op, field.name) for field in required.values()]
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def _operand_groups(
