@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hipgraft.dialects.hipdnn.kinds import BLOBS, DICTIONARIES, INT, INTS, STRING, Kind
+from hipgraft.dialects.framework.kinds import BLOBS, DICTIONARIES, INT, INTS, STRING, Kind
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.ir.bindings import ir
 

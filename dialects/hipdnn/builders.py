@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hipgraft.dialects.hipdnn.op import build_by_name
 from hipgraft.dialects.hipdnn.ops.batchnorm import (
     BatchnormBackwardOp,
     BatchnormInferenceOp,
@@ -74,20 +75,7 @@ def batchnorm(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = BatchnormOp.build(
-        x,
-        scale,
-        bias,
-        epsilon,
-        prev_running_mean,
-        prev_running_variance,
-        momentum,
-        peer_stats,
-        results={"y": result_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(BatchnormOp, locals())
 
 
 def batchnorm_backward(
@@ -104,18 +92,7 @@ def batchnorm_backward(
     dbias_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    op = BatchnormBackwardOp.build(
-        dy,
-        x,
-        scale,
-        mean,
-        inv_variance,
-        peer_stats,
-        results={"dx": dx_type, "dscale": dscale_type, "dbias": dbias_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.dx, op.dscale, op.dbias
+    return build_by_name(BatchnormBackwardOp, locals())
 
 
 def batchnorm_inference(
@@ -129,17 +106,7 @@ def batchnorm_inference(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = BatchnormInferenceOp.build(
-        x,
-        mean,
-        inv_variance,
-        scale,
-        bias,
-        results={"y": result_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(BatchnormInferenceOp, locals())
 
 
 def batchnorm_inference_variance_ext(
@@ -154,18 +121,7 @@ def batchnorm_inference_variance_ext(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = BatchnormInferenceVarianceExtOp.build(
-        x,
-        mean,
-        variance,
-        scale,
-        bias,
-        epsilon,
-        results={"y": result_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(BatchnormInferenceVarianceExtOp, locals())
 
 
 def block_scale_dequantize(
@@ -178,16 +134,7 @@ def block_scale_dequantize(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = BlockScaleDequantizeOp.build(
-        x,
-        scale,
-        results={"y": result_type},
-        compute_type=compute_type,
-        block_size=block_size,
-        is_negative_scale=is_negative_scale,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(BlockScaleDequantizeOp, locals())
 
 
 def block_scale_quantize(
@@ -201,16 +148,7 @@ def block_scale_quantize(
     scale_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value]:
-    op = BlockScaleQuantizeOp.build(
-        x,
-        results={"y": y_type, "scale": scale_type},
-        compute_type=compute_type,
-        block_size=block_size,
-        axis=axis,
-        transpose=transpose,
-        loc=loc,
-    )
-    return op.y, op.scale
+    return build_by_name(BlockScaleQuantizeOp, locals())
 
 
 def conv_dgrad(
@@ -226,19 +164,7 @@ def conv_dgrad(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = ConvDgradOp.build(
-        dy,
-        w,
-        results={"dx": result_type},
-        compute_type=compute_type,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        dilation=dilation,
-        conv_mode=conv_mode,
-        loc=loc,
-    )
-    return op.dx
+    return build_by_name(ConvDgradOp, locals())
 
 
 def conv_fprop(
@@ -254,19 +180,7 @@ def conv_fprop(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = ConvFpropOp.build(
-        x,
-        w,
-        results={"y": result_type},
-        compute_type=compute_type,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        dilation=dilation,
-        conv_mode=conv_mode,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(ConvFpropOp, locals())
 
 
 def conv_wgrad(
@@ -282,19 +196,7 @@ def conv_wgrad(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = ConvWgradOp.build(
-        x,
-        dy,
-        results={"dw": result_type},
-        compute_type=compute_type,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        dilation=dilation,
-        conv_mode=conv_mode,
-        loc=loc,
-    )
-    return op.dw
+    return build_by_name(ConvWgradOp, locals())
 
 
 def custom_op(
@@ -306,15 +208,7 @@ def custom_op(
     output_types: Sequence[ir.Type],
     loc: ir.Location | None = None,
 ) -> list[ir.Value]:
-    op = CustomOp.build(
-        inputs,
-        results={"outputs": output_types},
-        compute_type=compute_type,
-        custom_op_id=custom_op_id,
-        data=data,
-        loc=loc,
-    )
-    return op.outputs
+    return build_by_name(CustomOp, locals())
 
 
 def layernorm(
@@ -329,18 +223,7 @@ def layernorm(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = LayernormOp.build(
-        x,
-        scale,
-        bias,
-        epsilon,
-        results={"y": result_type},
-        compute_type=compute_type,
-        forward_phase=forward_phase,
-        normalized_dim_count=normalized_dim_count,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(LayernormOp, locals())
 
 
 def layernorm_backward(
@@ -358,19 +241,7 @@ def layernorm_backward(
     dbias_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    op = LayernormBackwardOp.build(
-        dy,
-        x,
-        scale,
-        mean,
-        inv_variance,
-        epsilon,
-        results={"dx": dx_type, "dscale": dscale_type, "dbias": dbias_type},
-        compute_type=compute_type,
-        normalized_dim_count=normalized_dim_count,
-        loc=loc,
-    )
-    return op.dx, op.dscale, op.dbias
+    return build_by_name(LayernormBackwardOp, locals())
 
 
 def matmul(
@@ -381,14 +252,7 @@ def matmul(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = MatmulOp.build(
-        a,
-        b,
-        results={"c": result_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.c
+    return build_by_name(MatmulOp, locals())
 
 
 def moe_grouped_matmul(
@@ -404,19 +268,7 @@ def moe_grouped_matmul(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = MoeGroupedMatmulOp.build(
-        token,
-        weight,
-        first_token_offset,
-        token_index,
-        token_ks,
-        results={"output": result_type},
-        compute_type=compute_type,
-        mode=mode,
-        top_k=top_k,
-        loc=loc,
-    )
-    return op.output
+    return build_by_name(MoeGroupedMatmulOp, locals())
 
 
 def moe_grouped_matmul_bwd(
@@ -428,15 +280,7 @@ def moe_grouped_matmul_bwd(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = MoeGroupedMatmulBwdOp.build(
-        doutput,
-        token,
-        first_token_offset,
-        results={"dweight": result_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.dweight
+    return build_by_name(MoeGroupedMatmulBwdOp, locals())
 
 
 def pointwise(
@@ -456,23 +300,7 @@ def pointwise(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = PointwiseOp.build(
-        in_0,
-        in_1,
-        in_2,
-        results={"out_0": result_type},
-        compute_type=compute_type,
-        mode=mode,
-        relu_lower_clip=relu_lower_clip,
-        relu_upper_clip=relu_upper_clip,
-        relu_lower_clip_slope=relu_lower_clip_slope,
-        swish_beta=swish_beta,
-        elu_alpha=elu_alpha,
-        softplus_beta=softplus_beta,
-        axis=axis,
-        loc=loc,
-    )
-    return op.out_0
+    return build_by_name(PointwiseOp, locals())
 
 
 def reduction(
@@ -484,15 +312,7 @@ def reduction(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = ReductionOp.build(
-        in_,
-        results={"out": result_type},
-        compute_type=compute_type,
-        mode=mode,
-        is_deterministic=is_deterministic,
-        loc=loc,
-    )
-    return op.out
+    return build_by_name(ReductionOp, locals())
 
 
 def resample_bwd(
@@ -510,21 +330,7 @@ def resample_bwd(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = ResampleBwdOp.build(
-        dy,
-        index,
-        results={"dx": result_type},
-        compute_type=compute_type,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        window=window,
-        resample_mode=resample_mode,
-        padding_mode=padding_mode,
-        generate_index=generate_index,
-        loc=loc,
-    )
-    return op.dx
+    return build_by_name(ResampleBwdOp, locals())
 
 
 def resample_fwd(
@@ -541,20 +347,7 @@ def resample_fwd(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = ResampleFwdOp.build(
-        x,
-        results={"y": result_type},
-        compute_type=compute_type,
-        pre_padding=pre_padding,
-        post_padding=post_padding,
-        stride=stride,
-        window=window,
-        resample_mode=resample_mode,
-        padding_mode=padding_mode,
-        generate_index=generate_index,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(ResampleFwdOp, locals())
 
 
 def rmsnorm(
@@ -568,17 +361,7 @@ def rmsnorm(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = RmsnormOp.build(
-        x,
-        scale,
-        epsilon,
-        bias,
-        results={"y": result_type},
-        compute_type=compute_type,
-        forward_phase=forward_phase,
-        loc=loc,
-    )
-    return op.y
+    return build_by_name(RmsnormOp, locals())
 
 
 def rmsnorm_backward(
@@ -592,16 +375,7 @@ def rmsnorm_backward(
     dscale_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value]:
-    op = RmsnormBackwardOp.build(
-        dy,
-        x,
-        scale,
-        inv_rms,
-        results={"dx": dx_type, "dscale": dscale_type},
-        compute_type=compute_type,
-        loc=loc,
-    )
-    return op.dx, op.dscale
+    return build_by_name(RmsnormBackwardOp, locals())
 
 
 def sdpa(
@@ -644,46 +418,7 @@ def sdpa(
     result_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> ir.Value:
-    op = SdpaOp.build(
-        q,
-        k,
-        v,
-        attn_mask,
-        scale,
-        seq_len_q,
-        seq_len_kv,
-        seed,
-        offset,
-        dropout_mask,
-        dropout_scale,
-        page_table_k,
-        page_table_v,
-        block_mask,
-        sink_token,
-        descale_q,
-        descale_k,
-        descale_v,
-        descale_s,
-        scale_s,
-        scale_o,
-        results={"o": result_type},
-        compute_type=compute_type,
-        attn_scale_value=attn_scale_value,
-        alibi_mask=alibi_mask,
-        padding_mask=padding_mask,
-        causal_mask=causal_mask,
-        causal_mask_bottom_right=causal_mask_bottom_right,
-        left_bound=left_bound,
-        right_bound=right_bound,
-        diagonal_alignment=diagonal_alignment,
-        dropout_probability=dropout_probability,
-        generate_stats=generate_stats,
-        max_seq_len_kv=max_seq_len_kv,
-        mma_core_mode=mma_core_mode,
-        implementation=implementation,
-        loc=loc,
-    )
-    return op.o
+    return build_by_name(SdpaOp, locals())
 
 
 def sdpa_backward(
@@ -718,33 +453,4 @@ def sdpa_backward(
     dv_type: ir.Type | None = None,
     loc: ir.Location | None = None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    op = SdpaBackwardOp.build(
-        q,
-        k,
-        v,
-        o,
-        do,
-        stats,
-        scale,
-        attn_mask,
-        seq_len_q,
-        seq_len_kv,
-        seed,
-        offset,
-        dropout_mask,
-        dropout_scale,
-        dropout_scale_inv,
-        results={"dq": dq_type, "dk": dk_type, "dv": dv_type},
-        compute_type=compute_type,
-        attn_scale_value=attn_scale_value,
-        alibi_mask=alibi_mask,
-        padding_mask=padding_mask,
-        causal_mask=causal_mask,
-        causal_mask_bottom_right=causal_mask_bottom_right,
-        left_bound=left_bound,
-        right_bound=right_bound,
-        diagonal_alignment=diagonal_alignment,
-        dropout_probability=dropout_probability,
-        loc=loc,
-    )
-    return op.dq, op.dk, op.dv
+    return build_by_name(SdpaBackwardOp, locals())

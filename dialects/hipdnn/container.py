@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional
-from hipgraft.dialects.hipdnn.kinds import INTS, LAYOUTS, STRING
+from hipgraft.dialects.framework.fields import VariadicOperand, VariadicResult, optional
+from hipgraft.dialects.framework.kinds import INTS, LAYOUTS, STRING
 from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import OPS, ComputeOp, HipdnnOp
 from hipgraft.ir.bindings import ir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.dialects.hipdnn.kinds import Layout
+from hipgraft.dialects.framework.kinds import Layout
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.ir.bindings import ir
 

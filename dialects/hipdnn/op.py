@@ -1,42 +1,31 @@
-"""The base of all hipdnn op classes.
+"""The base of all hipdnn op classes, which infer the types of results and build ops.
 
-MLIR treats hipdnn ops as unregistered; the subclasses of `HipdnnOp` define them. A subclass has a
-docstring, fields and, if the op has its own rules, `infer` and `verify`:
-
-    class MatmulOp(ComputeOp, mnemonic="matmul"):
-        \"\"\"Batched matrix product `c = a · b`.\"\"\"
-
-        a = Operand("left matrices `[..., M, K]`")
-        b = Operand("right matrices `[..., K, N]`")
-        c = Result("products `[..., M, N]`")
+A subclass is a docstring, fields, and where the op has rules of its own, `infer` and `verify`.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import prod
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self
 
-from hipgraft.dialects.hipdnn.fields import (
+from hipgraft.dialects.framework.fields import (
     Arity,
     Attribute,
-    Field,
     Form,
-    OperandField,
     ResultField,
     ValueField,
     optional,
 )
-from hipgraft.dialects.hipdnn.kinds import TYPE
+from hipgraft.dialects.framework.kinds import TYPE, Kind
+from hipgraft.dialects.framework.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, Op, in_order
 from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir
-from hipgraft.ir.diagnostics import VerifyError, location_text
+from hipgraft.ir.diagnostics import VerifyError
 from hipgraft.ir.registration import Registry
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
-
-OPERAND_SEGMENTS = "operandSegmentSizes"
-RESULT_SEGMENTS = "resultSegmentSizes"
 
 OPS: Registry[type[HipdnnOp]] = Registry("op")
 """All op classes by the full name of the op, e.g. `hipdnn.conv_fprop`."""
@@ -44,40 +33,11 @@ OPS: Registry[type[HipdnnOp]] = Registry("op")
 ResultTypes = ir.Type | Sequence[ir.Type] | None
 
 
-class HipdnnOp:
-    """A typed view of one operation; it is valid only as long as the operation's handle.
+class HipdnnOp(Op):
+    """A typed view of one hipdnn operation."""
 
-    While a builder infers result types, the view represents an operation that does not exist yet:
-    its fields can be read, but `operation` cannot.
-    """
-
-    OP_NAME: ClassVar[str]
-    tensors_only: ClassVar[bool] = True
-    region_count: ClassVar[int] = 0
-    operand_fields: ClassVar[tuple[OperandField, ...]] = ()
-    result_fields: ClassVar[tuple[ResultField, ...]] = ()
-    attribute_fields: ClassVar[tuple[Attribute[Any], ...]] = ()
-    attribute_names: ClassVar[frozenset[str]] = frozenset()
-
-    operation: ir.Operation
-
-    def __init_subclass__(cls, mnemonic: str | None = None) -> None:
-        members = [member for base in cls.__mro__[::-1] for member in vars(base).values()]
-        fields: list[Any] = [member for member in members if isinstance(member, Field)]
-        cls.operand_fields = tuple(f for f in fields if isinstance(f, OperandField))
-        cls.result_fields = tuple(f for f in fields if isinstance(f, ResultField))
-        cls.attribute_fields = tuple(cast(Any, f) for f in fields if isinstance(f, Attribute))
-        cls.attribute_names = frozenset(field.name for field in cls.attribute_fields)
-        if mnemonic is not None:
-            # Set here for each class, never again.
-            cls.OP_NAME = f"hipdnn.{mnemonic}"  # pyright: ignore[reportConstantRedefinition]
-            OPS.add(cls.OP_NAME, cls)
-
-    def __init__(self, operation: ir.Operation | ir.OpView):
-        self.operation = operation.operation
-        self.location = self.operation.location
-        self._operands: Sequence[ir.Value] = self.operation.operands
-        self._attributes: Mapping[str, ir.Attribute] = cast(Any, self.operation.attributes)
+    dialect = "hipdnn"
+    registry = OPS
 
     @classmethod
     def build(
@@ -134,11 +94,6 @@ class HipdnnOp:
         self._attributes = attributes
         return self
 
-    @property
-    def has_results(self) -> bool:
-        """Whether the operation exists, so that its results can be read."""
-        return hasattr(self, "operation")
-
     def infer(self) -> dict[str, Shape]:
         """Returns the inferred shapes of results by name; other results cannot be inferred.
 
@@ -159,13 +114,6 @@ class HipdnnOp:
         """Returns the element type that `result` has when the builder is given no type."""
         return element_type_of(self._operands[0])
 
-    def verify(self) -> None:
-        """Checks the rules of this op beyond its declaration and the inferred shapes.
-
-        Raises:
-            VerifyError: the op breaks a rule.
-        """
-
     def verify_symbol_uses(self, executables: Mapping[str, HipdnnOp]) -> None:
         """Checks the symbols that this op refers to.
 
@@ -176,20 +124,12 @@ class HipdnnOp:
             VerifyError: a symbol is missing or does not fit.
         """
 
-    def error(self, message: str, *, notes: tuple[str, ...] = ()) -> VerifyError:
-        """Returns an error at this op; `message` continues `'hipdnn.x' op`."""
-        error = VerifyError(f"'{self.OP_NAME}' op {message}", notes=notes)
-        error.location = location_text(self.location)
-        return error
+    def kind_error(self, field: Attribute[Any], found: ir.Attribute) -> VerifyError:  # noqa: D102
+        kind, notes = _kind_text(field.kind, str(found).strip('"'))
+        message = f"expected attribute '{field.name}' to be {kind}, but found {found}"
+        return self.error(message, notes=notes)
 
-    def check_value(self, field: ValueField, value: ir.Value) -> None:
-        """Checks the type of an operand or a result by what its field declares.
-
-        Raises:
-            VerifyError: it is not a tensor of a kind that hipDNN has.
-        """
-        if not self.tensors_only:
-            return
+    def check_value(self, field: ValueField, value: ir.Value) -> None:  # noqa: D102
         name, type_ = field.name, value.type
         if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
             raise self.error(f"expected '{name}' to be a tensor of static shape, but found {type_}")
@@ -214,20 +154,6 @@ class HipdnnOp:
                 f"expected shape {shape_text(expected)} of '{name}', "
                 f"but found {shape_text(shape_of(value))}"
             )
-
-    def operand_values(self, field: OperandField) -> list[ir.Value]:
-        """Returns the operands that `field` holds."""
-        segments = self.attribute(OPERAND_SEGMENTS)
-        return _values(self._operands, self.operand_fields, field, segments)
-
-    def result_values(self, field: ResultField) -> list[ir.Value]:
-        """Returns the results that `field` holds."""
-        segments = self.attribute(RESULT_SEGMENTS)
-        return _values(self.operation.results, self.result_fields, field, segments)
-
-    def attribute(self, name: str) -> ir.Attribute | None:
-        """Returns the attribute `name`, None if it is absent."""
-        return self._attributes.get(name)
 
     def _result_types(self, given: Mapping[str, ResultTypes]) -> list[list[ir.Type]]:
         unknown = given.keys() - {field.name for field in self.result_fields}
@@ -278,29 +204,40 @@ def wrap(operation: ir.Operation | ir.OpView) -> HipdnnOp:
     return OPS[name](operation)
 
 
-def in_order(fields: Sequence[ValueField], total: int) -> list[int]:
-    """Returns how many values each field holds when `total` of them fill the fields in order."""
-    counts: list[int] = []
-    for field in fields:
-        left = total - sum(counts)
-        counts.append(left if field.arity is Arity.VARIADIC else min(left, 1))
-    return counts
+def _kind_text(kind: Kind[Any], found: str) -> tuple[str, tuple[str, ...]]:
+    """The expected kind of an attribute for a message, and notes if it is long."""
+    values = ", ".join(kind.values)
+    if not values or len(kind.values) < 10:
+        return f"one of {values}" if values else kind.description, ()
+    # The 50 pointwise modes would bury the message.
+    near = difflib.get_close_matches(found, kind.values, n=1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    return kind.description, (f"{guess}expected one of {values}",)
 
 
-def _values(
-    values: Sequence[ir.Value],
-    fields: Sequence[ValueField],
-    field: ValueField,
-    segments: ir.Attribute | None,
-) -> list[ir.Value]:
-    position = fields.index(field)
-    if segments is None and field.arity is Arity.VARIADIC:
-        return list(values[position:])
-    if segments is None:
-        return [values[position]] if position < len(values) else []
-    counts = list(cast(ir.DenseI32ArrayAttr, segments))
-    start = sum(counts[:position])
-    return list(values[start : start + counts[position]])
+def required_results(cls: type[HipdnnOp]) -> dict[str, ResultField]:
+    """Returns the required results of an op by the builder's parameters of their types."""
+    required = [field for field in cls.result_fields if field.arity is not Arity.OPTIONAL]
+    return {_type_parameter(field, len(required)): field for field in required}
+
+
+def _type_parameter(field: ResultField, results: int) -> str:
+    if field.arity is Arity.VARIADIC:
+        return f"{field.name.removesuffix('s')}_types"
+    return "result_type" if results == 1 else f"{field.name}_type"
+
+
+def build_by_name(cls: type[HipdnnOp], arguments: Mapping[str, Any]) -> Any:
+    """Creates an op from the arguments of its builder; returns the required results."""
+    required = required_results(cls)
+    op = cls.build(
+        *(arguments[field.python_name] for field in cls.operand_fields),
+        results={field.name: arguments[name] for name, field in required.items()},
+        loc=arguments["loc"],
+        **{field.name: arguments[field.name] for field in cls.attribute_fields},
+    )
+    values = [getattr(op, field.name) for field in required.values()]
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def _operand_groups(

@@ -1,62 +1,34 @@
-"""A typed view of a migraphx operation in the IR."""
+"""The base of all migraphx op classes."""
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from hipgraft.dialects.migraphx.features import decode_features
-from hipgraft.dialects.migraphx.ops import OPS, OpDef
-from hipgraft.dialects.migraphx.syntax import SEGMENTS
-from hipgraft.dialects.migraphx.types import ShapedType, ShapedTypeError
+from hipgraft.dialects.framework.fields import ValueField
+from hipgraft.dialects.framework.op import Op
+from hipgraft.dialects.migraphx.types import PREFIX, ShapedType, ShapedTypeError
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
+from hipgraft.ir.registration import Registry
 
-DIALECT = "migraphx."
-_YIELD = "migraphx.yield"
+OPS: Registry[type[MigraphxOp]] = Registry("op")
+"""Every op class by the full name of its op, e.g. `migraphx.dot`."""
+
+ANY_FLOAT, ANY_INTEGER = "floating-point", "integer"
+"""Placeholders for all floating-point types and for all integer types."""
 
 
-class MigraphxOp:
-    """An operation with its operands and attributes by name.
+class MigraphxOp(Op):
+    """A typed view of one migraphx operation."""
 
-    Attributes:
-        operation: the op itself.
-        mnemonic: name of the op without the dialect.
-    """
-
-    def __init__(self, operation: ir.Operation):
-        self.operation = operation
-        self.mnemonic = operation.name.removeprefix(DIALECT)
-
-    @property
-    def definition(self) -> OpDef:
-        """The op's definition in `OPS`."""
-        return OPS[self.mnemonic]
-
-    def error(self, message: str) -> VerifyError:
-        """Returns an error at the op, worded like MLIR's own."""
-        return VerifyError(f"'{self.operation.name}' op {message}", self.operation)
-
-    # Operands and results
-
-    def operand(self, name: str) -> ir.Value | None:
-        """Returns an operand by name; None for an absent optional one."""
-        index = self.definition.operands.index(name)
-        counts = self.segments
-        if counts is not None:
-            return self.operation.operands[sum(counts[:index])] if counts[index] else None
-        operands = self.operation.operands
-        return operands[index] if index < len(operands) else None
+    dialect = "migraphx"
+    registry = OPS
+    is_open = True
 
     @property
-    def segments(self) -> list[int] | None:
-        """The number of values of each operand, if the op has segment sizes."""
-        if SEGMENTS not in self.operation.attributes:
-            return None
-        counts = self.operation.attributes[SEGMENTS]
-        if not isinstance(counts, ir.DenseI32ArrayAttr):
-            raise self.error(f"expected '{SEGMENTS}' to be array<i32>, but found {counts}")
-        return list(counts)
+    def mnemonic(self) -> str:
+        """The op's name without the dialect."""
+        return self.operation.name.removeprefix(f"{self.dialect}.")
 
     def type_of(self, value: ir.Value) -> ShapedType:
         """Returns the type of an operand or result.
@@ -72,124 +44,75 @@ class MigraphxOp:
             raise self.error(f"expected values of type '!migraphx.shaped', but found {value.type}")
         return found
 
-    def input(self, index: int = 0) -> ShapedType:
-        """Returns the type of an operand by index."""
+    def input_type(self, index: int = 0) -> ShapedType:
+        """Returns the type of an operand by number."""
         return self.type_of(self.operation.operands[index])
 
-    def output(self, index: int = 0) -> ShapedType:
-        """Returns the type of a result by index."""
+    def output_type(self, index: int = 0) -> ShapedType:
+        """Returns the type of a result by number."""
         return self.type_of(self.operation.results[index])
 
-    def named_types(self) -> Iterator[tuple[str, ShapedType]]:
-        """Yields the names and types of the present operands and results."""
-        for name in self.definition.operands:
-            value = self.operand(name)
-            if value is not None:
-                yield name, self.type_of(value)
-        for name, value in zip(self.definition.results, self.operation.results, strict=False):
-            yield name, self.type_of(value)
+    def check_value(self, field: ValueField, value: ir.Value) -> None:  # noqa: D102
+        kind, allowed = self.type_of(value), field.elements
+        any_element = ANY_FLOAT if kind.is_float else ANY_INTEGER
+        if allowed and kind.element not in allowed and any_element not in allowed:
+            words = " or ".join(map(_element_text, allowed))
+            raise self.error(
+                f"{self._place(field)} must be {PREFIX} of {words} values, but got '{kind}'"
+            )
 
-    # Attributes
+    def check_agreement(self) -> None:
+        """Checks the values that must have one element type or one shape.
 
-    def ints(self, name: str) -> list[int]:
-        """Returns an attribute that is an array of integers."""
-        attribute = self.operation.attributes[name]
-        if isinstance(attribute, ir.DenseI64ArrayAttr):
-            return list(attribute)
-        return [ir.IntegerAttr(item).value for item in ir.ArrayAttr(attribute)]
+        Raises:
+            VerifyError: two of them differ.
+        """
+        if len({kind.element for kind in self._types(self.same_element)}) > 1:
+            raise self._disagreement(self.same_element, "element type")
+        if len({kind.shape for kind in self._types(self.same_shape)}) > 1:
+            raise self._disagreement(self.same_shape, "shape")
 
-    def int(self, name: str, default: int | None = None) -> int:
-        """Returns an integer attribute, `default` where it is absent."""
-        if default is not None and name not in self.operation.attributes:
-            return default
-        return ir.IntegerAttr(self.operation.attributes[name]).value
+    def _disagreement(self, names: Sequence[str], what: str) -> VerifyError:
+        return self.error(f"failed to verify that all of {{{', '.join(names)}}} have same {what}")
 
-    def float(self, name: str, default: float = 0.0) -> float:
-        """Returns a float attribute, `default` where it is absent."""
-        if name not in self.operation.attributes:
-            return default
-        return ir.FloatAttr(self.operation.attributes[name]).value
+    def _types(self, names: Sequence[str]) -> Iterator[ShapedType]:
+        """Yields the types of the present values of some fields."""
+        for field in (*self.operand_fields, *self.result_fields):
+            if field.name in names:
+                yield from map(self.type_of, field.values(self))
 
-    def bool(self, name: str) -> builtins.bool:
-        """Returns a boolean attribute, false where it is absent."""
-        return (
-            name in self.operation.attributes and ir.BoolAttr(self.operation.attributes[name]).value
-        )
-
-    def string(self, name: str) -> str:
-        """Returns a string attribute, empty where it is absent."""
-        if name not in self.operation.attributes:
-            return ""
-        return ir.StringAttr(self.operation.attributes[name]).value
+    def _place(self, field: ValueField) -> str:
+        """Returns the place of a field's first value as MLIR counts, e.g. `operand #1`."""
+        if field in self.result_fields:
+            return f"result #{self.result_fields.index(field)}"
+        before = self.operand_fields[: self.operand_fields.index(field)]
+        return f"operand #{sum(len(each.values(self)) for each in before)}"
 
 
-class AttentionOp(MigraphxOp):
-    """An attention with its groups of operands, features and region."""
+def wrap(operation: ir.Operation | ir.OpView) -> MigraphxOp:
+    """Returns the typed view of a migraphx operation.
 
-    INPUTS, LENGTH, OFFSET = 3, 4, 5
-    """The groups of operands after queries, keys and values."""
-
-    def group(self, index: int) -> list[ir.Value]:
-        """Returns the values of a group of operands."""
-        operands = list(self.operation.operands)
-        # The first version had only one group, the inputs of its region.
-        counts = self.segments or [1, 1, 1, len(operands) - 3, 0, 0]
-        start = sum(counts[:index])
-        return operands[start : start + counts[index]]
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The features that are set in the attribute."""
-        return decode_features(self.int("features", 0))
-
-    @property
-    def chunks(self) -> int:
-        """The number of parts into which the keys are split, each with its own softmax."""
-        return self.int("splitKV", 1) if "splitkv" in self.features else 1
-
-    @property
-    def window(self) -> builtins.int | None:
-        """Size of the sliding window; None without one."""
-        name = "slidingWindowSize"
-        return self.int(name) if name in self.operation.attributes else None
-
-    @property
-    def softmax_type(self) -> ir.Type | None:
-        """Element type of the softmax; None if unspecified."""
-        if "softmaxType" not in self.operation.attributes:
-            return None
-        return ir.TypeAttr(self.operation.attributes["softmaxType"]).value
-
-    @property
-    def has_lse(self) -> bool:
-        """Whether the op returns the logarithms of the sums."""
-        return len(self.operation.results) > 1
-
-    @property
-    def _block(self) -> ir.Block | None:
-        blocks = list(self.operation.regions[0].blocks)
-        return blocks[0] if blocks else None
-
-    @property
-    def block_arguments(self) -> list[ir.Value]:
-        """Arguments of the region: scores, then inputs."""
-        return [] if self._block is None else list(self._block.arguments)
-
-    @property
-    def body(self) -> list[ir.Operation]:
-        """Operations of the region without its terminator."""
-        return [op for op in self._operations if op.name != _YIELD]
-
-    @property
-    def terminator(self) -> ir.Operation | None:
-        """The region's terminator; None if it is omitted."""
-        return next((op for op in self._operations if op.name == _YIELD), None)
-
-    @property
-    def _operations(self) -> list[ir.Operation]:
-        return [] if self._block is None else [op.operation for op in self._block.operations]
+    Raises:
+        VerifyError: the dialect has no such op.
+    """
+    if operation.name not in OPS:
+        raise VerifyError(f"custom op '{operation.name}' is unknown", operation)
+    return OPS[operation.name](operation)
 
 
 def is_migraphx(operation: ir.Operation | ir.OpView) -> bool:
     """Whether an op belongs to the dialect."""
-    return operation.name.startswith(DIALECT)
+    return operation.name.startswith("migraphx.")
+
+
+def _element_text(element: str) -> str:
+    """An element type as MLIR's constraints call it."""
+    if element in (ANY_FLOAT, ANY_INTEGER):
+        return element
+    kind = ShapedType((), (), element)
+    if not kind.is_float:
+        sign = {"i": "signless", "s": "signed", "u": "unsigned"}[element[0]]
+        return f"{kind.bits}-bit {sign} integer"
+    if element == "bf16":
+        return "bfloat16 type"
+    return f"{kind.bits}-bit float" if element == f"f{kind.bits}" else f"{element} type"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from hipgraft.dialects.framework.fields import Arity
 from hipgraft.dialects.migraphx.cursor import Cursor
 from hipgraft.dialects.migraphx.features import decode_features
-from hipgraft.dialects.migraphx.ops import OPS
+from hipgraft.dialects.migraphx.operation import OPS
 from hipgraft.dialects.migraphx.syntax import (
     SEGMENTS,
     OpText,
@@ -50,7 +51,7 @@ class _Printer:
         op = read_generic(self._cursor, match[0].strip('"'), self.rewrite)
         mnemonic = op.name.removeprefix("migraphx.")
         shaped = all(kind.startswith(PREFIX) for kind in (*op.operand_types, *op.result_types))
-        if mnemonic not in OPS or not (shaped or mnemonic in _CONVERSIONS):
+        if op.name not in OPS or not (shaped or mnemonic in _CONVERSIONS):
             return op.generic()
         return _FORMS.get(mnemonic, _plain)(op)
 
@@ -67,7 +68,7 @@ def _attributes(op: OpText, *without: str) -> str:
 def _plain(op: OpText) -> str:
     mnemonic = op.name.removeprefix("migraphx.")
     # Optional operands are printed with their full type.
-    required = len(OPS[mnemonic].operands) - OPS[mnemonic].optional_operands
+    required = sum(field.arity is Arity.ONE for field in OPS[op.name].operand_fields)
     types = [
         _short(kind) if index < required else kind for index, kind in enumerate(op.operand_types)
     ]

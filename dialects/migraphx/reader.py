@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from hipgraft.dialects.migraphx.cursor import INTEGER, VALUE, WORD, Cursor
 from hipgraft.dialects.migraphx.features import FEATURES, encode_features
-from hipgraft.dialects.migraphx.ops import OPS
+from hipgraft.dialects.migraphx.operation import OPS
 from hipgraft.dialects.migraphx.syntax import (
     SEGMENTS,
     OpText,
@@ -101,7 +101,7 @@ class _Reader:
         start = cursor.position
         name = cursor.expect_match(WORD, "an operation")
         mnemonic = name.removeprefix("migraphx.")
-        if mnemonic not in OPS:
+        if name not in OPS:
             raise cursor.error(f"custom op '{name}' is unknown", start)
         op = OpText(name)
         forms = {

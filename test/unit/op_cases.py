@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from lowering_cases import DTYPES, Array, Case, tensor_type
 
+from hipgraft.dialects.framework.fields import Arity
 from hipgraft.dialects.hipdnn import HipdnnOp
-from hipgraft.dialects.hipdnn.fields import Arity
 from hipgraft.ir.bindings import ir
 
 

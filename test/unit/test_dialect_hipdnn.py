@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, required
-from hipgraft.dialects.hipdnn.kinds import INT
+from hipgraft.dialects.framework.fields import Operand, OptionalOperand, Result, required
+from hipgraft.dialects.framework.kinds import INT
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import VerifyError
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hipgraft.dialects.framework.fields import Arity, Attribute, OperandField
 from hipgraft.dialects.hipdnn import OPS, ComputeOp
-from hipgraft.dialects.hipdnn.fields import Arity, Attribute, OperandField, ResultField
+from hipgraft.dialects.hipdnn.op import required_results
 
 TARGET = Path(__file__).resolve().parents[2] / "dialects" / "hipdnn" / "builders.py"
 
@@ -54,7 +55,7 @@ def builders_text() -> str:
 
 def _imports(classes: Sequence[type[ComputeOp]]) -> str:
     """Returns the imports of the classes, in the form that the formatter leaves alone."""
-    modules: dict[str, list[str]] = {}
+    modules: dict[str, list[str]] = {"hipgraft.dialects.hipdnn.op": ["build_by_name"]}
     for cls in classes:
         modules.setdefault(cls.__module__, []).append(cls.__name__)
     imports = [_import(*each) for each in sorted(modules.items())]
@@ -74,35 +75,22 @@ def main() -> None:
 
 
 def _builder(cls: type[ComputeOp]) -> str:
-    required = [field for field in cls.result_fields if field.arity is not Arity.OPTIONAL]
-    types = [_type_parameter(field, len(required)) for field in required]
-    results = ", ".join(
-        f'"{field.name}": {type_}' for field, type_ in zip(required, types, strict=True)
-    )
+    required = required_results(cls)
     parameters = [
         *(_operand(field) for field in cls.operand_fields),
         "*",
         *(_attribute(field) for field in sorted(cls.attribute_fields, key=_is_optional)),
-        *(
-            f"{type_}: {_RESULTS[field.arity]}"
-            for field, type_ in zip(required, types, strict=True)
-        ),
+        *(f"{name}: {_RESULTS[field.arity]}" for name, field in required.items()),
         "loc: ir.Location | None = None",
     ]
-    operands = [_python_name(field.name) for field in cls.operand_fields]
-    attributes = [f"{field.name}={field.name}" for field in cls.attribute_fields]
-    arguments = [*operands, f"results={{{results}}}", *attributes, "loc=loc"]
-    returned = ", ".join(f"op.{field.name}" for field in required)
-    return_type = ", ".join(_RETURNED[field.arity] for field in required)
+    return_type = ", ".join(_RETURNED[field.arity] for field in required.values())
     if len(required) > 1:
         return_type = f"tuple[{return_type}]"
     return (
         f"def {_mnemonic(cls)}(\n"
         + "".join(f"    {parameter},\n" for parameter in parameters)
         + f") -> {return_type}:\n"
-        + f"    op = {cls.__name__}.build(\n"
-        + "".join(f"        {argument},\n" for argument in arguments)
-        + f"    )\n    return {returned}\n"
+        + f"    return build_by_name({cls.__name__}, locals())\n"
     )
 
 
@@ -110,18 +98,8 @@ def _mnemonic(cls: type[ComputeOp]) -> str:
     return cls.OP_NAME.removeprefix("hipdnn.")
 
 
-def _python_name(name: str) -> str:
-    return "in_" if name == "in" else name
-
-
-def _type_parameter(field: ResultField, results: int) -> str:
-    if field.arity is Arity.VARIADIC:
-        return f"{field.name.removesuffix('s')}_types"
-    return "result_type" if results == 1 else f"{field.name}_type"
-
-
 def _operand(field: OperandField) -> str:
-    return _OPERANDS[field.arity].format(_python_name(field.name))
+    return _OPERANDS[field.arity].format(field.python_name)
 
 
 def _is_optional(field: Attribute[Any]) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hipgraft.dialects.framework.fields import Operand, OptionalOperand, defaulted, optional
+from hipgraft.dialects.framework.kinds import BOOL, FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.enums import DiagonalAlignment
-from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, defaulted, optional
-from hipgraft.dialects.hipdnn.kinds import BOOL, FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir

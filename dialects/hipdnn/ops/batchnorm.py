@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipgraft.dialects.hipdnn.fields import (
+from hipgraft.dialects.framework.fields import (
     Form,
     Operand,
     OptionalOperand,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, optional, required
-from hipgraft.dialects.hipdnn.kinds import BOOL, INT, INTS
+from hipgraft.dialects.framework.fields import Operand, Result, defaulted, optional, required
+from hipgraft.dialects.framework.kinds import BOOL, INT, INTS
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir

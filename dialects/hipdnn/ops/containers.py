@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeVar
 
+from hipgraft.dialects.framework.fields import VariadicOperand, optional
+from hipgraft.dialects.framework.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.container import ContainerOp
-from hipgraft.dialects.hipdnn.fields import VariadicOperand, optional
-from hipgraft.dialects.hipdnn.kinds import INTS, STRING
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.dialects.hipdnn.shapes import batch_extent
 from hipgraft.ir.bindings import ir

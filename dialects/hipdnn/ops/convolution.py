@@ -5,9 +5,9 @@ Groups are not an attribute: their number is the ratio of the channels of `x` an
 
 from __future__ import annotations
 
+from hipgraft.dialects.framework.fields import Operand, Result, defaulted, required
+from hipgraft.dialects.framework.kinds import INTS, enum_kind
 from hipgraft.dialects.hipdnn.enums import ConvMode
-from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, required
-from hipgraft.dialects.hipdnn.kinds import INTS, enum_kind
 from hipgraft.dialects.hipdnn.ops.window import WindowOp
 from hipgraft.ir.tensors import Shape, shape_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
-from hipgraft.dialects.hipdnn.kinds import BYTES, STRING
+from hipgraft.dialects.framework.fields import VariadicOperand, VariadicResult, optional, required
+from hipgraft.dialects.framework.kinds import BYTES, STRING
 from hipgraft.dialects.hipdnn.op import ComputeOp
 
 _ID = re.compile(r"[^.\s]+(\.[^.\s]+)+")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from hipgraft.dialects.framework.fields import VariadicOperand, VariadicResult, optional, required
+from hipgraft.dialects.framework.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
 from hipgraft.dialects.hipdnn.binaries import check_binary
-from hipgraft.dialects.hipdnn.fields import VariadicOperand, VariadicResult, optional, required
-from hipgraft.dialects.hipdnn.kinds import DICTIONARIES, INTS, LAYOUTS, STRING, SYMBOL, TYPES
 from hipgraft.dialects.hipdnn.layouts import check_layouts, check_offsets, types_text
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.ir.bindings import ir
@@ -59,7 +59,7 @@ class ExecuteOp(HipdnnOp, mnemonic="execute"):
     with an offset in `arg_offsets` is the whole buffer that the kernel finds it in.
     """
 
-    tensors_only = False
+    checks_values = False
 
     inputs = VariadicOperand("operands, and on memrefs then the results")
     outputs = VariadicResult("results, on tensors")

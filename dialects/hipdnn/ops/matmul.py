@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipgraft.dialects.hipdnn.fields import Operand, Result
+from hipgraft.dialects.framework.fields import Operand, Result
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.tensors import Shape, shape_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hipgraft.dialects.framework.fields import Operand, OptionalOperand, Result, defaulted
+from hipgraft.dialects.framework.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.enums import MoeGroupedMatmulMode
-from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, defaulted
-from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hipgraft.dialects.hipdnn.enums import NormFwdPhase
-from hipgraft.dialects.hipdnn.fields import (
+from hipgraft.dialects.framework.fields import (
     Form,
     Operand,
     OptionalOperand,
@@ -12,7 +11,8 @@ from hipgraft.dialects.hipdnn.fields import (
     defaulted,
     optional,
 )
-from hipgraft.dialects.hipdnn.kinds import INT, enum_kind
+from hipgraft.dialects.framework.kinds import INT, enum_kind
+from hipgraft.dialects.hipdnn.enums import NormFwdPhase
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text
 from hipgraft.ir.bindings import ir

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from hipgraft.dialects.framework.fields import Operand, OptionalOperand, Result, optional, required
+from hipgraft.dialects.framework.kinds import FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.arithmetic import ModeParameters
-from hipgraft.dialects.hipdnn.fields import Operand, OptionalOperand, Result, optional, required
-from hipgraft.dialects.hipdnn.kinds import FLOAT, INT, enum_kind
 from hipgraft.dialects.hipdnn.modes import ModeInfo, PointwiseMode
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import broadcast, shape_text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hipgraft.dialects.framework.fields import Operand, Result, defaulted, required
+from hipgraft.dialects.framework.kinds import BOOL, enum_kind
 from hipgraft.dialects.hipdnn.enums import ReductionMode
-from hipgraft.dialects.hipdnn.fields import Operand, Result, defaulted, required
-from hipgraft.dialects.hipdnn.kinds import BOOL, enum_kind
 from hipgraft.dialects.hipdnn.op import ComputeOp
 from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.tensors import Shape, shape_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hipgraft.dialects.hipdnn.enums import PaddingMode, ResampleMode
-from hipgraft.dialects.hipdnn.fields import (
+from hipgraft.dialects.framework.fields import (
     Operand,
     OptionalOperand,
     OptionalResult,
@@ -12,7 +11,8 @@ from hipgraft.dialects.hipdnn.fields import (
     optional,
     required,
 )
-from hipgraft.dialects.hipdnn.kinds import BOOL, INTS, enum_kind
+from hipgraft.dialects.framework.kinds import BOOL, INTS, enum_kind
+from hipgraft.dialects.hipdnn.enums import PaddingMode, ResampleMode
 from hipgraft.dialects.hipdnn.ops.window import WindowOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.tensors import Shape, shape_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from hipgraft.dialects.hipdnn.enums import AttentionImplementation
-from hipgraft.dialects.hipdnn.fields import (
+from hipgraft.dialects.framework.fields import (
     Form,
     Operand,
     OptionalOperand,
@@ -14,7 +13,8 @@ from hipgraft.dialects.hipdnn.fields import (
     defaulted,
     optional,
 )
-from hipgraft.dialects.hipdnn.kinds import BOOL, INT, TYPE, enum_kind
+from hipgraft.dialects.framework.kinds import BOOL, INT, TYPE, enum_kind
+from hipgraft.dialects.hipdnn.enums import AttentionImplementation
 from hipgraft.dialects.hipdnn.ops.attention import AttentionOp
 from hipgraft.dialects.hipdnn.shapes import shape_text
 from hipgraft.ir.bindings import ir

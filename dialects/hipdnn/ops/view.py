@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from hipgraft.dialects.hipdnn.fields import Operand, Result, required
-from hipgraft.dialects.hipdnn.kinds import INT, INTS
+from hipgraft.dialects.framework.fields import Operand, Result, required
+from hipgraft.dialects.framework.kinds import INT, INTS
 from hipgraft.dialects.hipdnn.op import HipdnnOp
 from hipgraft.dialects.hipdnn.shapes import furthest_element, shape_text
 from hipgraft.ir.bindings import ir

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.dialects.hipdnn.fields import required
-from hipgraft.dialects.hipdnn.kinds import INTS
+from hipgraft.dialects.framework.fields import required
+from hipgraft.dialects.framework.kinds import INTS
 from hipgraft.dialects.hipdnn.op import ComputeOp
 
 

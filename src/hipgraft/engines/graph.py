@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
+from hipgraft.dialects.framework.fields import Arity
 from hipgraft.dialects.hipdnn import ComputeOp, ConvolutionOp, GraphOp, wrap
-from hipgraft.dialects.hipdnn.fields import Arity
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.strided_view import row_major_strides
 from hipgraft.ir.tensors import element_of, shape_of

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from hipgraft.dialects import hipdnn
+from hipgraft.dialects.framework.fields import Arity, OperandField, ResultField, ValueField
 from hipgraft.dialects.hipdnn import ComputeOp, GraphOp
 from hipgraft.dialects.hipdnn.container import connected_parts
-from hipgraft.dialects.hipdnn.fields import Arity, OperandField, ResultField, ValueField
 from hipgraft.hipdnn_io.document import UNSET, GraphDocument, Json, NodeDocument, TensorDocument
 from hipgraft.hipdnn_io.forms import FORMS, NodeForm, form_name
 from hipgraft.hipdnn_io.values import (

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from hipgraft.dialects import hipdnn
+from hipgraft.dialects.framework.fields import Attribute, Field, ValueField
 from hipgraft.dialects.hipdnn import ComputeOp
-from hipgraft.dialects.hipdnn.fields import Attribute, Field, ValueField
 from hipgraft.ir.registration import Registry
 
 SECTIONS = ("inputs", "outputs", "parameters", "attributes")

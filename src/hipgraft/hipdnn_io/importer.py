@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.fields import Arity
-from hipgraft.dialects.hipdnn.kinds import FLOAT
+from hipgraft.dialects.framework.fields import Arity
+from hipgraft.dialects.framework.kinds import FLOAT
 from hipgraft.dialects.hipdnn.shapes import batch_extent
 from hipgraft.hipdnn_io.document import (
     UNSET,

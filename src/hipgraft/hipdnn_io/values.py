@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from hipgraft.dialects.hipdnn.fields import Attribute
-from hipgraft.dialects.hipdnn.kinds import BOOL, BYTES, FLOAT, INT, INTS, STRING, TYPE, Kind
+from hipgraft.dialects.framework.fields import Attribute
+from hipgraft.dialects.framework.kinds import BOOL, BYTES, FLOAT, INT, INTS, STRING, TYPE, Kind
 from hipgraft.hipdnn_io.document import UNSET, Json, TensorDocument
 from hipgraft.hipdnn_io.schema import SCHEMA
 from hipgraft.ir.bindings import ir

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from hipgraft.dialects.hipdnn.fields import Arity, Attribute, ValueField
+from hipgraft.dialects.framework.fields import Arity, Attribute, ValueField
 from hipgraft.hipdnn_io.document import GraphDocument, Json, NodeDocument, TensorDocument, shortened
 from hipgraft.hipdnn_io.forms import FORMS, NodeForm
 from hipgraft.hipdnn_io.schema import SCHEMA

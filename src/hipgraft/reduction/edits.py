@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.hipdnn.fields import ValueField
-from hipgraft.dialects.hipdnn.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, in_order
+from hipgraft.dialects.framework.fields import ValueField
+from hipgraft.dialects.framework.op import OPERAND_SEGMENTS, RESULT_SEGMENTS, in_order
 from hipgraft.ir.attributes import attribute_of
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hipgraft.codegen.layout import Layout
 from hipgraft.codegen.lowering.context import Lowering
@@ -13,13 +14,13 @@ from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.small_floats import FORMATS, decode, encode
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.dialects.migraphx import MigraphxOp, ShapedType
+from hipgraft.dialects.migraphx import MigraphxOp, PadOp, ShapedType, UnpackOp, wrap
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, location_text
 from hipgraft.ir.dtypes import largest_finite
 from hipgraft.ir.registration import Registry
 
-_Lower = Callable[[MigraphxOp, Lowering], Tensor]
+_Lower = Callable[[Any, Lowering], Tensor]
 
 
 def lower_migraphx(operation: ir.Operation, lowering: Lowering) -> Sequence[Tensor]:
@@ -28,7 +29,7 @@ def lower_migraphx(operation: ir.Operation, lowering: Lowering) -> Sequence[Tens
     Raises:
         CodegenError: the operation has no lowering.
     """
-    op = MigraphxOp(operation)
+    op = wrap(operation)
     if op.mnemonic not in MIGRAPHX_LOWERINGS:
         raise CodegenError(
             f"'{operation.name}' op has no lowering to linalg",
@@ -46,7 +47,7 @@ def _operands(op: MigraphxOp, lowering: Lowering) -> list[Tensor]:
 
 def _as_shaped(op: MigraphxOp, lowering: Lowering) -> Tensor:
     (memory,) = _operands(op, lowering)
-    kind = op.output()
+    kind = op.output_type()
     is_packed = kind.bits == 4 and memory.shape != kind.extents
     return _unpacked(lowering.emitter, memory, kind) if is_packed else memory
 
@@ -54,7 +55,7 @@ def _as_shaped(op: MigraphxOp, lowering: Lowering) -> Tensor:
 def _as_tensor(op: MigraphxOp, lowering: Lowering) -> Tensor:
     (value,) = _operands(op, lowering)
     (size, *more) = ir.RankedTensorType(op.operation.results[0].type).shape or [1]
-    kind = op.input()
+    kind = op.input_type()
     is_packed = kind.bits == 4 and (size, *more) != kind.extents
     return _packed(lowering.emitter, value, size, kind) if is_packed else value
 
@@ -127,12 +128,12 @@ def _half(scalars: ScalarEmitter, half: Scalar, kind: ShapedType) -> Scalar:
     return scalars.cast(number, "i8")
 
 
-def _unpack(op: MigraphxOp, lowering: Lowering) -> Tensor:
+def _unpack(op: UnpackOp, lowering: Lowering) -> Tensor:
     (packed,) = _operands(op, lowering)
-    emitter, axis, kind = lowering.emitter, op.int("axis"), op.output()
-    if op.input().bits == 4:
+    emitter, axis, kind = lowering.emitter, op.axis, op.output_type()
+    if op.input_type().bits == 4:
         return emitter.reshape(packed, kind.extents)
-    if op.bool("isUnsigned"):
+    if op.isUnsigned:
         kind = replace(kind, element=f"ui{kind.bits}")
     split = emitter.logical(packed).with_unit_dim(axis + 1)
     shape = (*split.shape[: axis + 1], 2, *split.shape[axis + 2 :])
@@ -143,7 +144,7 @@ def _unpack(op: MigraphxOp, lowering: Lowering) -> Tensor:
 
 
 def _convert(op: MigraphxOp, lowering: Lowering) -> Tensor:
-    source, target = op.input(), op.output()
+    source, target = op.input_type(), op.output_type()
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         return [_converted(scalars, arguments[0], source, target)]
@@ -194,7 +195,7 @@ def _unsigned(name: str) -> _Lower:
     """Returns the lowering of an operation on unsigned integers."""
 
     def lower(op: MigraphxOp, lowering: Lowering) -> Tensor:
-        kind = op.output()
+        kind = op.output_type()
 
         def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
             values = arguments[: len(op.operation.operands)]
@@ -233,9 +234,9 @@ _UNSIGNED: dict[str, Callable[[ScalarEmitter, list[Scalar]], Scalar]] = {
 
 def _quantize(op: MigraphxOp, lowering: Lowering) -> Tensor:
     """Emits `clamp(round(input / scale) + bias)`; float results skip the rounding to integers."""
-    kind = op.output()
+    kind = op.output_type()
     has_bias = len(op.operation.operands) > 2
-    bias = op.input(2) if has_bias else None
+    bias = op.input_type(2) if has_bias else None
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
         x, scale = (scalars.cast(value, "f32") for value in arguments[:2])
@@ -301,15 +302,15 @@ _CONSTANT, _REFLECT = 0, 1
 """The modes of `pad`; the third one repeats the element at the edge."""
 
 
-def _pad(op: MigraphxOp, lowering: Lowering) -> Tensor:
+def _pad(op: PadOp, lowering: Lowering) -> Tensor:
     emitter = lowering.emitter
     x = emitter.logical(_operands(op, lowering)[0])
-    pads, rank = op.ints("pads"), x.rank
-    mode = op.int("mode", _CONSTANT)
+    pads, rank = op.pads, x.rank
+    mode = op.mode
     if mode != _CONSTANT:
-        return _extended(emitter, x, pads[:rank], op.output().extents, mode)
-    value = emitter.constant(op.float("value"), x.element)
-    result = replace(x, shape=op.output().extents)
+        return _extended(emitter, x, pads[:rank], op.output_type().extents, mode)
+    value = emitter.constant(op.value, x.element)
+    result = replace(x, shape=op.output_type().extents)
     indices = ", ".join(f"%p{dim}: index" for dim in range(rank))
     text = (
         f"tensor.pad {x.name} low{pads[:rank]} high{pads[rank:]} {{\n"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.migraphx import AttentionOp, MigraphxOp
+from hipgraft.dialects.migraphx import AttentionOp
 from hipgraft.ir.bindings import ir
 from hipgraft.transforms.migraphx_to_hipdnn.contractions import matmul
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
@@ -20,22 +20,22 @@ from hipgraft.transforms.tensor_reductions import reduce
 _LOWEST = -3.0e38  # close to the lowest finite number of f32 and bf16
 
 
-def _attention(converter: Converter, generic: MigraphxOp) -> Sequence[Tensor]:
-    op = AttentionOp(generic.operation)
-    queries, keys, values = (converter.operand(op, name) for name in ("queries", "keys", "values"))
+def _attention(converter: Converter, op: AttentionOp) -> Sequence[Tensor]:
+    queries, keys, values = map(converter.tensor, (op.queries, op.keys, op.values))
     keys, values = (_for_heads(converter, tensor, queries) for tensor in (keys, values))
     scores = _body(converter, op, _scores(converter, op, queries, keys))
-    element = op.softmax_type or values.element_type
+    element = op.softmaxType or values.element_type
     scores = _masked(converter, op, converter.cast(scores, element))
     weights, lse = _softmax(converter, scores)
-    kind = op.output()
+    kind = op.output_type()
     # Both factors are as wide as the softmax; only the result is rounded.
     chunks = values.reshape((*weights.shape[:-2], weights.shape[-1], values.shape[-1]))
     values = converter.cast(chunks, element)
     result = matmul(converter, weights, values, element_type(kind)).reshape(kind.extents)
     if not op.has_lse:
         return [result]
-    return [result, converter.cast(lse, element_type(op.output(1))).reshape(op.output(1).extents)]
+    kind = op.output_type(1)
+    return [result, converter.cast(lse, element_type(kind)).reshape(kind.extents)]
 
 
 def _scores(converter: Converter, op: AttentionOp, queries: Tensor, keys: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ def _for_heads(converter: Converter, tensor: Tensor, queries: Tensor) -> Tensor:
 def _body(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
     if not op.body:
         return scores
-    inputs = [scores, *(converter.tensor(value) for value in op.group(op.INPUTS))]
+    inputs = [scores, *(converter.tensor(value) for value in op.preSoftmaxElemWiseInputs)]
     for argument, tensor in zip(op.block_arguments, inputs, strict=True):
         converter.define(argument, tensor)
     (result,) = converter.convert_block(op.operation.regions[0].blocks[0])
@@ -80,15 +80,15 @@ def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
     keys = _key_index(converter, op)
     if "causal" in op.features:
         last = _query_index(converter, scores)
-        for value in op.group(op.OFFSET):
-            offset = _per_head(converter, value, scores)
+        if op.prefixOffset is not None:
+            offset = _per_head(converter, op.prefixOffset, scores)
             last = converter.pointwise("add", [last, offset], keys.element_type)
         scores = _keep_where(converter, "cmp_le", keys, last, scores)
-    for value in op.group(op.LENGTH):
+    if op.currentSeqLen is not None:
         # The sequence's length is the index of its last key.
-        last = _per_head(converter, value, scores)
+        last = _per_head(converter, op.currentSeqLen, scores)
         scores = _keep_where(converter, "cmp_le", keys, last, scores)
-        if op.window is not None:
+        if op.slidingWindowSize is not None:
             first = converter.pointwise("sub", [last, _window(converter, op)], keys.element_type)
             scores = _keep_where(converter, "cmp_ge", keys, first, scores)
     return scores
@@ -96,7 +96,7 @@ def _masked(converter: Converter, op: AttentionOp, scores: Tensor) -> Tensor:
 
 def _key_index(converter: Converter, op: AttentionOp) -> Tensor:
     """Returns the index of each key, in a shape that broadcasts to the scores."""
-    length = op.input(1).extents[-1]
+    length = op.input_type(1).extents[-1]
     chunked = (op.chunks, 1, length // op.chunks)
     return _index(converter, length).reshape(chunked if op.chunks > 1 else (length,))
 

@@ -6,16 +6,21 @@ import math
 from collections.abc import Sequence
 
 from hipgraft.dialects import hipdnn
-from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.dialects.migraphx import (
+    AnyConvolutionOp,
+    DotOp,
+    PoolingOp,
+    QuantDotOp,
+)
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_type
 from hipgraft.transforms.tensor_builder import Tensor
 
 
-def split_padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
-    """Returns the padding at the low ends and at the high ends; older modules give one list."""
-    padding = op.ints("padding")
+def split_padding(op: AnyConvolutionOp | PoolingOp, spatial: int) -> tuple[list[int], list[int]]:
+    """Returns all low ends, and all high ends; older modules give one list for both."""
+    padding = op.padding
     if len(padding) == spatial:
         return padding, padding
     if len(padding) != 2 * spatial:
@@ -23,21 +28,21 @@ def split_padding(op: MigraphxOp, spatial: int) -> tuple[list[int], list[int]]:
     return padding[:spatial], padding[spatial:]
 
 
-def _check_rank(op: MigraphxOp) -> int:
-    spatial = len(op.input().shape) - 2
+def _check_rank(op: AnyConvolutionOp) -> int:
+    spatial = len(op.input_type().shape) - 2
     if spatial not in (1, 2, 3):
         raise Declined("rank", f"expected 1 to 3 spatial dimensions, but found {spatial}")
     return spatial
 
 
-def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Converts a convolution; the channels of both operands determine the number of groups."""
+def _convolution(converter: Converter, op: AnyConvolutionOp) -> Sequence[Tensor]:
+    """Groups need no attribute: the channels of both operands tell their number."""
     low, high = split_padding(op, _check_rank(op))
-    x, w = converter.operand(op, "input"), converter.operand(op, "filter")
-    if x.shape[1] != w.shape[1] * op.int("group"):
+    x, w = converter.tensor(op.input), converter.tensor(op.filter)
+    if x.shape[1] != w.shape[1] * op.group:
         raise Declined(
             "group",
-            f"has {op.int('group')} groups of {w.shape[1]} channels, but its input has "
+            f"has {op.group} groups of {w.shape[1]} channels, but its input has "
             f"{x.shape[1]} channels",
         )
     y = hipdnn.conv_fprop(
@@ -45,24 +50,24 @@ def _convolution(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
         converter.materialize(w),
         pre_padding=low,
         post_padding=high,
-        stride=op.ints("stride"),
-        dilation=op.ints("dilation"),
-        result_type=tensor_type(op.output()),
+        stride=op.stride,
+        dilation=op.dilation,
+        result_type=tensor_type(op.output_type()),
         loc=converter.location,
     )
     return [converter.whole(y)]
 
 
-def _backwards_data(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+def _backwards_data(converter: Converter, op: AnyConvolutionOp) -> Sequence[Tensor]:
     low, high = split_padding(op, _check_rank(op))
     dx = hipdnn.conv_dgrad(
-        converter.materialize(converter.operand(op, "input")),
-        converter.materialize(converter.operand(op, "filter")),
+        converter.materialize(converter.tensor(op.input)),
+        converter.materialize(converter.tensor(op.filter)),
         pre_padding=low,
         post_padding=high,
-        stride=op.ints("stride"),
-        dilation=op.ints("dilation"),
-        result_type=tensor_type(op.output()),
+        stride=op.stride,
+        dilation=op.dilation,
+        result_type=tensor_type(op.output_type()),
         loc=converter.location,
     )
     return [converter.whole(dx)]
@@ -95,22 +100,22 @@ def _with_one_batch(tensor: Tensor) -> Tensor | None:
     return None if view is None else tensor.through(view)
 
 
-def _dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    a, b = converter.operand(op, "in_a"), converter.operand(op, "in_b")
-    return [matmul(converter, a, b, tensor_type(op.output()).element_type)]
+def _dot(converter: Converter, op: DotOp) -> Sequence[Tensor]:
+    a, b = converter.tensor(op.in_a), converter.tensor(op.in_b)
+    return [matmul(converter, a, b, tensor_type(op.output_type()).element_type)]
 
 
-def _quant_dot(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Converts a quantised product; operands with scales are first multiplied by them, in f32."""
-    a, b = _scaled(converter, op, "in_a", "scaleA"), _scaled(converter, op, "in_b", "scaleB")
-    return [matmul(converter, a, b, tensor_type(op.output()).element_type)]
+def _quant_dot(converter: Converter, op: QuantDotOp) -> Sequence[Tensor]:
+    """Operands with scales are multiplied by them first, in f32."""
+    a, b = _scaled(converter, op.in_a, op.scaleA), _scaled(converter, op.in_b, op.scaleB)
+    return [matmul(converter, a, b, tensor_type(op.output_type()).element_type)]
 
 
-def _scaled(converter: Converter, op: MigraphxOp, name: str, scale_name: str) -> Tensor:
-    operand, scale = converter.operand(op, name), converter.optional(op, scale_name)
+def _scaled(converter: Converter, value: ir.Value, scale: ir.Value | None) -> Tensor:
+    operand = converter.tensor(value)
     if scale is None:
         return operand
-    return converter.pointwise("mul", [operand, scale], ir.F32Type.get())
+    return converter.pointwise("mul", [operand, converter.tensor(scale)], ir.F32Type.get())
 
 
 CONTRACTIONS: dict[str, Conversion] = {

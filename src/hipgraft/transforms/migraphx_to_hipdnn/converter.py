@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hipgraft.dialects.migraphx import MigraphxOp, ShapedType, ShapedTypeError, is_migraphx
+from hipgraft.dialects.migraphx import MigraphxOp, ShapedType, ShapedTypeError, is_migraphx, wrap
 from hipgraft.dialects.migraphx.types import row_major
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined, PassFailure
@@ -30,7 +31,8 @@ _STAYS_IN_RANGE = frozenset(
     }
 )
 
-Conversion = Callable[["Converter", MigraphxOp], Sequence[Tensor]]
+Conversion = Callable[["Converter", Any], Sequence[Tensor]]
+"""Converts an op, which is of the class that belongs to the conversion's mnemonic."""
 
 
 def element_type(kind: ShapedType) -> ir.Type:
@@ -90,7 +92,7 @@ class Converter(TensorBuilder):
     def _convert(self, operation: ir.Operation) -> None:
         if not is_migraphx(operation):
             raise PassFailure(f"'{operation.name}' op is not of the migraphx dialect", operation)
-        op = MigraphxOp(operation)
+        op = wrap(operation)
         self.location = operation.location
         try:
             results = self._results(op)
@@ -133,18 +135,6 @@ class Converter(TensorBuilder):
         return self.keep(op)
 
     # Helpers of conversions
-
-    def operand(self, op: MigraphxOp, name: str) -> Tensor:
-        """Returns the tensor of a required operand."""
-        value = op.operand(name)
-        if value is None:
-            raise Declined("no-operand", f"requires operand '{name}'")
-        return self.tensor(value)
-
-    def optional(self, op: MigraphxOp, name: str) -> Tensor | None:
-        """Returns the tensor of an operand that may be absent."""
-        value = op.operand(name)
-        return None if value is None else self.tensor(value)
 
     def cast(self, tensor: Tensor, element: ir.Type) -> Tensor:
         """Returns the tensor with other elements, converted as signed numbers."""

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.dialects.migraphx import (
+    BatchNormInferenceOp,
+    ConvertOp,
+    DequantizeLinearOp,
+    MigraphxOp,
+)
 from hipgraft.dialects.migraphx.types import ShapedType
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
@@ -41,7 +46,7 @@ def _inputs(converter: Converter, op: MigraphxOp) -> list[Tensor]:
 
 
 def _check_signs(op: MigraphxOp) -> None:
-    kinds = [*(op.type_of(value) for value in op.operation.operands), op.output()]
+    kinds = [*(op.type_of(value) for value in op.operation.operands), op.output_type()]
     if op.mnemonic not in _SIGN_FREE and any(kind.is_unsigned for kind in kinds):
         raise Declined("unsigned", "hipDNN has no unsigned arithmetic")
 
@@ -58,64 +63,62 @@ def in_shape(converter: Converter, tensor: Tensor, kind: ShapedType) -> Tensor:
 
 def _pointwise(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     _check_signs(op)
-    result = converter.pointwise(mode, _inputs(converter, op), element_type(op.output()))
-    return [in_shape(converter, result, op.output())]
+    result = converter.pointwise(mode, _inputs(converter, op), element_type(op.output_type()))
+    return [in_shape(converter, result, op.output_type())]
 
 
 def _comparison(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     """Converts a comparison: the dialect has 0 and 1 in the operands' type instead of booleans."""
     _check_signs(op)
     truth = converter.pointwise(mode, _inputs(converter, op), ir.IntegerType.get_signless(1))
-    result = converter.cast(truth, element_type(op.output()))
-    return [in_shape(converter, result, op.output())]
+    result = converter.cast(truth, element_type(op.output_type()))
+    return [in_shape(converter, result, op.output_type())]
 
 
 def _clip(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     _check_signs(op)
     x, low, high = _inputs(converter, op)
-    element = element_type(op.output())
+    element = element_type(op.output_type())
     above = converter.pointwise("max_op", [x, low], element)
     result = converter.pointwise("min_op", [above, high], element)
-    return [in_shape(converter, result, op.output())]
+    return [in_shape(converter, result, op.output_type())]
 
 
 def _where(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    element = element_type(op.output())
+    element = element_type(op.output_type())
     result = converter.pointwise("binary_select", _inputs(converter, op), element)
-    return [in_shape(converter, result, op.output())]
+    return [in_shape(converter, result, op.output_type())]
 
 
-def _convert(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+def _convert(converter: Converter, op: ConvertOp) -> Sequence[Tensor]:
     (tensor,) = _inputs(converter, op)
-    source = op.input()
-    if "zeroExtend" in op.operation.attributes:
+    source = op.input_type()
+    if op.zeroExtend:
         source = replace(source, element=f"ui{source.bits}")
-    return [converter.convert_signed(tensor, source, op.output())]
+    return [converter.convert_signed(tensor, source, op.output_type())]
 
 
-def _dequantize(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Converts to `(input - bias) · scale`, computed in floating point."""
-    kind, wide = op.output(), ir.F32Type.get()
-    x = _as_float(converter, op, "input")
-    if op.operand("bias") is not None:
-        x = converter.pointwise("sub", [x, _as_float(converter, op, "bias")], wide)
-    scale = converter.operand(op, "scale")
+def _dequantize(converter: Converter, op: DequantizeLinearOp) -> Sequence[Tensor]:
+    """`(input - bias) · scale`, with both differences in floating point."""
+    kind, wide = op.output_type(), ir.F32Type.get()
+    x = _as_float(converter, op, op.input)
+    if op.bias is not None:
+        x = converter.pointwise("sub", [x, _as_float(converter, op, op.bias)], wide)
+    scale = converter.tensor(op.scale)
     result = converter.pointwise("mul", [x, scale], element_type(kind))
     return [in_shape(converter, result, kind)]
 
 
-def _as_float(converter: Converter, op: MigraphxOp, name: str) -> Tensor:
-    """Converts an operand to floats; only unsigned operands need a separate op."""
-    value = op.operand(name)
-    tensor = converter.operand(op, name)
-    kind = None if value is None else op.type_of(value)
-    if kind is None or not kind.is_unsigned:
+def _as_float(converter: Converter, op: MigraphxOp, value: ir.Value) -> Tensor:
+    """An operand's numbers; only unsigned ones need an op of their own for it."""
+    tensor, kind = converter.tensor(value), op.type_of(value)
+    if not kind.is_unsigned:
         return tensor
     wide = ShapedType(kind.shape, kind.strides, "f32")
     return converter.convert_signed(tensor, kind, wide)
 
 
-def _batch_norm(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+def _batch_norm(converter: Converter, op: BatchNormInferenceOp) -> Sequence[Tensor]:
     x, *parameters = _inputs(converter, op)
     wide = ir.F32Type.get()
     # Older modules also have one parameter for each element of a channel.
@@ -124,13 +127,13 @@ def _batch_norm(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     scale, bias, mean, variance = (
         tensor.reshape((1, x.shape[1], *spatial)) for tensor in parameters
     )
-    epsilon = converter.scalar(op.float("epsilon"), variance)
+    epsilon = converter.scalar(op.epsilon, variance)
     deviation = converter.pointwise("add", [variance, epsilon], wide)
     inverse = converter.pointwise("rsqrt", [deviation], wide)
     centred = converter.pointwise("sub", [x, mean], wide)
     normal = converter.pointwise("mul", [centred, inverse], wide)
     scaled = converter.pointwise("mul", [normal, scale], wide)
-    return [converter.pointwise("add", [scaled, bias], element_type(op.output()))]
+    return [converter.pointwise("add", [scaled, bias], element_type(op.output_type()))]
 
 
 ELEMENTWISE: dict[str, Conversion] = {

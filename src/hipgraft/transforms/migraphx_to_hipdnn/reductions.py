@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from hipgraft.dialects.migraphx import MigraphxOp
+from hipgraft.dialects.migraphx import MigraphxOp, ReductionOp, SoftmaxOp
 from hipgraft.ir.bindings import ir
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, element_type
 from hipgraft.transforms.tensor_builder import Tensor, counted_dims
@@ -14,13 +14,13 @@ from hipgraft.transforms.tensor_reductions import reduce, softmax
 
 
 def _axes(op: MigraphxOp, axes: Sequence[int]) -> list[int]:
-    """Returns axes counted from the front."""
-    return counted_dims(axes, len(op.input().shape))
+    """Axes counted from the front."""
+    return counted_dims(axes, len(op.input_type().shape))
 
 
-def _reduction(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    tensor, kind = converter.tensor(op.operation.operands[0]), op.output()
-    axes = _axes(op, op.ints("axes"))
+def _reduction(mode: str, converter: Converter, op: ReductionOp) -> Sequence[Tensor]:
+    tensor, kind = converter.tensor(op.operation.operands[0]), op.output_type()
+    axes = _axes(op, op.axes)
     if math.prod(tensor.shape[axis] for axis in axes) > 1:
         tensor = _reduced(mode, converter, op, tensor, axes)
     # Older modules drop the reduced dimension.
@@ -30,8 +30,8 @@ def _reduction(mode: str, converter: Converter, op: MigraphxOp) -> Sequence[Tens
 def _reduced(
     mode: str, converter: Converter, op: MigraphxOp, tensor: Tensor, axes: Sequence[int]
 ) -> Tensor:
-    element = element_type(op.output())
-    if mode != "MAX" or not op.input().is_unsigned:
+    element = element_type(op.output_type())
+    if mode != "MAX" or not op.input_type().is_unsigned:
         return reduce(converter, mode, tensor, axes, element)
     # Less the lowest signed number, unsigned numbers have the order of signed ones.
     shift = _lowest(converter, element)
@@ -47,10 +47,10 @@ def _lowest(converter: Converter, element: ir.Type) -> Tensor:
     return converter.constant(splat, converter.location)
 
 
-def _softmax(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+def _softmax(converter: Converter, op: SoftmaxOp) -> Sequence[Tensor]:
     tensor = converter.tensor(op.operation.operands[0])
-    (axis,) = _axes(op, [op.int("axis")])
-    return [softmax(converter, tensor, axis, element_type(op.output()))]
+    (axis,) = _axes(op, [op.axis])
+    return [softmax(converter, tensor, axis, element_type(op.output_type()))]
 
 
 REDUCTIONS: dict[str, Conversion] = {

@@ -5,8 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hipgraft.dialects.migraphx import MigraphxOp
-from hipgraft.dialects.migraphx.rules import slice_end
+from hipgraft.dialects.migraphx import (
+    BroadcastOp,
+    ConstantOp,
+    MigraphxOp,
+    MultibroadcastOp,
+    SliceOp,
+    TransposeOp,
+)
+from hipgraft.dialects.migraphx.ops.views import slice_end
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.migraphx_to_hipdnn.converter import Conversion, Converter, tensor_type
@@ -20,27 +27,27 @@ def _input(converter: Converter, op: MigraphxOp) -> Tensor:
     return converter.tensor(op.operation.operands[0])
 
 
-def _transpose(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+def _transpose(converter: Converter, op: TransposeOp) -> Sequence[Tensor]:
     tensor = _input(converter, op)
-    return [tensor.through(tensor.view.permute(op.ints("permutation")))]
+    return [tensor.through(tensor.view.permute(op.permutation))]
 
 
 def _reshape(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    """Converts a reshape to a view if strides can express it, else to a view of a copy."""
-    return [in_shape(converter, _input(converter, op), op.output())]
+    """Strides cannot say every reshape: the rest is one of a copy."""
+    return [in_shape(converter, _input(converter, op), op.output_type())]
 
 
-def _slice(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
+def _slice(converter: Converter, op: SliceOp) -> Sequence[Tensor]:
     tensor = _input(converter, op)
     view = tensor.view
-    axes, starts, ends = op.ints("axes"), op.ints("starts"), op.ints("ends")
+    axes, starts, ends = op.axes, op.starts, op.ends
     for axis, start, end in zip(axes, starts, ends, strict=True):
         view = view.slice(axis, start, slice_end(end, view.shape[axis]))
     return [tensor.through(view)]
 
 
-def _broadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    tensor, lengths, axis = _input(converter, op), op.ints("out_lens"), op.int("axis")
+def _broadcast(converter: Converter, op: BroadcastOp) -> Sequence[Tensor]:
+    tensor, lengths, axis = _input(converter, op), op.out_lens, op.axis
     trailing = len(lengths) - axis - len(tensor.shape)
     if axis < 0 or trailing < 0:
         raise Declined("axis", f"axis {axis} leaves no room for the input's dimensions")
@@ -48,17 +55,17 @@ def _broadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
     return [padded.through(padded.view.expand(lengths))]
 
 
-def _multibroadcast(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    tensor, lengths = _input(converter, op), op.ints("out_lens")
+def _multibroadcast(converter: Converter, op: MultibroadcastOp) -> Sequence[Tensor]:
+    tensor, lengths = _input(converter, op), op.out_lens
     if len(lengths) < len(tensor.shape):
         raise Declined("rank", "MultiBroadcastOp shouldn't reduce rank")
     return [tensor.through(tensor.view.expand(lengths))]
 
 
-def _literal(converter: Converter, op: MigraphxOp) -> Sequence[Tensor]:
-    attribute = op.operation.attributes["value"]
-    kind = tensor_type(op.output())
-    # Builtin arithmetic has no signed types; the digits stay the same.
+def _literal(converter: Converter, op: ConstantOp) -> Sequence[Tensor]:
+    attribute = op.value
+    kind = tensor_type(op.output_type())
+    # Builtin arithmetic has no signed types; the digits stay.
     text = _ELEMENT.sub(str(kind.element_type), str(attribute))
     value = ir.Attribute.parse(text)
     if isinstance(value, ir.DenseElementsAttr) and value.is_splat:

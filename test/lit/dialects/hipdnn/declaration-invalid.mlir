@@ -33,19 +33,21 @@ func.func @width_of_integer(%a: tensor<4xf32>) {
 }
 
 func.func @missing_operand(%a: tensor<4x4xf32>) {
-  // expected-error @below {{'hipdnn.matmul' op requires operand 'b'}}
+  // expected-error @below {{'hipdnn.matmul' op expected 2 operands, but found 1}}
+  // expected-note @below {{requires operand 'b'}}
   %0 = "hipdnn.matmul"(%a) : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return
 }
 
 func.func @surplus_operand(%a: tensor<4x4xf32>) {
-  // expected-error @below {{'hipdnn.matmul' op expected at most 2 operands, but found 3}}
+  // expected-error @below {{'hipdnn.matmul' op expected 2 operands, but found 3}}
   %0 = "hipdnn.matmul"(%a, %a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return
 }
 
 func.func @missing_result(%a: tensor<4x4xf32>) {
-  // expected-error @below {{'hipdnn.matmul' op requires result 'c'}}
+  // expected-error @below {{'hipdnn.matmul' op expected 1 results, but found 0}}
+  // expected-note @below {{requires result 'c'}}
   "hipdnn.matmul"(%a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> ()
   return
 }

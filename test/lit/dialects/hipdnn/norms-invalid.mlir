@@ -35,7 +35,8 @@ func.func @variance_epsilon(%a: tensor<2x8x4x4xf16>, %b: tensor<1x8x1x1xf32>, %c
 }
 
 func.func @variance_missing(%a: tensor<2x8x4x4xf16>, %b: tensor<1x8x1x1xf32>, %c: tensor<1x8x1x1xf32>, %d: tensor<1x8x1x1xf32>, %e: tensor<1x8x1x1xf32>) {
-  // expected-error @below {{'hipdnn.batchnorm_inference_variance_ext' op requires operand 'epsilon'}}
+  // expected-error @below {{'hipdnn.batchnorm_inference_variance_ext' op expected 6 operands, but found 5}}
+  // expected-note @below {{requires operand 'epsilon'}}
   %0 = "hipdnn.batchnorm_inference_variance_ext"(%a, %b, %c, %d, %e)
     : (tensor<2x8x4x4xf16>, tensor<1x8x1x1xf32>, tensor<1x8x1x1xf32>, tensor<1x8x1x1xf32>, tensor<1x8x1x1xf32>)
     -> tensor<2x8x4x4xf16>

@@ -35,7 +35,8 @@ func.func @layernorm_count(%x: tensor<2x5x8xf16>, %s: tensor<1x5x8xf16>) {
 }
 
 func.func @rmsnorm_statistics(%x: tensor<2x5x8xf16>, %s: tensor<1x1x8xf16>) {
-  // expected-error @below {{'hipdnn.rmsnorm_backward' op requires operand 'inv_rms'}}
+  // expected-error @below {{'hipdnn.rmsnorm_backward' op expected 4 operands, but found 3}}
+  // expected-note @below {{requires operand 'inv_rms'}}
   %0:2 = "hipdnn.rmsnorm_backward"(%x, %x, %s)
     : (tensor<2x5x8xf16>, tensor<2x5x8xf16>, tensor<1x1x8xf16>) -> (tensor<2x5x8xf16>, tensor<1x1x8xf16>)
   return

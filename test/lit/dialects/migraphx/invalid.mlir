@@ -61,6 +61,39 @@ func.func @too_few(%x: !migraphx.shaped<1xf32, 1>) {
 
 // -----
 
+func.func @too_many(%x: !migraphx.shaped<1xf32, 1>) {
+  // expected-error @+1 {{'migraphx.add' op expected 2 operands, but found 3}}
+  %0 = migraphx.add %x, %x, %x : <1xf32, 1>, <1xf32, 1>, <1xf32, 1> -> <1xf32, 1>
+  return
+}
+
+// -----
+
+func.func @segments(%x: !migraphx.shaped<4x4xi8, 4x1>) {
+  // expected-error @+1 {{'migraphx.quant_dot' op expected 3 operands by 'operandSegmentSizes', but found 2}}
+  %0 = "migraphx.quant_dot"(%x, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : (!migraphx.shaped<4x4xi8, 4x1>, !migraphx.shaped<4x4xi8, 4x1>) -> !migraphx.shaped<4x4xi32, 4x1>
+  return
+}
+
+// -----
+
+// Both scales are operands, so the second of them is the fourth operand.
+func.func @scale(%x: !migraphx.shaped<4x4xf4E2M1FN, 4x1>, %s: !migraphx.shaped<4x4xf32, 4x1>, %t: !migraphx.shaped<4x4xf16, 4x1>) {
+  // expected-error @+1 {{'migraphx.quant_dot' op operand #3 must be !migraphx.shaped of f8E8M0FNU type or 32-bit float values, but got '!migraphx.shaped<4x4xf16, 4x1>'}}
+  %0 = "migraphx.quant_dot"(%x, %x, %s, %t) : (!migraphx.shaped<4x4xf4E2M1FN, 4x1>, !migraphx.shaped<4x4xf4E2M1FN, 4x1>, !migraphx.shaped<4x4xf32, 4x1>, !migraphx.shaped<4x4xf16, 4x1>) -> !migraphx.shaped<4x4xf32, 4x1>
+  return
+}
+
+// -----
+
+func.func @product(%x: !migraphx.shaped<4x4xf32, 4x1>) {
+  // expected-error @+1 {{'migraphx.dot' op result #0 must be !migraphx.shaped of 32-bit float or 16-bit float or bfloat16 type values, but got '!migraphx.shaped<4x4xi32, 4x1>'}}
+  %0 = migraphx.dot %x, %x : <4x4xf32, 4x1>, <4x4xf32, 4x1> -> <4x4xi32, 4x1>
+  return
+}
+
+// -----
+
 func.func @arrow(%x: !migraphx.shaped<1xf32, 1>) {
   // expected-error @+1 {{expected '->'}}
   %0 = migraphx.abs %x : <1xf32, 1>

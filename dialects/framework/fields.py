@@ -6,10 +6,11 @@ generic part of the verifier and the documentation all come from that declaratio
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
-from hipgraft.dialects.hipdnn.kinds import Kind
+from hipgraft.dialects.framework.kinds import Kind
 from hipgraft.ir.bindings import ir
 
 T = TypeVar("T")
@@ -27,51 +28,29 @@ class Field:
     """A named, documented part of an op.
 
     Attributes:
-        name: hipDNN's name of the field, which is also its name in the class body.
-        doc: line of documentation.
+        name: its name in the IR.
+        python_name: its name in the class body, `in_` where the IR has `in`.
+        doc: its line of documentation.
     """
 
     def __init__(self, doc: str):
         self.doc = doc
-        self.name = ""
+        self.name = self.python_name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        # `in_` in Python is `in` in hipDNN.
-        self.name = name.removesuffix("_")
+        self.name, self.python_name = name.removesuffix("_"), name
 
 
 class Form(Enum):
-    """The required shape of a value, where hipDNN fixes it."""
+    """The required shape of a value, where the dialect fixes it."""
 
     TENSOR = "any"
     SCALAR = "one element"
     CHANNEL = "`[1, C, 1...]` for `x` of `[N, C, ...]`"
 
 
-class ValueField(Field):
-    """An operand or a result.
-
-    Attributes:
-        form: shape that the value must have.
-    """
-
-    arity: ClassVar[Arity] = Arity.ONE
-
-    def __init__(self, doc: str, form: Form = Form.TENSOR):
-        super().__init__(doc)
-        self.form = form
-
-
-class OperandField(ValueField):
-    """An operand of any arity."""
-
-
-class ResultField(ValueField):
-    """A result of any arity."""
-
-
 class FieldOwner(Protocol):
-    """The interface that a field needs of its op; only `HipdnnOp` has it."""
+    """The interface that a field needs of its op; only `Op` has it."""
 
     operation: ir.Operation
 
@@ -88,78 +67,93 @@ class FieldOwner(Protocol):
         ...
 
 
-class Operand(OperandField):
+class ValueField(Field, ABC):
+    """An operand or a result.
+
+    Attributes:
+        form: what shape it has to have.
+        elements: names of the permitted element types, or of classes of them; empty for any.
+    """
+
+    arity: ClassVar[Arity] = Arity.ONE
+
+    def __init__(self, doc: str, form: Form = Form.TENSOR, elements: tuple[str, ...] = ()):
+        super().__init__(doc)
+        self.form = form
+        self.elements = elements
+
+    @abstractmethod
+    def values(self, op: FieldOwner) -> list[ir.Value]:
+        """Returns the values that the field holds in `op`."""
+
+
+class OperandField(ValueField, ABC):
+    """An operand of any arity."""
+
+    def values(self, op: FieldOwner) -> list[ir.Value]:  # noqa: D102
+        return op.operand_values(self)
+
+
+class ResultField(ValueField, ABC):
+    """A result of any arity."""
+
+    def values(self, op: FieldOwner) -> list[ir.Value]:  # noqa: D102
+        return op.result_values(self)
+
+
+class _One(ValueField, ABC):
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: FieldOwner, owner: type) -> ir.Value: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value:
+        return self if op is None else self.values(op)[0]
+
+
+class _Optional(ValueField, ABC):
+    arity = Arity.OPTIONAL
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: FieldOwner, owner: type) -> ir.Value | None: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value | None:
+        return self if op is None else next(iter(self.values(op)), None)
+
+
+class _Variadic(ValueField, ABC):
+    arity = Arity.VARIADIC
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: FieldOwner, owner: type) -> list[ir.Value]: ...
+    def __get__(self, op: FieldOwner | None, owner: type) -> Self | list[ir.Value]:
+        return self if op is None else self.values(op)
+
+
+class Operand(_One, OperandField):
     """A required operand."""
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: FieldOwner, owner: type) -> ir.Value: ...
-    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value:
-        return self if op is None else op.operand_values(self)[0]
 
-
-class OptionalOperand(OperandField):
+class OptionalOperand(_Optional, OperandField):
     """An operand that may be absent."""
 
-    arity = Arity.OPTIONAL
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: FieldOwner, owner: type) -> ir.Value | None: ...
-    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value | None:
-        return self if op is None else next(iter(op.operand_values(self)), None)
-
-
-class VariadicOperand(OperandField):
+class VariadicOperand(_Variadic, OperandField):
     """Any number of operands."""
 
-    arity = Arity.VARIADIC
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: FieldOwner, owner: type) -> list[ir.Value]: ...
-    def __get__(self, op: FieldOwner | None, owner: type) -> Self | list[ir.Value]:
-        return self if op is None else op.operand_values(self)
-
-
-class Result(ResultField):
+class Result(_One, ResultField):
     """A required result."""
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: FieldOwner, owner: type) -> ir.Value: ...
-    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value:
-        return self if op is None else op.result_values(self)[0]
 
-
-class OptionalResult(ResultField):
+class OptionalResult(_Optional, ResultField):
     """A result that may be absent."""
 
-    arity = Arity.OPTIONAL
 
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: FieldOwner, owner: type) -> ir.Value | None: ...
-    def __get__(self, op: FieldOwner | None, owner: type) -> Self | ir.Value | None:
-        return self if op is None else next(iter(op.result_values(self)), None)
-
-
-class VariadicResult(ResultField):
+class VariadicResult(_Variadic, ResultField):
     """Any number of results."""
-
-    arity = Arity.VARIADIC
-
-    @overload
-    def __get__(self, op: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, op: FieldOwner, owner: type) -> list[ir.Value]: ...
-    def __get__(self, op: FieldOwner | None, owner: type) -> Self | list[ir.Value]:
-        return self if op is None else op.result_values(self)
 
 
 class Attribute(Field, Generic[T]):
@@ -168,7 +162,7 @@ class Attribute(Field, Generic[T]):
     Attributes:
         kind: what it holds.
         required: whether the op must carry it.
-        default: value of an absent attribute; None if hipDNN's schema says null.
+        default: what an absent one reads as.
     """
 
     def __init__(self, kind: Kind[Any], doc: str, *, required: bool, default: Any):
@@ -197,7 +191,7 @@ def required(kind: Kind[T], doc: str) -> Attribute[T]:
 
 
 def optional(kind: Kind[T], doc: str) -> Attribute[T | None]:
-    """Declares an attribute that may be absent, which means hipDNN's null."""
+    """Declares an attribute that reads as None where it is absent."""
     return Attribute(kind, doc, required=False, default=None)
 
 

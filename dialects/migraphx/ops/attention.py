@@ -1,10 +1,21 @@
-"""Checks the rules of `migraphx.attention`, with rocMLIR's messages."""
+"""`migraphx.attention` and its rules, with rocMLIR's messages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.dialects.migraphx.operation import AttentionOp, MigraphxOp
+from hipgraft.dialects.framework.fields import (
+    Operand,
+    OptionalOperand,
+    OptionalResult,
+    Result,
+    VariadicOperand,
+    defaulted,
+    optional,
+)
+from hipgraft.dialects.migraphx.kinds import FEATURES, INT, TYPE
+from hipgraft.dialects.migraphx.operation import MigraphxOp
+from hipgraft.dialects.migraphx.ops.contractions import FLOATS
 from hipgraft.dialects.migraphx.types import Extent
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import VerifyError
@@ -20,25 +31,77 @@ _BODY_OPS = frozenset(
 )
 
 
-def check_attention(generic: MigraphxOp) -> None:
-    """Checks one operation.
+class YieldOp(MigraphxOp, mnemonic="yield"):
+    """Ends the region of an attention."""
 
-    Raises:
-        VerifyError: it breaks a rule.
-    """
-    op = AttentionOp(generic.operation)
-    _check_products(op)
-    _check_heads(op)
-    _check_result_shapes(op)
-    _check_softmax_type(op)
-    _check_body(op)
-    _check_features(op)
-    _check_lengths(op)
-    _check_window(op)
+    inputs = VariadicOperand("the scores after the region")
+    checks_values = False
+
+
+class AttentionOp(MigraphxOp, mnemonic="attention"):
+    """`softmax(region(queries · keys)) · values`."""
+
+    queries = Operand("queries `[..., M, D]`", elements=(*FLOATS, "i8"))
+    keys = Operand("keys `[..., D, N]`", elements=(*FLOATS, "i8"))
+    values = Operand("values `[..., N, O]`", elements=FLOATS)
+    preSoftmaxElemWiseInputs = VariadicOperand("arguments of the region after the scores")
+    currentSeqLen = OptionalOperand("index of the last key per sequence and head")
+    prefixOffset = OptionalOperand("number of keys before the first query per sequence and head")
+    output = Result("result `[..., M, O]`")
+    lse = OptionalResult("logarithms of the sums of exponentials `[..., M]`")
+    softmaxType = optional(TYPE, "element type of the softmax")
+    features = defaulted(FEATURES, (), "a bit for each feature")
+    splitKV = defaulted(INT, 1, "number of parts into which the keys are split")
+    slidingWindowSize = optional(INT, "how many keys before the last one have weight")
+    region_count = 1
+
+    def verify(self) -> None:  # noqa: D102
+        _check_products(self)
+        _check_heads(self)
+        _check_result_shapes(self)
+        _check_softmax_type(self)
+        _check_body(self)
+        _check_features(self)
+        _check_lengths(self)
+        _check_window(self)
+
+    @property
+    def chunks(self) -> int:
+        """The number of parts into which the keys are split, each with its own softmax."""
+        return self.splitKV if "splitkv" in self.features else 1
+
+    @property
+    def has_lse(self) -> bool:
+        """Whether the logarithms of the sums are a result."""
+        return len(self.operation.results) > 1
+
+    @property
+    def _block(self) -> ir.Block | None:
+        blocks = list(self.operation.regions[0].blocks)
+        return blocks[0] if blocks else None
+
+    @property
+    def block_arguments(self) -> list[ir.Value]:
+        """Arguments of the region: scores, then inputs."""
+        return [] if self._block is None else list(self._block.arguments)
+
+    @property
+    def body(self) -> list[ir.Operation]:
+        """Operations of the region without its terminator."""
+        return [op for op in self._operations if op.name != YieldOp.OP_NAME]
+
+    @property
+    def terminator(self) -> ir.Operation | None:
+        """The region's terminator; None if it is omitted."""
+        return next((op for op in self._operations if op.name == YieldOp.OP_NAME), None)
+
+    @property
+    def _operations(self) -> list[ir.Operation]:
+        return [] if self._block is None else [op.operation for op in self._block.operations]
 
 
 def _check_products(op: AttentionOp) -> None:
-    queries, keys, values = (op.input(index).shape for index in range(3))
+    queries, keys, values = (op.input_type(index).shape for index in range(3))
     if min(len(queries), len(keys), len(values)) < 2:
         raise op.error("operands must have rank >= 2")
     if queries[-1] != keys[-2]:
@@ -54,8 +117,8 @@ def _check_products(op: AttentionOp) -> None:
 
 
 def _check_heads(op: AttentionOp) -> None:
-    """Checks that queries have a multiple of the heads of keys and values."""
-    leading = [op.input(index).shape[:-2] for index in range(3)]
+    """Queries may have a multiple of the heads of keys and values."""
+    leading = [op.input_type(index).shape[:-2] for index in range(3)]
     if len({len(dims) for dims in leading}) > 1:
         raise op.error(
             "leading dimension mismatch: queries, keys, and values must have the same number of "
@@ -72,11 +135,11 @@ def _check_heads(op: AttentionOp) -> None:
 
 
 def _check_result_shapes(op: AttentionOp) -> None:
-    queries, values = op.input(0).shape, op.input(2).shape
+    queries, values = op.input_type(0).shape, op.input_type(2).shape
     rows = (*queries[:-2], *([op.chunks] if op.chunks > 1 else []), queries[-2])
-    _check_shape(op, "result", op.output(0).shape, (*rows, values[-1]))
+    _check_shape(op, "result", op.output_type(0).shape, (*rows, values[-1]))
     if op.has_lse:
-        _check_shape(op, "lse", op.output(1).shape, rows)
+        _check_shape(op, "lse", op.output_type(1).shape, rows)
 
 
 def _check_shape(
@@ -90,10 +153,10 @@ def _check_shape(
 
 
 def _check_softmax_type(op: AttentionOp) -> None:
-    kind = op.softmax_type
+    kind = op.softmaxType
     if kind is not None and not isinstance(kind, ir.FloatType):
         raise op.error(f"softmaxType must be a float type, got {kind}")
-    if kind is None and not op.input(0).is_float:
+    if kind is None and not op.input_type(0).is_float:
         raise op.error(
             "softmaxType must be set explicitly when Q has a non-float element type; "
             "preSoftmaxBody must dequantize to that float type"
@@ -108,7 +171,7 @@ def _check_body(op: AttentionOp) -> None:
                 f"migraphx.dequantizelinear), but found '{inner.name}'",
                 inner,
             )
-    inputs = op.group(op.INPUTS)
+    inputs = op.preSoftmaxElemWiseInputs
     if inputs and not op.body:
         raise op.error(
             "preSoftmaxElemWiseInputs are provided but preSoftmaxBody contains no operations"
@@ -129,7 +192,7 @@ def _check_block_arguments(op: AttentionOp, inputs: list[ir.Value]) -> None:
             f"preSoftmaxBody block must have exactly {wanted} arguments (1 for QK result + "
             f"{len(inputs)} preSoftmaxElemWiseInputs), got {found}"
         )
-    rank = len(op.input(0).shape) + 1
+    rank = len(op.input_type(0).shape) + 1
     for value in inputs if op.chunks > 1 else ():
         if len(op.type_of(value).shape) != rank:
             raise op.error(
@@ -151,11 +214,8 @@ def _check_yield(op: AttentionOp) -> None:
     raise VerifyError(f"'migraphx.yield' op {message}", terminator or op.operation)
 
 
-_OPERANDS = (
-    ("kvcache", "currentSeqLen", AttentionOp.LENGTH),
-    ("prefix_offset", "prefixOffset", AttentionOp.OFFSET),
-)
-"""The features, each with the name and the group of the operand that it needs."""
+_OPERANDS = (("kvcache", AttentionOp.currentSeqLen), ("prefix_offset", AttentionOp.prefixOffset))
+"""Features with the operand that they need."""
 
 
 def _check_features(op: AttentionOp) -> None:
@@ -163,10 +223,10 @@ def _check_features(op: AttentionOp) -> None:
     for feature, required in (("sliding_window", "kvcache"), ("prefix_offset", "causal")):
         if feature in op.features and required not in op.features:
             raise op.error(f"feature '{feature}' requires '{required}' to be set")
-    for feature, name, group in _OPERANDS:
-        if feature in op.features and not op.group(group):
-            raise op.error(f"feature '{feature}' requires '{name}' operand")
-    if "sliding_window" in op.features and op.window is None:
+    for feature, field in _OPERANDS:
+        if feature in op.features and not field.values(op):
+            raise op.error(f"feature '{feature}' requires '{field.name}' operand")
+    if "sliding_window" in op.features and op.slidingWindowSize is None:
         raise op.error("feature 'sliding_window' requires 'slidingWindowSize' attribute")
     if "splitkv" in op.features:
         _check_split(op)
@@ -174,9 +234,9 @@ def _check_features(op: AttentionOp) -> None:
 
 
 def _check_orphans(op: AttentionOp) -> None:
-    for feature, name, group in _OPERANDS:
-        if op.group(group) and feature not in op.features:
-            raise op.error(f"'{name}' operand requires feature '{feature}'")
+    for feature, field in _OPERANDS:
+        if field.values(op) and feature not in op.features:
+            raise op.error(f"'{field.name}' operand requires feature '{feature}'")
     for feature, name in (("splitkv", "splitKV"), ("sliding_window", "slidingWindowSize")):
         if name in op.operation.attributes and feature not in op.features:
             raise op.error(f"'{name}' attribute requires feature '{feature}'")
@@ -187,30 +247,29 @@ def _check_split(op: AttentionOp) -> None:
         raise op.error("feature 'splitkv' requires LSE result")
     if op.chunks <= 1:
         raise op.error("feature 'splitkv' requires splitKV > 1")
-    length = op.input(1).shape[-1]
+    length = op.input_type(1).shape[-1]
     if length is not None and length % op.chunks:
         raise op.error(f"key sequence length ({length}) must be divisible by splitKV ({op.chunks})")
 
 
 def _check_lengths(op: AttentionOp) -> None:
     """Checks that there is a length per sequence and head: the op broadcasts none."""
-    leading = op.input(0).shape[:-2]
-    for _, name, group in _OPERANDS:
-        for value in op.group(group):
-            found = op.type_of(value).shape
-            if found != leading:
-                raise op.error(
-                    f"'{name}' shape must match Q leading dims {list(leading)} (got "
-                    f"{list(found)}); broadcast across heads explicitly via "
-                    "migraphx.multibroadcast if needed"
-                )
+    leading = op.input_type(0).shape[:-2]
+    for _, field in _OPERANDS:
+        found = next((op.type_of(value).shape for value in field.values(op)), leading)
+        if found != leading:
+            raise op.error(
+                f"'{field.name}' shape must match Q leading dims {list(leading)} (got "
+                f"{list(found)}); broadcast across heads explicitly via "
+                "migraphx.multibroadcast if needed"
+            )
 
 
 def _check_window(op: AttentionOp) -> None:
-    length = op.input(1).shape[-1]
-    if op.window is None:
+    length = op.input_type(1).shape[-1]
+    if op.slidingWindowSize is None:
         return
-    if op.window <= 0:
+    if op.slidingWindowSize <= 0:
         raise op.error("slidingWindowSize must be positive")
-    if length is not None and op.window > length:
+    if length is not None and op.slidingWindowSize > length:
         raise op.error("slidingWindowSize must not exceed max sequence length")

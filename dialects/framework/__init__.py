@@ -1,0 +1,1 @@
+"""Declarations of ops: fields, op classes and the checks that follow from them."""
