@@ -13,7 +13,9 @@
 // CHECK:         %[[T3:.*]] = gpu.memcpy async [%[[T2]]]
 // CHECK:         %[[ATC:.*]] = arith.constant 0 : index
 // CHECK:         %[[C:.*]] = memref.view %[[ARENA]][%[[ATC]]][] : memref<768xi8> to memref<256xi8>
-// CHECK:         %[[T4:.*]] = gpu.memcpy async [%[[T3]]] %[[C]], %[[B]]
+// CHECK-DAG:     %[[FIRST:.*]] = memref.view %[[B]]
+// CHECK-DAG:     %[[INTO:.*]] = memref.view %[[C]]
+// CHECK:         %[[T4:.*]] = gpu.memcpy async [%[[T3]]] %[[INTO]], %[[FIRST]]
 // CHECK:         %[[T5:.*]] = gpu.memcpy async [%[[T4]]]
 // CHECK:         %[[T6:.*]] = gpu.dealloc async [%[[T5]]] %[[ARENA]]
 // CHECK:         gpu.wait [%[[T6]]]
@@ -29,7 +31,9 @@ func.func @chain(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
   %half = memref.view %a[%c0][] : memref<512xi8> to memref<256xi8>
   %t2 = gpu.memcpy async [%t1] %b, %half : memref<256xi8>, memref<256xi8>
   %c = memref.alloc() : memref<256xi8>
-  %t3 = gpu.memcpy async [%t2] %c, %b : memref<256xi8>, memref<256xi8>
+  %first = memref.view %b[%c0][] : memref<256xi8> to memref<128xi8>
+  %into = memref.view %c[%c0][] : memref<256xi8> to memref<128xi8>
+  %t3 = gpu.memcpy async [%t2] %into, %first : memref<128xi8>, memref<128xi8>
   %t4 = gpu.memcpy async [%t3] %y, %c : memref<256xi8>, memref<256xi8>
   gpu.wait [%t4]
   return
@@ -49,5 +53,54 @@ func.func @escapes(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
   %b = memref.alloc() : memref<256xi8>
   %t2 = gpu.memcpy async [%t1] %b, %y : memref<256xi8>, memref<256xi8>
   gpu.wait [%t2]
+  return
+}
+
+// -----
+
+// Parts of a concatenation are written where they are read, and only there.
+
+// CHECK-LABEL: func.func @parts
+// CHECK:         gpu.alloc async {{.*}} : memref<512xi8>
+// CHECK:         gpu.memset
+// CHECK:         gpu.memset
+// CHECK-NOT:     gpu.memcpy
+// CHECK:         gpu.memcpy async {{.*}} : memref<512xi8>, memref<512xi8>
+// CHECK-NOT:     gpu.memcpy
+// CHECK:         gpu.dealloc
+func.func @parts(%y: memref<512xi8>) attributes {hipgraft.results = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %z = arith.constant 0 : i8
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<256xi8>
+  %t1 = gpu.memset async [%t0] %a, %z : memref<256xi8>, i8
+  %b = memref.alloc() : memref<256xi8>
+  %t2 = gpu.memset async [%t1] %b, %z : memref<256xi8>, i8
+  %whole = memref.alloc() : memref<512xi8>
+  %low = memref.view %whole[%c0][] : memref<512xi8> to memref<256xi8>
+  %t3 = gpu.memcpy async [%t2] %low, %a : memref<256xi8>, memref<256xi8>
+  %high = memref.view %whole[%c256][] : memref<512xi8> to memref<256xi8>
+  %t4 = gpu.memcpy async [%t3] %high, %b : memref<256xi8>, memref<256xi8>
+  %t5 = gpu.memcpy async [%t4] %y, %whole : memref<512xi8>, memref<512xi8>
+  gpu.wait [%t5]
+  return
+}
+
+// -----
+
+// A copy stays if its source is used later.
+
+// CHECK-LABEL: func.func @later
+// CHECK-COUNT-4: gpu.memcpy
+func.func @later(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<256xi8>
+  %t1 = gpu.memcpy async [%t0] %a, %y : memref<256xi8>, memref<256xi8>
+  %b = memref.alloc() : memref<256xi8>
+  %t2 = gpu.memcpy async [%t1] %b, %a : memref<256xi8>, memref<256xi8>
+  %t3 = gpu.memcpy async [%t2] %a, %y : memref<256xi8>, memref<256xi8>
+  %t4 = gpu.memcpy async [%t3] %y, %b : memref<256xi8>, memref<256xi8>
+  gpu.wait [%t4]
   return
 }
