@@ -11,6 +11,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.sizes import MOST_BYTES, too_large
 from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.copy_elision import elide_copies
 from hipgraft.transforms.memory_plan import DEFAULT_ALIGNMENT, Interval, MemoryPlan, plan_memory
 
 # Ops whose result aliases their operand, which they do not access.
@@ -124,9 +125,13 @@ class HipdnnPlanMemoryPass(Pass):
 
     Ensures:
         No `memref.alloc` of bytes is left; every buffer starts at a multiple of
-        `alignment`; buffers that are live at once do not overlap. A remark reports the
-        planned size, the lower bound (most bytes live at once) and the sum without sharing; its
-        `buffers` list the size, first and last step and offset of each buffer.
+        `alignment`; buffers that are live at once do not overlap. A buffer that is
+        copied as a whole into a part of another buffer, as the operands of a concatenation are, is
+        placed in that part, and the copy is erased: if the buffer is not used afterwards, the part
+        starts at a multiple of 16 bytes, and not more memory is live at once. Each copy that stays
+        gets a missed remark. A remark reports the planned size, the lower bound (most bytes live at
+        once) and the sum without sharing; its `buffers` list the size, first and last step and
+        offset of each buffer.
 
     Errors:
         A function with buffers but without such a chain, or whose buffers precede it; an arena
@@ -152,6 +157,7 @@ class HipdnnPlanMemoryPass(Pass):
 
     def _plan_function(self, function: ir.Operation, state: PassState) -> None:
         block = function.regions[0].blocks[0]
+        elide_copies(block, state)
         operations = [op.operation for op in block.operations]
         intervals = _intervals(operations)
         if not intervals:

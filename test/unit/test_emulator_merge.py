@@ -296,6 +296,38 @@ arg_strides = [unit, array<i64: 1, 4>, array<i64: 0, 1>], arg_offsets = array<i6
     check(function, graphs, [x, t, w], expected, 1e-3)
 
 
+def test_parts_of_a_concatenation() -> None:
+    """Kernels write into the concatenation, which copies nothing."""
+    function = """
+func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<8x8xf32> {
+  %0 = "hipdnn.execute"(%x) {callee = @abs} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = "hipdnn.execute"(%y) {callee = @abs} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = "hipdnn.execute"(%0, %1) {callee = @cat}
+      : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  %3 = "hipdnn.execute"(%2) {callee = @negative} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}"""
+    cat = """
+func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<8x8xf32> {
+  %r = tensor.concat dim(0) %x, %y : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}"""
+    types = "operand_types = [tensor<{0}xf32>{1}], result_types = [tensor<{2}xf32>]"
+    graphs = {
+        "abs": (ABS.format(shape="4x8"), types.format("4x8", "", "4x8")),
+        "cat": (cat, types.format("4x8", ", tensor<4x8xf32>", "8x8")),
+        "negative": (
+            ABS.format(shape="8x8").replace("absf", "negf").replace("math.", "arith."),
+            types.format("8x8", "", "8x8"),
+        ),
+    }
+    x, y = (uniform(4, 8, dtype=np.float32) for _ in range(2))
+    check(function, graphs, [x, y], [-np.abs(np.concatenate([x, y]))])
+    planned = build_program(function, graphs, ["gfx942"])
+    run_passes(planned, "hipdnn-bufferize", "hipdnn-merge", "hipdnn-plan-memory")
+    assert "gpu.memcpy" not in str(planned)
+
+
 def test_small_integers_and_constants() -> None:
     """i1 between kernels, i64 arguments, f16 weights in a resource, bf16 and f32 literals."""
     function = """

@@ -69,7 +69,7 @@ def plan_memory(intervals: Sequence[Interval], alignment: int = DEFAULT_ALIGNMEN
     (greedy by size); the moves are our own.
     """
     rounded = [Interval(_align(one.size, alignment), one.first, one.last) for one in intervals]
-    goal = _most_live(rounded)
+    goal = most_live(rounded)
     numbers = range(len(rounded))
     placer = _Placer(rounded)
     orders = [sorted(numbers, key=lambda i: order(rounded[i])) for order in _ORDERS]
@@ -81,7 +81,7 @@ def plan_memory(intervals: Sequence[Interval], alignment: int = DEFAULT_ALIGNMEN
     return MemoryPlan(
         offsets=best.offsets,
         size=best.size,
-        lower_bound=_most_live(intervals),
+        lower_bound=most_live(intervals),
         unplanned=sum(one.size for one in rounded),
     )
 
@@ -147,8 +147,8 @@ def _first_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
     return offset
 
 
-def _most_live(intervals: Sequence[Interval]) -> int:
-    """The largest sum of sizes at any step; it is reached where some buffer becomes live."""
+def most_live(intervals: Sequence[Interval]) -> int:
+    """Returns the most bytes that are live at one step: where some buffer becomes live."""
     changes: list[tuple[int, int]] = []
     for one in intervals:
         changes += [(one.first, one.size), (one.last + 1, -one.size)]

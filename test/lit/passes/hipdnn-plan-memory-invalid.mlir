@@ -25,6 +25,7 @@ func.func @too_large() {
   %a = memref.alloc() : memref<281474976710655xi8>
   %b = memref.alloc() : memref<281474976710655xi8>
   %t1 = gpu.memcpy async [%t0] %a, %b : memref<281474976710655xi8>, memref<281474976710655xi8>
-  gpu.wait [%t1]
+  %t2 = gpu.memcpy async [%t1] %b, %a : memref<281474976710655xi8>, memref<281474976710655xi8>
+  gpu.wait [%t2]
   return
 }

@@ -16,6 +16,7 @@ func.func @main(%y: memref<40xi8>) attributes {hipgraft.results = 1 : i64} {
   %t1 = gpu.memcpy async [%t0] %a, %y : memref<40xi8>, memref<40xi8>
   %b = memref.alloc() : memref<40xi8>
   %t2 = gpu.memcpy async [%t1] %b, %a : memref<40xi8>, memref<40xi8>
-  gpu.wait [%t2]
+  %again = gpu.memcpy async [%t2] %y, %a : memref<40xi8>, memref<40xi8>
+  gpu.wait [%again]
   return
 }
