@@ -136,8 +136,17 @@ def test_inputs_by_name_and_alone(extent: int | str) -> None:
         for inputs in ([X], (X,), {"x": X}, X):
             (y,) = p.run(inputs)
             assert (y == np.maximum(X, 0)).all()
+        (name,) = p.run_named({"x": X})
+        assert name == "y"
         with pytest.raises(hipgraft.HipgraftError, match="expected inputs called 'x'; found 'z'"):
             p.run({"z": X})
+        with pytest.raises(hipgraft.HipgraftError, match="found 'ndarray': pass the inputs as one"):
+            p.run(X, X)
+
+
+def test_a_result_without_a_name_has_a_number() -> None:
+    with hipgraft.compile(TEXT, "cpu") as program:
+        assert [*program.run_named(X)] == ["0"]
 
 
 def test_progress_stages_and_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -67,6 +67,10 @@ class Runnable(Closing):
             return self._sessions[key]
 
     def _load(self, device: Any) -> Session:
+        if not isinstance(device, str) and not hasattr(device, "architecture"):
+            found = type(device).__name__
+            message = f"expected a device or its name, found '{found}': pass the inputs as one list"
+            raise HipgraftError(message)
         with ExitStack() as resources:
             opened = open_device(device) if isinstance(device, str) else device
             if isinstance(device, str):
@@ -97,6 +101,15 @@ class Runnable(Closing):
             HipgraftError: inputs or outputs do not match, or the program is not for this device.
         """
         return self.load(device).run(inputs, outputs)
+
+    def run_named(
+        self,
+        inputs: Inputs,
+        device: Any = "cpu",
+        outputs: Sequence[Array | DeviceArray] | None = None,
+    ) -> dict[str, Any]:
+        """Runs the program as `run` does, and returns the results by the model's names."""
+        return self.load(device).run_named(inputs, outputs)
 
     def benchmark(
         self, inputs: Sequence[Any], device: Any = "cpu", *, iterations: int = 100

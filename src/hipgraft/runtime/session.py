@@ -145,6 +145,18 @@ class Session(Closing):
         with self._lock:
             return self._run(self._in_order(inputs), outputs)
 
+    def run_named(
+        self, inputs: Inputs, outputs: Sequence[Array | DeviceArray] | None = None
+    ) -> dict[str, Any]:
+        """Runs the program as `run` does, and returns the results by the model's names.
+
+        A result without a name is called by its number, as "0".
+        """
+        results = self.run(inputs, outputs)
+        named = enumerate(self.variants[0].results)
+        names = [one.name or str(number) for number, one in named]
+        return dict(zip(names, results, strict=True))
+
     def _in_order(self, inputs: Inputs) -> Sequence[Any]:
         """Converts inputs that are given by name, or a sole input, to a sequence.
 
