@@ -13,7 +13,10 @@ from hipgraft.tools import cli
 _PLACES: dict[str, tuple[Callable[[], Path], str]] = {
     "library": (native.library_path, "libhipgraft.so, which runs compiled programs without Python"),
     "hipdnn-plugin": (native.plugin_path, "libhipgraft_plugin.so, an engine of hipDNN"),
-    "onnxruntime-ep": (native.onnxruntime_path, "libhipgraft_onnxruntime.so, ONNX Runtime's provider"),
+    "onnxruntime-ep": (
+        native.onnxruntime_path,
+        "libhipgraft_onnxruntime.so, ONNX Runtime's provider",
+    ),
     "include": (native.include_directory, "the folder of hipgraft.h"),
 }
 
