@@ -288,3 +288,17 @@ def test_type_that_the_flatbuffer_lacks():
     document = exported(imported(source))
     with pytest.raises(HipgraftError, match="no number for 'boolean' in hipDNN's schema"):
         hipdnn_io.write_flatbuffer(document)
+
+
+def test_enumerators_in_json_may_be_numbers_of_the_schema():
+    source = copy.deepcopy(GRAPHS["layernorm"])
+    assert source["nodes"][0]["attributes"]["forward_phase"] == "TRAINING"
+    source["nodes"][0]["attributes"]["forward_phase"] = 2
+    data = hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(source)))
+    module = hipdnn_io.import_document(hipdnn_io.read_flatbuffer(data), CONTEXT)
+    assert only_op(module, 1).forward_phase == "TRAINING"
+    for wrong in (3, True, -1):
+        source["nodes"][0]["attributes"]["forward_phase"] = wrong
+        document = hipdnn_io.read_json(json.dumps(source))
+        with pytest.raises(HipgraftError, match=f"no number for '{wrong}' in hipDNN's schema"):
+            hipdnn_io.write_flatbuffer(document)

@@ -198,18 +198,24 @@ class _Writer:
     def _set_scalar(self, field: SchemaField, value: Json, label: str) -> None:
         type_ = field.type
         if type_ in SCHEMA.enums:
-            type_, number = "byte", SCHEMA.number(type_, str(value))
-            if number is None:
-                raise self._error(
-                    f"{label}: field '{field.name}' has no number for '{value}' in hipDNN's schema"
-                )
-            value = number
+            type_, value = "byte", self._enumerator(field, value, label)
         word, form = SCALARS[type_]
         self._checked(form, value, field.name, label)
         if not field.is_optional and value == _default(field):
             return
         getattr(self.builder, f"Prepend{word}")(value)
         self.builder.Slot(field.slot)
+
+    def _enumerator(self, field: SchemaField, value: Json, label: str) -> int:
+        """Returns the number of an enumerator; JSON files have its name or this number."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = SCHEMA.enumerator(field.type, value) or value
+        number = SCHEMA.number(field.type, str(value))
+        if number is None:
+            raise self._error(
+                f"{label}: field '{field.name}' has no number for '{value}' in hipDNN's schema"
+            )
+        return number
 
     def _checked(self, form: str, value: Json, key: str, label: str) -> None:
         try:
