@@ -74,6 +74,7 @@ class Plan:
         # Imported here because the server starts without MLIR.
         from hipgraft.codegen.target import Target
         from hipgraft.engines import find_engine, graph_of
+        from hipgraft.ir.sizes import check_sizes
 
         try:
             settings = Settings.parse(self.target)
@@ -82,6 +83,7 @@ class Plan:
             reason = _unsupported(document)
             if reason is not None:
                 return reason
+            check_sizes(module.operation)
             (graph,) = (
                 op.operation
                 for function in module.body.operations
@@ -128,10 +130,13 @@ class Plan:
 def _unsupported(document: GraphDocument) -> str | None:
     """Returns what a graph needs that compiled graphs cannot do."""
     from hipgraft.codegen.iree.pointer_alignment import POINTER_ALIGNMENT
+    from hipgraft.ir.sizes import MOST_BYTES, spanned_elements, too_large
 
     for tensor in document.tensors:
         if tensor.uid < 0:
             return f"tensor '{tensor.name}' has the negative uid {tensor.uid}"
+        if tensor.alignment < 1:
+            return f"tensor '{tensor.name}' has alignment {tensor.alignment}; expected 1 or more"
         if tensor.alignment % POINTER_ALIGNMENT and not tensor.virtual:
             return (
                 f"tensor '{tensor.name}' may be at any multiple of {tensor.alignment} bytes; "
@@ -140,4 +145,6 @@ def _unsupported(document: GraphDocument) -> str | None:
         if tensor.data_type in _PACKED and not tensor.virtual:
             # At the interface of programs, each element takes a byte.
             return f"tensor '{tensor.name}' has two elements of type {tensor.data_type} in a byte"
+        if not tensor.virtual and spanned_elements(tensor.dims, tensor.strides) > MOST_BYTES:
+            return too_large(f"tensor '{tensor.name}'")
     return None

@@ -72,6 +72,13 @@ def nbytes(kind: ir.Type) -> int:
     return 0
 
 
+def spanned_elements(shape: Sequence[int], strides: Iterable[int], offset: int = 0) -> int:
+    """Returns the number of elements from the pointer to the last element."""
+    if 0 in shape:
+        return 0
+    return offset + 1 + sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True))
+
+
 def _types(op: ir.Operation) -> Iterator[ir.Type]:
     yield from (result.type for result in op.results)
     for region in op.regions:
@@ -85,7 +92,7 @@ def _of_memref(kind: ir.MemRefType) -> int:
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
     strides, offset = kind.get_strides_and_offset()
     offset, *strides = (0 if number == dynamic else number for number in (offset, *strides))
-    return _span(kind.shape, strides, offset) * _width(str(kind.element_type)) // 8
+    return spanned_elements(kind.shape, strides, offset) * _width(str(kind.element_type)) // 8
 
 
 def _of_vtensor(text: str) -> int:
@@ -102,15 +109,8 @@ def _of_shaped(text: str) -> int:
     shape = [int(extent) for extent in match[1].split("x") if extent]
     strides = [int(stride) for stride in (match[3] or "").split("x") if stride]
     packed = prod(shape)
-    span = _span(shape, strides, 0) if len(strides) == len(shape) else 0
+    span = spanned_elements(shape, strides) if len(strides) == len(shape) else 0
     return max(packed if not strides else 0, span) * _width(match[2]) // 8
-
-
-def _span(shape: Sequence[int], strides: Iterable[int], offset: int) -> int:
-    """Returns the number of elements from the pointer to the last element."""
-    if 0 in shape:
-        return 0
-    return offset + 1 + sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True))
 
 
 def _width(element_type: str) -> int:

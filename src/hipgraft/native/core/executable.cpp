@@ -35,6 +35,13 @@ Executable::Executable(std::shared_ptr<Device> device, const hipgraft_program &p
     sequences_.emplace_back(device_, variant, loaded_->kernels(), flags & HIPGRAFT_REPLAY);
 }
 
+void Executable::check_workspace(const void *workspace) const {
+  if (program().workspace_size && !workspace)
+    fail(HIPGRAFT_INVALID_ARGUMENT, "the program needs a workspace of %zu bytes",
+         program().workspace_size);
+  check_alignment(workspace, "the workspace", 0);
+}
+
 void Executable::enqueue(size_t variant, void *stream, void *const *pointers, size_t count,
                          void *workspace) {
   const hipgraft_program &program = loaded_->program;
@@ -45,12 +52,9 @@ void Executable::enqueue(size_t variant, void *stream, void *const *pointers, si
   if (count != chosen.tensors.size())
     fail(HIPGRAFT_INVALID_ARGUMENT, "the program has %zu inputs and results, but %zu were given",
          chosen.tensors.size(), count);
-  if (program.workspace_size && !workspace)
-    fail(HIPGRAFT_INVALID_ARGUMENT, "the program needs a workspace of %zu bytes",
-         program.workspace_size);
+  check_workspace(workspace);
   thread_local std::vector<uint64_t> addresses;
   addresses.clear();
-  check_alignment(workspace, "the workspace", 0);
   for (size_t i = 0; i < count; ++i) {
     bool is_result = i >= program.input_count;
     const char *what = is_result ? "result #" : "input #";

@@ -15,6 +15,8 @@ class Executable {
   Executable(const Executable &) = delete;
 
   const hipgraft_program &program() const { return loaded_->program; }
+  // Fails if the workspace that a run would get is missing or misaligned.
+  void check_workspace(const void *workspace) const;
   // See hipgraft_enqueue.
   void enqueue(size_t variant, void *stream, void *const *pointers, size_t count, void *workspace);
 

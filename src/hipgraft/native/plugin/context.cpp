@@ -92,6 +92,7 @@ void LoadedGraph::execute(const HipdnnEnginePluginHandle &handle, void *workspac
   if (graph.workspace_size() && !workspace)
     fail(HIPGRAFT_INVALID_ARGUMENT, "the graph needs a workspace of %zu bytes",
          graph.workspace_size());
+  executable_.check_workspace(workspace);  // before scalars are written to it
   if (!graph.by_value().empty()) place_scalars(handle, workspace, pointers);
   executable_.enqueue(0, handle.stream, pointers.data(), pointers.size(), workspace);
 }
