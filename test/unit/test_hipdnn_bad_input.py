@@ -56,7 +56,10 @@ OUT_OF_RANGE = {
     ),
     "virtual": (outer_product(1 << 30), f"'tensor<1x{1 << 30}x{1 << 30}xf32>' {HUGE}"),
     "no alignment": (absolute(tensor(1, [8], alignment=0), tensor(2, [8])), "has alignment 0"),
-    "negative alignment": (absolute(tensor(1, [8]), tensor(2, [8], alignment=-16)), "alignment -16"),
+    "negative alignment": (
+        absolute(tensor(1, [8]), tensor(2, [8], alignment=-16)),
+        "alignment -16",
+    ),
 }
 
 
