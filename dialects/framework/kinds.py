@@ -57,6 +57,16 @@ def _is_i64(attribute: ir.Attribute) -> bool:
     )
 
 
+def _is_text(attribute: ir.Attribute) -> bool:
+    if not isinstance(attribute, ir.StringAttr):
+        return False
+    try:
+        attribute.value_bytes.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_layouts(attribute: ir.Attribute) -> bool:
     return isinstance(attribute, ir.ArrayAttr) and all(
         isinstance(layout, ir.DenseI64ArrayAttr | ir.UnitAttr) for layout in attribute
@@ -106,7 +116,7 @@ FLOAT: Kind[float] = Kind(
 )
 STRING: Kind[str] = Kind(
     "string",
-    lambda attribute: isinstance(attribute, ir.StringAttr),
+    _is_text,
     lambda attribute: attribute.value,
     ir.StringAttr.get,
 )

@@ -100,6 +100,8 @@ class _Buffers:
         Raises:
             Declined: the copy is needed.
         """
+        if len(copy.operands) != 3 or len(copy.results) != 1:
+            raise Declined("order", "it does not wait for one token and return one")
         target, source = (self._parts.get(copy.operands[index]) for index in (1, 2))
         if target is None or source is None:
             raise Declined("boundary", "it copies from or to memory of the caller")

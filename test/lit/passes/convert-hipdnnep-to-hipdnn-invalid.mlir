@@ -37,3 +37,21 @@ func.func @other_types(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
 func.func @dynamic(%x: !torch.vtensor<[?],f32>) -> !torch.vtensor<[?],f32> {
   return %x : !torch.vtensor<[?],f32>
 }
+
+// -----
+
+func.func @control_flow(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  %0 = torch.operator "hipdnn.graph"(%x) : (!torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  ^bb0(%gx: !torch.vtensor<[4],f32>):
+    %true = torch.constant.bool true
+    // expected-error @below {{'torch.prim.If' op has regions: control flow is not supported}}
+    %1 = torch.prim.If %true -> (!torch.vtensor<[4],f32>) {
+      %2 = torch.aten.relu %gx : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+      torch.prim.If.yield %2 : !torch.vtensor<[4],f32>
+    } else {
+      torch.prim.If.yield %gx : !torch.vtensor<[4],f32>
+    }
+    torch.operator_terminator %1 : !torch.vtensor<[4],f32>
+  }
+  return %0 : !torch.vtensor<[4],f32>
+}

@@ -89,7 +89,7 @@ func.func @two_results(%c: !torch.vtensor<[4],f32>, %a: !torch.vtensor<[3,5],f32
 // CHECK:         "hipdnn.matmul"
 // CHECK-NOT:     torch.operator
 func.func @dissolved(%a: !torch.vtensor<[4,4],f32>) -> !torch.vtensor<[4,4],f32> {
-  // expected-remark @below {{the graph is dissolved: 'torch.aten.atan' is no op of hipDNN}}
+  // expected-remark @below {{the graph is dissolved: hipDNN has no op for 'torch.aten.atan'}}
   %0 = torch.operator "hipdnn.graph"(%a) : (!torch.vtensor<[4,4],f32>) -> !torch.vtensor<[4,4],f32> {
   ^bb0(%ga: !torch.vtensor<[4,4],f32>):
     // expected-remark @below {{'torch.aten.atan' stays: hipDNN has no mode for it}}
@@ -130,4 +130,27 @@ func.func @parts(%a: !torch.vtensor<[4,4],f32>) -> (!torch.vtensor<[4,4],f32>, !
     torch.operator_terminator %4 : !torch.vtensor<[4,4],f32>
   }
   return %0#0, %0#1, %3 : !torch.vtensor<[4,4],f32>, !torch.vtensor<[4,4],f32>, !torch.vtensor<[4,4],f32>
+}
+
+// -----
+
+// A path between two ops of a graph leads through an op that stays in torch.
+
+// CHECK-LABEL: func.func @around
+// CHECK-NOT:     "hipdnn.graph"
+// CHECK:         mode = "relu_fwd"
+// CHECK:         torch.operator "torch.prims.unknown"
+// CHECK:         mode = "add"
+func.func @around(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  // expected-remark @below {{the graph is dissolved: hipDNN has no op for 'torch.prims.unknown'}}
+  %0 = torch.operator "hipdnn.graph"(%x) : (!torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
+  ^bb0(%gx: !torch.vtensor<[4],f32>):
+    %int1 = torch.constant.int 1
+    %1 = torch.aten.relu %gx : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+    // expected-remark @below {{'torch.prims.unknown' stays: hipDNN has no op for it}}
+    %2 = torch.operator "torch.prims.unknown"(%1) : (!torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32>
+    %3 = torch.aten.add.Tensor %1, %2, %int1 : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.int -> !torch.vtensor<[4],f32>
+    torch.operator_terminator %3 : !torch.vtensor<[4],f32>
+  }
+  return %0 : !torch.vtensor<[4],f32>
 }

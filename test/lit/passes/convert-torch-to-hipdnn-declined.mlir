@@ -235,3 +235,35 @@ func.func @window_and_batch(%x: !torch.vtensor<[8],f32>, %i: !torch.vtensor<[2,3
   %y = torch.aten.conv2d %i, %w, %none, %one, %zero, %one, %int1 : !torch.vtensor<[2,3,3],f32>, !torch.vtensor<[4,2,3,3],f32>, !torch.none, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.int -> !torch.vtensor<[4,1,1],f32>
   return %v, %y : !torch.vtensor<[3,3],f32>, !torch.vtensor<[4,1,1],f32>
 }
+
+// -----
+
+// Nothing checks the operands and results of an op in the form of `torch.operator`.
+
+// REMARK: 'torch.aten.relu' stays: it has no operand 0
+// REMARK: 'torch.aten.view' stays: it has no result 0
+// REMARK: 'torch.aten.relu' stays: it has 2 results, not 1
+// REMARK: 'torch.aten.max_pool2d' stays: [2.0] are not integers
+// REMARK: 'torch.aten.scaled_dot_product_attention' stays: the heads have no elements
+// REMARK: 'torch.aten.batch_norm' stays: a tensor of rank 1 has no channels
+// CHECK-LABEL: func.func @signatures
+// CHECK-COUNT-6: torch.operator "torch.aten.
+func.func @signatures(%x: !torch.vtensor<[4],f32>, %i: !torch.vtensor<[1,2,4,4],f32>, %q: !torch.vtensor<[1,1,4,0],f32>) -> (!torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[1,2,2,2],f32>, !torch.vtensor<[1,1,4,0],f32>, !torch.vtensor<[4],f32>) {
+  %none = torch.constant.none
+  %false = torch.constant.bool false
+  %zero = torch.constant.float 0.0
+  %int1 = torch.constant.int 1
+  %int4 = torch.constant.int 4
+  %two = torch.constant.float 2.0
+  %0 = torch.operator "torch.aten.relu"() : () -> !torch.vtensor<[4],f32>
+  %shape = torch.prim.ListConstruct %int4 : (!torch.int) -> !torch.list<int>
+  torch.operator "torch.aten.view"(%x, %shape) : (!torch.vtensor<[4],f32>, !torch.list<int>) -> ()
+  %1:2 = torch.operator "torch.aten.relu"(%x) : (!torch.vtensor<[4],f32>) -> (!torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>)
+  %window = torch.prim.ListConstruct %two : (!torch.float) -> !torch.list<float>
+  %ones = torch.prim.ListConstruct %int1 : (!torch.int) -> !torch.list<int>
+  %empty = torch.prim.ListConstruct : () -> !torch.list<int>
+  %2 = torch.operator "torch.aten.max_pool2d"(%i, %window, %empty, %ones, %ones, %false) : (!torch.vtensor<[1,2,4,4],f32>, !torch.list<float>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool) -> !torch.vtensor<[1,2,2,2],f32>
+  %3 = torch.operator "torch.aten.scaled_dot_product_attention"(%q, %q, %q, %none, %zero, %false, %none, %false) : (!torch.vtensor<[1,1,4,0],f32>, !torch.vtensor<[1,1,4,0],f32>, !torch.vtensor<[1,1,4,0],f32>, !torch.none, !torch.float, !torch.bool, !torch.none, !torch.bool) -> !torch.vtensor<[1,1,4,0],f32>
+  %4 = torch.operator "torch.aten.batch_norm"(%x, %none, %none, %x, %x, %false, %zero, %zero, %false) : (!torch.vtensor<[4],f32>, !torch.none, !torch.none, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.bool, !torch.float, !torch.float, !torch.bool) -> !torch.vtensor<[4],f32>
+  return %0, %1#0, %1#1, %2, %3, %4 : !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[1,2,2,2],f32>, !torch.vtensor<[1,1,4,0],f32>, !torch.vtensor<[4],f32>
+}

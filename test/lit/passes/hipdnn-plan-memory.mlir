@@ -150,3 +150,24 @@ func.func @misaligned(%y: memref<264xi8>) attributes {hipgraft.results = 1 : i64
   gpu.wait [%t3]
   return
 }
+
+// -----
+
+// A copy that the host waits for stays.
+
+// REMARK:        'gpu.memcpy' op stays: it does not wait for one token and return one
+// CHECK-LABEL: func.func @without_token
+// CHECK-COUNT-2: gpu.memcpy
+func.func @without_token(%y: memref<256xi8>) attributes {hipgraft.results = 1 : i64} {
+  %n = arith.constant 0 : i8
+  %t0 = gpu.wait async
+  %a = memref.alloc() : memref<256xi8>
+  %t1 = gpu.memset async [%t0] %a, %n : memref<256xi8>, i8
+  gpu.wait [%t1]
+  %b = memref.alloc() : memref<256xi8>
+  gpu.memcpy %b, %a : memref<256xi8>, memref<256xi8>
+  %t2 = gpu.wait async
+  %t3 = gpu.memcpy async [%t2] %y, %b : memref<256xi8>, memref<256xi8>
+  gpu.wait [%t3]
+  return
+}

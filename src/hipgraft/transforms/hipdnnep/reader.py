@@ -8,13 +8,18 @@ from hipgraft.dialects import hipdnn
 from hipgraft.dialects.hipdnn.container import connected_parts
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined, PassFailure
+from hipgraft.ir.torch_dialect import aten_name
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.outlining import Group, Grouping, graph_name, make_graph, outline
 from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.torch_to_hipdnn import CONVERSIONS, Converter
 from hipgraft.transforms.torch_to_hipdnn.converter import TorchOp, is_tensor
+from hipgraft.transforms.torch_to_hipdnn.functions import check_regions
 
 _GRAPH = "torch.hipdnn.graph"
+
+# Copied beside an op that stays in torch.
+_CONSTANTS = ("torch.constant.", "torch.prim.ListConstruct", "torch.vtensor.literal")
 
 
 class GraphReader:
@@ -50,6 +55,7 @@ class GraphReader:
 
     def _convert(self, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
         _check(op.operation)
+        check_regions(op.operation.regions[0].blocks[0], converter)
         if not any(map(op.is_used, range(len(op.operation.results)))):
             return [None] * len(op.operation.results)
         results, written = converter.convert_body(op.operation)
@@ -90,8 +96,8 @@ def _check_members(members: Sequence[ir.Operation], written: Sequence[ir.Operati
     inside = set(members)
     computed: set[ir.Value] = set()
     for op in written:
-        if op.name.startswith("torch.aten."):
-            raise Declined("no-hipdnn-op", f"'{op.name}' is no op of hipDNN")
+        if op.name.startswith("torch.") and not op.name.startswith(_CONSTANTS):
+            raise Declined("no-hipdnn-op", f"hipDNN has no op for 'torch.{aten_name(op)}'")
         if op.name == "hipdnn.view" and op.operands[0] in computed:
             # A view for a result alone is outside.
             readers = {use.owner.operation for use in op.results[0].uses}

@@ -77,6 +77,8 @@ def _scores(
     scale: float | None,
 ) -> dict[str, Any]:
     """Returns the builders' arguments for masks, scale and causality of the scores."""
+    if not q.shape[-1]:
+        raise Declined("empty", "the heads have no elements")
     return {
         "attn_mask": None if mask is None else converter.materialize(_mask(converter, mask, q, k)),
         "attn_scale_value": 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale),

@@ -37,11 +37,11 @@ class TorchOp:
 
     def tensor(self, index: int) -> Tensor:
         """Returns operand `index` as a tensor."""
-        return self.converter.tensor(self.operation.operands[index])
+        return self.converter.tensor(self._operand(index))
 
     def optional_tensor(self, index: int) -> Tensor | None:
         """Returns operand `index` as a tensor, or None if it is `torch.constant.none`."""
-        value = self.operation.operands[index]
+        value = self._operand(index)
         return self.converter.tensor(value) if is_tensor(value) else None
 
     def float_tensor(self, index: int) -> Tensor:
@@ -53,14 +53,14 @@ class TorchOp:
 
     def constant(self, index: int) -> Any:
         """Returns operand `index` as a Python constant (int, float, bool, str, None or a list)."""
-        value = self.operation.operands[index]
+        value = self._operand(index)
         if not is_constant(value):
             raise Declined("not-constant", f"operand {index} is not a constant")
         return constant_value(value)
 
     def literal(self, index: int) -> list[int]:
         """Returns operand `index`, a literal tensor of integers, as a flat list."""
-        owner = self.operation.operands[index].owner
+        owner = self._operand(index).owner
         if isinstance(owner, ir.Block) or owner.name != "torch.vtensor.literal":
             raise Declined("no-hipdnn-op", "hipDNN has no op for it")
         attribute = owner.attributes["value"]
@@ -70,15 +70,27 @@ class TorchOp:
 
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
         """Returns the extents of result `index`."""
-        return tuple(builtin_tensor_type(self.operation.results[index].type).shape)
+        return tuple(builtin_tensor_type(self._result(index).type).shape)
 
     def result_element(self, index: int = 0) -> ir.Type:
         """Returns the element type of result `index`."""
-        return builtin_tensor_type(self.operation.results[index].type).element_type
+        return builtin_tensor_type(self._result(index).type).element_type
 
     def is_used(self, index: int) -> bool:
         """Whether anything reads result `index`."""
-        return next(iter(self.operation.results[index].uses), None) is not None
+        return next(iter(self._result(index).uses), None) is not None
+
+    # Of ops in the form of `torch.operator`, nothing has checked the signature.
+
+    def _operand(self, index: int) -> ir.Value:
+        if index >= len(self.operation.operands):
+            raise Declined("signature", f"it has no operand {index}")
+        return self.operation.operands[index]
+
+    def _result(self, index: int) -> ir.Value:
+        if index >= len(self.operation.results):
+            raise Declined("signature", f"it has no result {index}")
+        return self.operation.results[index]
 
 
 Conversion = Callable[["Converter", TorchOp], "Sequence[Tensor | None]"]
@@ -86,6 +98,9 @@ Conversion = Callable[["Converter", TorchOp], "Sequence[Tensor | None]"]
 
 def _check_results(op: TorchOp, results: Sequence[Tensor | None]) -> None:
     """Checks shapes: the torch dialect does not compare an op's results with its operands."""
+    given = len(op.operation.results)
+    if given != len(results):
+        raise Declined("signature", f"it has {given} results, not {len(results)}")
     for number, result in enumerate(results):
         if result is not None and tuple(result.shape) != op.result_shape(number):
             found, wanted = (

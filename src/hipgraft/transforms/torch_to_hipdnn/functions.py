@@ -44,14 +44,7 @@ def convert_function(function: ir.Operation, converter: Converter) -> ir.Block:
         raise PassFailure(
             "'func.func' op expected one block: control flow is not supported", function
         )
-    for each in blocks[0].operations:
-        is_body = converter.converts(each.operation)
-        if (
-            len(each.operation.regions) and not is_body
-        ):  # its regions use values that the conversion replaces
-            raise PassFailure(
-                f"'{each.operation.name}' op has regions: control flow is not supported", each
-            )
+    check_regions(blocks[0], converter)
     name = symbol_of(function)
     new = func_d.FuncOp(
         name, _signature(function), ip=ir.InsertionPoint(function), loc=function.location
@@ -66,6 +59,17 @@ def convert_function(function: ir.Operation, converter: Converter) -> ir.Block:
         func_d.ReturnOp(results, loc=terminator.location)
     function.erase()
     return entry
+
+
+def check_regions(block: ir.Block, converter: Converter) -> None:
+    """Checks that no op of a block has regions, which use values that the conversion replaces.
+
+    Raises:
+        PassFailure: an op has regions, and no conversion reads them.
+    """
+    for op in [each.operation for each in block.operations]:
+        if len(op.regions) and not converter.converts(op):
+            raise PassFailure(f"'{op.name}' op has regions: control flow is not supported", op)
 
 
 def erase_unused(block: ir.Block) -> None:

@@ -26,7 +26,13 @@ def _epsilon(converter: Converter, value: float, like: Tensor) -> ir.Value:
 
 
 def channel_shape(x: Tensor) -> tuple[int, ...]:
-    """Shape of a value per channel of `x` [N, C, spatial...]."""
+    """Shape of a value per channel of `x` [N, C, spatial...].
+
+    Raises:
+        Declined: `x` has no channels.
+    """
+    if len(x.shape) < 2:
+        raise Declined("rank", f"a tensor of rank {len(x.shape)} has no channels")
     return (1, x.shape[1], *[1] * (len(x.shape) - 2))
 
 

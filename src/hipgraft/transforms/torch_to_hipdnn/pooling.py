@@ -14,9 +14,16 @@ from hipgraft.transforms.tensor_reductions import reduce
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
-def per_dim(values: Sequence[int], rank: int) -> list[int]:
-    """Returns one value per dimension, repeating a single one."""
-    return list(values) * rank if len(values) == 1 else list(values)
+def per_dim(values: Sequence[float], rank: int) -> list[int]:
+    """Returns one value per dimension, repeating a single one.
+
+    Raises:
+        Declined: a value is not an integer.
+    """
+    sizes = [value for value in values if isinstance(value, int)]
+    if len(sizes) < len(values):
+        raise Declined("signature", f"{list(values)} are not integers")
+    return sizes * rank if len(sizes) == 1 else sizes
 
 
 def batched(tensor: Tensor, rank: int) -> Tensor:

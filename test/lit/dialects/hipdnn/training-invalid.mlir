@@ -156,3 +156,9 @@ func.func @custom_name(%x: tensor<4xf32>) {
   %0 = "hipdnn.custom_op"(%x) {custom_op_id = "rope"} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+func.func @custom_name_bytes(%x: tensor<4xf32>) {
+  // expected-error @below {{'hipdnn.custom_op' op expected attribute 'custom_op_id' to be string, but found}}
+  %0 = "hipdnn.custom_op"(%x) {custom_op_id = "a.\FF"} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
