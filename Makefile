@@ -19,7 +19,7 @@ DEVICE := cpu
 TIME := 300
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo check test lint types lit fast unit cases differential fuzz format docs stubs lock clean
+.PHONY: help venv demo check test thorough lint types lit fast unit cases differential fuzz format docs stubs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +39,10 @@ demo: venv ## compile a ResNet-50 for gfx942, run it on the CPU, compare with on
 
 check: lint types lit fast ## run all checks and the fast tests: before each commit
 
-test: lint types lit unit ## run all checks and tests
+test: lint types lit unit ## run all checks and tests: before each merge
+
+thorough: lint types lit ## run all checks and tests, and repeat tests with more values
+	$(PYTEST)
 
 lint: venv ## check format and style
 	$(BIN)/ruff format --check .
@@ -54,8 +57,8 @@ lit: venv ## run the tests of IR
 fast: venv ## run the tests in Python without those marked slow
 	$(PYTEST) -m "not slow"
 
-unit: venv ## run the tests in Python
-	$(PYTEST)
+unit: venv ## run the tests in Python without those marked thorough
+	$(PYTEST) -m "not thorough"
 
 cases: venv ## count the (op, mode, element type) that compute what their oracles say
 	$(PYTEST) $(wildcard test/unit/test_lowering_*.py)

@@ -3,9 +3,9 @@
     python benchmarks/families.py export FOLDER [MODEL...]
     python benchmarks/families.py check FOLDER [REGEX] [-j 2] [--targets cpu,gfx942,gfx1100]
 
-`export` needs torch, torchvision and onnxscript. It writes a model in several forms: by both
-exporters of PyTorch, in f32 and f16, and what onnxruntime quantises of it. Beside each are its
-inputs and what onnxruntime, unoptimised, computes.
+`export` needs torch, torchvision, onnxscript, transformers and timm. It writes a model in several
+forms: by both exporters of PyTorch, in f32 and f16, and what onnxruntime quantises of it. Beside
+each are its inputs and what onnxruntime, unoptimised, computes.
 `check` compiles each form for each target, and runs it where the target is `cpu` or an emulated GPU
 like `emulator:gfx942`. The status is 1 if one is wrong, aborts or ends in a traceback.
 """
@@ -42,6 +42,8 @@ KINDS = (
     "vision",
     "rendering",
     "detection",
+    "transformers_models",
+    "timm_models",
 )
 """The modules of models."""
 

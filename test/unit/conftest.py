@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,14 +46,40 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests as slow that compile kernels by a fixture, or that run the emulator.
 
+    Marks cases as thorough that `make test` leaves out: of a test with a parameter `architecture`,
+    all but one architecture of each case, which alternates, and of a test marked `sampled(n)`, all
+    but each n-th case.
+
     Files with slow tests come first, so that no process of tests runs one when the others are done.
     """
+    _mark_thorough([item for item in items if isinstance(item, pytest.Function)])
     for item in items:
         is_compiling = {"results", "shared_worker"} & {*getattr(item, "fixturenames", ())}
         if is_compiling or requires_emulator.mark in item.iter_markers("skipif"):
             item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def _mark_thorough(items: Sequence[pytest.Function]) -> None:
+    tests: dict[object, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec"):
+            tests[item.path, item.cls, item.originalname].append(item)
+    for cases in tests.values():
+        sampled = cases[0].get_closest_marker("sampled")
+        step = sampled.args[0] if sampled else 1
+        numbers: dict[object, int] = {}
+        for case in cases:
+            indices = dict(case.callspec.indices)
+            architecture = indices.pop("architecture", None)
+            number = numbers.setdefault(tuple(indices.items()), len(numbers))
+            is_left = number % step > 0
+            if architecture is not None:
+                count = len({one.callspec.params["architecture"] for one in cases})
+                is_left = is_left or architecture != number // step % count
+            if is_left:
+                case.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture(scope="session")

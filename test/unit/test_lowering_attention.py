@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,19 @@ def random_dropout_case(element: str) -> Case:
         extra=RANDOM,
         oracle={"kept": drawn / 0.7},
         dropout_probability=0.3,
+    )
+
+
+def transposed_case() -> Case:
+    """One batch, and the result stored as [B, H, D, S]."""
+    shape = (1, 4, 6, 8)
+    case = forward_case("stored_transposed", q=shape, k=shape)
+    (expected,) = case.expected
+    return replace(
+        case,
+        expected=[expected.swapaxes(2, 3)],
+        logical_results=[shape],
+        layouts={"result_strides": [[192, 48, 1, 6]]},
     )
 
 
@@ -365,6 +379,8 @@ CASES = [
     forward_case("causal", oracle={"seen": CAUSAL}, right_bound=0, results=("o", "max")),
     *(dropout_case(element) for element in SDPA),
     *(random_dropout_case(element) for element in SDPA),
+    forward_case("one_batch", q=(1, 4, 6, 8), k=(1, 4, 6, 8)),
+    transposed_case(),
     dump_case(0.3),
     dump_case(None),
     block_case("blocks", (200, 300)),

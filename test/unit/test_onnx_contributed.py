@@ -105,6 +105,7 @@ def test_rewrites(name: str, tmp_path: Path) -> None:
     assert checked >= SEEDS / 3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("name", COMPILED)
 def test_programs(name: str, tmp_path: Path) -> None:

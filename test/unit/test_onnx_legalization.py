@@ -40,6 +40,7 @@ POOLS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("attributes", POOLS)
 def test_average_pool(tmp_path, attributes):
     node = helper.make_node("AveragePool", ["x"], ["y"], **attributes)
@@ -99,6 +100,7 @@ GRIDS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("attributes", GRIDS)
 def test_grid_sample(tmp_path, attributes):
     node = helper.make_node("GridSample", ["x", "g"], ["y"], **attributes)

@@ -45,6 +45,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_operand_that_is_an_input(tmp_path, form):
     op, names, attributes, shape, inputs = FORMS[form]

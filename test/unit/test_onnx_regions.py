@@ -26,6 +26,7 @@ def check_against_reference(path: Path, inputs, tolerance=1e-5) -> None:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("attributes", "given", "opset"),
     [
@@ -62,6 +63,7 @@ def test_deformable_convolution(tmp_path, attributes, given, opset):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("form", "opset"), [("half_pixel", 20), ("output_half_pixel", 16), ("", 20), ("", 13), ("", 10)]
 )
@@ -93,6 +95,7 @@ def test_regions_that_are_refused(tmp_path, attributes, reason):
     assert error.value.location == "m.onnx:roi (RoiAlign)"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "attributes",
     [

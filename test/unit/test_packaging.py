@@ -91,6 +91,7 @@ def test_wheel_holds_every_file_of_the_package(source: Path, wheel: Path):
     assert files_in(wheel) == {f"hipgraft/{name}" for name in names}
 
 
+@pytest.mark.thorough
 def test_sdist_makes_the_same_wheel(source: Path, wheel: Path, tmp_path: Path):
     copy = tmp_path / "source"
     shutil.copytree(source, copy, symlinks=True)

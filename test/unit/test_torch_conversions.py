@@ -375,7 +375,9 @@ def results(*, back: bool) -> list[list[Array]]:
     return [[next(flat) for _ in case.expected] for case in CASES]
 
 
-@pytest.mark.parametrize("back", [False, True], ids=["hipdnn", "torch"])
+@pytest.mark.parametrize(
+    "back", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["hipdnn", "torch"]
+)
 @pytest.mark.parametrize("index", range(len(CASES)), ids=lambda i: f"{CASES[i].op}-{i}")
 def test_results_are_those_of_the_definition(index: int, back: bool):
     for result, expected in zip(results(back=back)[index], CASES[index].expected, strict=True):

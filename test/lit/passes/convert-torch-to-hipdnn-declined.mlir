@@ -243,7 +243,7 @@ func.func @window_and_batch(%x: !torch.vtensor<[8],f32>, %i: !torch.vtensor<[2,3
 // REMARK: 'torch.aten.relu' stays: it has no operand 0
 // REMARK: 'torch.aten.view' stays: it has no result 0
 // REMARK: 'torch.aten.relu' stays: it has 2 results, not 1
-// REMARK: 'torch.aten.max_pool2d' stays: [2.0] are not integers
+// REMARK: 'torch.aten.max_pool2d' stays: operand 1 is not a list of integers
 // REMARK: 'torch.aten.scaled_dot_product_attention' stays: the heads have no elements
 // REMARK: 'torch.aten.batch_norm' stays: a tensor of rank 1 has no channels
 // CHECK-LABEL: func.func @signatures

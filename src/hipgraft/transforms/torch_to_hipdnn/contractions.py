@@ -24,6 +24,7 @@ def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     x, pre_padding, post_padding = padded_operand(op)
     if len(x.shape) != len(w.shape):
         raise Declined("unbatched", "hipDNN's convolutions have a batch dimension")
+    rank = len(x.shape) - 2
     # A transposed convolution is a data gradient: its operand is the gradient of the output.
     is_transposed = len(op) == 9 and op.constant(6)
     build = hipdnn.conv_dgrad if is_transposed else hipdnn.conv_fprop
@@ -32,8 +33,8 @@ def _convolution(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
         converter.materialize(w),
         pre_padding=pre_padding,
         post_padding=post_padding,
-        stride=op.constant(3),
-        dilation=op.constant(5),
+        stride=op.per_dim(3, rank),
+        dilation=op.per_dim(5, rank),
         result_type=ir.RankedTensorType.get(op.result_shape(), op.result_element()),
         loc=converter.location,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined, PassFailure
@@ -58,6 +58,23 @@ class TorchOp:
             raise Declined("not-constant", f"operand {index} is not a constant")
         return constant_value(value)
 
+    def integers(self, index: int) -> list[int]:
+        """Returns operand `index`, a list of constant integers."""
+        values = self.constant(index)
+        if not _are_integers(values):
+            raise Declined("signature", f"operand {index} is not a list of integers")
+        return values
+
+    def per_dim(self, index: int, rank: int) -> list[int]:
+        """Returns operand `index`, one integer or one for each of `rank` dimensions, as `rank`.
+
+        An empty list, a stride that is the window's extents, stays empty.
+        """
+        values = self.integers(index)
+        if len(values) not in (0, 1, rank):
+            raise Declined("signature", f"operand {index} is not one integer for each dimension")
+        return values * rank if len(values) == 1 else values
+
     def literal(self, index: int) -> list[int]:
         """Returns operand `index`, a literal tensor of integers, as a flat list."""
         owner = self._operand(index).owner
@@ -91,6 +108,11 @@ class TorchOp:
         if index >= len(self.operation.results):
             raise Declined("signature", f"it has no result {index}")
         return self.operation.results[index]
+
+
+def _are_integers(value: Any) -> TypeGuard[list[int]]:
+    values = cast("list[object]", value)
+    return isinstance(value, list) and all(isinstance(one, int) for one in values)
 
 
 Conversion = Callable[["Converter", TorchOp], "Sequence[Tensor | None]"]

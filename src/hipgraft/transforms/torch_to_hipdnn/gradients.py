@@ -28,11 +28,12 @@ def _convolution_backward(converter: Converter, op: TorchOp) -> _Results:
     convolution, and the roles of x and dy change in the gradient of the filter.
     """
     dy, x, w = (op.float_tensor(i) for i in range(3))
+    rank = len(x.shape) - 2
     window = {
-        "pre_padding": op.constant(5),
-        "post_padding": op.constant(5),
-        "stride": op.constant(4),
-        "dilation": op.constant(6),
+        "pre_padding": op.per_dim(5, rank),
+        "post_padding": op.per_dim(5, rank),
+        "stride": op.per_dim(4, rank),
+        "dilation": op.per_dim(6, rank),
     }
     transposed = op.constant(7)
     data = hipdnn.conv_fprop if transposed else hipdnn.conv_dgrad
@@ -82,7 +83,7 @@ def _batch_norm_backward(converter: Converter, op: TorchOp) -> _Results:
 def _layer_norm_backward(converter: Converter, op: TorchOp) -> _Results:
     """`native_layer_norm_backward(dy, x, shape, mean, rstd, weight, bias, mask)`."""
     dy, x = op.float_tensor(0), op.float_tensor(1)
-    count = len(op.constant(2))
+    count = len(op.integers(2))
     shape = parameter_shape(x, count)
     statistics = (*x.shape[: len(x.shape) - count], *[1] * count)
     mean, deviation = (op.float_tensor(i).reshape(statistics) for i in (3, 4))

@@ -130,7 +130,7 @@ def _normalized(
     converter: Converter, op: TorchOp, statistics: Sequence[int]
 ) -> Sequence[Tensor | None]:
     """Emits layernorm, with those of its results 1 and 2 that are used."""
-    x, count = with_trailing(op.float_tensor(0), len(op.constant(1)))
+    x, count = with_trailing(op.float_tensor(0), len(op.integers(1)))
     shape = parameter_shape(x, count)
     rows = (*x.shape[: len(x.shape) - count], *[1] * count)
     kinds = {
@@ -166,9 +166,9 @@ def _rms_norm(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     epsilon = op.constant(3)
     if epsilon is None:
         raise Declined("default-epsilon", "the epsilon depends on the element type")
-    if math.prod(op.constant(1)) == 1:
+    if math.prod(op.integers(1)) == 1:
         raise Declined("unit-norm", "hipDNN cannot tell which unit dimensions are normalised")
-    x, count = with_trailing(op.float_tensor(0), len(op.constant(1)))
+    x, count = with_trailing(op.float_tensor(0), len(op.integers(1)))
     shape = parameter_shape(x, count)
     y = hipdnn.rmsnorm(
         converter.materialize(x),

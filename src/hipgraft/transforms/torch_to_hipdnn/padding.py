@@ -20,7 +20,7 @@ def padded_operand(op: TorchOp) -> tuple[Tensor, list[int], list[int]]:
 
     `pre` and `post` count elements before and after each spatial dim.
     """
-    pre = list(op.constant(4))
+    pre = op.per_dim(4, len(op.tensor(1).shape) - 2)
     post = list(pre)
     pad = defining_op(op.operation.operands[0])
     if pad is None or aten_name(pad) != _PAD:
@@ -28,7 +28,7 @@ def padded_operand(op: TorchOp) -> tuple[Tensor, list[int], list[int]]:
     around = TorchOp(op.converter, pad)
     if not _is_part_of_convolutions(around):
         return op.float_tensor(0), pre, post
-    amounts = around.constant(1)
+    amounts = around.integers(1)
     for dim, (before, after) in enumerate(zip(amounts[::2], amounts[1::2], strict=True), 1):
         pre[-dim] += before
         post[-dim] += after
@@ -48,8 +48,8 @@ def _is_part_of_convolutions(pad: TorchOp) -> bool:
     if not all(map(is_constant, list(pad.operation.operands)[1:])) or pad.constant(2) != 0:
         return False
     # In pairs, the last dim first.
-    amounts, spatial = pad.constant(1), len(pad.tensor(0).shape) - 2
-    if len(amounts) > 2 * spatial or min(amounts, default=0) < 0:
+    amounts, spatial = pad.integers(1), len(pad.tensor(0).shape) - 2
+    if len(amounts) % 2 or len(amounts) > 2 * spatial or min(amounts, default=0) < 0:
         return False
     return all(map(_is_convolved, pad.operation.results[0].uses))
 

@@ -14,18 +14,6 @@ from hipgraft.transforms.tensor_reductions import reduce
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
 
 
-def per_dim(values: Sequence[float], rank: int) -> list[int]:
-    """Returns one value per dimension, repeating a single one.
-
-    Raises:
-        Declined: a value is not an integer.
-    """
-    sizes = [value for value in values if isinstance(value, int)]
-    if len(sizes) < len(values):
-        raise Declined("signature", f"{list(values)} are not integers")
-    return sizes * rank if len(sizes) == 1 else sizes
-
-
 def batched(tensor: Tensor, rank: int) -> Tensor:
     """Views `[C, spatial...]` as `[1, C, spatial...]`."""
     return tensor if len(tensor.shape) == rank + 2 else tensor.through(tensor.view.insert(0))
@@ -113,7 +101,7 @@ def post_padding(
 def _max_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor | None]:
     """`max_pool(x, window, stride, padding, dilation, ceil_mode)`, with positions or without."""
     others = range(1, len(op.operation.results))
-    window, stride, padding, dilation = (per_dim(op.constant(i), rank) for i in range(1, 5))
+    window, stride, padding, dilation = (op.per_dim(i, rank) for i in range(1, 5))
     check_dilation(dilation)
     windows = {"window": window, "stride": stride or window, "padding": padding}
     if any(op.is_used(index) for index in others):
@@ -134,7 +122,7 @@ def check_dilation(dilation: Sequence[int]) -> None:
 
 def _avg_pool(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`avg_pool(x, window, stride, padding, ceil_mode, count_include_pad, divisor)`."""
-    window, steps, padding = (per_dim(op.constant(i), rank) for i in range(1, 4))
+    window, steps, padding = (op.per_dim(i, rank) for i in range(1, 4))
     # torch-mlir's ONNX importer appends the dilation, for which the op has no operand.
     stride, dilation = steps[:rank], steps[rank:]
     check_dilation(dilation)

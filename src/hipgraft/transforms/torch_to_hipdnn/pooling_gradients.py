@@ -14,14 +14,13 @@ from hipgraft.transforms.torch_to_hipdnn.pooling import (
     average_mode,
     batched,
     check_dilation,
-    per_dim,
     post_padding,
 )
 
 
 def _max_pool_backward(rank: int, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`max_pool_backward(dy, x, window, stride, padding, dilation, ceil_mode, positions)`."""
-    check_dilation(per_dim(op.constant(5), rank))
+    check_dilation(op.per_dim(5, rank))
     narrow = ir.IntegerType.get_signless(32)
     index = converter.pointwise("identity", [batched(op.tensor(7), rank)], narrow)
     return [_gradient(rank, converter, op, "MAXPOOL", index)]
@@ -31,7 +30,7 @@ def _avg_pool_backward(rank: int, converter: Converter, op: TorchOp) -> Sequence
     """`avg_pool_backward(dy, x, window, stride, padding, ceil_mode, includes_pad, divisor)`."""
     if op.constant(7) is not None:
         raise Declined("divisor", "hipDNN's average has no divisor of its own")
-    padding = per_dim(op.constant(4), rank)
+    padding = op.per_dim(4, rank)
     mode = average_mode(padding, ceil=op.constant(5), includes=op.constant(6))
     return [_gradient(rank, converter, op, mode, None)]
 
@@ -41,7 +40,7 @@ def _gradient(
 ) -> Tensor:
     """Emits the gradient of the pooling's operand."""
     dy, x = (batched(op.float_tensor(i), rank) for i in range(2))
-    window, stride, padding = (per_dim(op.constant(i), rank) for i in range(2, 5))
+    window, stride, padding = (op.per_dim(i, rank) for i in range(2, 5))
     stride = stride or window
     dx = hipdnn.resample_bwd(
         converter.materialize(dy),

@@ -37,7 +37,7 @@ def _as_strided(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
     if not tensor.view.covers(shape_of(tensor.base)):
         raise PassFailure("'torch.aten.as_strided' op reads the storage of a view", op.operation)
-    shape, strides, offset = (op.constant(index) for index in (1, 2, 3))
+    shape, strides, offset = op.integers(1), op.integers(2), op.constant(3)
     if len(shape) != len(strides) or min([*shape, *strides, offset or 0]) < 0:
         raise Declined("window", "its window is not well-formed")
     view = StridedView(tuple(shape), tuple(strides), offset or 0)
@@ -49,7 +49,7 @@ def _as_strided(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 def _permute(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     tensor = op.tensor(0)
-    dims = counted_dims(op.constant(1), len(tensor.shape))
+    dims = counted_dims(op.integers(1), len(tensor.shape))
     if len(dims) != len(tensor.shape):
         raise Declined("dims", f"{len(dims)} dimensions are no order of {len(tensor.shape)}")
     return [tensor.through(tensor.view.permute(dims))]

@@ -243,14 +243,16 @@ def _scalar_tiles(target: Target, a: Tensor, b: Tensor, init: Tensor) -> list[Lo
 def _named_op(batches: int, results: Sequence[Sequence[str]]) -> str | None:
     """Returns the named op for operands with these dims; None if there is none.
 
-    A batched operand must have its batch outermost, or be an untransposed matrix without a batch.
+    A batched operand must have its batch outermost, or be an untransposed matrix without a batch;
+    a batched result must not be transposed.
     """
     if batches > 1 or any("k" not in dims for dims in results[:2]):
         return None
     if batches == 0:
         return "linalg.matmul"
+    *operands, result = map(list, results)
     leading = all(
-        dims[0] == "b0" or list(dims) == plain
-        for dims, plain in zip(results, (["m", "k"], ["k", "n"], None), strict=True)
+        dims[0] == "b0" or dims == plain
+        for dims, plain in zip(operands, (["m", "k"], ["k", "n"]), strict=True)
     )
-    return "linalg.batch_matmul" if leading else None
+    return "linalg.batch_matmul" if leading and result == ["b0", "m", "n"] else None
