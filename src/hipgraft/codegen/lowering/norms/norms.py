@@ -80,10 +80,11 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
 
 
 def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
-    """Returns the input; on a GPU as contiguous rows, except for small inputs with short rows.
+    """Returns the input as contiguous rows, except for small inputs whose reduction is fast as is.
 
-    For a reduction over a non-contiguous dimension, IREE assigns each row to one thread: few
-    threads run, and each reads its row element by element. A copy takes a further launch.
+    For a reduction over a non-contiguous dimension, IREE assigns each row to one GPU thread: few
+    threads run, and each reads its row element by element. A copy takes a further launch. On the
+    CPU, a copy is 2 to 27 times faster for some inputs of more than 2^17 elements.
     """
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     ordered = [dim for dim in x.dims if dim not in op.dims] + [
