@@ -251,6 +251,25 @@ func.func @constant_indices(%x: !torch.vtensor<[6,4],f32>, %y: !torch.vtensor<[5
 
 // -----
 
+// A gather is a view if only the position in the gathered dimension decides the index.
+
+// CHECK-LABEL: func.func @gathered
+// CHECK-DAG:     "hipdnn.view"(%arg0) {offset = 4 : i64, strides = array<i64: 8, 1>} : (tensor<6x4xf32>) -> tensor<2x3xf32>
+// CHECK-DAG:     "hipdnn.view"(%arg0) {offset = 2 : i64, strides = array<i64: 4, 0>} : (tensor<6x4xf32>) -> tensor<6x5xf32>
+// CHECK-NOT:     torch.aten
+func.func @gathered(%x: !torch.vtensor<[6,4],f32>) -> (!torch.vtensor<[2,3],f32>, !torch.vtensor<[6,5],f32>) {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %false = torch.constant.bool false
+  %rows = torch.vtensor.literal(dense<[[1, 1, 1], [3, 3, 3]]> : tensor<2x3xsi64>) : !torch.vtensor<[2,3],si64>
+  %0 = torch.aten.gather %x, %int0, %rows, %false : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[2,3],si64>, !torch.bool -> !torch.vtensor<[2,3],f32>
+  %column = torch.vtensor.literal(dense<2> : tensor<6x5xsi64>) : !torch.vtensor<[6,5],si64>
+  %1 = torch.aten.gather %x, %int1, %column, %false : !torch.vtensor<[6,4],f32>, !torch.int, !torch.vtensor<[6,5],si64>, !torch.bool -> !torch.vtensor<[6,5],f32>
+  return %0, %1 : !torch.vtensor<[2,3],f32>, !torch.vtensor<[6,5],f32>
+}
+
+// -----
+
 // A window of as_strided is on the storage of its operand.
 
 // CHECK-LABEL: func.func @as_strided

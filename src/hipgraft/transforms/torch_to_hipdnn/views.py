@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hipgraft.ir.diagnostics import Declined, PassFailure
@@ -115,10 +116,22 @@ def _index_select(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _gather(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    tensor = op.tensor(0)
-    if len(tensor.shape) != 1:
+    """`gather(x, dim, indices)`, where only the position in `dim` decides the index."""
+    tensor, shape, indices = op.tensor(0), op.result_shape(), op.literal(2)
+    if len(shape) != len(tensor.shape) or len(indices) != math.prod(shape):
+        raise Declined("signature", "its result has not the shape of its indices")
+    dim = _dim(op.constant(1), tensor)
+    inner, count = math.prod(shape[dim + 1 :]), shape[dim]
+    along = indices[: inner * count : inner]
+    if any(index != along[at // inner % count] for at, index in enumerate(indices)):
         raise Declined("gather-rank", "each element has an index of its own")
-    return [_selected(tensor, 0, op.literal(2))]
+    view = tensor.view
+    for other, (extent, most) in enumerate(zip(shape, tensor.shape, strict=True)):
+        if other != dim:
+            if extent > most:
+                raise Declined("index", f"{extent} elements are not in an extent of {most}")
+            view = view.slice(other, 0, extent)
+    return [_selected(tensor.through(view), dim, along)]
 
 
 def _embedding(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
