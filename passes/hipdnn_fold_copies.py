@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -13,6 +14,7 @@ from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.buffers import view_of, window_of
+from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 
 def _is_copy(graph: hipdnn.GraphOp) -> bool:
@@ -50,22 +52,64 @@ def _readers(value: ir.Value) -> list[ir.Operation]:
 def _fold(op: ir.Operation) -> None:
     """Folds the copy `op` into the graph whose result it copies, or raises `Declined`."""
     copy = hipdnn.GraphOp(op)
-    view = view_of(copy.inputs[0])
+    base = _write_in_order(copy.inputs[0], op)
+    _read_storage(copy.outputs[0], base, op)
+
+
+def _fold_part(op: ir.Operation, index: int) -> None:
+    """Makes operand `index` of a concatenation row-major, or raises `Declined`."""
+    container, old = hipdnn.FallbackOp(op), op.operands[index]
+    base = _write_in_order(old, op)
+    with ir.InsertionPoint(op):
+        new = hipdnn.view(base, ir.RankedTensorType(old.type), loc=op.location)
+    op.operands[index] = new
+    layouts = list(container.arg_strides or [])
+    layouts[index] = None
+    container.arg_strides = layouts
+    cast(ir.OpView, old.owner).operation.erase()
+
+
+def _write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
+    """Lets the graph that yields what `op` copies write it in the copy's order, and returns it.
+
+    Raises:
+        Declined: `copied` is no permutation of a graph's result that only `op` reads.
+    """
+    view = view_of(copied)
     if view is None:
-        raise Declined("no-window", "'hipdnn.graph' op copies a whole tensor")
+        raise Declined("no-window", f"'{op.name}' op copies a whole tensor")
     owner = view.base.owner
     if isinstance(owner, ir.Block) or owner.name != hipdnn.GraphOp.OP_NAME:
-        raise Declined("no-graph", "'hipdnn.graph' op copies what no graph yields")
+        raise Declined("no-graph", f"'{op.name}' op copies what no graph yields")
     strides = written_strides(shape_of(view.base), window_of(view))
     if strides is None:
-        raise Declined("no-permutation", "'hipdnn.graph' op copies no permutation of a tensor")
-    if len(_readers(view.base)) > 1 or len(_readers(view.window)) > 1:
-        raise Declined("read-elsewhere", "'hipdnn.graph' op copies a tensor that others read")
-    _write_in_order(hipdnn.GraphOp(owner.operation), view.base, strides)
-    _read_storage(copy.outputs[0], view.base, op)
+        raise Declined("no-permutation", f"'{op.name}' op copies no permutation of a tensor")
+    if len(_readers(view.base)) > 1 or len(list(view.window.uses)) > 1:
+        raise Declined("read-elsewhere", f"'{op.name}' op copies a tensor that others read")
+    _set_strides(hipdnn.GraphOp(owner.operation), view.base, strides)
+    return view.base
 
 
-def _write_in_order(producer: hipdnn.GraphOp, result: ir.Value, strides: list[int]) -> None:
+def _parts(op: ir.Operation) -> list[int]:
+    """Returns which operands a fallback only concatenates, each to a contiguous part."""
+    found: list[int] = []
+    for index, argument in enumerate(hipdnn.FallbackOp(op).body.arguments):
+        reader: ir.Operation | None = _only_reader(argument, "torch_c.from_builtin_tensor")
+        for name in ("torch.prim.ListConstruct", "torch.aten.cat"):
+            reader = reader and _only_reader(reader.results[0], name)
+        if reader is not None and is_constant(reader.operands[1]):
+            shape = shape_of(argument)
+            if math.prod(shape[: constant_value(reader.operands[1]) % len(shape)]) == 1:
+                found.append(index)
+    return found
+
+
+def _only_reader(value: ir.Value, name: str) -> ir.Operation | None:
+    readers = [use.owner.operation for use in value.uses]
+    return readers[0] if len(readers) == 1 and readers[0].name == name else None
+
+
+def _set_strides(producer: hipdnn.GraphOp, result: ir.Value, strides: list[int]) -> None:
     """Sets the strides of one result of a graph."""
     layouts = list(producer.result_strides or [None] * len(producer.outputs))
     layouts[ir.OpResult(result).result_number] = strides
@@ -96,6 +140,10 @@ class HipdnnFoldCopiesPass(Pass):
 
     A graph that only copies a permuted window of another graph's result is erased. The other graph
     writes its result in the copy's order (`result_strides`), and readers read that storage.
+
+    Likewise, a graph whose result is only concatenated, as a permuted window, writes it in the order
+    of the concatenation's part. The part can then be copied as one piece, or needs no copy, because
+    memory planning lets the graph write to the part's place.
 
     Before:
         ```mlir
@@ -143,3 +191,13 @@ class HipdnnFoldCopiesPass(Pass):
                 state.count("folded-copies")
             except Declined as declined:
                 state.missed(op, declined.name, declined.reason)
+        for op in collect(module, [hipdnn.FallbackOp.OP_NAME]):
+            strided = hipdnn.FallbackOp(op).arg_strides or []
+            for index in [index for index in _parts(op) if index < len(strided)]:
+                if strided[index] is None:
+                    continue
+                try:
+                    _fold_part(op, index)
+                    state.count("folded-parts")
+                except Declined as declined:
+                    state.missed(op, declined.name, declined.reason)

@@ -83,3 +83,31 @@ func.func @read_elsewhere(%x: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<2x4xf
   }) {name = "copy"} : (tensor<4x2xf32>) -> tensor<4x2xf32>
   return %2, %0 : tensor<4x2xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+// The same window is two operands of the concatenation.
+
+// REMARK: 'hipdnn.fallback' op copies a tensor that others read
+// CHECK-LABEL: func.func @twice
+// CHECK-NOT:     result_strides
+// CHECK:         torch.aten.cat
+func.func @twice(%x: tensor<2x4xf32>) -> tensor<8x2xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %2 = "hipdnn.fallback"(%1, %1) ({
+  ^bb0(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>):
+    %ta = torch_c.from_builtin_tensor %a : tensor<4x2xf32> -> !torch.vtensor<[4,2],f32>
+    %tb = torch_c.from_builtin_tensor %b : tensor<4x2xf32> -> !torch.vtensor<[4,2],f32>
+    %int0 = torch.constant.int 0
+    %rows = torch.prim.ListConstruct %ta, %tb : (!torch.vtensor<[4,2],f32>, !torch.vtensor<[4,2],f32>) -> !torch.list<vtensor>
+    %c0 = torch.aten.cat %rows, %int0 : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[8,2],f32>
+    %r0 = torch_c.to_builtin_tensor %c0 : !torch.vtensor<[8,2],f32> -> tensor<8x2xf32>
+    "hipdnn.yield"(%r0) : (tensor<8x2xf32>) -> ()
+  }) {name = "cat", arg_strides = [array<i64: 1, 4>, array<i64: 1, 4>]} : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %2 : tensor<8x2xf32>
+}

@@ -55,3 +55,59 @@ func.func @returned(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<4x2xf32>) {
   }) {name = "copy", arg_strides = [array<i64: 1, 4>]} : (tensor<4x2xf32>) -> tensor<4x2xf32>
   return %0#0, %2 : tensor<2x4xf32>, tensor<4x2xf32>
 }
+
+// -----
+
+// A part of a concatenation is written in the part's order.
+
+// CHECK-LABEL: func.func @rows
+// CHECK:         }) {name = "a", result_strides = [array<i64: 1, 1, 2>]}
+// CHECK:         %[[V:.*]] = "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: 8, 2, 1>}
+// CHECK:         "hipdnn.fallback"(%[[V]])
+// CHECK:         }) {arg_strides = [unit], name = "cat"}
+func.func @rows(%x: tensor<1x2x4xf32>) -> tensor<1x5x2xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<1x2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1, 4>} : (tensor<1x2x4xf32>) -> tensor<1x4x2xf32>
+  %2 = "hipdnn.fallback"(%1) ({
+  ^bb0(%a: tensor<1x4x2xf32>):
+    %t = torch_c.from_builtin_tensor %a : tensor<1x4x2xf32> -> !torch.vtensor<[1,4,2],f32>
+    %one = torch.vtensor.literal(dense<1.0> : tensor<1x1x2xf32>) : !torch.vtensor<[1,1,2],f32>
+    %dim = torch.constant.int 1
+    %parts = torch.prim.ListConstruct %one, %t : (!torch.vtensor<[1,1,2],f32>, !torch.vtensor<[1,4,2],f32>) -> !torch.list<vtensor>
+    %c = torch.aten.cat %parts, %dim : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[1,5,2],f32>
+    %r = torch_c.to_builtin_tensor %c : !torch.vtensor<[1,5,2],f32> -> tensor<1x5x2xf32>
+    "hipdnn.yield"(%r) : (tensor<1x5x2xf32>) -> ()
+  }) {name = "cat", arg_strides = [array<i64: 8, 1, 4>]} : (tensor<1x4x2xf32>) -> tensor<1x5x2xf32>
+  return %2 : tensor<1x5x2xf32>
+}
+
+// -----
+
+// A part that is not contiguous stays as it is.
+
+// CHECK-LABEL: func.func @columns
+// CHECK:         }) {name = "a"}
+// CHECK:         }) {arg_strides = [array<i64: 8, 1, 4>], name = "cat"}
+func.func @columns(%x: tensor<1x2x4xf32>) -> tensor<1x4x3xf32> {
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x2x4xf32>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+    "hipdnn.yield"(%r) : (tensor<1x2x4xf32>) -> ()
+  }) {name = "a"} : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 8, 1, 4>} : (tensor<1x2x4xf32>) -> tensor<1x4x2xf32>
+  %2 = "hipdnn.fallback"(%1) ({
+  ^bb0(%a: tensor<1x4x2xf32>):
+    %t = torch_c.from_builtin_tensor %a : tensor<1x4x2xf32> -> !torch.vtensor<[1,4,2],f32>
+    %one = torch.vtensor.literal(dense<1.0> : tensor<1x4x1xf32>) : !torch.vtensor<[1,4,1],f32>
+    %dim = torch.constant.int -1
+    %parts = torch.prim.ListConstruct %one, %t : (!torch.vtensor<[1,4,1],f32>, !torch.vtensor<[1,4,2],f32>) -> !torch.list<vtensor>
+    %c = torch.aten.cat %parts, %dim : !torch.list<vtensor>, !torch.int -> !torch.vtensor<[1,4,3],f32>
+    %r = torch_c.to_builtin_tensor %c : !torch.vtensor<[1,4,3],f32> -> tensor<1x4x3xf32>
+    "hipdnn.yield"(%r) : (tensor<1x4x3xf32>) -> ()
+  }) {name = "cat", arg_strides = [array<i64: 8, 1, 4>]} : (tensor<1x4x2xf32>) -> tensor<1x4x3xf32>
+  return %2 : tensor<1x4x3xf32>
+}
