@@ -159,6 +159,25 @@ func.func @safe_attention(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: te
 
 // -----
 
+// A mask of zeros is none.
+
+// CHECK-LABEL: func.func @zero_mask
+// CHECK:         "hipdnn.sdpa"(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) {
+func.func @zero_mask(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x16x8xf32>) -> tensor<4x16x8xf32> {
+  %zeros = arith.constant dense<0.0> : tensor<1x16x16xf32>
+  %s = "hipdnn.matmul"(%q, %k) : (tensor<4x16x8xf32>, tensor<4x8x16xf32>) -> tensor<4x16x16xf32>
+  %m = "hipdnn.pointwise"(%s, %zeros) {mode = "add"} : (tensor<4x16x16xf32>, tensor<1x16x16xf32>) -> tensor<4x16x16xf32>
+  %0 = "hipdnn.reduction"(%m) {mode = "MAX"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %1 = "hipdnn.pointwise"(%m, %0) {mode = "sub"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %2 = "hipdnn.pointwise"(%1) {mode = "exp"} : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %3 = "hipdnn.reduction"(%2) {mode = "ADD"} : (tensor<4x16x16xf32>) -> tensor<4x16x1xf32>
+  %4 = "hipdnn.pointwise"(%2, %3) {mode = "div"} : (tensor<4x16x16xf32>, tensor<4x16x1xf32>) -> tensor<4x16x16xf32>
+  %5 = "hipdnn.matmul"(%4, %v) : (tensor<4x16x16xf32>, tensor<4x16x8xf32>) -> tensor<4x16x8xf32>
+  return %5 : tensor<4x16x8xf32>
+}
+
+// -----
+
 // The factors of a gelu come in any order.
 
 // CHECK-LABEL: func.func @gelu

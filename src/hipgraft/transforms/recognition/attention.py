@@ -315,8 +315,8 @@ def _sdpa(op: ir.Operation, scores: _Scores, tensors: Sequence[ir.Value]) -> ir.
 def _mask(scores: _Scores) -> ir.Value | None:
     """Builds the sum of all masks, which broadcasts to the scores [B, H, Sq, Skv]."""
     total: ir.Value | None = None
-    summands = [*scores.summands, *(_selected(*one) for one in scores.hidden)]
-    for summand in summands:
+    masks = [mask for mask in scores.summands if splat_value(mask) != 0]
+    for summand in [*masks, *(_selected(*one) for one in scores.hidden)]:
         total = summand if total is None else _add(total, summand)
     if total is None or len(shape_of(total)) == _RANK:
         return total
