@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launches import planned_by_iree
+from launches import iree_row
 
 _SUMMED = ("planned", "bound", "unplanned")
 
@@ -70,7 +70,7 @@ def plan_of(model: Path, target: str) -> Row:
 
 def iree_or_none(model: Path, target: str) -> int | None:
     try:
-        return planned_by_iree(model, target)
+        return iree_row(model, target, code=False).transient_bytes
     except subprocess.CalledProcessError:
         return None
 

@@ -1,9 +1,9 @@
 """Compares a merged program's launches with the dispatches of `iree-compile` of the whole model.
 
-    python benchmarks/launches.py MODEL.onnx ... [--target gfx942]
+    python benchmarks/launches.py MODEL.onnx ... [--target gfx942] [--no-code]
 
-Both compile the same file in one run. `graphs` is the number of containers outlined, `unique`
-how many of them are compiled; transients are the bytes of intermediate memory each one plans.
+Both compile the same file in one run; transients are the bytes of intermediate memory each one
+plans. With `--no-code`, IREE stops before code generation: launches and transients are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import hipgraft
@@ -44,22 +45,17 @@ def hipgraft_row(model: Path, target: str) -> Row:
     return Row(seconds, text.count(" gpu.launch_func "), int(arena[1]) if arena else 0)
 
 
-def iree_row(model: Path, target: str, directory: Path) -> Row:
-    imported, schedule = import_model(model, directory), directory / "schedule.mlir"
-    start = time.perf_counter()
-    run_iree(imported, target, "-o", directory / "model.vmfb")
-    seconds = time.perf_counter() - start
-    run_iree(imported, target, "--compile-to=executable-targets", *_ELIDED, "-o", schedule)
-    host = schedule.read_text()
-    return Row(seconds, host.count("stream.cmd.dispatch "), transient_bytes(host))
-
-
-def planned_by_iree(model: Path, target: str) -> int:
-    """Returns the bytes of transients that IREE plans, without code generation."""
-    with tempfile.TemporaryDirectory() as directory:
-        imported, schedule = import_model(model, Path(directory)), Path(directory) / "schedule.mlir"
+def iree_row(model: Path, target: str, *, code: bool = True) -> Row:
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        imported, schedule = import_model(model, directory), directory / "schedule.mlir"
+        start = time.perf_counter()
+        if code:
+            run_iree(imported, target, "-o", directory / "model.vmfb")
+        seconds = time.perf_counter() - start
         run_iree(imported, target, "--compile-to=stream", *_ELIDED, "-o", schedule)
-        return transient_bytes(schedule.read_text())
+        host = schedule.read_text()
+    return Row(seconds, host.count("stream.cmd.dispatch "), transient_bytes(host))
 
 
 def transient_bytes(host: str) -> int:
@@ -89,19 +85,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--target", default="gfx942")
+    parser.add_argument("--no-code", action="store_true", help="do not time iree-compile")
     arguments = parser.parse_args()
     head = ("launches", "iree", "compile s", "iree", "transient KB", "iree")
     print(f"{'model':24}" + "".join(f"{text:>14}" for text in head))
+    rows: list[tuple[Row, Row]] = []
     for model in arguments.models:
-        with tempfile.TemporaryDirectory() as directory:
-            iree = iree_row(model, arguments.target, Path(directory))
-        ours = hipgraft_row(model, arguments.target)
-        print(
-            f"{model.stem:24}{ours.launches:14}{iree.launches:14}{ours.seconds:14.1f}"
-            f"{iree.seconds:14.1f}{ours.transient_bytes / 1024:14.0f}"
-            f"{iree.transient_bytes / 1024:14.0f}",
-            flush=True,
-        )
+        try:
+            iree = iree_row(model, arguments.target, code=not arguments.no_code)
+            ours = hipgraft_row(model, arguments.target)
+        except (subprocess.CalledProcessError, hipgraft.HipgraftError) as error:
+            print(f"{model.stem:24} not compared: {error}", flush=True)
+            continue
+        rows.append((ours, iree))
+        _print_row(model.stem, ours, iree)
+    _print_row("sum", *(_sum(side) for side in zip(*rows, strict=True)))
+    for what, index in (("launches", 1), ("transient memory", 2)):
+        more = sum(astuple(ours)[index] > astuple(iree)[index] for ours, iree in rows)
+        print(f"more {what}: {more} of {len(rows)} models")
+
+
+def _sum(rows: Iterable[Row]) -> Row:
+    seconds, launches, transient_bytes = map(sum, zip(*map(astuple, rows), strict=True))
+    return Row(seconds, launches, transient_bytes)
+
+
+def _print_row(name: str, ours: Row, iree: Row) -> None:
+    print(
+        f"{name:24}{ours.launches:14}{iree.launches:14}{ours.seconds:14.1f}{iree.seconds:14.1f}"
+        f"{ours.transient_bytes / 1024:14.0f}{iree.transient_bytes / 1024:14.0f}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ CPU_FUNCTIONS = Workaround(
     "with it, from 3e-4 at 10,000 to results far beyond 1. `math.asinh` is `log(x + sqrt(x * x + "
     "1))`, which cancels for negative numbers (infinite from -4,000 on); `acosh`, `sinh` and "
     "`cosh` overflow where their results do not. In `f16` all of them overflow at a few hundred. "
-    "What is computed from constants while compiling for a GPU is computed so, too. `atan` is "
-    "wrong by 40 roundings. `sin`, `cos`, `tanh`, `asin`, `acos` and `atan` of `f64` do not link.",
+    "Constants folded while compiling for a GPU are computed in the same way. `atan` is off by up "
+    "to 40 ulp. `sin`, `cos`, `tanh`, `asin`, `acos` and `atan` of `f64` do not link.",
     effect=Effect.WRONG,
     targets="CPU; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "

@@ -17,7 +17,7 @@ CPU_POWERS = Workaround(
     name="cpu-powers",
     fault="`math.powf` is `exp(y * log(x))`, except for exponents such as 2 and 3 that are "
     "constants: a power of a negative number is NaN, also of an even exponent. In `f32` it is "
-    "wrong by |y * log(x)| roundings, so that powers of integers are no integers.",
+    "off by about |y * log(x)| ulp, so that integer powers of integers are not integers.",
     effect=Effect.WRONG,
     targets="CPU; constants on all",
     remedy="Small constant exponents are products; others are computed in `f64` from the bits of "
@@ -87,7 +87,7 @@ def _products(build: FloatBuilder, x: ir.Value, exponent: int) -> ir.Value:
 
 
 def _power(build: FloatBuilder, x: ir.Value, y: ir.Value, width: int) -> ir.Value:
-    """C's `pow`, in f64. In f64 the result is wrong by |y * log(x)| roundings."""
+    """C's `pow`, computed in f64; an f64 result is off by about |y * log(x)| ulp."""
     size = build.op("math.absf", x)
     result = _exp2(build, build.mul(y, _log2(build, size, _LOG_TERMS[width])), _EXP_TERMS[width])
     is_whole, is_even = (_is_whole(build, build.mul(y, build.number(one))) for one in (1.0, 0.5))

@@ -17,7 +17,7 @@ SWAPPED_FACTORS = Workaround(
 
 PARTIAL_DEPTH = Workaround(
     name="cuda-partial-depth",
-    fault="If K is not a multiple of the matrix instructions' depth, elements behind the rows of "
+    fault="If K is not a multiple of the matrix instructions' depth, elements past the rows of "
     "the right matrix are read: those of the next matrix, or of unknown memory, which may be NaN.",
     effect=Effect.WRONG,
     targets="CUDA",

@@ -12,7 +12,7 @@ from hipgraft.codegen.workarounds import Effect, Workaround
 SINGLE_WINDOW = Workaround(
     name="single-window",
     fault="If a dim has one position, the compiler folds the loop over it and takes the operand's "
-    "whole extent for the window's, including elements behind the window.",
+    "whole extent for the window's, including elements past the window.",
     effect=Effect.FAILS,
     targets="all",
     remedy="The operand is cropped to the window in such dims.",
