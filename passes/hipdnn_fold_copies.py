@@ -141,9 +141,9 @@ class HipdnnFoldCopiesPass(Pass):
     A graph that only copies a permuted window of another graph's result is erased. The other graph
     writes its result in the copy's order (`result_strides`), and readers read that storage.
 
-    Likewise, a graph whose result is only concatenated, as a permuted window, writes it in the order
-    of the concatenation's part. The part can then be copied as one piece, or needs no copy, because
-    memory planning lets the graph write to the part's place.
+    Likewise, a graph whose result is only concatenated, as a permuted window, writes it in the
+    order of the concatenation's part. The part can then be copied as one piece, or needs no copy,
+    because memory planning lets the graph write to the part's place.
 
     Before:
         ```mlir
