@@ -97,10 +97,11 @@ def _parts(op: ir.Operation) -> list[int]:
         reader: ir.Operation | None = _only_reader(argument, "torch_c.from_builtin_tensor")
         for name in ("torch.prim.ListConstruct", "torch.aten.cat"):
             reader = reader and _only_reader(reader.results[0], name)
-        if reader is not None and is_constant(reader.operands[1]):
-            shape = shape_of(argument)
-            if math.prod(shape[: constant_value(reader.operands[1]) % len(shape)]) == 1:
-                found.append(index)
+        shape = shape_of(argument)
+        if reader is None or not shape or not is_constant(reader.operands[1]):
+            continue
+        if math.prod(shape[: constant_value(reader.operands[1]) % len(shape)]) == 1:
+            found.append(index)
     return found
 
 

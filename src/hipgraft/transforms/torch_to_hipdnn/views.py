@@ -119,7 +119,7 @@ def _gather(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`gather(x, dim, indices)`, where only the position in `dim` decides the index."""
     tensor, shape, indices = op.tensor(0), op.result_shape(), op.literal(2)
     if len(shape) != len(tensor.shape) or len(indices) != math.prod(shape):
-        raise Declined("signature", "its result has not the shape of its indices")
+        raise Declined("signature", "its result does not have the shape of its indices")
     dim = _dim(op.constant(1), tensor)
     inner, count = math.prod(shape[dim + 1 :]), shape[dim]
     along = indices[: inner * count : inner]
