@@ -63,8 +63,9 @@ def export(folder: Path, names: list[str]) -> None:
         made: list[str] = []
         try:
             written = list(forms(makers[name]))
-        except (ImportError, RuntimeError) as error:  # torchvision may lack its operators
-            print(f"{name}: not made ({str(error).splitlines()[0]})", flush=True)
+        except Exception as error:  # the packages raise errors of any class
+            reason = (str(error).strip().splitlines() or [""])[0]
+            print(f"{name}: not made ({type(error).__name__}: {reason[:90]})", flush=True)
             continue
         for form, write in written:
             path = folder / f"{name}-{form}.onnx"

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import hipgraft
@@ -99,15 +99,18 @@ def main() -> None:
             continue
         rows.append((ours, iree))
         _print_row(model.stem, ours, iree)
-    _print_row("sum", *(_sum(side) for side in zip(*rows, strict=True)))
-    for what, index in (("launches", 1), ("transient memory", 2)):
-        more = sum(astuple(ours)[index] > astuple(iree)[index] for ours, iree in rows)
-        print(f"more {what}: {more} of {len(rows)} models")
+    _print_row("sum", *(_sum([pair[side] for pair in rows]) for side in (0, 1)))
+    more = sum(ours.launches > iree.launches for ours, iree in rows)
+    larger = sum(ours.transient_bytes > iree.transient_bytes for ours, iree in rows)
+    print(f"of {len(rows)} models, {more} have more launches, {larger} more transient memory")
 
 
-def _sum(rows: Iterable[Row]) -> Row:
-    seconds, launches, transient_bytes = map(sum, zip(*map(astuple, rows), strict=True))
-    return Row(seconds, launches, transient_bytes)
+def _sum(rows: Sequence[Row]) -> Row:
+    return Row(
+        sum(row.seconds for row in rows),
+        sum(row.launches for row in rows),
+        sum(row.transient_bytes for row in rows),
+    )
 
 
 def _print_row(name: str, ours: Row, iree: Row) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, cast
 
 from hipgraft.dialects import hipdnn
@@ -91,9 +93,12 @@ def _write_in_order(copied: ir.Value, op: ir.Operation) -> ir.Value:
 
 
 def _parts(op: ir.Operation) -> list[int]:
-    """Returns which operands a fallback only concatenates, each to a contiguous part."""
-    found: list[int] = []
-    for index, argument in enumerate(hipdnn.FallbackOp(op).body.arguments):
+    """Returns which strided operands a fallback only concatenates, to a contiguous part each."""
+    container, found = hipdnn.FallbackOp(op), list[int]()
+    for index, layout in enumerate(container.arg_strides or []):
+        if layout is None:
+            continue
+        argument = container.body.arguments[index]
         reader: ir.Operation | None = _only_reader(argument, "torch_c.from_builtin_tensor")
         for name in ("torch.prim.ListConstruct", "torch.aten.cat"):
             reader = reader and _only_reader(reader.results[0], name)
@@ -187,18 +192,15 @@ class HipdnnFoldCopiesPass(Pass):
         """Folds the copies of every function."""
         graphs = collect(module, [hipdnn.GraphOp.OP_NAME])
         for op in [op for op in graphs if _is_copy(hipdnn.GraphOp(op))]:
-            try:
-                _fold(op)
-                state.count("folded-copies")
-            except Declined as declined:
-                state.missed(op, declined.name, declined.reason)
+            _attempt(state, op, "folded-copies", partial(_fold, op))
         for op in collect(module, [hipdnn.FallbackOp.OP_NAME]):
-            strided = hipdnn.FallbackOp(op).arg_strides or []
-            for index in [index for index in _parts(op) if index < len(strided)]:
-                if strided[index] is None:
-                    continue
-                try:
-                    _fold_part(op, index)
-                    state.count("folded-parts")
-                except Declined as declined:
-                    state.missed(op, declined.name, declined.reason)
+            for index in _parts(op):
+                _attempt(state, op, "folded-parts", partial(_fold_part, op, index))
+
+
+def _attempt(state: PassState, op: ir.Operation, counter: str, fold: Callable[[], None]) -> None:
+    try:
+        fold()
+        state.count(counter)
+    except Declined as declined:
+        state.missed(op, declined.name, declined.reason)

@@ -107,10 +107,11 @@ def timm_model(name):
                 model = timm.create_model(name, pretrained=False, num_classes=10, **options).eval()
                 with torch.no_grad():
                     model(image)
-            except Exception:
+            except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+                reason = error
                 continue
             return model, (image,)
-    raise RuntimeError("no extent of image fits")
+    raise RuntimeError(f"it takes no image of 64 to 128 pixels: {reason}")
 
 
 FAMILIES |= {f"timm_{name}": partial(timm_model, name) for name in TIMM}

@@ -85,7 +85,6 @@ TEXT = {
     "ConvBert": {"head_ratio": 2},
     "CTRL": {"dff": 48},
     "Data2VecText": {},
-    "Dbrx": {},
     "DebertaV2": {},
     "Deberta": {},
     "DeepseekV2": LATENT,
@@ -199,12 +198,6 @@ IMAGES = {
     "Bit": {"hidden_sizes": [32, 32], "depths": [1, 1], "embedding_size": 32, "num_groups": 8},
     "ConvNext": {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2},
     "ConvNextV2": {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2},
-    "Cvt": {
-        "embed_dim": [8, 8, 16],
-        "num_heads": [1, 2, 2],
-        "depth": [1] * 3,
-        "qkv_bias": [True] * 3,
-    },
     "Data2VecVision": {"out_indices": [1]},
     "DeiT": {},
     "Dinov2": {},
@@ -281,9 +274,9 @@ class Outputs(nn.Module):
         return found
 
 
-def transformer(prefix, fields, inputs):
+def transformer(prefix, fields, make_inputs):
     """Builds a model of transformers by its class's prefix."""
-    library = importlib.import_module("transformers")
+    library, inputs = importlib.import_module("transformers"), make_inputs()
     config_class = getattr(library, f"{prefix}Config")
     known = config_class().to_dict()
     small = {
@@ -301,20 +294,13 @@ def tokens(extent=16):
     return torch.randint(3, 61, (1, extent))
 
 
-def _register():
-    for names, inputs in (
-        (TEXT, lambda: {"input_ids": tokens()}),
-        (PAIRS, lambda: {"input_ids": tokens(), "decoder_input_ids": tokens(8)}),
-        (IMAGES, lambda: {"pixel_values": torch.randn(1, 3, 32, 32)}),
-        (SOUNDS, lambda: {"input_values": torch.randn(1, 2000)}),
-    ):
-        for prefix, fields in names.items():
-            FAMILIES[f"hf_{prefix.lower()}"] = partial(
-                lambda prefix, fields, inputs: transformer(prefix, fields, inputs()),
-                prefix,
-                fields,
-                inputs,
-            )
-
-
-_register()
+for _names, _make_inputs in (
+    (TEXT, lambda: {"input_ids": tokens()}),
+    (PAIRS, lambda: {"input_ids": tokens(), "decoder_input_ids": tokens(8)}),
+    (IMAGES, lambda: {"pixel_values": torch.randn(1, 3, 32, 32)}),
+    (SOUNDS, lambda: {"input_values": torch.randn(1, 2000)}),
+):
+    FAMILIES |= {
+        f"hf_{prefix.lower()}": partial(transformer, prefix, fields, _make_inputs)
+        for prefix, fields in _names.items()
+    }

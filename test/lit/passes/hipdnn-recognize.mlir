@@ -159,7 +159,7 @@ func.func @safe_attention(%q: tensor<4x16x8xf32>, %k: tensor<4x8x16xf32>, %v: te
 
 // -----
 
-// A mask of zeros is none.
+// A mask of zeros is dropped.
 
 // CHECK-LABEL: func.func @zero_mask
 // CHECK:         "hipdnn.sdpa"(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) {

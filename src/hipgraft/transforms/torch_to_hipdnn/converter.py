@@ -83,7 +83,9 @@ class TorchOp:
         attribute = owner.attributes["value"]
         if not isinstance(attribute, ir.DenseIntElementsAttr) or not len(attribute):
             raise Declined("no-hipdnn-op", "hipDNN has no op for it")
-        return [attribute[position] for position in range(len(attribute))]
+        import numpy as np  # not for every conversion: it takes a while to import
+
+        return np.asarray(attribute).reshape(-1).tolist()
 
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
         """Returns the extents of result `index`."""
