@@ -19,7 +19,7 @@ from emulator import missing_reason, requires_emulator, run_kernel
 from lowering_cases import Case, lower_case, run_case, tensor_type
 from random_graphs import placed
 from test_lowering_block_scale import cast_case, rounding_case
-from test_lowering_contractions import conv_case, gradient_cases, matmul_case
+from test_lowering_contractions import conv_case, gradient_cases, last_strides, matmul_case
 from test_lowering_gradients import CASES as GRADIENTS
 
 from hipgraft.codegen.iree.session import IreeSession
@@ -96,6 +96,20 @@ def width_outermost() -> Case:
     )
 
 
+def stored_last(which: str, x: Sequence[int], w: Sequence[int], pad: Sequence[int]) -> Case:
+    """A convolution whose image or result is stored channels last."""
+    case = conv_case(which, x, w, pre=pad)
+    (image, filters), (y,) = case.inputs, case.expected
+    if which == "image":
+        layouts = {"arg_strides": [last_strides(x), None]}
+        return replace(
+            case, inputs=[np.moveaxis(image, 1, -1).copy(), filters], shapes=[x, w], layouts=layouts
+        )
+    layouts = {"result_strides": [last_strides(y.shape)]}
+    expected = [np.moveaxis(y, 1, -1).copy()]
+    return replace(case, expected=expected, layouts=layouts, logical_results=[y.shape])
+
+
 def weight_gradient(
     x: Sequence[int], w: Sequence[int], element: str = "f32", stride: Sequence[int] = (1, 1)
 ) -> Case:
@@ -149,10 +163,15 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         "gfx1100",
         lambda: weight_gradient((1, 4, 17, 17), (6, 4, 3, 3), "f16", (2, 2)),
     ),
+    "grouped-transposes": (
+        "gfx942",
+        lambda: stored_last("result", (1, 8, 5, 6), (32, 2, 3, 3), [1, 1]),
+    ),
     "operand-gaps": ("gfx1100", with_gaps),
     "padding-taps": ("gfx942", lambda: conv_case("taps", (1, 8, 1, 1), (6, 8, 3, 3), pre=[1, 1])),
     "signed-extremes": ("gfx942", largest_of_negative),
     "single-window": ("cpu", lambda: conv_case("one", (1, 4, 7, 7), (6, 4, 3, 3), stride=[5, 5])),
+    "single-position": ("gfx942", lambda: stored_last("image", (1, 8, 5, 3), (8, 4, 3, 3), [0, 0])),
     "small-float-rounding": ("cpu", lambda: rounding_case("f4E2M1FN")),
     "small-float-to-integer": ("cpu", integers_of_floats),
     "transposed-depth": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS
+from hipgraft.codegen.target import FUSE_PADDING, SPLIT_REDUCTIONS, TRANSPOSES_THROUGH_CONVOLUTIONS
 from hipgraft.ir.diagnostics import HipgraftError
 
 
@@ -41,7 +41,7 @@ FLAG_SETS = {
     ),
     # A transposed operand of a convolution is materialized, instead of folded into the convolution.
     "transposes-stay": FlagSet(
-        ("--iree-global-opt-propagate-transposes-through-conv=false",), ("linalg.transpose",)
+        (f"{TRANSPOSES_THROUGH_CONVOLUTIONS}=false",), ("linalg.transpose",)
     ),
 }
 

@@ -73,13 +73,16 @@ With dynamic shapes, such a dispatch may not compile."""
 SPLIT_REDUCTIONS = "--iree-dispatch-creation-enable-split-reduction"
 """A flag that splits long reductions over workgroups."""
 
+TRANSPOSES_THROUGH_CONVOLUTIONS = "--iree-global-opt-propagate-transposes-through-conv"
+"""A flag that folds transpositions of operands and results into convolutions."""
+
 # Fusilli's flags for hipDNN graphs on AMDGPU, without externalised transients because the host
 # program plans workspaces. Fusing padding into its consumer turns a padded convolution from a fill
 # and two dispatches into one dispatch.
 _AMDGPU_FLAGS = (
     "--iree-preprocessing-pass-pipeline="
     "builtin.module(iree-preprocessing-backward-data-conv-pipeline)",
-    "--iree-global-opt-propagate-transposes-through-conv",
+    TRANSPOSES_THROUGH_CONVOLUTIONS,
     "--iree-global-opt-enable-sink-transpose-through-pad",
     *FUSE_PADDING,
     "--iree-dispatch-creation-enable-aggressive-reshape-movement",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hipgraft.codegen.target import COMMON_FLAGS, SPLIT_REDUCTIONS, turned_off
+from hipgraft.codegen.target import (
+    COMMON_FLAGS,
+    SPLIT_REDUCTIONS,
+    TRANSPOSES_THROUGH_CONVOLUTIONS,
+    turned_off,
+)
 from hipgraft.ir.bindings import ir, passmanager
 from hipgraft.ir.diagnostics import CodegenError
 
@@ -12,6 +17,11 @@ ENTRY = "main"
 
 WHOLE_REDUCTIONS = "// no reduction is split over workgroups"
 """A line of an input module that keeps IREE from splitting its reductions over workgroups."""
+
+LATE_TRANSPOSES = "// no transposition is folded into a convolution"
+"""A line of an input module that keeps IREE from folding transpositions into its convolutions."""
+
+_TURNED_OFF = {WHOLE_REDUCTIONS: SPLIT_REDUCTIONS, LATE_TRANSPOSES: TRANSPOSES_THROUGH_CONVOLUTIONS}
 
 # The last passes of the compiler's input phase. The passes before them convert from every input
 # dialect and load these dialects into the context; each later canonicalization then builds the
@@ -31,7 +41,7 @@ _SCHEDULE_PIPELINE = "builtin.module(iree-stream-transformation-pipeline{optimiz
 
 def effective_flags(text: str, flags: Sequence[str]) -> tuple[str, ...]:
     """Returns the flags for an input module, without those that its text turns off."""
-    return turned_off(flags, [SPLIT_REDUCTIONS] if WHOLE_REDUCTIONS in text else [])
+    return turned_off(flags, [flag for line, flag in _TURNED_OFF.items() if line in text])
 
 
 def lower_torch(module: ir.Module) -> None:

@@ -28,10 +28,12 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.few_filters import filters_to_add
 from hipgraft.codegen.workarounds.filter_order import is_misordered
+from hipgraft.codegen.workarounds.grouped_transposes import mixes_up_groups
 from hipgraft.codegen.workarounds.grouped_unit_window import crashes_in_groups
 from hipgraft.codegen.workarounds.image_order import has_swapped_dims
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation, with_second_channel
 from hipgraft.codegen.workarounds.padding_taps import drop_padding_taps
+from hipgraft.codegen.workarounds.single_position import has_single_position
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.dialects.hipdnn import ConvFpropOp, ConvMode
 from hipgraft.ir.tensors import element_of, shape_of
@@ -129,6 +131,9 @@ def _convolved(
     last = (0, *range(2, x.rank), 1)
     groups = x.shape[1] // w.shape[1]
     depthwise = is_depthwise(x, w)
+    is_single = has_single_position(x, w.shape[2:], result.shape[2:], groups, lowering.target)
+    if is_single or has_swapped_dims(x, lowering.target):
+        x = emitter.materialized(emitter.in_order(x, first))
     is_last = x.lies_in(last) and not x.lies_in(first)
     positions = math.prod(result.shape[2:])
     is_product = has_unit_window(w.shape) and positions > 1 and not depthwise
@@ -138,9 +143,7 @@ def _convolved(
         return multiplied(lowering, params, x, w, result)
     order = last if is_last and (depthwise or groups == 1) else first
     in_tiles = order == first and is_tiled_depthwise(params, x, w, result, lowering.target)
-    swapped = has_swapped_dims(x, lowering.target)
-    x = emitter.in_order(x, order)
-    x = padded(emitter, emitter.materialized(x) if swapped else x, params.before, params.after)
+    x = padded(emitter, emitter.in_order(x, order), params.before, params.after)
     x = crop_unread(emitter, x, params.spans(w.shape[2:]), result.shape[2:])
     init = emitter.filled(replace(result, dims=order), 0)
     if in_tiles:
@@ -148,6 +151,7 @@ def _convolved(
     if depthwise:
         return _depthwise(emitter, params, x, w, init)
     if groups > 1:
+        emitter.late_transposes |= mixes_up_groups(lowering.target)
         return _grouped(emitter, params, x, _ordered(lowering, w, range(w.rank)), init)
     if order == first and is_tiled(x, w, result, lowering.target):
         return convolve_in_tiles(emitter, params, x, w, init)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hipgraft.codegen.iree.entry import WHOLE_REDUCTIONS
+from hipgraft.codegen.iree.entry import LATE_TRANSPOSES, WHOLE_REDUCTIONS
 from hipgraft.codegen.layout import memory_element
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar, literal
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
@@ -26,17 +26,20 @@ class Emitter:
         target: target of the function.
         lines: the ops so far.
         whole_reductions: whether to keep IREE from splitting reductions over workgroups.
+        late_transposes: whether to keep IREE from folding transpositions into convolutions.
     """
 
     target: Target
     lines: list[str] = field(default_factory=list[str])
     whole_reductions: bool = False
+    late_transposes: bool = False
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
 
     def text(self) -> str:
         """Returns the lines so far, scalar constants first."""
-        head = [WHOLE_REDUCTIONS] if self.whole_reductions else []
+        wanted = {WHOLE_REDUCTIONS: self.whole_reductions, LATE_TRANSPOSES: self.late_transposes}
+        head = [line for line, is_wanted in wanted.items() if is_wanted]
         constants = [f"{scalar.name} = {op}" for op, scalar in self._constants.items()]
         return "\n".join([*head, *constants, *self.lines])
 
