@@ -1,6 +1,7 @@
 """Estimated time of a model's kernels against that of plain `iree-compile`.
 
     python benchmarks/estimated_times.py MODEL... [--target gfx942] [--kernels 5] [--limit 1.0]
+        [--constant-weights]
 
 A row for each model: launches, and microseconds of one run by the model of docs/timing.md with the
 gaps between launches, of hipgraft and of `iree-compile --iree-opt-level=O3` of the same file, and
@@ -8,16 +9,21 @@ the ratio. Exits with 1 where a ratio is over `--limit`.
 
 Up to 23 workgroups of each launch are executed, on memory of zeros. Not counted: fills and copies,
 and what IREE does once at load. `--kernels N` lists the N kernels of both that take longest.
+`--constant-weights` gives an ONNX model whose weights are inputs random ones: inputs with a dot in
+their name become initializers, as exporters write them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import onnx
 from wave_counts import Part, hipgraft_parts, iree_parts
 
 from hipgraft import emulator
@@ -77,6 +83,23 @@ def print_longest(rows: Sequence[Row], most: int) -> None:
         print(f"    {times} {found.workgroups:6} workgroups  {row.part}: {found.kernel}")
 
 
+def with_weights(path: Path, directory: Path) -> Path:
+    """Writes a model again whose weights are initializers of small random values."""
+    model, random = onnx.load(path), np.random.default_rng(0)
+    weights = [value for value in model.graph.input if "." in value.name]
+    for value in weights:
+        kind = value.type.tensor_type
+        shape = [each.dim_value for each in kind.shape.dim]
+        values = 0.05 * random.standard_normal(shape, np.float32)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        made = onnx.numpy_helper.from_array(values.astype(dtype), value.name)
+        model.graph.initializer.append(made)
+        model.graph.input.remove(value)
+    filled = directory / path.name
+    onnx.save(model, filled)
+    return filled
+
+
 def measure(model: Path, target: Target, kernels: int) -> float:
     """Prints the row of a model and returns its ratio."""
     sides: list[list[Row]] = []
@@ -100,11 +123,16 @@ def main() -> int:
     parser.add_argument("--target", default="gfx942", choices=CHIPS)
     parser.add_argument("--kernels", type=int, default=0)
     parser.add_argument("--limit", type=float, default=1.0)
+    parser.add_argument("--constant-weights", action="store_true")
     flags = parser.parse_args()
     target = Target.parse(flags.target)
     print("| model | launches | iree-compile | µs | iree-compile | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")
-    ratios = [measure(model, target, flags.kernels) for model in flags.models]
+    with tempfile.TemporaryDirectory() as directory:
+        models = flags.models
+        if flags.constant_weights:
+            models = [with_weights(model, Path(directory)) for model in models]
+        ratios = [measure(model, target, flags.kernels) for model in models]
     return int(max(ratios) > flags.limit)
 
 

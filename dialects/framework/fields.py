@@ -182,7 +182,11 @@ class Attribute(Field, Generic[T]):
         return self.default if attribute is None else self.kind.read(attribute)
 
     def __set__(self, op: FieldOwner, value: T) -> None:
-        op.operation.attributes[self.name] = self.kind.write(value)
+        attributes = op.operation.attributes
+        if value is not None or self.required:
+            attributes[self.name] = self.kind.write(value)
+        elif self.name in attributes:
+            del attributes[self.name]
 
 
 def required(kind: Kind[T], doc: str) -> Attribute[T]:

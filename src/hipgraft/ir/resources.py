@@ -1,4 +1,4 @@
-"""Reads the raw bytes of a `memref.global`.
+"""Reads the raw bytes of `memref.global` and `arith.constant` ops.
 
 The bindings give no access to a resource's blob, and NumPy's buffer protocol supports neither bf16
 nor fp8. So a resource is read from the op's bytecode, which stores it as in memory. The text would
@@ -38,6 +38,19 @@ def global_bytes(op: ir.Operation) -> bytes:
     value = op.attributes["initial_value"]
     if isinstance(value, ir.UnitAttr):
         raise OpError("'memref.global' op has no value", op)
+    return _bytes_of(op, value)
+
+
+def constant_bytes(op: ir.Operation) -> bytes:
+    """Returns the elements of an `arith.constant` in row-major order, as in memory.
+
+    Raises:
+        OpError: its resource is missing.
+    """
+    return _bytes_of(op, op.attributes["value"])
+
+
+def _bytes_of(op: ir.Operation, value: ir.Attribute) -> bytes:
     tensor = ir.RankedTensorType(value.type)
     if is_resource(value):
         return _checked_size(_stored_bytes(op), tensor, op)
@@ -91,7 +104,7 @@ def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) ->
     expected = byte_size(tensor.shape, tensor.element_type)
     if len(blob) != expected:
         raise OpError(
-            f"'memref.global' op has a resource of {len(blob)} bytes, expected {expected}", op
+            f"'{op.name}' op has a resource of {len(blob)} bytes, expected {expected}", op
         )
     return blob
 
@@ -106,7 +119,7 @@ def resource_bytes(op: ir.Operation) -> bytes | None:
 def _stored_bytes(op: ir.Operation) -> bytes:
     blob = resource_bytes(op)
     if blob is None:
-        raise OpError("'memref.global' op refers to a resource that the module does not hold", op)
+        raise OpError(f"'{op.name}' op refers to a resource that the module does not hold", op)
     return blob
 
 

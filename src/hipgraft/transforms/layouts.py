@@ -1,0 +1,331 @@
+"""Chooses the order in which graphs store tensors with channels and spatial dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from hipgraft.codegen.chips import Gpu
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import defining_op
+from hipgraft.ir.element_types import bit_width, byte_size
+from hipgraft.ir.io import RESOURCE_ALIGNMENT
+from hipgraft.ir.resources import constant_bytes
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import element_of, element_type_of, shape_of
+from hipgraft.transforms.outlining import operand_layouts
+from hipgraft.transforms.partition.cost import Roofline
+from hipgraft.transforms.partition.reader import ProgramReader
+from hipgraft.transforms.recognition.values import make_window, readers, window
+
+_CONVOLUTION = hipdnn.ConvFpropOp.OP_NAME
+_WALKERS = frozenset({"hipdnn.pointwise", "hipdnn.resample_fwd", "hipdnn.reduction"})
+_RANKS = (4, 5)
+
+# Estimated on gfx942 for the convolutions of ResNet-50 with batch 1: a dense 3x3 convolution of
+# 16-bit elements takes 1.3 to 1.9 times as long if its operands are channels first. Those of f32
+# differ by 12 % or less, 1x1 convolutions in both directions. A first layer of 3 channels takes 1.5
+# times as long if its image is channels last.
+_EXTRA = 0.6
+_NARROW_BITS = 16
+_LEAST_CHANNELS = 16
+_PICOSECONDS = 1e12
+
+
+def channels_last(shape: Sequence[int]) -> StridedView:
+    """Returns the window on a tensor [N, C, spatial...] that is stored [N, spatial..., C]."""
+    rank = len(shape)
+    stored = StridedView.of_shape([shape[0], *shape[2:], shape[1]])
+    return stored.permute([0, rank - 1, *range(1, rank - 1)])
+
+
+@dataclass
+class Layouts:
+    """The layouts of a block's tensors, as a cut of least cost.
+
+    Attributes:
+        last: results of graphs that are to be stored channels last.
+        gains: of these, seconds that the convolutions that read them gain.
+        kept: results that stay channels first although a convolution would gain, and why.
+    """
+
+    last: list[ir.Value] = field(default_factory=list[ir.Value])
+    gains: dict[ir.Value, float] = field(default_factory=dict[ir.Value, float])
+    kept: dict[ir.Value, str] = field(default_factory=dict[ir.Value, str])
+
+
+class LayoutCosts:
+    """The seconds that graphs take longer in one layout or the other.
+
+    Args:
+        gpu: that graphs run on.
+    """
+
+    def __init__(self, gpu: Gpu):
+        self._gpu = gpu
+        self._reader = ProgramReader(gpu, {})
+        self._model = Roofline(gpu)
+
+    def choose(self, graphs: Sequence[ir.Operation]) -> Layouts:
+        """Returns the layouts of least cost for what graphs yield; channels first of equals."""
+        found = Layouts()
+        containers = [hipdnn.GraphOp(op) for op in graphs]
+        images = {graph.operation: self._image(graph) for graph in containers}
+        for image in images.values():
+            if image is not None and image.first > image.last:
+                gained = found.gains.get(image.value, 0.0) + image.first - image.last
+                found.gains[image.value] = gained
+        if not found.gains:
+            return found
+        yielded = [value for graph in containers for value in graph.outputs]
+        reasons = {
+            value: _fixed(graph, index)
+            for graph in containers
+            for index, value in enumerate(graph.outputs)
+        }
+        free = {value for value, reason in reasons.items() if reason is None}
+        cut = LayoutCut()
+        for graph in containers:
+            self._add(graph, images[graph.operation], free, cut)
+        last = cut.last()
+        found.last = [value for value in yielded if value in last]
+        for value in found.gains:
+            if value not in last and value in reasons:
+                found.kept[value] = reasons[value] or "other kernels would lose more"
+        return found
+
+    def _image(self, graph: hipdnn.GraphOp) -> _Image | None:
+        """Returns the image that a graph with a convolution reads, if it does not compute it."""
+        ops = [op.operation for op in graph.body.operations][:-1]
+        anchor = _anchor(graph)
+        read = dict[ir.Value, ir.Value](zip(graph.body.arguments, graph.inputs, strict=True))
+        image = None if anchor is None else read.get(anchor.operands[0])
+        if anchor is None or image is None:
+            return None
+        program, kept = self._reader.read([((op,), True) for op in ops], [])
+        time = self._model.time(program, kept)
+        copied = _Image(image, 0.0, time.launch + 2 * time.memory)
+        x, w = (shape_of(value) for value in anchor.operands)
+        if x[1] != w[1]:  # IREE has grouped convolutions for channels first only
+            return copied
+        if prod(w[2:]) == 1:
+            return _Image(image, 0.0, 0.0)
+        weights = read.get(anchor.operands[1])
+        if weights is None or not is_permutable(weights):
+            return copied
+        if x[1] < _LEAST_CHANNELS:
+            return _Image(image, 0.0, _EXTRA * time.seconds)
+        is_narrow = (bit_width(element_of(anchor.operands[0])) or 0) <= _NARROW_BITS
+        return _Image(image, _EXTRA * time.seconds if is_narrow else 0.0, 0.0)
+
+    def _add(
+        self,
+        graph: hipdnn.GraphOp,
+        image: _Image | None,
+        free: Collection[ir.Value],
+        cut: LayoutCut,
+    ) -> None:
+        """Adds the costs of one graph."""
+        if image is not None and image.value in free:
+            cut.add(image.value, first=image.first, last=image.last)
+        # A convolution may write another order than it reads, but not read an addend in another.
+        tensors = [
+            value
+            for value in (*graph.outputs, *graph.inputs)
+            if has_layouts(shape_of(value)) and (image is None or value != image.value)
+        ]
+        for other in tensors[1:]:
+            seconds = self._seconds(other)
+            chosen = [value for value in (tensors[0], other) if value in free]
+            if len(chosen) == 2:
+                cut.relate(chosen[0], chosen[1], seconds)
+            elif chosen:
+                cut.add(chosen[0], first=0.0, last=seconds)
+
+    def _seconds(self, value: ir.Value) -> float:
+        """Returns how long it takes to move a tensor."""
+        nbytes = byte_size(shape_of(value), element_type_of(value)) or 0
+        gpu = self._gpu
+        return nbytes / (gpu.far_bandwidth if nbytes <= gpu.far_size else gpu.memory_bandwidth)
+
+
+@dataclass(frozen=True)
+class _Image:
+    """An operand of a convolution, and the seconds that its layouts cost."""
+
+    value: ir.Value
+    first: float
+    last: float
+
+
+def _anchor(graph: hipdnn.GraphOp) -> ir.Operation | None:
+    ops = (op.operation for op in graph.body.operations)
+    return next((op for op in ops if op.name == _CONVOLUTION), None)
+
+
+def has_layouts(shape: Sequence[int]) -> bool:
+    """Returns whether a tensor has channels and positions, so that their order is of importance."""
+    return len(shape) in _RANKS and shape[1] > 1 and prod(shape[2:]) > 1
+
+
+def is_permutable(weights: ir.Value) -> bool:
+    """Returns whether filters are a constant, whose elements can be stored in another order."""
+    owner = defining_op(weights)
+    return owner is not None and owner.name == "arith.constant"
+
+
+def _fixed(graph: hipdnn.GraphOp, index: int) -> str | None:
+    """Returns why a result is stored channels first; None if it need not be."""
+    value = graph.outputs[index]
+    shape = shape_of(value)
+    if not has_layouts(shape):
+        return "it has no channels or no positions"
+    if (graph.result_strides or [None] * len(graph.outputs))[index] is not None:
+        return "its layout is given"
+    if graph.engine not in (None, "iree"):
+        return f"engine '{graph.engine}' writes it"
+    stored = channels_last(shape)
+    for use in value.uses:
+        owner = use.owner.operation
+        if owner.name == hipdnn.ViewOp.OP_NAME:
+            _, view = window(owner.results[0])
+            if view.on_copied(stored) is None:
+                return "a view of it has no strides in that order"
+            readers = [each.owner.operation for each in owner.results[0].uses]
+        else:
+            readers = [owner]
+        for reader in readers:
+            if reader.name != hipdnn.GraphOp.OP_NAME:
+                return f"'{reader.name}' op reads it"
+            if not _is_taken(hipdnn.GraphOp(reader), owner.name == hipdnn.ViewOp.OP_NAME):
+                return f"graph '{hipdnn.GraphOp(reader).name}' reads it"
+    return None
+
+
+def _is_taken(graph: hipdnn.GraphOp, is_view: bool) -> bool:
+    """Returns whether a graph can read a tensor, or a view of it, in the other order."""
+    names = {op.operation.name for op in graph.body.operations} - {"hipdnn.yield", "arith.constant"}
+    if graph.engine not in (None, "iree"):
+        return False
+    return names <= _WALKERS or (not is_view and names <= _WALKERS | {_CONVOLUTION})
+
+
+class LayoutAssigner:
+    """Stores tensors and filters channels last; each constant is stored once more at most."""
+
+    def __init__(self) -> None:
+        self._filters: dict[ir.Attribute, ir.Attribute] = {}
+
+    def store_last(self, value: ir.Value) -> None:
+        """Lets the graph that yields a tensor store it channels last, and its readers read that."""
+        graph = hipdnn.GraphOp(cast(ir.OpView, value.owner).operation)
+        stored = channels_last(shape_of(value))
+        layouts = list(graph.result_strides or [None] * len(graph.outputs))
+        layouts[ir.OpResult(value).result_number] = list(stored.strides)
+        graph.result_strides = layouts
+        for op in readers(value):
+            if op.name == hipdnn.ViewOp.OP_NAME:
+                _, view = window(op.results[0])
+                moved = view.on_copied(stored)
+                assert moved is not None  # or the layout would be fixed
+                hipdnn.ViewOp(op).strides = list(moved.strides)
+                for reader in readers(op.results[0]):
+                    _set_layouts(hipdnn.GraphOp(reader))
+            else:
+                self._read_last(hipdnn.GraphOp(op), value, stored)
+
+    def _read_last(self, graph: hipdnn.GraphOp, value: ir.Value, stored: StridedView) -> None:
+        with ir.InsertionPoint(graph.operation):
+            view = make_window(value, stored, graph.operation.location)
+        for index, operand in enumerate(graph.inputs):
+            if operand == value:
+                graph.operation.operands[index] = view
+        anchor = _anchor(graph)
+        if anchor is not None:
+            read = dict[ir.Value, int](zip(graph.body.arguments, count()))
+            image, weights = (read.get(operand) for operand in anchor.operands)
+            if image is not None and weights is not None and graph.inputs[image] == view:
+                self._store_filters(graph, weights)
+        _set_layouts(graph)
+
+    def _store_filters(self, graph: hipdnn.GraphOp, index: int) -> None:
+        weights = graph.inputs[index]
+        shape = shape_of(weights)
+        if prod(shape[2:]) == 1:
+            return
+        op = cast(ir.OpView, weights.owner).operation
+        old = op.attributes["value"]
+        if old not in self._filters:
+            self._filters[old] = _permuted(op)
+        with ir.InsertionPoint(graph.operation):
+            made = arith_d.ConstantOp(self._filters[old].type, self._filters[old], loc=op.location)
+            graph.operation.operands[index] = make_window(
+                made.result, channels_last(shape), op.location
+            )
+        if next(iter(weights.uses), None) is None:
+            op.erase()
+
+
+def _set_layouts(graph: hipdnn.GraphOp) -> None:
+    """Writes the layouts of operands that are views."""
+    graph.arg_strides, graph.arg_offsets = operand_layouts(graph.inputs)
+
+
+def _permuted(op: ir.Operation) -> ir.Attribute:
+    """Returns the elements of filters [K, C, window...] as [K, window..., C]."""
+    old = op.attributes["value"]
+    shape = shape_of(op.results[0])
+    kind = ir.RankedTensorType.get((shape[0], *shape[2:], shape[1]), element_type_of(op.results[0]))
+    if isinstance(old, ir.DenseElementsAttr) and old.is_splat:
+        return ir.DenseElementsAttr.get_splat(kind, old.get_splat_value())
+    data = constant_bytes(op)
+    words = np.frombuffer(data, f"u{len(data) // prod(shape)}").reshape(shape)
+    return ir.DenseResourceElementsAttr.get_from_buffer(
+        np.ascontiguousarray(np.moveaxis(words, 1, -1)),
+        "channels_last",
+        kind,
+        alignment=RESOURCE_ALIGNMENT,
+    )
+
+
+class LayoutCut:
+    """Tensors, the costs of their layouts, and the costs of pairs with different layouts.
+
+    The cut of least cost separates those that are channels last from the others. Costs are whole
+    numbers, so that the result does not depend on the order of additions.
+    """
+
+    _LAST, _FIRST = "last", "first"
+
+    def __init__(self) -> None:
+        import networkx as nx  # few programs need it, and it takes a while to import
+
+        self._cut: Any = nx.minimum_cut
+        self._graph: Any = nx.DiGraph()
+        self._graph.add_nodes_from((self._LAST, self._FIRST))
+
+    def add(self, value: ir.Value, *, first: float, last: float) -> None:
+        """Adds the seconds that a tensor costs channels first, and last."""
+        self._connect(value, self._LAST, first)
+        self._connect(self._FIRST, value, last)
+
+    def relate(self, left: ir.Value, right: ir.Value, seconds: float) -> None:
+        """Adds the seconds that two tensors cost if their layouts differ."""
+        self._connect(left, right, seconds)
+        self._connect(right, left, seconds)
+
+    def last(self) -> set[ir.Value]:
+        """Returns the tensors to store channels last: as few as possible of all best choices."""
+        # The second part is what reaches the sink: the smallest of all such sets.
+        last = cast(set[ir.Value], self._cut(self._graph, self._FIRST, self._LAST)[1][1])
+        return {value for value in last if value != self._LAST}
+
+    def _connect(self, source: object, target: object, seconds: float) -> None:
+        known = self._graph.get_edge_data(source, target, {"capacity": 0})["capacity"]
+        self._graph.add_edge(source, target, capacity=known + round(_PICOSECONDS * seconds))

@@ -1,0 +1,94 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-assign-layouts | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-assign-layouts --hipdnn-assign-layouts | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-assign-layouts --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// Convolutions that read images faster channels last get them so, and their filters too.
+
+// REMARK: result is stored channels last; a convolution gains about
+// CHECK-LABEL: func.func @chain
+// CHECK:         %[[A:.*]] = "hipdnn.graph"(%{{.*}})
+// CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 3584, 64>]}
+// CHECK:         %[[X:.*]] = "hipdnn.view"(%[[A]]) {offset = 0 : i64, strides = array<i64: 200704, 1, 3584, 64>}
+// CHECK:         %[[W:.*]] = arith.constant dense<1.000000e+00> : tensor<64x3x3x64xf16>
+// CHECK:         %[[F:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 576, 1, 192, 64>} : (tensor<64x3x3x64xf16>) -> tensor<64x64x3x3xf16>
+// CHECK:         "hipdnn.graph"(%[[X]], %[[F]])
+// CHECK:         }) {arg_strides = [array<i64: 200704, 1, 3584, 64>, array<i64: 576, 1, 192, 64>], name = "b"}
+func.func @chain(%x: tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16> {
+  %w = arith.constant dense<1.0> : tensor<64x64x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "a"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>, %b: tensor<64x64x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "b"} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+  return %1 : tensor<1x64x56x56xf16>
+}
+
+// -----
+
+// The addend of a sum is stored like the sum.
+
+// REMARK: result is stored channels last
+// REMARK: result is stored channels last; a convolution gains about
+// CHECK-LABEL: func.func @residual
+// CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 3584, 64>]}
+// CHECK:         }) {arg_strides = [array<i64: 200704, 1, 3584, 64>, unit], name = "s", result_strides = [array<i64: 200704, 1, 3584, 64>]}
+// CHECK:         }) {arg_strides = [array<i64: 200704, 1, 3584, 64>, array<i64: 576, 1, 192, 64>], name = "b"}
+// CHECK:         }) {arg_strides = [array<i64: 200704, 1, 3584, 64>, array<i64: 576, 1, 192, 64>], name = "c"}
+func.func @residual(%x: tensor<1x64x56x56xf16>) -> (tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>) {
+  %w = arith.constant dense<1.0> : tensor<64x64x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "a"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+  %s = "hipdnn.graph"(%0, %x) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>, %b: tensor<1x64x56x56xf16>):
+    %r = "hipdnn.pointwise"(%a, %b) {mode = "add"} : (tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "s"} : (tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+  %1 = "hipdnn.graph"(%s, %w) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>, %b: tensor<64x64x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "b"} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+  %2 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>, %b: tensor<64x64x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "c"} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+  return %1, %2 : tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>
+}
+
+// -----
+
+// A transposed view of the image is a view of the elements in their new order.
+
+// REMARK: result is stored channels last; a convolution gains about
+// CHECK-LABEL: func.func @transposed
+// CHECK:         }) {name = "a", result_strides = [array<i64: 200704, 1, 3584, 64>]}
+// CHECK:         "hipdnn.view"(%{{.*}}) {offset = 0 : i64, strides = array<i64: {{[0-9]+}}, 3584, 64, 1>} : (tensor<1x64x56x56xf16>) -> tensor<1x56x56x64xf16>
+// CHECK:         }) {name = "n"}
+func.func @transposed(%x: tensor<1x64x56x56xf16>) -> (tensor<1x64x56x56xf16>, tensor<1x56x56x64xf16>) {
+  %w = arith.constant dense<1.0> : tensor<64x64x3x3xf16>
+  %0 = "hipdnn.graph"(%x) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "relu_fwd"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "a"} : (tensor<1x64x56x56xf16>) -> tensor<1x64x56x56xf16>
+  %1 = "hipdnn.graph"(%0, %w) ({
+  ^bb0(%a: tensor<1x64x56x56xf16>, %b: tensor<64x64x3x3xf16>):
+    %r = "hipdnn.conv_fprop"(%a, %b) {pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+    "hipdnn.yield"(%r) : (tensor<1x64x56x56xf16>) -> ()
+  }) {name = "b"} : (tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+  %v = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 200704, 56, 1, 3136>} : (tensor<1x64x56x56xf16>) -> tensor<1x56x56x64xf16>
+  %2 = "hipdnn.graph"(%v) ({
+  ^bb0(%a: tensor<1x56x56x64xf16>):
+    %r = "hipdnn.pointwise"(%a) {mode = "neg"} : (tensor<1x56x56x64xf16>) -> tensor<1x56x56x64xf16>
+    "hipdnn.yield"(%r) : (tensor<1x56x56x64xf16>) -> ()
+  }) {name = "n", arg_strides = [array<i64: 200704, 56, 1, 3136>]} : (tensor<1x56x56x64xf16>) -> tensor<1x56x56x64xf16>
+  return %1, %2 : tensor<1x64x56x56xf16>, tensor<1x56x56x64xf16>
+}

@@ -1,0 +1,143 @@
+"""Tensors stored channels last: results against onnxruntime, the choice against all choices."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from emulator import open_emulator, requires_emulator
+from onnx import TensorProto, helper
+from small_onnx import save
+
+import hipgraft
+from hipgraft import runtime
+from hipgraft.ir.bindings import ir
+from hipgraft.passmanager.runner import Runner
+from hipgraft.runtime.devices import open_device
+from hipgraft.transforms.layouts import LayoutCut
+
+SHAPE = (2, 32, 6, 5)
+CHANNELS = SHAPE[1]
+SEEDS = (0, 19, 2, 5, 7, 8, 10, 13)  # networks with tensors that gain
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cut_of_least_cost(seed: int) -> None:
+    draw, cut = random.Random(seed), LayoutCut()
+    tensors = range(draw.randint(1, 7))
+    first = [draw.choice((0, 0, draw.randint(1, 9))) for _ in tensors]
+    last = [draw.choice((0, 0, draw.randint(1, 9))) for _ in tensors]
+    pairs = list(itertools.combinations(tensors, 2))
+    costs = {pair: draw.randint(1, 5) for pair in draw.sample(pairs, len(pairs) // 2)}
+    for tensor in tensors:
+        value = cast(ir.Value, tensor)
+        cut.add(value, first=1e-6 * first[tensor], last=1e-6 * last[tensor])
+    for (a, b), cost in costs.items():
+        cut.relate(cast(ir.Value, a), cast(ir.Value, b), 1e-6 * cost)
+
+    def cost_of(stored_last: set[Any]) -> int:
+        apart = sum(c for (a, b), c in costs.items() if (a in stored_last) != (b in stored_last))
+        return apart + sum(last[t] if t in stored_last else first[t] for t in tensors)
+
+    choices = [
+        set(chosen)
+        for n in range(len(tensors) + 1)
+        for chosen in itertools.combinations(tensors, n)
+    ]
+    best = min(map(cost_of, choices))
+    found = cast(set[Any], cut.last())
+    assert cost_of(found) == best
+    assert len(found) == min(len(each) for each in choices if cost_of(each) == best)
+
+
+def random_network(path: Path, seed: int) -> tuple[Path, int]:
+    """Writes a random network of convolutions and what stands between them.
+
+    Returns:
+        The path, and the number of results.
+    """
+    draw, numbers = random.Random(seed), np.random.default_rng(seed)
+    nodes: list[onnx.NodeProto] = []
+    constants: dict[str, np.ndarray] = {}
+    values = ["x"]
+
+    def make(op: str, *inputs: str, **attributes: Any) -> str:
+        name = f"v{len(nodes)}"
+        nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        return name
+
+    def convolve(image: str, groups: int, window: int) -> str:
+        weights, bias = f"w{len(nodes)}", f"b{len(nodes)}"
+        shape = (CHANNELS, CHANNELS // groups, window, window)
+        scale = np.sqrt(np.prod(shape[1:]))
+        constants[weights] = (numbers.standard_normal(shape) / scale).astype(np.float16)
+        constants[bias] = numbers.standard_normal(CHANNELS).astype(np.float16)
+        return make("Conv", image, weights, bias, group=groups, pads=[window // 2] * 4)
+
+    for _ in range(draw.randint(6, 12)):
+        source = draw.choice(values[-3:])
+        others = ("point", "grouped", "relu", "add", "pool", "cat")
+        kind = draw.choice(("conv",) * 6 + others)
+        if kind in ("conv", "point", "grouped"):
+            value = convolve(source, 4 if kind == "grouped" else 1, 1 if kind == "point" else 3)
+        elif kind == "relu":
+            value = make("Relu", source)
+        elif kind == "add":
+            value = make("Add", source, draw.choice(values))
+        elif kind == "pool":
+            value = make("MaxPool", source, kernel_shape=[3, 3], pads=[1] * 4)
+        else:
+            joined = make("Concat", source, draw.choice(values), axis=1)
+            constants["starts"], constants["ends"] = np.array([16]), np.array([48])
+            constants["axes"] = np.array([1])
+            value = make("Slice", joined, "starts", "ends", "axes")
+        values.append(value)
+    results = sorted({values[-1], *draw.sample(values[1:], draw.randint(0, 1))})
+    image = np.zeros(SHAPE, np.float16)
+    outputs = [(name, TensorProto.FLOAT16) for name in results]
+    return save(path, nodes, {"x": image}, outputs, constants), len(results)
+
+
+def expected(path: Path, image: np.ndarray) -> list[np.ndarray]:
+    """What onnxruntime makes of a model."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return cast(list[np.ndarray], session.run(None, {"x": image}))
+
+
+def assert_close(results: list[np.ndarray], path: Path, image: np.ndarray) -> None:
+    for got, want in zip(results, expected(path, image), strict=True):
+        scale = max(1.0, float(abs(want).max()))
+        np.testing.assert_allclose(got / scale, want / scale, atol=4e-3, rtol=0)
+
+
+def drawn_image() -> np.ndarray:
+    return np.random.default_rng(1).standard_normal(SHAPE).astype(np.float16)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_networks_on_the_cpu(tmp_path: Path, seed: int) -> None:
+    path, count = random_network(tmp_path / "net.onnx", seed)
+    program = hipgraft.compile(path, "gfx942", compile_to="hipdnn-graphs")
+    assert "channels-last" in {remark.name for remark in program.report.remarks}
+    pipeline = "builtin.module(hipdnn-compile{target=cpu},hipdnn-bufferize)"
+    with program.module.context, ir.Location.unknown():
+        Runner(keep_reproducer=False).run(program.module, pipeline)
+        results = runtime.run_module(program.module, [drawn_image()], open_device("cpu"))
+    assert len(results) == count
+    assert_close(results, path, drawn_image())
+
+
+@requires_emulator
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_random_networks_on_the_emulator(tmp_path: Path, seed: int) -> None:
+    path, _ = random_network(tmp_path / "net.onnx", seed)
+    program = hipgraft.compile(path, "gfx942")
+    results = program.run([drawn_image()], open_emulator("gfx942"))
+    assert_close(results, path, drawn_image())
