@@ -24,14 +24,21 @@ typedef struct { Arguments *launches; int count; } Graph;
 static char failing[64];
 static int countdown, live, launched, current = -1;
 static Graph *capturing;
-static int stream_object;
+static int streams[2];  // the number of live streams of each device; its address is the handle
+
+// The device of a stream; -1 if it is none, or destroyed.
+static int device_of(const void *stream) {
+  for (int device = 0; device < 2; ++device)
+    if (stream == &streams[device] && streams[device]) return device;
+  return -1;
+}
 
 // Only players that are built for it may use the default stream.
 static int is_wrong(void *stream) {
 #ifdef FAKE_DEFAULT_STREAM
   if (!stream) return 0;
 #endif
-  return stream != &stream_object;
+  return device_of(stream) < 0;
 }
 
 void fake_fail(const char *name, int nth) {
@@ -171,11 +178,24 @@ int FUNCTION(cuLaunchKernel, hipModuleLaunchKernel)(
 }
 int FUNCTION(cuStreamCreate, hipStreamCreateWithFlags)(void **stream, unsigned flags) {
   CALL("create_stream");
-  *stream = &stream_object;
+  int *created = &streams[current > 0];
+  ++*created;
+  *stream = created;
   ++live;
   return flags > 1;
 }
-int FUNCTION(cuStreamDestroy_v2, hipStreamDestroy)(void *stream) { --live; return stream != &stream_object; }
+int FUNCTION(cuStreamDestroy_v2, hipStreamDestroy)(int *stream) {
+  --live;
+  return device_of(stream) < 0 ? INVALID : --*stream < 0;
+}
+#ifdef FAKE_HIP
+int hipStreamGetDevice(void *stream, int *device) { return (*device = device_of(stream)) < 0; }
+#else
+int cuStreamGetCtx(void *stream, void **context) {
+  *context = (void *)(intptr_t)(10 + device_of(stream));
+  return device_of(stream) < 0;
+}
+#endif
 int FUNCTION(cuStreamSynchronize, hipStreamSynchronize)(void *stream) {
   CALL("wait");
   return capturing || is_wrong(stream);
@@ -185,12 +205,12 @@ int FUNCTION(cuStreamBeginCapture_v2, hipStreamBeginCapture)(void *stream, int m
   CALL("begin_capture");
   capturing = calloc(1, sizeof *capturing);
   ++live;
-  return mode != 1 || stream != &stream_object;
+  return mode != 1 || device_of(stream) < 0;
 }
 int FUNCTION(cuStreamEndCapture, hipStreamEndCapture)(void *stream, void **graph) {
   *graph = capturing;
   capturing = NULL;
-  return stream != &stream_object;
+  return device_of(stream) < 0;
 }
 int FUNCTION(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(
     void **executable, Graph *graph, unsigned long long flags) {
@@ -219,14 +239,14 @@ int FUNCTION(cuEventRecord, hipEventRecord)(int *event, void *stream) {
   CALL("record_event");
   if (capturing) return INVALID;
   *event = launched;
-  return stream != &stream_object;
+  return device_of(stream) < 0;
 }
 #ifndef FAKE_HIP
 int cuEventRecordWithFlags(int *event, void *stream, unsigned flags) {
   CALL("record_event");
   if (!capturing || flags != 1) return INVALID;
   *event = capturing->count;
-  return stream != &stream_object;
+  return device_of(stream) < 0;
 }
 #endif
 int FUNCTION(cuEventElapsedTime, hipEventElapsedTime)(float *milliseconds, int *start, int *end) {

@@ -19,6 +19,7 @@ from hipdnn_play import BIN, HOST, Prepared, environment, play
 from killed_helpers import build_under_kills
 from recordings import copying_program
 from served import user_in
+from test_driver_devices import build_driver
 from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
 from test_hostile_bundle import header_of, with_header
 
@@ -195,6 +196,13 @@ for config in (b"", b"x", b"x" * 40, engine_config(5), bytes(64), b"\\xff" * 64)
         assert status in (1, 2), (name, config, status)
 assert library.hipdnnEnginePluginGetEngineDetails(
     handle.pointer, c_int64(5), byref(data), byref(given)) == 1
+hip = Hip()
+stream = hip.stream()
+handle.set_stream(stream)
+hip.call("hipStreamDestroy", stream)
+for wrong in (stream, c_void_p(4096)):
+    assert library.hipdnnEnginePluginSetStream(handle.pointer, wrong) == 1
+handle.set_stream(c_void_p(2))  # hipStreamPerThread
 handle.destroy()
 print(plugin.name, plugin.api, len(plugin.engines))
 """
@@ -210,6 +218,68 @@ def test_wrong_calls_are_told(home: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "hipgraft 1.4.0 1\n"), done.stderr
+
+
+STREAMS = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from hipdnn_host import *
+driver = ctypes.CDLL(sys.argv[3])
+is_hip = hasattr(driver, "hipSetDevice")
+create, destroy = (("hipStreamCreateWithFlags", "hipStreamDestroy") if is_hip
+                   else ("cuStreamCreate", "cuStreamDestroy_v2"))
+def stream_on(device):
+    stream = c_void_p()
+    if is_hip:
+        assert driver.hipSetDevice(device) == 0
+    else:
+        assert driver.cuCtxSetCurrent(c_void_p(10 + device)) == 0
+    assert getattr(driver, create)(byref(stream), 1) == 0
+    return stream
+handle = Handle(Plugin(sys.argv[1]))
+own, other = stream_on(0), stream_on(1)
+def tell(stream):
+    before = driver.fake_device()
+    try:
+        handle.set_stream(stream)
+        print("SUCCESS")
+    except PluginError as error:
+        print(error.status, error.text)
+    assert driver.fake_device() == before
+for stream in (own, None, other, c_void_p(4096)):
+    tell(stream)
+getattr(driver, destroy)(other)
+tell(other)
+handle.destroy()
+"""
+
+
+@requires_compiler
+@pytest.mark.parametrize("kind", ["hip", "cuda"])
+def test_streams_of_others_are_refused(kind: str, tmp_path: Path) -> None:
+    """On a stand-in of a driver with two devices."""
+    built = build_driver(kind, tmp_path)
+    (tmp_path / "libcuda.so.1").symlink_to(built.path)
+    done = subprocess.run(
+        [sys.executable, "-c", STREAMS, plugin_path(), HOST.parent, built.path],
+        env=environment(
+            tmp_path,
+            HIPGRAFT_PLUGIN_DEVICE=f"{kind}:0",
+            HIPGRAFT_LIBAMDHIP64=built.path,
+            LD_LIBRARY_PATH=str(tmp_path),
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *accepted, other, invalid, destroyed = done.stdout.splitlines()
+    assert accepted == ["SUCCESS", "SUCCESS"]
+    function = {"hip": "hipStreamGetDevice", "cuda": "cuStreamGetCtx"}[kind]
+    unknown = f"BAD_PARAM the stream is invalid: '{function}' failed: invalid argument"
+    assert [invalid, destroyed] == [unknown, unknown]
+    assert other.startswith("BAD_PARAM the stream is ")
+    assert {"hip": "on HIP device 1; expected device 0", "cuda": "of CUDA device"}[kind] in other
 
 
 @requires_emulator

@@ -20,6 +20,7 @@ struct Cuda {
     release.find(library, "cuDevicePrimaryCtxRelease_v2");
     get_attribute.find(library, "cuFuncGetAttribute");
     set_attribute.find(library, "cuFuncSetAttribute");
+    stream_context.find_optional(library, "cuStreamGetCtx");  // since CUDA 9.2
   }
 
   Call<int, const char **> error_string;
@@ -28,6 +29,7 @@ struct Cuda {
   Call<int> release;
   Call<int *, int, void *> get_attribute;
   Call<void *, int, int> set_attribute;
+  Call<void *, void **> stream_context;
 };
 
 class CudaDevice final : public GpuDevice {
@@ -46,6 +48,17 @@ class CudaDevice final : public GpuDevice {
     call(cuda_.get_attribute, &allowed, kMostDynamicShared, kernel);
     if (static_cast<uint32_t>(allowed) < nbytes)
       call(cuda_.set_attribute, kernel, kMostDynamicShared, static_cast<int>(nbytes));
+  }
+
+  // A stream of another context of the same device cannot run this context's kernels either.
+  void check_stream(void *stream) override {
+    if (!stream || !cuda_.stream_context) return;  // the null stream is the current context's
+    void *context = nullptr;
+    if (int status = cuda_.stream_context(stream, &context))
+      refuse_stream(status, cuda_.stream_context);
+    if (context != context_)
+      fail(HIPGRAFT_INVALID_ARGUMENT,
+           "the stream is not of the primary context of CUDA device %d", device_);
   }
 
  private:

@@ -86,8 +86,9 @@ class Device : public std::enable_shared_from_this<Device> {
   // Repeats a pattern of up to 16 bytes, a power of two.
   void fill_pattern(uint64_t target, std::string_view pattern, uint64_t nbytes, void *stream);
 
-  // Whether a stream belongs to this device; true if the driver cannot tell.
-  virtual bool owns(void *) { return true; }
+  // Fails with HIPGRAFT_INVALID_ARGUMENT if a stream is not one of this device. The device must be
+  // current. A driver that is too old to report a stream's device accepts every stream.
+  virtual void check_stream(void *) {}
 
   virtual bool has_graphs() const { return false; }
   virtual void *begin_capture() { return nullptr; }  // the stream for the calls

@@ -57,6 +57,13 @@ class GpuDevice : public Device {
     check(function(given...), function.symbol());
   }
   void check(int status, const char *symbol, const std::string &what = "") const;
+  // Fails because the driver does not know a stream, which is invalid or destroyed.
+  template <typename... Arguments>
+  [[noreturn]] void refuse_stream(int status,
+                                  const DriverFunction<int, Arguments...> &function) const {
+    fail(HIPGRAFT_INVALID_ARGUMENT, "the stream is invalid: '%s' failed: %s", function.symbol(),
+         words(status).c_str());
+  }
   virtual std::string words(int status) const = 0;
 
  private:

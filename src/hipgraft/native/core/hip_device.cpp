@@ -32,10 +32,13 @@ class HipDevice final : public GpuDevice {
         hip_(hip),
         index_(index) {}
 
-  bool owns(void *stream) override {
+  void check_stream(void *stream) override {
+    if (!stream || !hip_.stream_device) return;  // the null stream is the current device's
     int device = index_;
-    bool is_told = stream && hip_.stream_device && !hip_.stream_device(stream, &device);
-    return !is_told || device == index_;
+    if (int status = hip_.stream_device(stream, &device)) refuse_stream(status, hip_.stream_device);
+    if (device != index_)
+      fail(HIPGRAFT_INVALID_ARGUMENT, "the stream is on HIP device %d; expected device %d", device,
+           index_);
   }
 
  private:

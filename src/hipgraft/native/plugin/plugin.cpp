@@ -146,8 +146,8 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t
 hipdnnEnginePluginSetStream(hipdnnEnginePluginHandle_t handle, hipStream_t stream) {
   return answered([&] {
     expect("handle", handle);
-    if (!handle->device->owns(stream))
-      fail(HIPGRAFT_INVALID_ARGUMENT, "the stream is on another device than the handle");
+    Device::Current current(*handle->device);
+    handle->device->check_stream(stream);
     handle->stream = stream;
   });
 }
