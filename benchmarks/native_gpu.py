@@ -26,7 +26,7 @@ import hipgraft
 from hipgraft.compiler.plan import graph_boundary
 from hipgraft.compiler.program import Program, compile
 from hipgraft.hipdnn_io import import_document, read_json
-from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, encode_payload
+from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, Payload, encode_payload
 from hipgraft.hipdnn_io.wiring import wire
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.dtypes import numpy_dtype
@@ -171,7 +171,7 @@ def prepare_graph(name: str, source: Any, target: str, folder: Path) -> Any:
     program = compile(boundary.module, target)
     bundle = bundle_bytes(program.recordings(target), metadata.to_json())
     (folder / f"{name}.hgb").write_bytes(bundle)
-    (folder / f"{name}.plan").write_bytes(encode_payload(bundle))
+    (folder / f"{name}.plan").write_bytes(encode_payload(Payload(bundle)))
     reference = compile(import_document(document), "cpu")
     inputs, expected = reference_run(reference)
     arrays = {

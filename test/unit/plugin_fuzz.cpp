@@ -16,6 +16,11 @@
 extern "C" {
 hipdnnPluginStatus_t hipdnnEnginePluginCreate(hipdnnEnginePluginHandle_t *);
 hipdnnPluginStatus_t hipdnnEnginePluginDestroy(hipdnnEnginePluginHandle_t);
+hipdnnPluginStatus_t hipdnnEnginePluginSetStream(hipdnnEnginePluginHandle_t, hipStream_t);
+hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionContext(
+    hipdnnEnginePluginHandle_t, hipdnnEnginePluginExecutionContext_t, hipdnnPluginConstData_t *);
+hipdnnPluginStatus_t hipdnnEnginePluginDestroySerializedExecutionContext(
+    hipdnnEnginePluginHandle_t, hipdnnPluginConstData_t *);
 hipdnnPluginStatus_t hipdnnEnginePluginGetApplicableEngineIds(
     hipdnnEnginePluginHandle_t, const hipdnnPluginConstData_t *, int64_t *, uint32_t, uint32_t *);
 hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionContext(
@@ -51,6 +56,18 @@ static void override_shapes(hipdnnEnginePluginHandle_t handle,
                                                 lengths, shapes, strides);
 }
 
+// Saves a context and restores it from what was saved, which must be possible.
+static bool survives(hipdnnEnginePluginHandle_t handle,
+                     hipdnnEnginePluginExecutionContext_t context) {
+  hipdnnPluginConstData_t saved{};
+  hipdnnEnginePluginExecutionContext_t again = nullptr;
+  bool is_good = !hipdnnEnginePluginSerializeExecutionContext(handle, context, &saved) &&
+                 !hipdnnEnginePluginCreateExecutionContextFromSerialized(handle, &saved, &again);
+  hipdnnEnginePluginDestroySerializedExecutionContext(handle, &saved);
+  if (again) hipdnnEnginePluginDestroyExecutionContext(handle, again);
+  return is_good;
+}
+
 int main(int argc, char **argv) {
   std::mt19937 draw(static_cast<unsigned>(atoi(argv[1])));
   hipdnnEnginePluginHandle_t handle = nullptr;
@@ -68,11 +85,14 @@ int main(int argc, char **argv) {
     hipdnnEnginePluginExecutionContext_t context = nullptr;
     int64_t id;
     uint32_t count;
+    hipdnnEnginePluginSetStream(handle, reinterpret_cast<hipStream_t>(uintptr_t{draw()}));
+    hipdnnEnginePluginSetStream(handle, nullptr);
     hipdnnEnginePluginGetApplicableEngineIds(handle, &data, &id, 1, &count);
     hipdnnEnginePluginCreateExecutionContext(handle, &data, &data, &context);
     if (!hipdnnEnginePluginCreateExecutionContextFromSerialized(handle, &data, &context)) {
       ++restored;
       override_shapes(handle, context, draw);
+      if (!survives(handle, context)) return 3;
       hipdnnEnginePluginDestroyExecutionContext(handle, context);
     }
   }

@@ -14,13 +14,14 @@ import pytest
 from emulator import requires_emulator
 from hipdnn_graphs import graph, node, pointwise, tensor, uids
 from hipdnn_host import fnv1a, in_memory
-from hipdnn_play import BIN, HOST, environment
+from hipdnn_play import BIN, HOST, environment, play
 from served import user_in
 
 from hipgraft import hipdnn_io
 from hipgraft.hipdnn_io import GraphDocument, import_document
 from hipgraft.hipdnn_io.engine_tables import EngineConfig, KnobSetting
 from hipgraft.hipdnn_io.overrides import Override, overridden, overrides_text, parse_overrides
+from hipgraft.hipdnn_io.plan_payload import Overridable, Payload, decode_payload, encode_payload
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.native import plugin_path
 
@@ -61,11 +62,15 @@ job = json.load(sys.stdin)
 plugin, hip = Plugin(sys.argv[1]), Hip()
 handle = Handle(plugin)
 handle.set_stream(hip.stream())
-graph = open(job["graph"], "rb").read()
-assert handle.applicable(graph)
-context = handle.build(bytes.fromhex(job["config"]), graph)
-if job.get("restored"):
-    context = handle.restore(context.serialize())
+if "restore" in job:
+    payload = open(job["restore"], "rb").read()
+    context = handle.restore(payload)
+    assert context.serialize() == payload
+else:
+    graph = open(job["graph"], "rb").read()
+    assert handle.applicable(graph)
+    context = handle.build(bytes.fromhex(job["config"]), graph)
+    open(job["save"], "wb").write(context.serialize())
 inputs = np.load(job["inputs"])
 answers = []
 for run in job["runs"]:
@@ -110,7 +115,13 @@ class Runs:
         self.runs.append({"inputs": names, "size": 4 * rows * 24, "overrides": overrides})
         self.expected.append(np.maximum(a.astype(np.float64) @ b, 0))
 
-    def play(self, home: Path, *, compiles: int = 1, restored: bool = False, **others: str) -> Any:
+    @property
+    def plan(self) -> Path:
+        """The file of the plan that `play` saved last."""
+        return self.folder / "saved.plan"
+
+    def play(self, home: Path, *, compiles: int = 1, restores: bool = False, **others: str) -> Any:
+        """Executes in a new process with the graph, or with the plan that was saved last."""
         file = self.folder / "graph.fb"
         document = product_relu(is_override_shape_enabled=True)
         file.write_bytes(hipdnn_io.write_flatbuffer(document))
@@ -121,7 +132,7 @@ class Runs:
             "config": EngineConfig(fnv1a("HIPGRAFT_ENGINE"), [knob]).to_bytes().hex(),
             "inputs": str(self.folder / "inputs.npz"),
             "runs": self.runs,
-            "restored": restored,
+            ("restore" if restores else "save"): str(self.plan),
         }
         command = [BIN / "hipgraft-emulate", "--", sys.executable, "-c", SCRIPT]
         done = subprocess.run(
@@ -158,9 +169,65 @@ def test_other_shapes_and_strides_have_programs_of_their_own(home: Path, tmp_pat
     *known, (status, text) = runs.play(home, compiles=0)
     assert [one[0] for one in known] == ["SUCCESS"] * 4
     assert (status, text) == ("NOT_APPLICABLE", "nobody has compiled the graph for these shapes")
-    answers = runs.play(home, restored=True, HIPGRAFT_SERVE="off")
-    assert [one[0] for one in answers] == ["SUCCESS"] + ["NOT_APPLICABLE"] * 4
-    assert answers[1][1] == "a restored plan has the shapes that it was compiled for"
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_restored_plans_take_other_shapes(home: Path, tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    runs.add(9)
+    runs.check(runs.play(home))
+    runs.add(6)
+    runs.add(9, b_strides=(384, 1, 16))
+    # By the helper, then by the cache that it filled.
+    runs.check(runs.play(home, restores=True))
+    runs.check(runs.play(home, restores=True, HIPGRAFT_SERVE="off"))
+    # Without either, only the plan's own shapes.
+    empty = tmp_path / "empty"
+    answers = runs.play(empty, restores=True, HIPGRAFT_SERVE="off")
+    assert answers[0][0] == "SUCCESS"
+    refusal = ["NOT_APPLICABLE", "the graph is not in the cache, and HIPGRAFT_SERVE is off"]
+    assert answers[1:] == [refusal] * 2
+    # The knob is part of the plan.
+    runs.add(7)
+    runs.play(home, compiles=0)
+    *known, last = runs.play(home, restores=True)
+    assert [one[0] for one in known] == ["SUCCESS"] * 3
+    assert last == ["NOT_APPLICABLE", "nobody has compiled the graph for these shapes"]
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_parts_of_plans_that_are_damaged_are_told(home: Path, tmp_path: Path) -> None:
+    """Their digests are right, so that the plugin reads them."""
+    runs = Runs(tmp_path)
+    runs.play(home)
+    whole = decode_payload(runs.plan.read_bytes())
+    assert whole.overridable is not None
+    graph = whole.overridable.graph
+    assert graph == (tmp_path / "graph.fb").read_bytes()
+    fixed = hipdnn_io.write_flatbuffer(product_relu())
+    settings = "the payload's settings are damaged"
+    overrides = "the payload's graph is none that allows overrides"
+    cases = [
+        (Overridable(graph, ";search=full;plan=hipdnn.sdpa=padded"), ""),
+        (Overridable(graph, ";plan=hipdnn.sdpa=padded;search=full"), settings),
+        (Overridable(graph, ";search=full;search=full"), settings),
+        (Overridable(graph, ";overrides=8"), settings),
+        (Overridable(graph, ";search="), settings),
+        (Overridable(graph, ";search=a b"), settings),
+        (Overridable(graph, "search=full"), settings),
+        (Overridable(graph[:16]), overrides),
+        (Overridable(fixed), overrides),
+        (Overridable(b"x"), overrides),
+    ]
+    paths = [tmp_path / f"{number}.plan" for number in range(len(cases))]
+    for path, (overridable, _) in zip(paths, cases, strict=True):
+        path.write_bytes(encode_payload(Payload(whole.bundle, overridable)))
+    answers = play(home, *({"restore": str(path)} for path in paths), HIPGRAFT_SERVE="off")
+    for answer, (overridable, text) in zip(answers, cases, strict=True):
+        expected = ("INVALID_VALUE", text) if text else (None, None)
+        assert (answer.get("error"), answer.get("text")) == expected, overridable.settings
 
 
 @requires_emulator

@@ -22,7 +22,10 @@ from hipgraft.compiler.plan import compile_plan
 from hipgraft.hipdnn_io.engine_tables import SerializedExecutionPlan
 from hipgraft.hipdnn_io.plan_payload import (
     HEADER,
+    HEADER_SIZE,
     DamagedPlanError,
+    Overridable,
+    Payload,
     PlanArchitectureError,
     PlanVersionError,
     decode_payload,
@@ -110,9 +113,10 @@ def test_plan_by_generic_access(data: bytes):
     assert vector(3, numbers.Int64Flags) == [7, 40, 3]
     payload = bytes(vector(4, numbers.Uint8Flags))
     assert payload[:8] == b"HIPGPLAN"
-    assert struct.unpack_from("<4HI", payload, 8) == (1, 0, 1, 52, 0)
+    assert struct.unpack_from("<4HI", payload, 8) == (2, 0, 1, 68, 0)
     assert payload[20:52] == hashlib.sha256(payload[52:]).digest()
-    assert payload[52:60] == b"\x93HIPGRFT"
+    assert struct.unpack_from("<QII", payload, 52) == (len(payload) - 68, 0, 0)
+    assert payload[68:76] == b"\x93HIPGRFT"
 
 
 def fnv(text: str) -> int:
@@ -127,7 +131,7 @@ def fnv(text: str) -> int:
 def test_player_finds_the_program(data: bytes, payload: bytes):
     """libhipgraft reads the body, and needs the workspace that the plan says."""
     plan = SerializedExecutionPlan.from_bytes(data)
-    with PlayerBundle(payload[52:]) as bundle:
+    with PlayerBundle(payload[HEADER_SIZE:]) as bundle:
         programs = bundle.programs()
         assert [one.architecture for one in programs] == ["gfx942", "gfx1100"]
         assert plan.workspace_size == max(one.workspace_size for one in programs)
@@ -147,7 +151,7 @@ def test_player_finds_the_program(data: bytes, payload: bytes):
 def test_workspace_of_several_kernels():
     """Scratch memory between kernels, and 256 bytes for the scale, a scalar in host memory."""
     plan = compile_plan(module_of(GRAPHS["sdpa_ragged"]), "gfx942")
-    with PlayerBundle(plan.plugin_payload[52:]) as bundle:
+    with PlayerBundle(plan.plugin_payload[HEADER_SIZE:]) as bundle:
         scratch = bundle.find("gfx942").workspace_size
     assert scratch > 0
     assert plan.workspace_size == scratch + 256
@@ -215,21 +219,56 @@ def position(name: str) -> int:
 
 REFUSED: list[tuple[Callable[[bytes], bytes], type[HipgraftError], str]] = [
     (put("magic", b"HKIP\0\0\0\0"), DamagedPlanError, "payload is none of hipgraft's"),
-    (put("major", 2), PlanVersionError, "format has version 2.0; expected 1.0"),
-    (put("minor", 1), PlanVersionError, "format has version 1.1; expected 1.0"),
+    (put("major", 1), PlanVersionError, "format has version 1.0; expected 2.0"),
+    (put("minor", 1), PlanVersionError, "format has version 2.1; expected 2.0"),
     (put("kind", 2), PlanVersionError, "payload is of kind 2; expected 1"),
-    (put("header_size", 51), DamagedPlanError, "the plan's header is damaged"),
+    (put("header_size", 67), DamagedPlanError, "the plan's header is damaged"),
     (put("header_size", 65535), DamagedPlanError, "the plan's header is damaged"),
-    (put("header_size", 64), DamagedPlanError, "the plan's body is damaged"),
+    (put("header_size", 76), DamagedPlanError, "the plan's body is shorter than its parts"),
     (put("reserved", 1), DamagedPlanError, "the plan's header is damaged"),
-    (put("body_sha256", bytes(32)), DamagedPlanError, "the plan's body is damaged"),
-    (lambda data: data[:51], DamagedPlanError, "payload has 51 bytes; expected 52 or more"),
-    (lambda data: data[:52], DamagedPlanError, "the plan's header is damaged"),
+    (put("sha256", bytes(32)), DamagedPlanError, "the plan's body is damaged"),
+    (lambda data: data[:51], DamagedPlanError, "payload has 51 bytes; expected 68 or more"),
+    (lambda data: data[:68], DamagedPlanError, "the plan's header is damaged"),
     (lambda data: data[:-1], DamagedPlanError, "the plan's body is damaged"),
     (lambda data: data + b"\0", DamagedPlanError, "the plan's body is damaged"),
-    (lambda data: encode_payload(data[53:]), DamagedPlanError, "the file is no bundle"),
-    (lambda data: encode_payload(data[52:-4096]), DamagedPlanError, "the bundle is truncated"),
+    (lambda data: bundle_of(data[69:]), DamagedPlanError, "the file is no bundle"),
+    (lambda data: bundle_of(data[68:-4096]), DamagedPlanError, "the bundle is truncated"),
+    (
+        lambda data: resized(data, len(data), 0, 0),
+        DamagedPlanError,
+        "the plan's body is shorter than its parts",
+    ),
+    (
+        lambda data: resized(data, 2**64 - 8, 8, 0),
+        DamagedPlanError,
+        "the plan's body is shorter than its parts",
+    ),
+    (
+        lambda data: resized(data, len(data) - 70, 2, 0),
+        DamagedPlanError,
+        "the plan has settings for a graph, but no graph",
+    ),
+    (
+        lambda data: resized(data, len(data) - 68, 0, 1),
+        DamagedPlanError,
+        "the plan has settings for a graph, but no graph",
+    ),
+    (
+        lambda data: resized(data, len(data) - 70, 0, 2),
+        DamagedPlanError,
+        "the plan's settings are damaged",
+    ),
 ]
+
+
+def bundle_of(body: bytes) -> bytes:
+    return encode_payload(Payload(body))
+
+
+def resized(payload: bytes, *sizes: int) -> bytes:
+    """Returns a payload with other sizes and flags, and the digest that belongs to them."""
+    rest = struct.pack("<QII", *sizes) + payload[68:]
+    return payload[:20] + hashlib.sha256(rest).digest() + rest
 
 
 @pytest.mark.parametrize(("change", "kind", "message"), REFUSED, ids=[one[2] for one in REFUSED])
@@ -243,9 +282,20 @@ def test_payloads_that_are_refused(
 
 
 def test_later_headers_may_be_longer(payload: bytes):
-    header = bytearray(payload[:52])
-    struct.pack_into("<H", header, 14, 64)
-    assert decode_payload(bytes(header) + bytes(12) + payload[52:]) == payload[52:]
+    rest = payload[52:68] + bytes(12) + payload[68:]
+    header = payload[:14] + struct.pack("<HI", 80, 0) + hashlib.sha256(rest).digest()
+    assert decode_payload(header + rest) == Payload(payload[68:])
+
+
+def test_payloads_have_a_graph():
+    """Its parts by their offsets, and as they were given."""
+    given = Payload(b"bundle", Overridable(b"graph", ";search=full"))
+    data = encode_payload(given)
+    assert struct.unpack_from("<QII", data, 52) == (6, 12, 1)
+    assert data[68:] == b"bundle;search=fullgraph"
+    assert decode_payload(data) == given
+    passive = Payload(b"bundle", Overridable(b"graph", compiles=False))
+    assert decode_payload(encode_payload(passive)) == passive
 
 
 def test_another_architecture(payload: bytes):
@@ -259,9 +309,9 @@ def replaced(payload: bytes, **fields: Any) -> bytes:
     """A payload with other metadata in a bundle that is otherwise in order."""
     from hipgraft.runtime.bundle import Bundle, bundle_bytes
 
-    with Bundle("x", data=payload[52:]) as bundle:
+    with Bundle("x", data=payload[HEADER_SIZE:]) as bundle:
         recordings = [one for name in bundle.architectures for one in bundle.recordings(name)]
-        return encode_payload(bundle_bytes(recordings, bundle.metadata | fields))
+        return bundle_of(bundle_bytes(recordings, bundle.metadata | fields))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +333,7 @@ def test_metadata_that_does_not_fit(payload: bytes, fields: dict[str, Any], mess
 # A byte of the header, of the calls, of the code: a checksum or another check covers each.
 def test_any_changed_byte_is_noticed(payload: bytes):
     generator = np.random.default_rng(0)
-    places = [*range(52), *generator.integers(52, len(payload), 60)]
+    places = [*range(HEADER_SIZE), *generator.integers(HEADER_SIZE, len(payload), 60)]
     for at in places:
         changed = bytearray(payload)
         changed[at] ^= 1 << int(generator.integers(8))
@@ -312,7 +362,7 @@ def test_tool_refuses_what_is_no_graph(tmp_path: Path, capfd: pytest.CaptureFixt
 
 def test_plans_for_gpus_that_hipdnn_does_not_know():
     plan = compile_plan(module_of(PRODUCT), "sm_80,gfx942")
-    with PlayerBundle(plan.plugin_payload[52:]) as bundle:
+    with PlayerBundle(plan.plugin_payload[HEADER_SIZE:]) as bundle:
         assert [one.architecture for one in bundle.programs()] == ["sm_80", "gfx942"]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Generator
@@ -28,6 +30,14 @@ from hipgraft import hipdnn_io, native
 from hipgraft.helper import DOES_NOT_COMPILE
 from hipgraft.helper.plans import Plan
 from hipgraft.hipdnn_io.engine_tables import EngineConfig, EngineDetails, KnobSetting
+from hipgraft.hipdnn_io.plan_payload import (
+    DIGESTED,
+    ENGINE_NAME,
+    HEADER_SIZE,
+    Overridable,
+    Payload,
+    encode_payload,
+)
 from hipgraft.hipdnn_io.wiring import wire
 from hipgraft.native import plugin_path
 from hipgraft.runtime.bundle import write_bundle
@@ -147,7 +157,7 @@ def test_damaged_plans_are_told(home: Path, tmp_path: Path) -> None:
     whole = plan.read_bytes()
     cases = {
         "magic": (b"X" + whole[1:], "INVALID_VALUE", "none of this engine"),
-        "format": (whole[:8] + b"\2" + whole[9:], "NOT_APPLICABLE", "format 2.0"),
+        "format": (whole[:8] + b"\1" + whole[9:], "NOT_APPLICABLE", "format 1.0"),
         "kind": (whole[:12] + b"\7" + whole[13:], "NOT_APPLICABLE", "kind 7"),
         "header": (whole[:16] + b"\1" + whole[17:], "INVALID_VALUE", "header is damaged"),
         "body": (whole[:-1] + bytes([whole[-1] ^ 1]), "INVALID_VALUE", "payload is damaged"),
@@ -449,8 +459,6 @@ def test_a_scalar_of_the_graph_is_no_buffer() -> None:
 @pytest.mark.slow
 def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
     """Damaged payloads and bundles, digests made right again too, reach no undefined behaviour."""
-    from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, encode_payload
-
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     source = native.include_directory().parent
     folders = [source / one for one in ("include", "core", "client", "plugin")]
@@ -475,11 +483,14 @@ def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
         },
     )
     whole, draw = (tmp_path / "x.hgb").read_bytes(), random.Random(1)
-    payloads = [encode_payload(whole)]
+    payloads = [encode_payload(Payload(whole))]
     payloads += [
-        encode_payload(with_header(whole, changed_document(header_of(whole), draw)))
+        encode_payload(Payload(with_header(whole, changed_document(header_of(whole), draw))))
         for _ in range(60)
     ]
+    document = matmul_gelu().source | {"is_override_shape_enabled": True}
+    graph = hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(document)))
+    payloads += [damaged_parts(whole, graph, draw) for _ in range(60)]
     for number, payload in enumerate(payloads):
         (tmp_path / f"{number}.plan").write_bytes(payload)
     done = subprocess.run(
@@ -491,6 +502,28 @@ def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 10
+
+
+def damaged_parts(bundle: bytes, graph: bytes, draw: random.Random) -> bytes:
+    """Returns a payload with a graph and settings, of which some parts or sizes are wrong.
+
+    Its digest is right.
+    """
+
+    def changed(data: bytes) -> bytes:
+        found = bytearray(data)
+        for _ in range(draw.randrange(3)):
+            found[draw.randrange(len(found))] = draw.randrange(256)
+        return bytes(found)
+
+    settings = changed(b";search=full;plan=hipdnn.sdpa=padded").decode("latin1")
+    settings = "".join(one for one in settings if one.isascii())
+    whole = encode_payload(Payload(bundle, Overridable(changed(graph), settings)))
+    fields = list(struct.unpack_from("<QII", whole, DIGESTED))
+    if draw.randrange(2):
+        fields[draw.randrange(3)] = draw.choice([0, 1, len(bundle) - 1, len(whole), 2**32 - 1])
+    rest = struct.pack("<QII", *fields) + whole[HEADER_SIZE:]
+    return whole[: DIGESTED - 32] + hashlib.sha256(rest).digest() + rest
 
 
 def build_null_hip(folder: Path) -> Path:

@@ -17,7 +17,7 @@ from hipgraft.frontends.models import Model, as_source
 from hipgraft.hipdnn_io.document import TensorDocument
 from hipgraft.hipdnn_io.engine_tables import SerializedExecutionPlan
 from hipgraft.hipdnn_io.exporter import boundary_tensors
-from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, encode_payload, engine_id
+from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, Payload, encode_payload, engine_id
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.io import function_blocks
@@ -96,7 +96,7 @@ def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecu
         engine_id=engine_id(ENGINE_NAME),
         workspace_size=workspace_size(recordings, len(by_value)),
         tensor_uids=[*inputs, *results],
-        plugin_payload=encode_payload(bundle_bytes(recordings, metadata.to_json())),
+        plugin_payload=encode_payload(Payload(bundle_bytes(recordings, metadata.to_json()))),
     )
 
 

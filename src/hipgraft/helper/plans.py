@@ -109,7 +109,7 @@ class Plan:
         _, module = self._read(settings)
         with settings.open_service() as service:
             plan = compile_plan(module, settings.architecture, service=service)
-        write_whole(self.bundle, decode_payload(bytes(plan.plugin_payload)))
+        write_whole(self.bundle, decode_payload(bytes(plan.plugin_payload)).bundle)
 
     def _read(self, settings: Settings) -> tuple[GraphDocument, ir.Module]:
         from hipgraft.hipdnn_io import import_document, read_flatbuffer

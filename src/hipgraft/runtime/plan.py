@@ -87,7 +87,7 @@ def open_payload(
         PlanVersionError: this version of hipgraft cannot read the payload's format.
         PlanArchitectureError: there is no program for the device.
     """
-    body = decode_payload(payload, source)
+    body = decode_payload(payload, source).bundle
     try:
         bundle = Bundle(source, data=body, trust=trust)
         metadata = convert(bundle.metadata, PlanMetadata, "metadata of a plan", source)

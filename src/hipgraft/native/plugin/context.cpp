@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "failures.h"
 #include "json.h"
+#include "payload.h"
 #include "plans.h"
 
 using namespace hipgraft;
@@ -161,10 +162,18 @@ void HipdnnEnginePluginExecutionContext::execute(const HipdnnEnginePluginHandle 
   found->execute(handle, workspace, buffers, count);
 }
 
+std::string HipdnnEnginePluginExecutionContext::payload() const {
+  return encode_payload({main.graph.bundle().data(), overridable_.graph, overridable_.settings,
+                         overridable_.compiles});
+}
+
 HipdnnEnginePluginExecutionContext::Other HipdnnEnginePluginExecutionContext::make(
     const HipdnnEnginePluginHandle &handle, std::string overrides) const {
-  if (overridable_.graph.empty()) fail(HIPGRAFT_NOT_APPLICABLE, "%s", overridable_.why_not);
-  std::string target = overridable_.target + ";overrides=" + std::to_string(overrides.size());
+  if (overridable_.graph.empty())
+    fail(HIPGRAFT_NOT_APPLICABLE,
+         "the plan has other shapes, and its graph does not allow overrides");
+  std::string target = handle.device->architecture() + overridable_.settings +
+                       ";overrides=" + std::to_string(overrides.size());
   std::string data = overridable_.graph + overrides;
   Answer answer = overridable_.compiles ? compile_graph(data, target) : cached_graph(data, target);
   if (!answer.is_yes) fail(HIPGRAFT_NOT_APPLICABLE, "%s", answer.text.c_str());

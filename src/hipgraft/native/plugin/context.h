@@ -45,10 +45,9 @@ struct Override {
 
 // A graph whose executions may have other shapes, and the settings to compile these.
 struct Overridable {
-  std::string graph;   // hipDNN's FlatBuffer; empty if no execution may have other shapes
-  std::string target;  // as in `compile_graph`
-  bool compiles;       // whether to compile; else only cached programs run
-  const char *why_not;  // if there is no graph: the reason
+  std::string graph;     // hipDNN's FlatBuffer; empty if no execution may have other shapes
+  std::string settings;  // follow the architecture in the target of `compile_graph`
+  bool compiles;         // whether to compile; else only cached programs run
 };
 
 }  // namespace hipgraft
@@ -95,6 +94,9 @@ struct HipdnnEnginePluginExecutionContext {
   // Starts the program for overrides. Fails with HIPGRAFT_NOT_APPLICABLE if there is none.
   void execute(const HipdnnEnginePluginHandle &handle, std::vector<hipgraft::Override> overrides,
                void *workspace, const hipdnnPluginDeviceBuffer_t *buffers, uint32_t count);
+
+  // Returns the payload of the plan, which also restores executions with other shapes.
+  std::string payload() const;
 
   hipgraft::LoadedGraph main;
 

@@ -13,7 +13,6 @@
 #include "environment.h"
 #include "errors.h"
 #include "failures.h"
-#include "flatbuffer.h"
 #include "payload.h"
 #include "plans.h"
 #include "settings.h"
@@ -21,8 +20,6 @@
 using namespace hipgraft;
 
 namespace {
-
-constexpr unsigned kIsOverrideShapeEnabled = 7;  // field of hipDNN's `Graph`
 
 std::string_view bytes(const hipdnnPluginConstData_t *data, const char *what) {
   if (!data || !data->ptr || !data->size) fail(HIPGRAFT_INVALID_ARGUMENT, "no %s is given", what);
@@ -34,10 +31,9 @@ Settings settings_in(const hipdnnPluginConstData_t *config) {
 }
 
 // Returns the graph and the settings for executions with other shapes.
-Overridable overridable(std::string_view graph, std::string target, const Settings &settings) {
-  if (!FlatTable(graph).scalar<uint8_t>(kIsOverrideShapeEnabled, 0))
-    return {"", "", false, "the plan has other shapes, and its graph does not allow overrides"};
-  return {std::string(graph), std::move(target), settings.compiles_overrides, ""};
+Overridable overridable(std::string_view graph, const Settings &settings) {
+  if (!allows_overrides(graph)) return {"", "", false};
+  return {std::string(graph), settings.compilation, settings.compiles_overrides};
 }
 
 // Passes bytes to hipDNN, which later passes them to `release`.
@@ -210,7 +206,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
     // The helper wrote the bundle as this user, so its digest is known.
     auto bundle = hipgraft_bundle_data::open(answer.text.c_str(), 0);
     auto made = std::make_unique<HipdnnEnginePluginExecutionContext>(
-        *handle, std::move(bundle), overridable(graph, target, settings));
+        *handle, std::move(bundle), overridable(graph, settings));
     settings.check_workspace(made->main.graph.workspace_size());
     *context = made.release();
   });
@@ -285,7 +281,7 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionCo
     hipdnnPluginConstData_t *serialized_context) {
   return answered([&] {
     expect("handle, execution_context, serialized_context", handle, context, serialized_context);
-    hand_over(payload_of(context->main.graph.bundle().data()), serialized_context);
+    hand_over(context->payload(), serialized_context);
   });
 }
 
@@ -311,11 +307,13 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionConte
     hipdnnEnginePluginExecutionContext_t *context) {
   return answered([&] {
     expect("handle, execution_context", handle, context);
-    std::string_view bundle = bundle_in(bytes(serialized_context, "payload"));
+    Payload payload = decode_payload(bytes(serialized_context, "payload"));
     // The application restores a plan deliberately, as it would load a library, so the plan is
     // trusted.
-    auto data = hipgraft_bundle_data::open(bundle.data(), bundle.size(), HIPGRAFT_TRUST);
-    Overridable none{"", "", false, "a restored plan has the shapes that it was compiled for"};
-    *context = new HipdnnEnginePluginExecutionContext(*handle, std::move(data), std::move(none));
+    auto data = hipgraft_bundle_data::open(payload.bundle.data(), payload.bundle.size(),
+                                           HIPGRAFT_TRUST);
+    Overridable graph{std::string(payload.graph), std::string(payload.settings),
+                      payload.compiles_overrides};
+    *context = new HipdnnEnginePluginExecutionContext(*handle, std::move(data), std::move(graph));
   });
 }

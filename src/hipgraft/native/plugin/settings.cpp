@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include <algorithm>
+
 #include "context.h"
 #include "engine_details.inc"
 #include "errors.h"
@@ -12,6 +14,8 @@ namespace {
 
 // hipDNN's `KnobSetting`, `KnobValue`, and the single field of each kind of value.
 enum { kKnobId = 0, kValueType = 1, kValue = 2, kInteger = 1, kText = 3, kOnly = 0 };
+
+constexpr unsigned kIsOverrideShapeEnabled = 7;  // field of hipDNN's `Graph`
 
 constexpr size_t kTexts = sizeof kTextKnobs / sizeof *kTextKnobs;
 
@@ -26,16 +30,19 @@ int64_t integer_of(const FlatTable &setting, const std::string &id, int64_t leas
   return found;
 }
 
+bool is_value(std::string_view text) {
+  const char *allowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=-";
+  return !text.empty() && text.size() <= kMostText &&
+         text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
 std::string text_of(const FlatTable &setting, const std::string &id) {
   FlatTable value = setting.table(kValue);
   if (setting.scalar<uint8_t>(kValueType, 0) != kText || !value.is_valid())
     fail(HIPGRAFT_INVALID_ARGUMENT, "knob '%s' takes a text", id.c_str());
   std::string found(value.text(kOnly));
-  const char *allowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=-";
-  bool is_valid = !found.empty() && found.size() <= kMostText &&
-                  found.find_first_not_of(allowed) == std::string::npos;
-  if (!is_valid)
+  if (!is_value(found))
     fail(HIPGRAFT_INVALID_ARGUMENT, "knob '%s' cannot have this text", id.c_str());
   return found;
 }
@@ -93,6 +100,21 @@ Settings read_settings(std::string_view config) {
     if (!texts[i].empty() && texts[i] != kTextKnobs[i][2])
       settings.compilation += std::string(";") + kTextKnobs[i][1] + "=" + texts[i];
   return settings;
+}
+
+void check_compilation(std::string_view text) {
+  for (auto &knob : kTextKnobs) {
+    std::string prefix = std::string(";") + knob[1] + "=";
+    if (text.substr(0, prefix.size()) != prefix) continue;
+    size_t end = std::min(text.find(';', 1), text.size());
+    if (!is_value(text.substr(prefix.size(), end - prefix.size()))) break;
+    text.remove_prefix(end);
+  }
+  if (!text.empty()) fail(HIPGRAFT_DAMAGED, "the payload's settings are damaged");
+}
+
+bool allows_overrides(std::string_view graph) {
+  return FlatTable(graph).scalar<uint8_t>(kIsOverrideShapeEnabled, 0);
 }
 
 }  // namespace hipgraft

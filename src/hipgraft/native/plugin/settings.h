@@ -28,4 +28,10 @@ struct Settings {
 // HIPGRAFT_INVALID_ARGUMENT for values that a knob cannot have.
 Settings read_settings(std::string_view config);
 
+// Fails with HIPGRAFT_DAMAGED if a text cannot be the `compilation` of settings.
+void check_compilation(std::string_view text);
+
+// Whether a graph, hipDNN's FlatBuffer, has `is_override_shape_enabled`.
+bool allows_overrides(std::string_view graph);
+
 }  // namespace hipgraft
