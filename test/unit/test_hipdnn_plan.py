@@ -360,6 +360,43 @@ def test_tool_refuses_what_is_no_graph(tmp_path: Path, capfd: pytest.CaptureFixt
     assert not list(tmp_path.iterdir())
 
 
+NARROW = [
+    ("int4", {}),
+    ("fp4_e2m1", {}),
+    ("unset", {"io_data_type": "int4"}),
+]
+
+
+@pytest.mark.parametrize(("data_type", "fields"), NARROW)
+def test_four_bit_inputs_and_results_are_refused(
+    data_type: str, fields: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    """Virtual tensors may have these types."""
+    path = tmp_path / "narrow.json"
+    source = graph(
+        [pointwise("identity", 1, out=2)],
+        [tensor(uid, [64], data_type) for uid in (1, 2)],
+        **fields,
+    )
+    path.write_text(json.dumps(source))
+    command = [str(path), "-q", "--emit=plan", "-o", str(tmp_path / "x.plan")]
+    assert hipgraft_compile.main(command) == 1
+    named = fields.get("io_data_type", data_type)
+    expected = f"{path}: error: tensor 't1' has two elements of type {named} in a byte; "
+    assert capfd.readouterr().err.startswith(expected)
+    assert not (tmp_path / "x.plan").exists()
+
+
+def test_virtual_four_bit_tensors_are_taken():
+    source = graph(
+        [pointwise("identity", 1, out=2), pointwise("identity", 2, out=3)],
+        [tensor(1, [64]), tensor(2, [64], "unset", virtual=True), tensor(3, [64])],
+        intermediate_data_type="fp4_e2m1",
+    )
+    plan = compile_plan(module_of(source), "gfx942")
+    assert list(plan.tensor_uids) == [1, 3]
+
+
 def test_plans_for_gpus_that_hipdnn_does_not_know():
     plan = compile_plan(module_of(PRODUCT), "sm_80,gfx942")
     with PlayerBundle(plan.plugin_payload[HEADER_SIZE:]) as bundle:

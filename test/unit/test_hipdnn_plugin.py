@@ -114,20 +114,33 @@ def test_graphs_run_and_plans_are_restored(home: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_does_not_compile_is_told(home: Path, tmp_path: Path) -> None:
     packed = graph([pointwise("identity", 1, out=2)], [tensor(uid, [64], "int4") for uid in (1, 2)])
+    unset = graph(
+        [pointwise("identity", 1, out=2)],
+        [tensor(uid, [64], "unset") for uid in (1, 2)],
+        io_data_type="fp4_e2m1",
+    )
     anywhere = graph(
         [pointwise("identity", 1, out=2)], [tensor(uid, [64], alignment=4) for uid in (1, 2)]
     )
     files: list[Path] = []
     for name, data in {
-        "packed": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(packed))),
-        "anywhere": hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(anywhere))),
+        **{
+            name: hipdnn_io.write_flatbuffer(hipdnn_io.read_json(json.dumps(source)))
+            for name, source in (("packed", packed), ("unset", unset), ("anywhere", anywhere))
+        },
         "text": b"no FlatBuffer at all",
         "cut": Prepared(matmul_gelu(), tmp_path).graph.read_bytes()[:-64],
     }.items():
         files.append(tmp_path / name)
         files[-1].write_bytes(data)
     answers = play(home, *({"graph": str(path)} for path in files))
-    reasons = ["in a byte", "any multiple of 4 bytes", "FlatBuffer", "FlatBuffer"]
+    reasons = [
+        "type int4 in a byte",
+        "type fp4_e2m1 in a byte",
+        "any multiple of 4 bytes",
+        "FlatBuffer",
+        "FlatBuffer",
+    ]
     for answer, reason in zip(answers, reasons, strict=True):
         assert answer["applicable"] is False
         assert any("not applicable" in line and reason in line for line in answer["logged"])

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hipgraft.compiler.plan_interface import unsupported_interface
 from hipgraft.compiler.program import Program, compile
 from hipgraft.dialects.hipdnn import GraphOp
 from hipgraft.frontends import read
 from hipgraft.frontends.models import Model, as_source
 from hipgraft.hipdnn_io.document import TensorDocument
 from hipgraft.hipdnn_io.engine_tables import SerializedExecutionPlan
-from hipgraft.hipdnn_io.exporter import boundary_tensors
+from hipgraft.hipdnn_io.exporter import boundary_tensors, export_graph
 from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, Payload, encode_payload, engine_id
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
@@ -49,13 +50,16 @@ def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
         source: file name for messages.
 
     Raises:
-        HipgraftError: the module is not a single graph.
+        HipgraftError: the module is not a single graph, or callers cannot pass a tensor of it.
     """
     with module.context:
         graph = _only_graph(module)
         if graph is None:
             message = "a plan is made from one graph of hipDNN's, and nothing besides"
             raise HipgraftError(message, location=source)
+        reason = unsupported_interface(export_graph(graph))
+        if reason is not None:
+            raise HipgraftError(reason, location=source)
         return GraphBoundary(module, *boundary_tensors(graph))
 
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from hipgraft.ir.bindings import ir
 
 
-_PACKED = ("fp4_e2m1", "int4")
-
-
 @dataclass(frozen=True)
 class Plan:
     """A graph to compile for a target.
@@ -73,6 +70,7 @@ class Plan:
         """Returns why the graph would not compile, or None; does not compile it."""
         # Imported here because the server starts without MLIR.
         from hipgraft.codegen.target import Target
+        from hipgraft.compiler.plan_interface import unsupported_interface
         from hipgraft.engines import find_engine, graph_of
         from hipgraft.ir.sizes import check_sizes
 
@@ -80,7 +78,7 @@ class Plan:
             settings = Settings.parse(self.target)
             Target.parse(settings.architecture)
             document, module = self._read(settings)
-            reason = _unsupported(document)
+            reason = unsupported_interface(document)
             if reason is not None:
                 return reason
             check_sizes(module.operation)
@@ -125,26 +123,3 @@ class Plan:
     def _file(self, suffix: str) -> Path:
         key = self.key
         return default_cache_directory() / "hipdnn" / key[:2] / f"{key}{suffix}"
-
-
-def _unsupported(document: GraphDocument) -> str | None:
-    """Returns what a graph needs that compiled graphs cannot do."""
-    from hipgraft.codegen.iree.pointer_alignment import POINTER_ALIGNMENT
-    from hipgraft.ir.sizes import MOST_BYTES, spanned_elements, too_large
-
-    for tensor in document.tensors:
-        if tensor.uid < 0:
-            return f"tensor '{tensor.name}' has the negative uid {tensor.uid}"
-        if tensor.alignment < 1:
-            return f"tensor '{tensor.name}' has alignment {tensor.alignment}; expected 1 or more"
-        if tensor.alignment % POINTER_ALIGNMENT and not tensor.virtual:
-            return (
-                f"tensor '{tensor.name}' may be at any multiple of {tensor.alignment} bytes; "
-                f"kernels need multiples of {POINTER_ALIGNMENT}"
-            )
-        if tensor.data_type in _PACKED and not tensor.virtual:
-            # At the interface of programs, each element takes a byte.
-            return f"tensor '{tensor.name}' has two elements of type {tensor.data_type} in a byte"
-        if not tensor.virtual and spanned_elements(tensor.dims, tensor.strides) > MOST_BYTES:
-            return too_large(f"tensor '{tensor.name}'")
-    return None

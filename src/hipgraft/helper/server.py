@@ -314,8 +314,10 @@ def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
 
 def _warm() -> None:
     """Imports the modules that checks need, so that the first check is as fast as later ones."""
+    import hipgraft.compiler.plan_interface
     import hipgraft.engines
     import hipgraft.hipdnn_io
 
+    assert hipgraft.compiler.plan_interface
     assert hipgraft.engines
     assert hipgraft.hipdnn_io

@@ -112,6 +112,14 @@ class GraphDocument:
     warnings: list[str] = field(default_factory=list[str])
     is_overridden: bool = False
 
+    def default_type(self, tensor: TensorDocument) -> str:
+        """Returns the type of a tensor whose own type is unset."""
+        return self.intermediate_data_type if tensor.virtual else self.io_data_type
+
+    def type_of(self, tensor: TensorDocument) -> str:
+        """Returns a tensor's type; `UNSET` if neither the tensor nor the graph has one."""
+        return self.default_type(tensor) if tensor.data_type == UNSET else tensor.data_type
+
     def error(self, message: str) -> HipgraftError:
         """Returns an error of this file."""
         return HipgraftError(message, location=self.source)

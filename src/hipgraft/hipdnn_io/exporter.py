@@ -125,8 +125,7 @@ class _Exporter:
             if node.name in self.unset and node.compute_data_type == document.compute_data_type:
                 node.compute_data_type = UNSET
         for tensor in document.tensors:
-            given = document.intermediate_data_type if tensor.virtual else document.io_data_type
-            if tensor.uid in self.unset and tensor.data_type == given:
+            if tensor.uid in self.unset and tensor.data_type == document.default_type(tensor):
                 tensor.data_type = UNSET
 
     def _known_uids(self) -> Iterable[int]:

@@ -239,9 +239,6 @@ class _Importer:
         return values
 
     def _type(self, tensor: TensorDocument) -> ir.RankedTensorType:
-        default = (
-            self.document.intermediate_data_type if tensor.virtual else self.document.io_data_type
-        )
         for key, values, least in (("dims", tensor.dims, 1), ("strides", tensor.strides, 0)):
             if not values:
                 raise self.document.error(f"{tensor.label} requires field '{key}'")
@@ -257,7 +254,7 @@ class _Importer:
             )
         if max(_strides(tensor)) >= 1 << 63:
             raise self.document.error(f"{tensor.label} needs more elements than memory can have")
-        element = self._data_type(tensor.data_type, default, tensor.label)
+        element = self._data_type(self.document.type_of(tensor), UNSET, tensor.label)
         return ir.RankedTensorType.get(tensor.dims, element, loc=ir.Location.unknown())
 
     def _data_type(self, name: str, default: str, label: str) -> ir.Type:
