@@ -236,6 +236,61 @@ def test_groups_of_odd_lengths_are_scaled_apart(target: str, launches: int) -> N
     np.testing.assert_allclose(y, expected, rtol=1e-2, atol=1e-2)
 
 
+def batchnorm(x: Any, scale: Any, bias: Any) -> Any:
+    statistics = {name: tensor_type([1, 6, 1, 1], "f32") for name in ("mean", "inv_variance")}
+    op = hipdnn.BatchnormOp.build(x, scale, bias, splat(1e-5), results={"y": None, **statistics})
+    return [op.y, op.mean, op.inv_variance]
+
+
+@requires_emulator
+@pytest.mark.parametrize("is_last", [False, True], ids=["nchw", "nhwc"])
+@pytest.mark.parametrize(
+    ("element", "images", "target", "launches"),
+    [
+        ("f16", (2, 8, 8), "gfx942", 2),
+        ("bf16", (2, 8, 8), "gfx1100", 2),
+        ("bf16", (2, 7, 7), "gfx942", 3),
+        ("f16", (2, 7, 7), "gfx1100", 2),
+        ("f32", (2, 7, 7), "gfx942", 2),
+        ("f16", (2, 4, 4), "gfx942", 1),
+    ],
+)
+def test_long_channels_are_copied_first(
+    element: str, images: tuple[int, int, int], target: str, launches: int, is_last: bool
+) -> None:
+    """In one dispatch, channels of 256 16-bit floats take 25 s to compile, longer ones minutes."""
+    batch, height, width = images
+    draw = np.random.default_rng(2)
+    shape = (batch, 6, height, width)
+    x = draw.standard_normal(shape).astype(DTYPES[element])
+    scale, bias = draw.standard_normal((2, 1, 6, 1, 1)).astype(np.float32)
+    strides = [6 * height * width, 1, 6 * width, 6]
+    layouts = {"arg_strides": [strides, None, None]} if is_last else {}
+    memory = np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if is_last else x
+    case = Case(
+        "norm",
+        [memory, scale, bias],
+        batchnorm,
+        [np.zeros(shape), *np.zeros((2, 1, 6, 1, 1))],
+        [element, "f32", "f32"],
+        0,
+        0,
+        shapes=[shape, scale.shape, bias.shape],
+        layouts=layouts,
+        target=target,
+    )
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    assert len([step for step in kernel.steps if isinstance(step, Dispatch)]) == launches
+    statistic = (scale.shape, np.dtype(np.float32))
+    found = run_kernel(kernel, [memory, scale, bias], [(shape, x.dtype), statistic, statistic])
+    wide, over = x.astype(np.float64), {"axis": (0, 2, 3), "keepdims": True}
+    mean, inverse = wide.mean(**over), 1 / np.sqrt(wide.var(**over) + 1e-5)
+    expected = [(wide - mean) * inverse * scale + bias, mean, inverse]
+    narrow = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}[element]
+    for values, wanted, allowed in zip(found, expected, (narrow, 1e-5, 1e-5), strict=True):
+        np.testing.assert_allclose(values.astype(np.float64), wanted, rtol=allowed, atol=allowed)
+
+
 def classes(a: Any, b: Any) -> Any:
     return hipdnn.matmul(a, b, result_type=tensor_type([2, 24], "f32"))
 

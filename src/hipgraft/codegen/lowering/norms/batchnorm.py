@@ -10,7 +10,14 @@ from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
 from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
-from hipgraft.codegen.lowering.norms.norms import inverse_root, scale_and_shift, statistics
+from hipgraft.codegen.lowering.norms.norms import (
+    in_rows,
+    inverse_root,
+    scale_and_shift,
+    separated,
+    statistics,
+)
+from hipgraft.codegen.target import TargetKind
 from hipgraft.dialects.hipdnn import (
     BatchnormBackwardOp,
     BatchnormInferenceOp,
@@ -51,8 +58,13 @@ def lower_batchnorm(op: BatchnormOp, lowering: Lowering) -> Sequence[Tensor]:
     emitter, x = lowering.emitter, lowering.tensor(op.x)
     compute = float_compute_type(op, x.element)
     dims = [0, *range(2, x.rank)]
+    if lowering.target.kind is TargetKind.AMDGPU:
+        # IREE unrolls a channel of 256 f16 elements for 25 s, and one of 512 for minutes, unless
+        # it is contiguous. Its split reductions of longer ones take five launches instead of two.
+        x = in_rows(lowering, x, dims)
     count = math.prod(x.shape[dim] for dim in dims)
     mean, squares, inverse = statistics(emitter, x, dims, lowering.tensor(op.epsilon), compute)
+    inverse = separated(lowering, x, dims, inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
     for value, statistic in ((op.mean, mean), (op.inv_variance, inverse)):

@@ -22,9 +22,12 @@ from hipgraft.dialects.hipdnn import (
     ReductionMode,
     RmsnormOp,
 )
+from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
 
-# The longest row that may have a partial wavefront; a work item gets many elements of longer rows.
+# The longest row of 32-bit elements that may have a partial wavefront; a work item gets many
+# elements of longer rows. A row of shorter floats may have one wavefront: compiling 162 elements of
+# f16 took minutes, of f32 a second.
 _LONGEST_ODD_ROW = 512
 
 # From this number of elements on, or in each row, inputs are copied for a reduction over a
@@ -39,11 +42,10 @@ def lower_layernorm(op: LayernormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, _in_rows(lowering, op)
+    emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
-    if _is_odd(lowering.target, x, op.dims):
-        inverse = emitter.materialized(inverse)
+    inverse = separated(lowering, x, op.dims, inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     x, *factors = _distributed(lowering, op, [x, *factors])
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
@@ -60,7 +62,7 @@ def lower_rmsnorm(op: RmsnormOp, lowering: Lowering) -> Sequence[Tensor]:
 
 
 def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
-    emitter, x = lowering.emitter, _in_rows(lowering, op)
+    emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
     scale, bias = lowering.tensor(op.scale), lowering.optional(op.bias)
     compute, element = float_compute_type(op, x.element), element_of(op.y)
     count = math.prod(x.shape[dim] for dim in op.dims)
@@ -79,20 +81,17 @@ def _rmsnorm(op: RmsnormOp, lowering: Lowering) -> list[Tensor]:
     return [y] if op.inv_rms is None else [y, emitter.cast(inverse, element_of(op.inv_rms))]
 
 
-def _in_rows(lowering: Lowering, op: LayernormOp | RmsnormOp) -> Tensor:
-    """Returns the input as contiguous rows, except for small inputs whose reduction is fast as is.
+def in_rows(lowering: Lowering, x: Tensor, dims: Sequence[int]) -> Tensor:
+    """Returns an input with its reduced dims as contiguous rows, unless reductions are fast as is.
 
     For a reduction over a non-contiguous dimension, IREE assigns each row to one GPU thread: few
     threads run, and each reads its row element by element. A copy takes a further launch. On the
     CPU, a copy is 2 to 27 times faster for some inputs of more than 2^17 elements.
     """
-    emitter, x = lowering.emitter, lowering.tensor(op.x)
-    ordered = [dim for dim in x.dims if dim not in op.dims] + [
-        dim for dim in x.dims if dim in op.dims
-    ]
-    if list(x.dims) == ordered or not _is_slow_across(lowering.target, x, op.dims):
+    ordered = [dim for dim in x.dims if dim not in dims] + [dim for dim in x.dims if dim in dims]
+    if list(x.dims) == ordered or not _is_slow_across(lowering.target, x, dims):
         return x
-    return emitter.materialized(emitter.in_order(x, ordered))
+    return lowering.emitter.materialized(lowering.emitter.in_order(x, ordered))
 
 
 def _is_slow_across(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
@@ -103,15 +102,22 @@ def _is_slow_across(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
     return is_gpu and math.prod(x.shape[dim] for dim in dims) >= _LONG_ACROSS
 
 
+def separated(lowering: Lowering, x: Tensor, dims: Sequence[int], statistic: Tensor) -> Tensor:
+    """Returns a statistic over `dims`, materialized where normalization needs its own dispatch."""
+    is_odd = _is_odd(lowering.target, x, dims)
+    return lowering.emitter.materialized(statistic) if is_odd else statistic
+
+
 def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
     """Whether normalization takes minutes to compile in the same dispatch as the rows' sums.
 
     This happens if rows are long and IREE cannot collapse their dims, for example because scales
     are per channel.
     """
+    longest = _LONGEST_ODD_ROW if bit_width(x.element) >= 32 else target.wavefront_size
     extents = [x.shape[dim] for dim in dims if x.shape[dim] > 1]
     length = math.prod(extents)
-    is_long = length > _LONGEST_ODD_ROW and length % target.wavefront_size > 0
+    is_long = length > longest and length % target.wavefront_size > 0
     are_several = len(extents) > 1 and math.prod(x.shape) > length
     return target.is_gfx9 and is_long and are_several
 
