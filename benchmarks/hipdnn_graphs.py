@@ -1,11 +1,18 @@
-"""Counts the hipDNN graphs in a folder that the plugin accepts, and those that run correctly.
+"""Counts the hipDNN graphs that the plugin runs correctly, does not accept, or gets wrong.
 
-    python benchmarks/hipdnn_graphs.py FOLDER... [--arch gfx942] [--work 2e9]
+    python benchmarks/hipdnn_graphs.py [FOLDER...] [--arch gfx942] [--cases N] [--seconds S]
+                                       [--each S] [--json FILE] [--quiet]
 
-Each JSON file is a graph, or a template whose cases each count. A host plays each graph that
-the plugin says it takes, on the emulated HIP, with random inputs; results are compared with those
-of the same graph compiled for the CPU, within the tolerance of `hipgraft-run`. Graphs of more than
-`--work` floating-point operations, for which the emulator takes long, are only compiled.
+Each JSON file is a graph, or a template whose cases each count; without a folder, the sweeps of
+`test/unit/hipdnn_sweeps.py` are run. For each graph, a host process loads the plugin, asks it
+whether it takes the graph, and executes it on the emulated HIP with random inputs. The results are
+compared with those of NumPy in double precision (`test/unit/oracle/graphs.py`), which shares no
+code with the compiler. A result may be off by some units of the narrowest type in the graph.
+
+The last line counts the outcomes: `right`, `not applicable`, `wrong`, `failed` (accepted, but not
+run), `no oracle` (a node that the oracle lacks; such graphs are not run), `too long` (more than
+`--each` seconds), `not run` (after `--seconds`), `not read`. The exit status is 1 if a graph is
+wrong or failed.
 """
 
 from __future__ import annotations
@@ -16,8 +23,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,126 +34,207 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hipgraft.compiler.program import compile
-from hipgraft.helper.plans import Plan
-from hipgraft.hipdnn_io import import_document, write_flatbuffer
+from hipgraft.hipdnn_io import GraphDocument, write_flatbuffer
+from hipgraft.hipdnn_io.document import TensorDocument
 from hipgraft.hipdnn_io.files import case_names, read_file
-from hipgraft.hipdnn_io.wiring import wire
+from hipgraft.hipdnn_io.values import mlir_type
+from hipgraft.hipdnn_io.wiring import Wiring, wire
+from hipgraft.ir.bindings import make_context
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.native import plugin_path
-from hipgraft.runtime.comparison import compare, tolerance
 
 ROOT = Path(__file__).resolve().parents[1]
 HOST = ROOT / "test" / "unit" / "hipdnn_host.py"
 sys.path.insert(0, str(HOST.parent))
 from hipdnn_host import in_memory, span  # noqa: E402
+from hipdnn_sweeps import write_sweeps  # noqa: E402
+from oracle.graphs import NoOracleError, evaluate  # noqa: E402
 
 BIN = Path(sys.executable).parent
 
+# The spacing of each type's numbers after 1, and how many of them a result may be off. f32 results
+# of the sweeps were off by up to 2.5; 16-bit ones are rounded once, and once more for each virtual
+# tensor. f64 is computed as f32 by some nodes' compute type.
+_SPACING = {"half": 2.0**-10, "bfloat16": 2.0**-7, "float": 2.0**-23, "double": 2.0**-52}
+_UNITS = {"half": 4.0, "bfloat16": 4.0, "float": 32.0, "double": 32.0}
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path)
+# Operands and pointwise modes that need positive numbers.
+_POSITIVE_OPERANDS = ("variance", "inv_variance", "inv_rms", "prev_running_variance")
+_POSITIVE_MODES = {"sqrt", "rsqrt", "log", "pow", "div", "reciprocal", "mod"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--arch", default="gfx942")
-    parser.add_argument("--work", type=float, default=2e9)
+    parser.add_argument("--cases", type=int, help="at most this many cases of each template")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for all graphs")
+    parser.add_argument("--each", type=float, default=300.0, help="seconds for one graph")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes")
+    parser.add_argument("--quiet", action="store_true", help="print only what is not right")
     flags = parser.parse_args(arguments)
-    table = Table("graph", "case", "outcome", "", box=None)
-    outcomes: Counter[str] = Counter()
-    for path, case in found(flags.folders):
-        try:
-            outcome, text = played(path, case, flags.arch, flags.work)
-        except HipgraftError as error:
-            outcome, text = "not read", error.message
-        outcomes[outcome] += 1
-        table.add_row(path.name, case or "", outcome, text)
+    end, rows = time.monotonic() + flags.seconds, list[dict[str, Any]]()
+    with tempfile.TemporaryDirectory() as name:
+        if not flags.folders:
+            write_sweeps(Path(name))
+        for path, case in found(flags.folders or [Path(name)], flags.cases):
+            outcome, text = "not run", ""
+            if time.monotonic() < end:
+                outcome, text = played(path, case, flags.arch, flags.each)
+            label = path.parent.name if case else path.name
+            rows.append({"graph": label, "case": case, "outcome": outcome, "text": text})
+    _print(rows, flags.quiet)
+    if flags.json:
+        flags.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return int(any(row["outcome"] in ("wrong", "failed") for row in rows))
+
+
+def _print(rows: Sequence[dict[str, Any]], is_quiet: bool) -> None:
     console = Console()
-    console.print(table)
-    console.print(", ".join(f"{count} {name}" for name, count in outcomes.most_common()))
+    table = Table("graph", "case", "outcome", "", box=None)
+    shown = [row for row in rows if not is_quiet or row["outcome"] != "right"]
+    for row in shown:
+        table.add_row(row["graph"], row["case"] or "", row["outcome"], row["text"])
+    if shown:
+        console.print(table)
+    counts = Counter(row["outcome"] for row in rows)
+    console.print(", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()))
 
 
-def found(folders: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
-    """Yields the graphs and the cases of templates."""
+def found(folders: Sequence[Path], most: int | None) -> Iterator[tuple[Path, str | None]]:
+    """Yields the graphs, and up to `most` cases of each template."""
     for folder in folders:
         for path in sorted(folder.rglob("*.json")):
             if path.name.endswith("sweep.json"):
                 continue
             is_template = path.name.endswith("graph.template.json")
-            yield from ((path, case) for case in (case_names(path) if is_template else [None]))
+            cases = case_names(path) if is_template else [None]
+            yield from ((path, case) for case in islice(cases, most))
 
 
-def played(path: Path, case: str | None, architecture: str, most_work: float) -> tuple[str, str]:
+def played(path: Path, case: str | None, architecture: str, seconds: float) -> tuple[str, str]:
     """Returns the outcome of a graph, and details."""
-    document = read_file(path, case)
-    graph = write_flatbuffer(document)
-    reason = Plan(graph, architecture).check()
-    if reason is not None:
-        return "not applicable", reason
-    program = compile(import_document(document), "cpu")
-    recording = program.recordings("cpu")[0]
-    draw = np.random.default_rng(0)
-    inputs = [drawn(draw, one.shape, one.element_type) for one in recording.inputs]
-    expected = program.run(inputs, device="cpu")
-    wiring = wire(document)
+    try:
+        document = read_file(path, case)
+        wiring = wire(document)
+        with make_context():
+            dtypes = {one.uid: _dtype(document, one) for one in document.tensors}
+    except HipgraftError as error:
+        return "not read", error.message
+    inputs = drawn(document, wiring, dtypes)
+    try:
+        expected = evaluate(document, inputs)
+    except NoOracleError as error:
+        return "no oracle", str(error)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "graph").write_bytes(graph)
-        memories = {
-            str(one.uid): in_memory(values, one.strides)
-            for one, values in zip(wiring.arguments, inputs, strict=True)
-        }
-        np.savez(folder / "in.npz", allow_pickle=False, **memories)
-        sizes = {
-            str(one.uid): span(one.dims, one.strides) * values.itemsize
-            for one, values in zip(wiring.results, expected, strict=True)
-        }
-        request: dict[str, Any] = {"graph": str(folder / "graph")}
-        is_small = sum(row.flops for row in program.report.coverage) <= most_work
-        if is_small:
-            request |= {
-                "inputs": str(folder / "in.npz"),
-                "by_value": [one.uid for one in wiring.arguments if one.is_runtime_pass_by_value],
-                "outputs": str(folder / "out.npz"),
-                "sizes": sizes,
-            }
-        job = {"plugin": str(plugin_path()), "requests": [request]}
-        done = subprocess.run(
-            [BIN / "hipgraft-emulate", "--arch", architecture, "--", sys.executable, HOST],
-            input=json.dumps(job),
-            env={"HIPGRAFT_SERVE": str(BIN / "hipgraft-serve"), **os.environ},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            return "failed", done.stderr.strip().splitlines()[-1]
-        (answer,) = json.loads(done.stdout)["answers"]
+        request = _request(document, wiring, inputs, dtypes, folder)
+        try:
+            answer = _asked(request, architecture, seconds)
+        except subprocess.TimeoutExpired:
+            return "too long", f"more than {seconds:g} s"
+        if "failure" in answer:
+            return "failed", answer["failure"]
         if "error" in answer:
-            return "claimed, but failed", answer["text"]
-        if not answer["applicable"]:  # the plugin remembers failed compilations
-            return "not applicable", answer["logged"][-1]
-        if not is_small:
-            return "compiled", "too large for the emulator"
-        worst = 0.0
-        with np.load(folder / "out.npz") as results:
-            for one, values in zip(wiring.results, expected, strict=True):
-                memory = results[str(one.uid)].view(values.dtype)
-                steps = [step * values.itemsize for step in one.strides]
-                got = np.ndarray(one.dims, values.dtype, memory, 0, steps)
-                allowed = tolerance(values.dtype)
-                compared = compare(got, values.reshape(one.dims), allowed, allowed)
-                worst = max(worst, compared.max_relative)
-                if not compared.ok:
-                    return "wrong", f"off by {compared.max_relative:.1e}"
-    return "right", f"within {worst:.1e}"
+            return "failed", f"{answer['error']}: {answer['text']}"
+        if not answer["applicable"]:
+            return "not applicable", answer["logged"][-1].split("not applicable: ")[-1]
+        return _compared(document, wiring, dtypes, expected, folder / "out.npz")
 
 
-def drawn(draw: np.random.Generator, shape: tuple[int, ...], element_type: str) -> Any:
-    dtype = numpy_dtype(element_type)
-    is_integer = dtype.kind in "iub"
-    values = draw.integers(0, 2, shape) if is_integer else draw.uniform(0.1, 1, shape)
-    return np.asarray(values).astype(dtype)
+def _dtype(document: GraphDocument, tensor: TensorDocument) -> np.dtype[Any]:
+    name = document.type_of(tensor)
+    type_ = mlir_type(name)
+    if type_ is None:
+        raise HipgraftError(f"{tensor.label} has the type '{name}'")
+    return numpy_dtype(type_)
+
+
+def drawn(
+    document: GraphDocument, wiring: Wiring, dtypes: dict[int, np.dtype[Any]]
+) -> dict[int, Any]:
+    """Returns random values of the inputs, by uid."""
+    positive = {
+        node.fields.get(f"{name}_tensor_uid")
+        for node in document.nodes
+        for name in _POSITIVE_OPERANDS
+    }
+    modes = {str(node.fields.get("operation")).lower() for node in document.nodes}
+    least, draw = 0.1 if modes & _POSITIVE_MODES else -1.0, np.random.default_rng(0)
+    values: dict[int, Any] = {}
+    for one in wiring.arguments:
+        is_integer = dtypes[one.uid].kind in "iub"
+        low = 0.1 if one.uid in positive else least
+        made = draw.integers(0, 2, one.dims) if is_integer else draw.uniform(low, 1, one.dims)
+        values[one.uid] = np.asarray(made).astype(dtypes[one.uid])
+    return values
+
+
+def _request(
+    document: GraphDocument,
+    wiring: Wiring,
+    inputs: dict[int, Any],
+    dtypes: dict[int, np.dtype[Any]],
+    folder: Path,
+) -> dict[str, Any]:
+    """Returns what `test/unit/hipdnn_host.py` is to do, whose files are in a folder."""
+    (folder / "graph").write_bytes(write_flatbuffer(document))
+    memories = {str(one.uid): in_memory(inputs[one.uid], one.strides) for one in wiring.arguments}
+    np.savez(folder / "in.npz", allow_pickle=False, **memories)
+    sizes = {
+        str(one.uid): span(one.dims, one.strides) * dtypes[one.uid].itemsize
+        for one in wiring.results
+    }
+    return {
+        "graph": str(folder / "graph"),
+        "inputs": str(folder / "in.npz"),
+        "by_value": [one.uid for one in wiring.arguments if one.is_runtime_pass_by_value],
+        "outputs": str(folder / "out.npz"),
+        "sizes": sizes,
+    }
+
+
+def _asked(request: dict[str, Any], architecture: str, seconds: float) -> dict[str, Any]:
+    """Has a host process do a request, and returns its answer."""
+    job = {"plugin": str(plugin_path()), "requests": [request]}
+    done = subprocess.run(
+        [BIN / "hipgraft-emulate", "--arch", architecture, "--", sys.executable, HOST],
+        input=json.dumps(job),
+        env={"HIPGRAFT_SERVE": str(BIN / "hipgraft-serve"), **os.environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds,
+    )
+    if done.returncode:
+        return {"failure": (done.stderr.strip().splitlines() or ["no text"])[-1]}
+    said = json.loads(done.stdout)
+    return {"failure": said["errors"][0]} if said["errors"] else said["answers"][0]
+
+
+def _compared(
+    document: GraphDocument,
+    wiring: Wiring,
+    dtypes: dict[int, np.dtype[Any]],
+    expected: dict[int, Any],
+    outputs: Path,
+) -> tuple[str, str]:
+    """Compares each result; an error counts against its own and the average magnitude."""
+    types = {document.type_of(one) for one in document.tensors} & _SPACING.keys()
+    narrowest = max(types, key=lambda name: _SPACING[name], default="double")
+    spacing, worst = _SPACING[narrowest], 0.0
+    with np.load(outputs) as results:
+        for one in wiring.results:
+            dtype, want = dtypes[one.uid], expected[one.uid]
+            memory = results[str(one.uid)].view(dtype)
+            steps = [step * dtype.itemsize for step in one.strides]
+            got = np.ndarray(one.dims, dtype, memory, 0, steps).astype(np.float64)
+            magnitude = np.abs(want) + np.sqrt(np.mean(want * want)) + np.finfo(np.float64).tiny
+            units = np.max(np.abs(got - want) / (magnitude * spacing), initial=0.0)
+            worst = max(worst, float(np.nan_to_num(units, nan=np.inf)))
+    return ("right" if worst <= _UNITS[narrowest] else "wrong"), f"{worst:.1f} units"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
