@@ -1,6 +1,6 @@
 """Kills the helper that compiles for hipDNN's plugin while four threads build plans.
 
-    python test/unit/killed_helpers.py [--kills=50] [--seed=0]
+    python test/unit/killed_helpers.py [--kills=50] [--seed=0] [--plans=8]
 
 Each plan must be built in the end, run, and give the right result.
 """
@@ -26,7 +26,7 @@ from test_hipdnn_io_run import Run, uniform
 from hipgraft.native import plugin_path
 
 _THREADS = 4
-_PLANS = 8  # of a process
+_PLANS = 8
 
 
 @dataclass
@@ -37,7 +37,9 @@ class Built:
     kills: int = 0
 
 
-def build_under_kills(home: Path, folder: Path, kills: int, seed: int) -> Built:
+def build_under_kills(
+    home: Path, folder: Path, kills: int, seed: int, plans: int = _PLANS
+) -> Built:
     """Has hosts build plans, always new ones, until the helper was killed often enough.
 
     Args:
@@ -45,11 +47,12 @@ def build_under_kills(home: Path, folder: Path, kills: int, seed: int) -> Built:
         folder: for graphs and arrays.
         kills: how often.
         seed: of the times between them.
+        plans: number of plans of each host process.
     """
     draw = random.Random(seed)
     built = Built()
     while built.kills < kills:
-        runs = [Prepared(_sum(built.plans + number), folder) for number in range(_PLANS)]
+        runs = [Prepared(_sum(built.plans + number), folder) for number in range(plans)]
         _build(home, runs, kills, draw, built)
         for one in runs:
             one.check()
@@ -103,10 +106,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plans", type=int, default=_PLANS, help="of each host process")
     flags = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, user_in(Path(name)) as home:
         start = time.perf_counter()
-        built = build_under_kills(home, home, flags.kills, flags.seed)
+        built = build_under_kills(home, home, flags.kills, flags.seed, flags.plans)
         seconds = time.perf_counter() - start
     print(f"{built.plans} plans, all right; helper killed {built.kills} times; {seconds:.0f} s")
 
