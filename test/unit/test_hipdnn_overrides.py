@@ -18,6 +18,7 @@ from hipdnn_play import BIN, HOST, environment, play
 from served import user_in
 
 from hipgraft import hipdnn_io
+from hipgraft.compiler.plan import compile_plan
 from hipgraft.hipdnn_io import GraphDocument, import_document
 from hipgraft.hipdnn_io.engine_tables import EngineConfig, KnobSetting
 from hipgraft.hipdnn_io.overrides import Override, overridden, overrides_text, parse_overrides
@@ -194,6 +195,28 @@ def test_restored_plans_take_other_shapes(home: Path, tmp_path: Path) -> None:
     *known, last = runs.play(home, restores=True)
     assert [one[0] for one in known] == ["SUCCESS"] * 3
     assert last == ["NOT_APPLICABLE", "nobody has compiled the graph for these shapes"]
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_plans_without_a_device_take_other_shapes(home: Path, tmp_path: Path) -> None:
+    """`hipgraft-compile` writes them; hipDNN passes the payload to the plugin."""
+    runs = Runs(tmp_path)
+    for rows in (9, 4):
+        runs.add(rows)
+    source = tmp_path / "graph.json"
+    source.write_text(hipdnn_io.write_json(product_relu(is_override_shape_enabled=True)))
+    plan = compile_plan(source, "gfx942")
+    assert plan.is_override_shape_enabled
+    runs.plan.write_bytes(plan.plugin_payload)
+    runs.check(runs.play(home, restores=True))
+    source.write_text(hipdnn_io.write_json(product_relu()))
+    plan = compile_plan(source, "gfx942")
+    assert not plan.is_override_shape_enabled
+    runs.plan.write_bytes(plan.plugin_payload)
+    own, (status, text) = runs.play(home, restores=True)
+    assert (own[0], status) == ("SUCCESS", "NOT_APPLICABLE")
+    assert text == "the plan has other shapes, and its graph does not allow overrides"
 
 
 @requires_emulator

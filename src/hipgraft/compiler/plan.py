@@ -18,7 +18,14 @@ from hipgraft.frontends.models import Model, as_source
 from hipgraft.hipdnn_io.document import TensorDocument
 from hipgraft.hipdnn_io.engine_tables import SerializedExecutionPlan
 from hipgraft.hipdnn_io.exporter import boundary_tensors, export_graph
-from hipgraft.hipdnn_io.plan_payload import ENGINE_NAME, Payload, encode_payload, engine_id
+from hipgraft.hipdnn_io.flatbuffer import write_flatbuffer
+from hipgraft.hipdnn_io.plan_payload import (
+    ENGINE_NAME,
+    Overridable,
+    Payload,
+    encode_payload,
+    engine_id,
+)
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.io import function_blocks
@@ -35,11 +42,14 @@ class GraphBoundary:
         module: module that holds the graph; compilation consumes it.
         inputs: tensors in the order of the program's inputs.
         results: tensors in the order of its results.
+        overridable: hipDNN's FlatBuffer of the graph if executions may have other shapes; else
+            empty.
     """
 
     module: ir.Module
     inputs: Sequence[TensorDocument]
     results: Sequence[TensorDocument]
+    overridable: bytes = b""
 
 
 def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
@@ -57,10 +67,13 @@ def graph_boundary(module: ir.Module, source: str = "") -> GraphBoundary:
         if graph is None:
             message = "a plan is made from one graph of hipDNN's, and nothing besides"
             raise HipgraftError(message, location=source)
-        reason = unsupported_interface(export_graph(graph))
+        document = export_graph(graph)
+        reason = unsupported_interface(document)
         if reason is not None:
             raise HipgraftError(reason, location=source)
-        return GraphBoundary(module, *boundary_tensors(graph))
+        is_overridable = document.extra.get("is_override_shape_enabled", False)
+        data = write_flatbuffer(document) if is_overridable else b""
+        return GraphBoundary(module, *boundary_tensors(graph), data)
 
 
 def _only_graph(module: ir.Module) -> GraphOp | None:
@@ -96,11 +109,14 @@ def execution_plan(program: Program, boundary: GraphBoundary) -> SerializedExecu
     metadata = PlanMetadata(ENGINE_NAME, inputs, results, by_value, targets)
     for one in recordings:
         assert (len(one.inputs), len(one.results)) == (len(inputs), len(results))
+    overridable = Overridable(boundary.overridable) if boundary.overridable else None
+    payload = Payload(bundle_bytes(recordings, metadata.to_json()), overridable)
     return SerializedExecutionPlan(
         engine_id=engine_id(ENGINE_NAME),
         workspace_size=workspace_size(recordings, len(by_value)),
         tensor_uids=[*inputs, *results],
-        plugin_payload=encode_payload(Payload(bundle_bytes(recordings, metadata.to_json()))),
+        plugin_payload=encode_payload(payload),
+        is_override_shape_enabled=overridable is not None,
     )
 
 
