@@ -131,7 +131,7 @@ def _evaluate(
         return None
     if any(_elements(shapes.get(name, [])) > _MOST_ELEMENTS for name in node.output):
         return None
-    return _run(node, {name: constants[name] for name in inputs}, model)
+    return evaluate(node, {name: constants[name] for name in inputs}, model)
 
 
 def _tell_results(graph: onnx.GraphProto, values: Mapping[str, np.ndarray]) -> None:
@@ -163,7 +163,24 @@ def _has_body(node: NodeProto) -> bool:
     return any(attribute.HasField("g") for attribute in node.attribute)
 
 
-def _run(node: NodeProto, inputs: _Constants, model: onnx.ModelProto) -> _Constants | None:
+def evaluate(
+    node: NodeProto,
+    inputs: Mapping[str, np.ndarray],
+    model: onnx.ModelProto,
+    *,
+    most_elements: int = _MOST_ELEMENTS,
+) -> _Constants | None:
+    """Evaluates a node with ONNX's reference implementation.
+
+    Args:
+        node: node without bodies.
+        inputs: its operands by name.
+        model: model of the node, for the versions of operators.
+        most_elements: size limit of each result.
+
+    Returns:
+        The results by name; None if one is too large, or if the operator cannot be evaluated.
+    """
     outputs = [name for name in node.output if name]
     graph = onnx.helper.make_graph(
         [node],
@@ -174,13 +191,13 @@ def _run(node: NodeProto, inputs: _Constants, model: onnx.ModelProto) -> _Consta
     single = onnx.helper.make_model(graph, opset_imports=model.opset_import)
     try:
         with memory_limit(_MOST_MEMORY):
-            values = ReferenceEvaluator(single).run(outputs, inputs)
+            values = ReferenceEvaluator(single).run(outputs, dict(inputs))
     except Exception:  # an op or type that the evaluator does not know stays in the graph
         return None
     if any(isinstance(value, list) for value in values):  # a sequence of tensors
         return None
     arrays = [np.asarray(value) for value in values]
-    if any(array.size > _MOST_ELEMENTS or array.dtype == object for array in arrays):
+    if any(array.size > most_elements or array.dtype == object for array in arrays):
         return None
     return dict(zip(outputs, arrays, strict=True))
 

@@ -8,6 +8,7 @@ that nothing lowers correctly are refused, with the node's name.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 import onnx
@@ -39,6 +40,7 @@ from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
 from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
 from hipgraft.frontends.onnx.legalization.regions import REGIONS
 from hipgraft.frontends.onnx.legalization.resizing import RESIZING
+from hipgraft.frontends.onnx.legalization.selected_rows import select_rows
 from hipgraft.frontends.onnx.legalization.sequences import SEQUENCES
 from hipgraft.frontends.onnx.legalization.shifts import SHIFTS
 from hipgraft.frontends.onnx.legalization.storage import boundary_elements, store_narrow_types
@@ -125,7 +127,7 @@ def legalize(
         if not _rewrite_nodes(model, graph, CONTRIBUTED, (CONTRIBUTED_DOMAIN,)):
             _refuse_contributed(model, graph)
         return True
-    if _rewrite_nodes(model, graph, REWRITES, DOMAINS):
+    if _rewrite_selections(model, graph):
         return True
     if graph.sequences and drop_unused(model.graph, graph.sequences):
         return True
@@ -135,6 +137,20 @@ def legalize(
         if node.op_type in _SHAPED_BY_VALUES and not graph.shapes.keys() >= {*node.output} - {""}:
             raise RefusedNode(node, "is not supported: the shape of its result depends on values")
     return False
+
+
+def _rewrite_selections(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+    """Rewrites what reads selected rows, and all other nodes."""
+    try:
+        if select_rows(model, graph):
+            return True
+    except RefusedNode:
+        # Other rewrites may reveal the shapes of the operands, or simpler operators.
+        with suppress(RefusedNode):
+            if _rewrite_nodes(model, graph, REWRITES, DOMAINS):
+                return True
+        raise
+    return _rewrite_nodes(model, graph, REWRITES, DOMAINS)
 
 
 def _refuse_contributed(model: onnx.ModelProto, graph: GraphInfo) -> NoReturn:

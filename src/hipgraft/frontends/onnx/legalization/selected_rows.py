@@ -1,0 +1,344 @@
+"""Rewrites programs that select rows with `NonZero`, as mixtures of experts do.
+
+The number of rows depends on values. If a program processes them independently of each other and
+writes them into a tensor of a known shape, it can process the rows of all positions, and write
+those that are selected: see `row_values`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, shape_inference
+
+from hipgraft.frontends.onnx.folding import evaluate
+from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
+from hipgraft.frontends.onnx.legalization.row_access import read_rows, write_rows
+from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection
+from hipgraft.frontends.onnx.legalization.writer import (
+    Array,
+    GraphInfo,
+    Refused,
+    RefusedNode,
+    Writer,
+)
+from hipgraft.frontends.onnx.order import names_read
+from hipgraft.ir.diagnostics import Declined
+
+_FIRST_PRIME = (1 << 31) - 1  # stands for a number of rows; divides no extent of a real tensor
+_MOST_KNOWN = 1 << 22  # elements of a value that is computed as the model is read
+_LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
+
+_READS = frozenset({"Gather", "GatherElements", "GatherND"})
+_WRITES = frozenset({"ScatterElements", "ScatterND"})
+_MOVES = frozenset(
+    {"Cast", "Concat", "Gather", "Identity", "Mul", "Reshape", "Slice", "Split", "Squeeze",
+     "Unsqueeze", "Where"}
+)  # fmt: skip
+"""Operators that select extents, or multiply them."""
+_SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
+"""The operands that are shapes."""
+_DEPENDS = ", whose number depends on values ('NonZero' selects them)"
+
+_Found: TypeAlias = Rows | Extents
+
+
+def select_rows(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+    """Rewrites what reads the rows that `NonZero` selects, in place.
+
+    Args:
+        model: model with inferred shapes.
+        graph: its metadata.
+
+    Returns:
+        Whether there was any `NonZero` of an operand of a known shape.
+
+    Raises:
+        RefusedNode: a node combines rows, or the number of rows determines a result.
+    """
+    chosen = [node for node in model.graph.node if _is_selection(node, graph)]
+    if not chosen:
+        return False
+    rewriter = _Rewriter(model, graph)
+    rewriter.run({node.output[0] for node in chosen})
+    return True
+
+
+def _is_selection(node: NodeProto, graph: GraphInfo) -> bool:
+    if node.op_type != "NonZero" or node.domain not in ("", "ai.onnx"):
+        return False
+    extents = graph.shapes.get(node.input[0], [])
+    is_known = node.output[0] in graph.shapes or node.input[0] in graph.constants
+    return bool(extents) and 0 not in extents and not is_known
+
+
+def _primes() -> Iterator[int]:
+    number = _FIRST_PRIME
+    while True:
+        if all(number % factor for factor in range(3, int(number**0.5) + 1, 2)):
+            yield number
+        number -= 2
+
+
+class _Rewriter:
+    """Rewrites the nodes of a graph in order, with what is known of their operands."""
+
+    def __init__(self, model: onnx.ModelProto, graph: GraphInfo):
+        self._model = model
+        self._graph = graph
+        self._found: dict[str, _Found] = {}
+        self._primes = _primes()
+        self._same: dict[str, Selection] = {}
+
+    def run(self, chosen: set[str]) -> None:
+        nodes: list[NodeProto] = []
+        tensors: list[TensorProto] = []
+        for node in self._model.graph.node:
+            read = set(names_read(node))
+            is_chosen = bool(node.output) and node.output[0] in chosen
+            if not is_chosen and not read & self._found.keys():
+                nodes.append(node)
+                continue
+            writer = Writer(node, self._graph)
+            if is_chosen and not read & self._found.keys():
+                self._select(writer)
+            else:
+                self._rewrite(writer, read)
+            nodes += writer.nodes
+            tensors += writer.initializers
+        self._check_results()
+        del self._model.graph.node[:]
+        self._model.graph.node.extend(nodes)
+        self._model.graph.initializer.extend(tensors)
+        for value in [one for one in self._model.graph.value_info if one.name in self._found]:
+            self._model.graph.value_info.remove(value)
+
+    def _check_results(self) -> None:
+        for result in self._model.graph.output:
+            if result.name in self._found:
+                node = self._found[result.name].selection.node
+                raise RefusedNode(
+                    node, "is not supported: the shape of its result depends on values"
+                )
+
+    def _select(self, writer: Writer) -> None:
+        operand = writer.node.input[0]
+        if operand not in self._same:
+            extents = tuple(writer.shape(operand))
+            mask = writer.cast(operand, TensorProto.BOOL)
+            self._same[operand] = Selection(writer.node, extents, next(self._primes), mask)
+        selection = self._same[operand]
+        numbers = np.indices(selection.extents).reshape(len(selection.extents), -1)
+        shape = (len(selection.extents), selection.rows)
+        self._keep(writer.node.output[0], Rows.known(selection, shape, numbers))
+
+    def _keep(self, name: str, found: _Found) -> None:
+        self._found[name] = found
+        if isinstance(found, Rows) and found.array is not None:
+            self._graph.elements[name] = helper.np_dtype_to_tensor_dtype(found.array.dtype)
+
+    def _rewrite(self, writer: Writer, read: set[str]) -> None:
+        node = writer.node
+        found = {index: self._found[n] for index, n in enumerate(node.input) if n in self._found}
+        if read & self._found.keys() > {node.input[index] for index in found}:
+            raise RefusedNode(node, f"reads rows in a body{_DEPENDS}")
+        if len({one.selection for one in found.values()}) > 1:
+            raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
+        try:
+            self._rewrite_with(writer, found)
+        except Declined as declined:
+            raise RefusedNode(node, f"reads rows{_DEPENDS}: {declined.reason}") from None
+        except Refused as refused:
+            raise RefusedNode(node, str(refused)) from None
+
+    def _rewrite_with(self, writer: Writer, found: Mapping[int, _Found]) -> None:
+        node = writer.node
+        rows = {index: one for index, one in found.items() if isinstance(one, Rows)}
+        if node.op_type == "Shape":
+            self._extents_of(writer, rows[0])
+        elif node.op_type in _WRITES and 0 not in found and len(rows) == 2:
+            write_rows(writer, rows[1], rows[2])
+        elif node.op_type in _READS and 0 not in found and list(rows) == [1]:
+            self._read(writer, rows[1])
+        elif rows or _SHAPES.get(node.op_type) in found:
+            self._compute(writer, found, rows)
+        else:
+            self._compute_extents(writer, next(iter(found.values())).selection)
+
+    def _extents_of(self, writer: Writer, rows: Rows) -> None:
+        last = writer.attribute("end", len(rows.shape))
+        part = rows.shape[writer.attribute("start", 0) : last]
+        self._keep(writer.node.output[0], Extents(rows.selection, np.array(part, np.int64)))
+
+    def _compute_extents(self, writer: Writer, selection: Selection) -> None:
+        """Computes extents from others, with the prime in place of the number of rows."""
+        node = writer.node
+        values = self._known_operands(node, lambda one: one.array)
+        # No number of rows is negative; other comparisons depend on it.
+        is_sign = node.op_type == "Equal" and any(
+            (one < 0).all() for name, one in values.items() if name not in self._found
+        )
+        if node.op_type not in _MOVES and not is_sign:
+            raise Refused(f"computes with a number of rows{_DEPENDS}")
+        results = (
+            evaluate(node, values, self._model) if len(values) == len(set(node.input)) else None
+        )
+        if results is None:
+            raise Refused(f"computes with a number of rows{_DEPENDS}")
+        for name, array in results.items():
+            is_extent = (np.abs(array) < _LARGEST_EXTENT) | (array % selection.rows == 0)
+            if array.dtype != np.bool_ and not is_extent.all():
+                raise Refused(f"computes with a number of rows{_DEPENDS}")
+            self._keep(name, Extents(selection, array))
+
+    def _known_operands(
+        self, node: NodeProto, array_of: Callable[[_Found], Array | None]
+    ) -> dict[str, Array]:
+        values: dict[str, Array] = {}
+        for name in filter(None, node.input):
+            one = self._found.get(name)
+            array = self._graph.constants.get(name) if one is None else array_of(one)
+            if array is not None:
+                values[name] = array
+        return values
+
+    def _read(self, writer: Writer, index: Rows) -> None:
+        shapes = self._infer(writer.node, index.selection, {})
+        rows = read_rows(writer, index)
+        name = writer.node.output[0]
+        writer.result(rows.name)
+        self._check(writer.node, index.selection, {name: shapes[name]})
+        self._keep(name, dataclasses.replace(rows, name=name, shape=tuple(shapes[name])))
+
+    def _compute(
+        self, writer: Writer, found: Mapping[int, _Found], rows: Mapping[int, Rows]
+    ) -> None:
+        """Computes rows from others, for the coordinates on which any of them depends."""
+        node, selection = writer.node, next(iter(found.values())).selection
+        extents = {index: one for index, one in found.items() if isinstance(one, Extents)}
+        if any(_SHAPES.get(node.op_type) != index for index in extents):
+            raise Refused(f"computes with a number of rows{_DEPENDS}")
+        results = self._infer(node, selection, {node.input[i]: e.array for i, e in extents.items()})
+        shapes = self._shapes_of(node) | results
+        if rows:
+            reason = why_mixed(node, selection.rows, shapes, self._graph.constants)
+            if reason:
+                raise Refused(reason + _DEPENDS)
+        self._check(node, selection, results)
+        self._check_divisor(writer, rows)
+        if self._compute_known(node, selection, results):
+            return
+        union = tuple(sorted({one for value in rows.values() for one in value.coordinates}))
+        inputs = list(node.input)
+        for index, one in found.items():
+            if isinstance(one, Rows):
+                inputs[index] = one.write(writer, union)
+            else:
+                sized = selection.sized([int(n) for n in one.array], union)
+                inputs[index] = writer.const(sized, np.int64)
+        writer.again(inputs)
+        for name, shape in results.items():
+            self._keep(name, Rows(name, selection, tuple(shape), union))
+
+    def _check_divisor(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
+        """Refuses quotients of integers whose divisor may be zero where no row is selected."""
+        node = writer.node
+        if node.op_type not in ("Div", "Mod") or 1 not in rows:
+            return
+        dtype = helper.tensor_dtype_to_np_dtype(writer.element(node.input[1]))
+        if np.issubdtype(dtype, np.integer) and rows[1].array is None:
+            raise Refused(f"divides by integers of rows{_DEPENDS}")
+
+    def _compute_known(
+        self, node: NodeProto, selection: Selection, shapes: Mapping[str, list[int]]
+    ) -> bool:
+        """Computes results that depend on positions only, and returns whether they do."""
+
+        def array_of(one: _Found) -> Array | None:
+            if isinstance(one, Rows) or one.array.dtype == np.bool_:
+                return one.array
+            sized = selection.sized([int(n) for n in one.array.reshape(-1)], selection.coordinates)
+            return np.array(sized, np.int64).reshape(one.array.shape)
+
+        values = self._known_operands(node, array_of)
+        if len(values) < len({*node.input} - {""}):
+            return False
+        results = _stretched(node, values)
+        if results is None:
+            sizes = [selection.sized(shape, selection.coordinates) for shape in shapes.values()]
+            if any(np.prod(size, dtype=float) > _MOST_KNOWN for size in sizes):
+                return False
+            results = evaluate(node, values, self._model, most_elements=_MOST_KNOWN)
+        if results is None:
+            return False
+        for name, array in results.items():
+            self._keep(name, Rows.known(selection, shapes[name], array))
+        return True
+
+    def _check(
+        self, node: NodeProto, selection: Selection, shapes: Mapping[str, list[int]]
+    ) -> None:
+        for shape in shapes.values():
+            axes = axes_of(shape, selection.rows)
+            if len(axes) != 1 or shape[axes[0]] != selection.rows:
+                raise Refused(f"combines rows{_DEPENDS}")
+
+    def _shapes_of(self, node: NodeProto) -> dict[str, list[int]]:
+        """Returns the shapes of the operands."""
+        shapes: dict[str, list[int]] = {}
+        for name in filter(None, node.input):
+            one = self._found.get(name)
+            if one is None:
+                if name not in self._graph.shapes:
+                    raise Refused(f"combines rows{_DEPENDS} with a tensor of unknown shape")
+                shapes[name] = self._graph.shapes[name]
+            else:
+                shapes[name] = list(one.shape if isinstance(one, Rows) else one.array.shape)
+        return shapes
+
+    def _infer(
+        self, node: NodeProto, selection: Selection, extents: Mapping[str, Array]
+    ) -> dict[str, list[int]]:
+        """Returns the shapes of the results, with the prime; their types are kept."""
+        types: dict[str, TypeProto] = {}
+        for name, shape in self._shapes_of(node).items():
+            element = self._graph.elements.get(name) or TensorProto.INT64
+            types[name] = helper.make_tensor_type_proto(element, shape)
+        known = {
+            name: self._graph.constants[name] for name in types if name in self._graph.constants
+        }
+        data = {n: numpy_helper.from_array(one, n) for n, one in {**known, **extents}.items()}
+        opset = self._graph.opset
+        schema = defs.get_schema(node.op_type, opset, "")
+        try:
+            inferred = shape_inference.infer_node_outputs(
+                schema, node, types, data, opset_imports=list(self._model.opset_import)
+            )
+        except shape_inference.InferenceError:
+            raise Refused(f"combines rows{_DEPENDS} with a tensor of another shape") from None
+        shapes: dict[str, list[int]] = {}
+        for name in filter(None, node.output):
+            tensor = inferred[name].tensor_type if name in inferred else TypeProto.Tensor()
+            dims = tensor.shape.dim
+            if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in dims):
+                raise Refused(f"has a result of unknown shape, made of rows{_DEPENDS}")
+            shapes[name] = [dim.dim_value for dim in dims]
+            self._graph.elements[name] = tensor.elem_type
+        return shapes
+
+
+def _stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] | None:
+    """Evaluates operators that repeat elements, without memory for the repetitions."""
+    if node.op_type == "Expand":
+        data, shape = (values[name] for name in node.input)
+        array = np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(shape.tolist())))
+        return {node.output[0]: array}
+    if node.op_type == "ConstantOfShape":
+        value = next((numpy_helper.to_array(one.t) for one in node.attribute), np.zeros(1, "f4"))
+        array = np.broadcast_to(value.reshape(-1)[0], values[node.input[0]].tolist())
+        return {node.output[0]: array}
+    return None

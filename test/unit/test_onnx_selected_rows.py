@@ -1,0 +1,266 @@
+"""Rows that `NonZero` selects, as mixtures of experts process them, against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from small_onnx import F32, I64, check, drawn, save
+
+from hipgraft.frontends import load
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.io import walk
+
+pytestmark = pytest.mark.usefixtures("shared_worker")
+
+TOKENS, SLOTS, FEATURES = 5, 2, 4
+W = drawn(FEATURES, FEATURES)
+
+CHOICES = {
+    "some tokens": [[0, 2], [1, 0], [2, 1], [2, 0], [1, 2]],
+    "no token": [[1, 2]] * TOKENS,
+    "all tokens": [[0, 1]] * TOKENS,
+    "a token twice": [[0, 0], [1, 0], [0, 0], [2, 1], [0, 0]],
+}
+"""The experts that each token chooses; those of expert 0 are selected."""
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, name=f"/moe/{op}/{outputs[0]}", **attributes)
+
+
+def selecting(index: str):
+    """Selects the slots and tokens that chose expert 0, `[n, 1]` each if `index` is "rows"."""
+    shape = [node("Unsqueeze", [one, "last"], [f"{one}_at"]) for one in ("slot", "token")]
+    return [
+        node("Equal", ["chosen", "expert"], ["by_token"]),
+        node("Transpose", ["by_token"], ["mask"], perm=[1, 0]),
+        node("NonZero", ["mask"], ["found"]),
+        node("Split", ["found", "halves"], ["slots", "tokens"], axis=0),
+        node("Squeeze", ["slots", "first"], ["slot"]),
+        node("Squeeze", ["tokens", "first"], ["token"]),
+        *(shape if index == "rows" else []),
+    ]
+
+
+def expert():
+    """The expert's product and the shares of its rows."""
+    return [
+        node("Gather", ["x", "token"], ["rows"]),
+        node("MatMul", ["rows", "w"], ["product"]),
+        node("Softmax", ["product"], ["output"], axis=-1),
+        node("Concat", ["token_at", "slot_at"], ["both"], axis=1),
+        node("GatherND", ["shares", "both"], ["share"]),
+        node("Unsqueeze", ["share", "last"], ["factor"]),
+        node("Mul", ["output", "factor"], ["weighted"]),
+    ]
+
+
+CONSTANTS = {
+    "expert": np.array(0), "halves": np.array([1, 1]), "first": np.array([0]),
+    "last": np.array([1]), "w": W, "two": np.array(2), "one": np.array(1),
+    "order": np.array([3, 0, 4, 4, 1]), "features": np.array([FEATURES]),
+    "column": np.array([[0]]), "columns": np.array([0]),
+}  # fmt: skip
+
+
+def inputs_of(choice):
+    return {
+        "x": drawn(TOKENS, FEATURES),
+        "y": drawn(TOKENS, FEATURES)[::-1].copy(),
+        "shares": np.abs(drawn(TOKENS, SLOTS)),
+        "chosen": np.array(CHOICES[choice]),
+    }
+
+
+WRITES = {
+    "rows added": [node("ScatterND", ["y", "token_at", "weighted"], ["z"], reduction="add")],
+    "rows multiplied": [node("ScatterND", ["y", "token_at", "weighted"], ["z"], reduction="mul")],
+    "greatest rows": [node("ScatterND", ["y", "token_at", "weighted"], ["z"], reduction="max")],
+    "rows written over others": [node("ScatterND", ["y", "token_at", "weighted"], ["z"])],
+    "elements added": [
+        node("Shape", ["weighted"], ["shape"]),
+        node("Expand", ["token_at", "shape"], ["whole"]),
+        node("ScatterElements", ["y", "whole", "weighted"], ["z"], axis=0, reduction="add"),
+    ],
+    "rows read, added and written": [
+        node("GatherND", ["y", "token_at"], ["old"]),
+        node("Add", ["old", "weighted"], ["new"]),
+        node("ScatterND", ["y", "token_at", "new"], ["z"]),
+    ],
+    "rows at indices looked up in a table": [
+        node("Gather", ["order", "token"], ["place"]),
+        node("Unsqueeze", ["place", "last"], ["place_at"]),
+        node("ScatterND", ["y", "place_at", "weighted"], ["z"], reduction="add"),
+    ],
+    "rows at indices that the model computes": [
+        node("ArgMax", ["x"], ["best"], axis=1, keepdims=0),
+        node("Gather", ["best", "token"], ["place"]),
+        node("Gather", ["y", "place"], ["more"]),
+        node("Add", ["more", "weighted"], ["new"]),
+        node("Unsqueeze", ["place", "last"], ["place_at"]),
+        node("ScatterND", ["y", "place_at", "new"], ["z"], reduction="add"),
+    ],
+    "elements at indices that the model computes": [
+        node("ArgMax", ["x"], ["best"], axis=1, keepdims=1),
+        node("Gather", ["best", "token"], ["place"]),
+        node("Shape", ["weighted"], ["shape"]),
+        node("Expand", ["place", "shape"], ["whole"]),
+        node("ScatterElements", ["y", "whole", "weighted"], ["z"], axis=0, reduction="add"),
+    ],
+    "shares alone": [
+        node("ReduceMax", ["weighted", "last"], ["best_share"], keepdims=0),
+        node("ScatterND", ["shares", "both", "best_share"], ["z"]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("form", WRITES)
+def test_experts_compute_the_rows_of_their_tokens(tmp_path, form, choice):
+    if form == "rows written over others" and choice == "a token twice":
+        pytest.skip("ONNX does not say which of two rows remains; see the next test")
+    nodes = [*selecting("rows"), *expert(), *WRITES[form]]
+    inputs = inputs_of(choice)
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], CONSTANTS), inputs)
+
+
+def test_the_last_of_several_rows_remains(tmp_path):
+    """PyTorch and onnxruntime write rows in their order."""
+    nodes = [*selecting("rows"), *expert(), *WRITES["rows written over others"]]
+    inputs = inputs_of("a token twice")
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], CONSTANTS), inputs)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.bool_])
+def test_a_mask_selects_the_elements_that_are_not_zero(tmp_path, kind):
+    """Two selections, of which the second reads what the first has written."""
+    nodes = [
+        node("NonZero", ["m"], ["found"]),
+        node("Transpose", ["found"], ["at"], perm=[1, 0]),
+        node("GatherND", ["x", "at"], ["rows"]),
+        node("Neg", ["rows"], ["negated"]),
+        node("ScatterND", ["x", "at", "negated"], ["y"]),
+        node("Less", ["m", "limit"], ["others"]),
+        node("NonZero", ["others"], ["found2"]),
+        node("Transpose", ["found2"], ["at2"], perm=[1, 0]),
+        node("GatherND", ["y", "at2"], ["rows2"]),
+        node("ReduceSum", ["rows2", "last"], ["sums"]),
+        node("Add", ["rows2", "sums"], ["more"]),
+        node("ScatterND", ["y", "at2", "more"], ["z"]),
+    ]
+    mask = np.array([[0, 2, 0, 1], [1, 0, 0, -1]]).astype(kind)
+    inputs = {"m": mask, "x": drawn(2, 4, 3)}
+    constants = {"limit": np.ones([], kind), "last": np.array([1])}
+    if kind is np.bool_:
+        nodes[5] = node("Not", ["m"], ["others"])
+        del constants["limit"]
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
+
+
+REFUSED = {
+    "a softmax over rows": (
+        [node("Softmax", ["rows"], ["s"], axis=0), node("MatMul", ["s", "w"], ["out"])],
+        "Softmax",
+        "combines rows",
+    ),
+    "a sum of rows": (
+        [node("ReduceSum", ["rows", "columns"], ["s"]), node("Sub", ["rows", "s"], ["out"])],
+        "ReduceSum",
+        "combines rows",
+    ),
+    "products of pairs of rows": (
+        [
+            node("Transpose", ["rows"], ["t"], perm=[1, 0]),
+            node("MatMul", ["rows", "t"], ["p"]),
+            node("MatMul", ["p", "rows"], ["out"]),
+        ],
+        "MatMul",
+        "combines pairs of rows",
+    ),
+    "sums of all rows before": (
+        [node("CumSum", ["rows", "expert"], ["out"])],
+        "CumSum",
+        "combines rows",
+    ),
+    "rows by number": (
+        [node("Gather", ["rows", "column"], ["r"]), node("Squeeze", ["r", "first"], ["r1"]),
+         node("Add", ["rows", "r1"], ["out"])],
+        "Gather",
+        "combines rows",
+    ),
+    "a mean by the number of rows": (
+        [
+            node("Shape", ["rows"], ["s"], end=1),
+            node("Cast", ["s"], ["n"], to=TensorProto.FLOAT),
+            node("Div", ["rows", "n"], ["out"]),
+        ],
+        "Div",
+        "computes with a number of rows",
+    ),
+    "rows in reverse": (
+        [node("Slice", ["rows", "minus", "least", "columns", "minus"], ["out"])],
+        "Slice",
+        "combines rows",
+    ),
+    "rows viewed in another order": (
+        [
+            node("Reshape", ["rows", "turned"], ["r"]),
+            node("Transpose", ["r"], ["out"], perm=[1, 0]),
+        ],
+        "Reshape",
+        "combines rows",
+    ),
+    "a number of rows that a selection depends on": (
+        [
+            node("Shape", ["rows"], ["s"], end=1),
+            node("Equal", ["s", "one"], ["single"]),
+            node("Where", ["single", "rows", "w1"], ["out"]),
+        ],
+        "Equal",
+        "computes with a number of rows",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_programs_that_combine_rows_are_refused(tmp_path, form):
+    middle, op, reason = REFUSED[form]
+    nodes = [
+        *selecting("rows"),
+        node("Gather", ["x", "token"], ["rows"]),
+        *middle,
+        node("ScatterND", ["y", "token_at", "out"], ["z"], reduction="add"),
+    ]
+    constants = {
+        **CONSTANTS,
+        "minus": np.array([-1]),
+        "least": np.array([-(2**62)]),
+        "turned": np.array([FEATURES, -1]),
+        "w1": W[:1],
+    }
+    path = save(tmp_path / "m.onnx", nodes, inputs_of("some tokens"), [("z", F32)], constants)
+    with pytest.raises(HipgraftError, match=f"'{op}' {reason}") as error:
+        load(path)
+    assert error.value.location.startswith(f"m.onnx:/moe/{op}/")
+
+
+@pytest.mark.parametrize(("result", "kind"), [("rows", F32), ("token", I64)])
+def test_selected_rows_are_no_results(tmp_path, result, kind):
+    nodes = [*selecting("rows"), node("Gather", ["x", "token"], ["rows"])]
+    inputs = inputs_of("some tokens")
+    path = save(tmp_path / "m.onnx", nodes, inputs, [(result, kind)], CONSTANTS)
+    with pytest.raises(HipgraftError, match="'NonZero' is not supported: the shape") as error:
+        load(path)
+    assert error.value.location == "m.onnx:/moe/NonZero/found"
+
+
+def test_no_kernel_gathers_rows(tmp_path):
+    """An expert computes all tokens once, not once for each slot, without indices."""
+    nodes = [*selecting("rows"), *expert(), *WRITES["rows added"]]
+    path = save(tmp_path / "m.onnx", nodes, inputs_of("no token"), [("z", F32)], CONSTANTS)
+    ops = [op.name.removeprefix("torch.") for op in walk(load(path).operation)]
+    assert not [op for op in ops if "scatter" in op or "gather" in op or "index" in op]
+    products = [op for op in walk(load(path).operation) if op.name.endswith((".mm", ".matmul"))]
+    shapes = [str(op.results[0].type) for op in products]
+    assert shapes == [f"!torch.vtensor<[{TOKENS},{FEATURES}],f32>"]
