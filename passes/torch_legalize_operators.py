@@ -35,6 +35,7 @@ from hipgraft.transforms.torch_legalization.operands import (
     tensor,
     view,
 )
+from hipgraft.transforms.torch_legalization.products import einsum
 
 _IDENTITIES = frozenset(
     {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
@@ -258,6 +259,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.instance_norm": instance_norm,
     "aten.matmul": _matmul,
     "aten.native_group_norm": native_group_norm,
+    "aten.einsum": einsum,
     "aten.roll": _roll,
     "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,
@@ -279,7 +281,8 @@ class TorchLegalizeOperatorsPass(Pass):
     """Rewrites ATen ops that torch-mlir does not know or decomposes badly.
 
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
-    norm, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`, ...).
+    norm, multiplies two operands of an `aten.einsum` at a time, and rewrites ops without a
+    registered form (`aten.diff`, `aten.squeeze.dims`, ...).
 
     Before:
         ```mlir
@@ -302,7 +305,7 @@ class TorchLegalizeOperatorsPass(Pass):
     Errors:
         A non-constant attribute operand; dropout in training; a dynamic dimension that must be
         static; saved statistics of an inference batch norm that are used; a difference of higher
-        order.
+        order; an `aten.einsum` whose terms do not fit its operands.
 
     Source:
         own.

@@ -254,3 +254,24 @@ def test_attributes_of_functions_have_their_defaults(tmp_path):
     path = save(tmp_path / "m.onnx", [node], {"x": x, "z": z}, [("y", F32)], opset=28)
     (y,) = hipgraft.compile(path, "cpu").run([x, z])
     np.testing.assert_allclose(y, x / (1 + np.exp(-x)) * z, rtol=1e-5)
+
+
+EINSUMS = {
+    "a,ab": [(3,), (3, 2)],
+    "ij,jk": [(2, 3), (3, 4)],
+    "...ba": [(2, 3, 4)],
+    "ba, ... a": [(2, 3), (4, 3)],
+    "tki,tkhi,tk->th": [(2, 3, 4), (2, 3, 5, 4), (2, 3)],
+    "ab,ac,ad->bcd": [(2, 3), (2, 4), (2, 5)],
+    "ab,ab,ab->a": [(2, 3)] * 3,
+    "...i,...j,ij->...": [(2, 3), (2, 4), (3, 4)],
+    "ab,bc,cd,ad->": [(2, 3), (3, 4), (4, 5), (2, 5)],
+}
+
+
+@pytest.mark.parametrize("equation", EINSUMS)
+def test_einsum(tmp_path, equation):
+    names = [f"x{number}" for number in range(len(EINSUMS[equation]))]
+    inputs = {name: drawn(*shape) for name, shape in zip(names, EINSUMS[equation], strict=True)}
+    node = helper.make_node("Einsum", names, ["y"], equation=equation)
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)

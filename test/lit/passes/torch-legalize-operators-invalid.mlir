@@ -42,6 +42,18 @@ func.func @computed_axis(%x: !torch.vtensor<[4,4],f32>, %dim: !torch.int) -> !to
 
 // -----
 
+func.func @einsum_of_other_ranks(%x: !torch.vtensor<[2,3],f32>) -> !torch.vtensor<[],f32> {
+  %equation = torch.constant.str "abc"
+  %none = torch.constant.none
+  %list = torch.prim.ListConstruct %x : (!torch.vtensor<[2,3],f32>) -> !torch.list<vtensor>
+  // expected-error @below {{'aten.einsum' expects an index for each dimension, found 3 for 2}}
+  %0 = torch.aten.einsum %equation, %list, %none
+    : !torch.str, !torch.list<vtensor>, !torch.none -> !torch.vtensor<[],f32>
+  return %0 : !torch.vtensor<[],f32>
+}
+
+// -----
+
 func.func @rolled(%x: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,4],f32> {
   %int0 = torch.constant.int 0
   %int1 = torch.constant.int 1

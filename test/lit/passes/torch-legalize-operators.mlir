@@ -170,6 +170,25 @@ func.func @roll(%x: !torch.vtensor<[1,8,2],f32>) -> !torch.vtensor<[1,8,2],f32> 
 
 // -----
 
+// The index of the batch stays until the last product, which sums over it.
+// CHECK-LABEL: func.func @products_of_three
+// CHECK-SAME:    (%[[A:.+]]: !torch.vtensor<[2,3],f32>, %[[B:.+]]: !torch.vtensor<[2,4],f32>, %[[C:.+]]: !torch.vtensor<[2,5],f32>)
+// CHECK:         %[[FIRST:.+]] = torch.prim.ListConstruct %[[A]], %[[B]] :
+// CHECK:         %[[AB:.+]] = torch.aten.einsum %{{.+}}, %[[FIRST]], {{.*}} -> !torch.vtensor<[2,3,4],f32>
+// CHECK:         %[[SECOND:.+]] = torch.prim.ListConstruct %[[AB]], %[[C]]
+// CHECK:         torch.aten.einsum %{{.+}}, %[[SECOND]], {{.*}} -> !torch.vtensor<[3,4,5],f32>
+func.func @products_of_three(%a: !torch.vtensor<[2,3],f32>, %b: !torch.vtensor<[2,4],f32>, %c: !torch.vtensor<[2,5],f32>) -> !torch.vtensor<[3,4,5],f32> {
+  %equation = torch.constant.str "ab,ac,ad->bcd"
+  %none = torch.constant.none
+  %list = torch.prim.ListConstruct %a, %b, %c
+    : (!torch.vtensor<[2,3],f32>, !torch.vtensor<[2,4],f32>, !torch.vtensor<[2,5],f32>) -> !torch.list<vtensor>
+  %0 = torch.aten.einsum %equation, %list, %none
+    : !torch.str, !torch.list<vtensor>, !torch.none -> !torch.vtensor<[3,4,5],f32>
+  return %0 : !torch.vtensor<[3,4,5],f32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @bilinear_upsampling
 // CHECK:         %[[WIDE:.+]] = torch.aten.to.dtype %{{.+}} -> !torch.vtensor<[1,2,4,4],f32>
 // CHECK:         %[[UP:.+]] = torch.aten.__interpolate.size_list_scale_list %[[WIDE]]
