@@ -32,6 +32,7 @@ import onnx
 
 KINDS = (
     "forecasting",
+    "experts",
     "language",
     "diffusion",
     "graphs",

@@ -83,6 +83,13 @@ WRITES = {
         node("Expand", ["token_at", "shape"], ["whole"]),
         node("ScatterElements", ["y", "whole", "weighted"], ["z"], axis=0, reduction="add"),
     ],
+    "elements of a slice of as many rows": [
+        node("Shape", ["token_at"], ["sizes"], end=1),
+        node("Slice", ["weighted", "first", "sizes"], ["taken"]),
+        node("Concat", ["sizes", "features"], ["shape"], axis=0),
+        node("Expand", ["token_at", "shape"], ["whole"]),
+        node("ScatterElements", ["y", "whole", "taken"], ["z"], axis=0, reduction="add"),
+    ],
     "rows read, added and written": [
         node("GatherND", ["y", "token_at"], ["old"]),
         node("Add", ["old", "weighted"], ["new"]),
@@ -158,7 +165,92 @@ def test_a_mask_selects_the_elements_that_are_not_zero(tmp_path, kind):
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
 
 
+def writing_elements(count: str):
+    """`y[mask] = rows` as exporters write it: a mask of elements, and rows in one line."""
+    return [
+        node("NonZero", ["m"], ["found"]),
+        node("Transpose", ["found"], ["at"], perm=[1, 0]),
+        node("GatherND", ["x", "at"], ["rows"]),
+        node("Softmax", ["rows"], ["output"]),
+        *LINES[count],
+        node("Unsqueeze", ["m", "last"], ["m1"]),
+        node("Expand", ["m1", "whole"], ["m3"]),
+        node("NonZero", ["m3"], ["elements"]),
+        node("Transpose", ["elements"], ["places"], perm=[1, 0]),
+        *SLICES[count],
+        node("ScatterND", ["x", "places", "updates"], ["z"]),
+    ]
+
+
+LINES = {
+    "counted": [
+        node("Reshape", ["m", "minus"], ["flat"]),
+        node("Cast", ["flat"], ["numbers"], to=TensorProto.INT64),
+        node("ReduceSum", ["numbers"], ["count"]),
+        node("Concat", ["count", "features"], ["shape"], axis=0),
+        node("Expand", ["output", "shape"], ["expanded"]),
+        node("Reshape", ["expanded", "minus"], ["updates"]),
+    ],
+    "sliced": [node("Reshape", ["output", "minus"], ["line"])],
+}
+SLICES = {
+    "counted": [],
+    "sliced": [
+        node("Shape", ["places"], ["sizes"], end=1),
+        node("Slice", ["line", "first", "sizes", "first"], ["updates"]),
+    ],
+}
+
+
+@pytest.mark.parametrize("count", LINES)
+@pytest.mark.parametrize("mask", [[[0, 1, 1], [1, 0, 0]], [[0] * 3] * 2, [[1] * 3] * 2])
+def test_rows_written_by_a_mask_of_elements(tmp_path, count, mask):
+    inputs = {"m": np.array(mask, bool), "x": drawn(2, 3, 4)}
+    constants = {
+        "first": np.array([0]),
+        "features": np.array([4]),
+        "minus": np.array([-1]),
+        "whole": np.array([2, 3, 4]),
+        "last": np.array([2]),
+    }
+    nodes = writing_elements(count)
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_compressed_rows_are_written_back(tmp_path, axis):
+    """The mask of `Compress` and that of `NonZero` are computed by two nodes."""
+    kept = {} if axis is None else {"axis": axis}
+    shape = {None: (4,), 0: (4, 3), 1: (3, 4)}[axis]
+    order = [1, 0] if axis == 1 else list(range(len(shape)))
+    nodes = [
+        node("Greater", ["c", "limit"], ["mask"]),
+        node("Compress", ["x", "mask"], ["rows"], **kept),
+        node("Exp", ["rows"], ["new"]),
+        node("Greater", ["c", "limit2"], ["mask2"]),
+        node("NonZero", ["mask2"], ["found"]),
+        node("Transpose", ["found"], ["at"], perm=[1, 0]),
+        node("Transpose", ["new"], ["lines"], perm=order),
+        node("ScatterND", ["y", "at", "lines"], ["z"]),
+    ]
+    y = drawn(*shape).transpose(order).copy()
+    inputs = {"x": drawn(*shape), "y": y, "c": np.array([1, 5, 2, 7], np.float32)}
+    constants = {"limit": np.float32(3), "limit2": np.float32(3)}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
+
+
 REFUSED = {
+    "rows that another mask selects": (
+        [
+            node("Not", ["mask"], ["others"]),
+            node("NonZero", ["others"], ["found3"]),
+            node("Gather", ["found3", "one"], ["token3"]),
+            node("Gather", ["x", "token3"], ["rows3"]),
+            node("Add", ["rows", "rows3"], ["out"]),
+        ],
+        "Add",
+        "combines rows that more than one 'NonZero' selects",
+    ),
     "a softmax over rows": (
         [node("Softmax", ["rows"], ["s"], axis=0), node("MatMul", ["s", "w"], ["out"])],
         "Softmax",

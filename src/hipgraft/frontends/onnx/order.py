@@ -1,4 +1,4 @@
-"""Sorts the nodes of a graph so that each value is computed before it is read."""
+"""The order of the nodes of a graph, and what they read."""
 
 from __future__ import annotations
 
@@ -41,3 +41,21 @@ def names_read(node: NodeProto) -> Iterator[str]:
             for inside in attribute.g.node:
                 yield from names_read(inside)
             yield from (value.name for value in attribute.g.output)
+
+
+def drop_dead_nodes(graph: GraphProto) -> None:
+    """Removes the nodes of which no result is read, in place."""
+    used = {value.name for value in graph.output}
+    kept: list[NodeProto] = []
+    for node in reversed(graph.node):
+        if not used.isdisjoint(node.output):
+            kept.append(node)
+            used.update(names_read(node))
+    if len(kept) < len(graph.node):
+        del graph.node[:]
+        graph.node.extend(kept[::-1])
+
+
+def makers_of(graph: GraphProto) -> dict[str, NodeProto]:
+    """Returns the node that makes each value, by the value's name."""
+    return {name: node for node in graph.node for name in node.output if name}

@@ -17,6 +17,11 @@ from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, 
 
 from hipgraft.frontends.onnx.folding import evaluate
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
+from hipgraft.frontends.onnx.legalization.mask_forms import (
+    counted_mask,
+    identities,
+    rewrite_masks,
+)
 from hipgraft.frontends.onnx.legalization.row_access import read_rows, write_rows
 from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection
 from hipgraft.frontends.onnx.legalization.writer import (
@@ -26,7 +31,7 @@ from hipgraft.frontends.onnx.legalization.writer import (
     RefusedNode,
     Writer,
 )
-from hipgraft.frontends.onnx.order import names_read
+from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 
 _FIRST_PRIME = (1 << 31) - 1  # stands for a number of rows; divides no extent of a real tensor
@@ -55,11 +60,13 @@ def select_rows(model: onnx.ModelProto, graph: GraphInfo) -> bool:
         graph: its metadata.
 
     Returns:
-        Whether there was any `NonZero` of an operand of a known shape.
+        Whether any node has changed.
 
     Raises:
         RefusedNode: a node combines rows, or the number of rows determines a result.
     """
+    if rewrite_masks(model, graph):
+        return True
     chosen = [node for node in model.graph.node if _is_selection(node, graph)]
     if not chosen:
         return False
@@ -92,7 +99,9 @@ class _Rewriter:
         self._graph = graph
         self._found: dict[str, _Found] = {}
         self._primes = _primes()
-        self._same: dict[str, Selection] = {}
+        self._makers = makers_of(model.graph)
+        self._identities = identities(model.graph, graph.constants)
+        self._selections: dict[int, Selection] = {}
 
     def run(self, chosen: set[str]) -> None:
         nodes: list[NodeProto] = []
@@ -127,11 +136,12 @@ class _Rewriter:
 
     def _select(self, writer: Writer) -> None:
         operand = writer.node.input[0]
-        if operand not in self._same:
+        identity = self._identities[operand]
+        if identity not in self._selections:
             extents = tuple(writer.shape(operand))
             mask = writer.cast(operand, TensorProto.BOOL)
-            self._same[operand] = Selection(writer.node, extents, next(self._primes), mask)
-        selection = self._same[operand]
+            self._selections[identity] = Selection(writer.node, extents, next(self._primes), mask)
+        selection = self._selections[identity]
         numbers = np.indices(selection.extents).reshape(len(selection.extents), -1)
         shape = (len(selection.extents), selection.rows)
         self._keep(writer.node.output[0], Rows.known(selection, shape, numbers))
@@ -148,12 +158,51 @@ class _Rewriter:
             raise RefusedNode(node, f"reads rows in a body{_DEPENDS}")
         if len({one.selection for one in found.values()}) > 1:
             raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
+        index = _SHAPES.get(node.op_type)
+        if index is not None and index not in found:
+            counted = self._counted(node.input[index])
+            found |= {index: counted} if counted else {}
         try:
             self._rewrite_with(writer, found)
         except Declined as declined:
             raise RefusedNode(node, f"reads rows{_DEPENDS}: {declined.reason}") from None
         except Refused as refused:
             raise RefusedNode(node, str(refused)) from None
+
+    def _counted(self, name: str) -> Extents | None:
+        """Returns extents that are computed from the number of true elements of a mask."""
+        if isinstance(known := self._found.get(name), Extents):
+            return known
+        maker = self._makers.get(name)
+        if maker is None:
+            return None
+        mask = counted_mask(maker, self._makers)
+        if mask and (selection := self._selections.get(self._identities[mask])):
+            shape = self._graph.shapes.get(name, [])
+            return Extents(selection, np.full(shape, selection.rows, np.int64))
+        counts = {one: self._counted(one) for one in maker.input}
+        selections = {one.selection for one in counts.values() if one}
+        if maker.op_type not in _MOVES or len(selections) != 1:
+            return None
+        values = {one: count.array for one, count in counts.items() if count}
+        values |= {n: self._graph.constants[n] for n in maker.input if n in self._graph.constants}
+        results = self._moved(maker, values, selections.pop())
+        return results[name] if results else None
+
+    def _moved(
+        self, node: NodeProto, values: Mapping[str, Array], selection: Selection
+    ) -> dict[str, Extents] | None:
+        """Evaluates a node on extents; None if its results are no extents, or not all are known."""
+        if len(values) < len({*node.input} - {""}):
+            return None
+        results = evaluate(node, values, self._model)
+        for array in (results or {}).values():
+            is_extent = (np.abs(array) < _LARGEST_EXTENT) | (array % selection.rows == 0)
+            if array.dtype != np.bool_ and not is_extent.all():
+                return None
+        if results is None:
+            return None
+        return {name: Extents(selection, one) for name, one in results.items()}
 
     def _rewrite_with(self, writer: Writer, found: Mapping[int, _Found]) -> None:
         node = writer.node
@@ -164,10 +213,24 @@ class _Rewriter:
             write_rows(writer, rows[1], rows[2])
         elif node.op_type in _READS and 0 not in found and list(rows) == [1]:
             self._read(writer, rows[1])
+        elif self._takes_all(node, found):
+            self._found[node.output[0]] = rows[0]
         elif rows or _SHAPES.get(node.op_type) in found:
             self._compute(writer, found, rows)
         else:
             self._compute_extents(writer, next(iter(found.values())).selection)
+
+    def _takes_all(self, node: NodeProto, found: Mapping[int, _Found]) -> bool:
+        """Whether a node is a slice that takes as many rows as there are."""
+        rows, ends = found.get(0), found.get(2)
+        if node.op_type != "Slice" or not isinstance(rows, Rows) or not isinstance(ends, Extents):
+            return False
+        known = [self._graph.constants.get(name) for name in (node.input[1], *node.input[3:])]
+        starts, axes, steps = (*known, *[np.arange(ends.array.size), np.ones(1)][len(known) - 1 :])
+        if starts is None or starts.any() or axes is None or steps is None or (steps != 1).any():
+            return False
+        extents = [rows.shape[int(axis)] for axis in axes.reshape(-1)]
+        return ends.array.reshape(-1).tolist() == extents
 
     def _extents_of(self, writer: Writer, rows: Rows) -> None:
         last = writer.attribute("end", len(rows.shape))
@@ -182,18 +245,11 @@ class _Rewriter:
         is_sign = node.op_type == "Equal" and any(
             (one < 0).all() for name, one in values.items() if name not in self._found
         )
-        if node.op_type not in _MOVES and not is_sign:
-            raise Refused(f"computes with a number of rows{_DEPENDS}")
-        results = (
-            evaluate(node, values, self._model) if len(values) == len(set(node.input)) else None
-        )
+        is_allowed = node.op_type in _MOVES or is_sign
+        results = self._moved(node, values, selection) if is_allowed else None
         if results is None:
             raise Refused(f"computes with a number of rows{_DEPENDS}")
-        for name, array in results.items():
-            is_extent = (np.abs(array) < _LARGEST_EXTENT) | (array % selection.rows == 0)
-            if array.dtype != np.bool_ and not is_extent.all():
-                raise Refused(f"computes with a number of rows{_DEPENDS}")
-            self._keep(name, Extents(selection, array))
+        self._found |= results
 
     def _known_operands(
         self, node: NodeProto, array_of: Callable[[_Found], Array | None]

@@ -1,0 +1,154 @@
+"""Rewrites other forms of selections by masks to `NonZero` of the mask itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+from onnx import NodeProto
+
+from hipgraft.frontends.onnx.legalization.writer import Array, GraphInfo, Writer
+from hipgraft.frontends.onnx.order import drop_dead_nodes, makers_of
+from hipgraft.ir.diagnostics import Declined
+
+
+def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+    """Rewrites nodes that select by masks, in place.
+
+    - `Compress` of an unknown number of rows reads the rows that `NonZero` finds.
+    - A mask that is stretched along the last dimensions, as exporters do for `y[mask] = rows`,
+      selects whole rows: `ScatterND` writes rows, not their elements.
+
+    Args:
+        model: model with inferred shapes.
+        graph: its metadata.
+
+    Returns:
+        Whether any node has changed.
+    """
+    makers = makers_of(model.graph)
+    nodes: list[NodeProto] = []
+    changed = False
+    for node in model.graph.node:
+        writer = Writer(node, graph)
+        try:
+            if node.op_type == "Compress":
+                _compress(writer)
+            elif node.op_type == "ScatterND":
+                _whole_rows(writer, makers)
+        except Declined:
+            writer.nodes.clear()
+        changed = changed or bool(writer.nodes)
+        nodes += writer.nodes or [node]
+        model.graph.initializer.extend(writer.initializers)
+    if changed:
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
+        drop_dead_nodes(model.graph)  # they would be refused
+    return changed
+
+
+def _compress(writer: Writer) -> None:
+    x, condition = writer.node.input
+    if writer.node.output[0] in writer.graph.shapes or condition in writer.graph.constants:
+        raise Declined("supported", "the number of rows is known")
+    axis = writer.attribute("axis")
+    writer.shape(condition)
+    if axis is None:
+        x, axis = writer.reshape(x, [-1]), 0
+    found = writer.reshape(writer.op("NonZero", condition), [-1])
+    writer.result(writer.op("Gather", x, found, axis=axis))
+
+
+def _whole_rows(writer: Writer, makers: Mapping[str, NodeProto]) -> None:
+    """Rewrites `ScatterND(data, Transpose(NonZero(Expand(mask))), elements)`."""
+    data, indices, updates = writer.node.input
+    selection = _made_by(_made_by(indices, "Transpose", makers).input[0], "NonZero", makers)
+    stretch = _made_by(selection.input[0], "Expand", makers)
+    whole, shape = writer.shape(stretch.output[0]), writer.shape(stretch.input[0])
+    rank = len(whole)
+    while len(shape) == len(whole) and rank and shape[rank - 1] == 1:
+        rank -= 1
+    if shape[:rank] != whole[:rank] or rank == len(whole) or not rank:
+        raise Declined("no-rows", "the mask does not select whole rows")
+    mask = stretch.input[0]
+    maker = makers.get(mask)
+    if maker is not None and maker.op_type == "Unsqueeze":
+        mask = maker.input[0]
+    if writer.shape(mask) != whole[:rank]:
+        mask = writer.reshape(mask, whole[:rank])
+    at = writer.op("Transpose", writer.op("NonZero", mask), perm=[1, 0])
+    rows = writer.reshape(_unflattened(updates, writer, makers), [-1, *whole[rank:]])
+    writer.again([data, at, rows])
+
+
+def _unflattened(name: str, writer: Writer, makers: Mapping[str, NodeProto]) -> str:
+    """Returns the value whose elements are `name`'s, in the same order and as many.
+
+    A slice takes as many elements as the mask selects; rows are checked to have as many.
+    """
+    maker = makers.get(name)
+    if maker is None or not _is_line(maker, writer):
+        return name
+    return _unflattened(maker.input[0], writer, makers)
+
+
+def _is_line(node: NodeProto, writer: Writer) -> bool:
+    """Whether a node views its operand in one dimension, or takes its first elements in it."""
+    constants = writer.graph.constants
+    if node.op_type == "Reshape":
+        return constants.get(node.input[1], np.zeros(0)).tolist() == [-1]
+    if node.op_type != "Slice" or len(node.input) > 4:
+        return False
+    starts = constants.get(node.input[1])
+    return starts is not None and starts.shape == (1,) and not starts.any()
+
+
+def _made_by(name: str, op_type: str, makers: Mapping[str, NodeProto]) -> NodeProto:
+    if name not in makers or makers[name].op_type != op_type:
+        raise Declined("other-form", f"'{name}' is no result of {op_type}")
+    return makers[name]
+
+
+def counted_mask(node: NodeProto, makers: Mapping[str, NodeProto]) -> str:
+    """Returns the mask whose true elements a node counts; empty if it does something else.
+
+    Exporters write `ReduceSum(Cast(Reshape(mask, [-1])))`.
+    """
+    if node.op_type != "ReduceSum" or len(node.input) > 1:
+        return ""
+    found = makers.get(node.input[0])
+    if found is None or found.op_type != "Cast":
+        return ""
+    name = found.input[0]
+    while name in makers and makers[name].op_type in ("Reshape", "Flatten", "Identity"):
+        name = makers[name].input[0]
+    return name
+
+
+def identities(graph: onnx.GraphProto, constants: Mapping[str, Array]) -> dict[str, int]:
+    """Numbers values, so that those that are computed in the same way have the same number.
+
+    Args:
+        graph: a sorted graph.
+        constants: elements of small initialisers, by name.
+    """
+    numbers: dict[object, int] = {}
+    found: dict[str, int] = {}
+
+    def number(key: object) -> int:
+        return numbers.setdefault(key, len(numbers))
+
+    for name, array in constants.items():
+        found[name] = number((array.dtype, array.shape, array.tobytes()))
+    for node in graph.node:
+        attributes = tuple(sorted(one.SerializeToString() for one in node.attribute))
+        for name in node.input:
+            found.setdefault(name, number(name))
+        operands = tuple(found[name] for name in node.input)
+        has_body = any(one.HasField("g") for one in node.attribute)
+        for place, name in enumerate(node.output):
+            made = (node.op_type, node.domain, attributes, operands, place)
+            found[name] = number(name if has_body else made)
+    return found
