@@ -79,3 +79,40 @@ def test_constants_are_folded_once_upgraded(tmp_path):
     path = save(tmp_path / "m.onnx", [node], {}, [("y", I32)], constants, opset=12)
     assert not [a for n in read_model(path).graph.node for a in n.attribute if a.HasField("g")]
     check(path, {})
+
+
+NORM = ["x", "scale", "bias", "mean", "variance"]
+
+
+def statistics(*shape: int) -> dict[str, np.ndarray]:
+    names = ["scale", "bias", "mean", "variance"]
+    return {name: np.abs(drawn(*shape)) + index for index, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 15])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4, 5)])
+def test_batch_norms(tmp_path, opset, shape):
+    node = helper.make_node("BatchNormalization", NORM, ["y"], epsilon=1e-2)
+    inputs = {"x": drawn(*shape)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], statistics(3), opset=opset)
+    check(path, inputs)
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+@pytest.mark.parametrize("constant", [True, False])
+def test_batch_norms_of_each_element(tmp_path, opset, constant):
+    node = helper.make_node("BatchNormalization", NORM, ["y"], spatial=0)
+    given = statistics(3, 4)
+    inputs = {"x": drawn(2, 3, 4)} | ({} if constant else given)
+    constants = given if constant else {}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants, opset=opset)
+    check(path, inputs)
+
+
+@pytest.mark.parametrize("opset", [14, 15])
+def test_batch_norms_in_training(tmp_path, opset):
+    results = ["y", "new_mean", "new_variance"]
+    node = helper.make_node("BatchNormalization", NORM, results, training_mode=1, momentum=0.7)
+    inputs = {"x": drawn(2, 3, 4, 5)} | statistics(3)
+    outputs = [(name, F32) for name in results]
+    check(save(tmp_path / "m.onnx", [node], inputs, outputs, opset=opset), inputs)

@@ -38,7 +38,7 @@ from hipgraft.frontends.onnx.limits import (
 )
 from hipgraft.frontends.onnx.order import sort_nodes
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
-from hipgraft.frontends.onnx.upgrade import OLDEST_OPSET, UPGRADED_OPSET, upgrade
+from hipgraft.frontends.onnx.upgrade import UPGRADED_OPSET, oldest_opset, upgrade
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
 from hipgraft.ir.activity import doing
 from hipgraft.ir.diagnostics import HipgraftError
@@ -342,7 +342,7 @@ def _symbols(value: onnx.ValueInfoProto) -> dict[int, str]:
 
 def _upgraded(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     opset = _opset(model)
-    oldest = UPGRADED_OPSET if _has_contributed(model) else OLDEST_OPSET
+    oldest = UPGRADED_OPSET if _has_contributed(model) else oldest_opset(model)
     if not opset:  # operators of other domains only, which are rewritten to ONNX's own
         model.opset_import.add(domain="", version=UPGRADED_OPSET)
     if not opset or opset >= oldest:

@@ -16,12 +16,20 @@ OLDEST_OPSET = 13
 """The first opset whose forms torch-mlir's ONNX lowerings support."""
 UPGRADED_OPSET = 17
 """The opset to which older models are upgraded."""
+_FIRST_FORMS = {"BatchNormalization": 15}
+"""The first opset whose form of an operator torch-mlir supports, if it is after `OLDEST_OPSET`."""
 # Scans of opset 8 have a batch dimension and lengths of sequences.
 _SCAN_WITHOUT_BATCH = 9
 # The opset from which the axis of `Hardmax` is one dimension, not the first of several.
 _HARDMAX_BY_AXIS = 13
 # The opset from which an attribute defines the coordinates of a resize.
 _RESIZE_BY_COORDINATES = 11
+
+
+def oldest_opset(model: onnx.ModelProto) -> int:
+    """Returns the first opset of the model's operators that needs no upgrade."""
+    nodes = (node for graph in _graphs(model.graph) for node in graph.node)
+    return max((_FIRST_FORMS.get(node.op_type, 0) for node in nodes), default=0) or OLDEST_OPSET
 
 
 def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
@@ -39,6 +47,8 @@ def upgrade(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
         if node.op_type == "Scan" and opset < _SCAN_WITHOUT_BATCH:
             # The converter keeps its operands, whose meaning would change.
             raise RefusedNode(node, f"of opset {opset} is not supported; convert the model")
+    for graph in _graphs(model.graph):
+        _broadcast_statistics(graph)
     try:
         upgraded = version_converter.convert_version(model, UPGRADED_OPSET)
     except Exception as error:  # the converter raises whatever its C++ side threw
@@ -60,6 +70,39 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
             inner = [attribute.g] if attribute.HasField("g") else []
             for one in (*inner, *attribute.graphs):
                 yield from _graphs(one)
+
+
+def _broadcast_statistics(graph: onnx.GraphProto) -> None:
+    """Writes batch norms with statistics for each element, which the converter refuses."""
+    nodes = list(graph.node)
+    del graph.node[:]
+    for node in nodes:
+        spatial = next((one.i for one in node.attribute if one.name == "spatial"), 1)
+        is_norm = node.op_type == "BatchNormalization" and len(node.output) == 1
+        graph.node.extend([node] if spatial or not is_norm else _normalised(node, graph))
+
+
+def _normalised(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """Returns the arithmetic of a norm of `(x, scale, bias, mean, variance)` at inference."""
+    x, scale, bias, mean, variance = node.input
+    result, name = node.output[0], node.name
+    value = next((one.f for one in node.attribute if one.name == "epsilon"), 1e-5)
+    epsilon, shifted, deviation, centred, normed, scaled = (
+        f"{result}:{what}"
+        for what in ("epsilon", "shifted", "deviation", "centred", "normed", "scaled")
+    )
+    kinds = (one.data_type for one in graph.initializer if one.name == variance)
+    dtype = helper.tensor_dtype_to_np_dtype(next(kinds, onnx.TensorProto.FLOAT))
+    constant = numpy_helper.from_array(np.array(value, dtype), epsilon)
+    return [
+        helper.make_node("Constant", [], [epsilon], name, value=constant),
+        helper.make_node("Add", [variance, epsilon], [shifted], name),
+        helper.make_node("Sqrt", [shifted], [deviation], name),
+        helper.make_node("Sub", [x, mean], [centred], name),
+        helper.make_node("Div", [centred, deviation], [normed], name),
+        helper.make_node("Mul", [normed, scale], [scaled], name),
+        helper.make_node("Add", [scaled, bias], [result], name),
+    ]
 
 
 def _flatten_hardmax(graph: onnx.GraphProto) -> None:

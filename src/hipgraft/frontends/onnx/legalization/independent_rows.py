@@ -16,7 +16,7 @@ _FREE = frozenset(
      "Exp", "Expand", "Floor", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "HardSigmoid",
      "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log",
      "MatMul", "MatMulInteger", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "OneHot",
-     "Or", "PRelu", "Pow", "QuantizeLinear", "Reciprocal", "ReduceL1", "ReduceL2",
+     "Or", "PRelu", "Pow", "QLinearMatMul", "QuantizeLinear", "Reciprocal", "ReduceL1", "ReduceL2",
      "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
      "ReduceSum", "ReduceSumSquare", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh",
      "Softplus", "Softsign", "Split", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh",
@@ -37,8 +37,8 @@ _FROM_AXIS = frozenset({"LayerNormalization", "RMSNormalization"})
 _RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 _OF_BATCHES = frozenset(
-    {"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool",
-     "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "MaxPool"}
+    {"AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose",
+     "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "MaxPool"}
 )  # fmt: skip
 """Operators that process the first dimension of their first operand element by element."""
 
