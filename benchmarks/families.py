@@ -34,6 +34,7 @@ import onnx
 KINDS = (
     "forecasting",
     "experts",
+    "prediction",
     "language",
     "diffusion",
     "graphs",

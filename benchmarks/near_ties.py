@@ -53,7 +53,7 @@ def near_tie(case: Case, device: str) -> str:
     ties = [
         node
         for node in rankings
-        if _is_close(node, values[node.input[0]], values[node.output[-1]], case)
+        if _is_close(node, values[node.input[0]], values[next(filter(None, node.output))], case)
     ]
     return (ties[0].name or ties[0].output[0]) if ties else ""
 

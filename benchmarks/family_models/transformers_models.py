@@ -52,6 +52,20 @@ SMALL = {
     "eos_token_id": 2,
     "decoder_start_token_id": 1,
     "use_cache": False,
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "n_routed_experts": 4,
+    "moe_num_experts": 4,
+    "num_experts_per_tok": 2,
+    "num_experts_per_token": 2,
+    "moe_topk": 2,
+    "moe_k": 2,
+    "top_k_experts": 2,
+    "moe_intermediate_size": 24,
+    "moe_hidden_size": 24,
+    "shared_expert_intermediate_size": 24,
+    "moe_shared_expert_intermediate_size": 24,
+    "expert_ffn_hidden_size": 24,
 }
 """Values of the fields of a configuration, as far as it has them."""
 
@@ -168,6 +182,32 @@ TEXT = {
     "Yoso": {"use_expectation": True},
 }
 """Models of tokens: the prefix of their classes, and fields of their own."""
+
+MIXTURES = {
+    "Afmoe": {},
+    "AriaText": {},
+    "Cohere2Moe": {},
+    "Doge": {"is_moe": True, "num_experts": 16},
+    "Dots1": {"n_group": 1, "topk_group": 1},
+    "Ernie4_5_Moe": {},
+    "ExaoneMoe": {"n_group": 1, "topk_group": 1},
+    "FlexOlmo": {},
+    "Glm4Moe": {"n_group": 1, "topk_group": 1},
+    "Glm4MoeLite": {**LATENT, "n_group": 1, "topk_group": 1},
+    "GraniteMoeHybrid": {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_n_groups": 1},
+    "GraniteMoeShared": {"shared_intermediate_size": 24},
+    "HunYuanMoEV1": {},
+    "Lfm2Moe": {},
+    "Llama4Text": {"intermediate_size_mlp": 48, "num_experts_per_tok": 1},
+    "LongcatFlash": {**LATENT, "zero_expert_num": 2},
+    "MiniMax": {"layer_types": ["full_attention", "linear_attention"]},
+    "MiniMaxM2": {"rotary_dim": 4},
+    "Mistral4": {**LATENT, "n_group": 1, "topk_group": 1},
+    "Qwen3Next": {},
+    "Qwen3VLMoeText": {},
+    "SolarOpen": {"n_group": 1, "topk_group": 1},
+}
+"""Mixtures of experts, beside those of `TEXT`."""
 
 PAIRS = {
     "Bart": {},
@@ -296,6 +336,7 @@ def tokens(extent=16):
 
 for _names, _make_inputs in (
     (TEXT, lambda: {"input_ids": tokens()}),
+    (MIXTURES, lambda: {"input_ids": tokens()}),
     (PAIRS, lambda: {"input_ids": tokens(), "decoder_input_ids": tokens(8)}),
     (IMAGES, lambda: {"pixel_values": torch.randn(1, 3, 32, 32)}),
     (SOUNDS, lambda: {"input_values": torch.randn(1, 2000)}),
