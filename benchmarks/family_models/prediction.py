@@ -15,11 +15,7 @@ NODES, EDGES = 9, 20
 
 
 def mlp(*widths):
-    layers = [
-        one
-        for pair in itertools.pairwise(widths)
-        for one in (nn.Linear(*pair), nn.ReLU())
-    ]
+    layers = [one for pair in itertools.pairwise(widths) for one in (nn.Linear(*pair), nn.ReLU())]
     return nn.Sequential(*layers[:-1])
 
 
