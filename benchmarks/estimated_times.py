@@ -22,8 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import onnx
+from constant_weights import with_weights
 from wave_counts import Part, hipgraft_parts, iree_parts
 
 from hipgraft import emulator
@@ -81,23 +80,6 @@ def print_longest(rows: Sequence[Row], most: int) -> None:
         found = row.estimate
         times = f"{row.launches:4} x {found.microseconds:8.2f} us  {found.bound:8}"
         print(f"    {times} {found.workgroups:6} workgroups  {row.part}: {found.kernel}")
-
-
-def with_weights(path: Path, directory: Path) -> Path:
-    """Writes a model again whose weights are initializers of small random values."""
-    model, random = onnx.load(path), np.random.default_rng(0)
-    weights = [value for value in model.graph.input if "." in value.name]
-    for value in weights:
-        kind = value.type.tensor_type
-        shape = [each.dim_value for each in kind.shape.dim]
-        values = 0.05 * random.standard_normal(shape, np.float32)
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        made = onnx.numpy_helper.from_array(values.astype(dtype), value.name)
-        model.graph.initializer.append(made)
-        model.graph.input.remove(value)
-    filled = directory / path.name
-    onnx.save(model, filled)
-    return filled
 
 
 def measure(model: Path, target: Target, kernels: int) -> float:

@@ -7,7 +7,9 @@ It compiles the graphs of `benchmarks/models` for each architecture. Where the s
 calls the default plan pathological, it compiles all other plans and counts a sample of their
 workgroups on the emulator. The database gets the best plan even if that is the default one, so that
 users do not search again. `--full` names models in which it tries all plans of all graphs, starting
-with the graphs that have the most operations, until the budget is spent.
+with the graphs that have the most operations, until the budget is spent. Models with
+convolutions of 16-bit elements are compiled a second time, as `NAME_constant`, with constant
+weights: their graphs then store other tensors channels last.
 
 The new entries replace all entries of the same models and architectures, so that graphs that have
 changed leave none behind. With `--cache` an interrupted run can be continued. A run takes hours;
@@ -34,11 +36,17 @@ from hipgraft.service.tuning.database import Database, Tuned, read_database
 from hipgraft.service.tuning.search import Mode, Search, open_cost_models
 
 _ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(_ROOT / "benchmarks"))
+from constant_weights import with_weights  # noqa: E402
+
 MODELS = _ROOT / "benchmarks" / "models"
+CONSTANT = ("resnet50_f16",)
+"""Models that are also tuned with constant weights."""
 DATABASE = _ROOT / "src" / "hipgraft" / "service" / "tuning" / "database.json"
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1100")
 
 _SUFFIX = ".onnx.xz"
+_CONSTANT = "_constant"
 
 
 def main() -> None:
@@ -76,20 +84,23 @@ def _parser() -> argparse.ArgumentParser:
 
 def model_names() -> list[str]:
     """Returns the models that there are."""
-    return sorted(path.name.removesuffix(_SUFFIX) for path in MODELS.glob(f"*{_SUFFIX}"))
+    stored = [path.name.removesuffix(_SUFFIX) for path in MODELS.glob(f"*{_SUFFIX}")]
+    return sorted([*stored, *(f"{name}{_CONSTANT}" for name in CONSTANT)])
 
 
 def read_model(name: str, directory: Path) -> Path:
     """Returns an `.onnx` file of a model, unpacked into a directory."""
+    stored = name.removesuffix(_CONSTANT)
     path = directory / f"{name}.onnx"
-    path.write_bytes(lzma.decompress((MODELS / f"{name}{_SUFFIX}").read_bytes()))
-    return path
+    path.write_bytes(lzma.decompress((MODELS / f"{stored}{_SUFFIX}").read_bytes()))
+    return path if stored == name else with_weights(path, directory)
 
 
-def outlined(name: str) -> ir.Module:
+def outlined(name: str, target: str) -> ir.Module:
     """Returns a model at stage `hipdnn-graphs`."""
     with tempfile.TemporaryDirectory() as directory:
-        return compile(read_model(name, Path(directory)), compile_to="hipdnn-graphs").module
+        model = read_model(name, Path(directory))
+        return compile(model, target, compile_to="hipdnn-graphs").module
 
 
 def tune(
@@ -108,7 +119,7 @@ def _search(name: str, target: str, mode: Mode, flags: argparse.Namespace) -> Da
     with CompileService(
         ProcessWorkers(os.cpu_count()), cache, search=search, verify=True
     ) as service:
-        compile(outlined(name), target, compile_to="hipdnn-executables", service=service)
+        compile(outlined(name, target), target, compile_to="hipdnn-executables", service=service)
     return search.found
 
 

@@ -1,0 +1,29 @@
+"""Gives the models of `models/`, whose weights are inputs, constant ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+
+def with_weights(path: Path, directory: Path) -> Path:
+    """Writes a model whose weights are initializers of random values; returns its path.
+
+    Weights are the inputs with a dot in their name, as PyTorch's exporter names them. Values have a
+    standard deviation of 0.05.
+    """
+    model, random = onnx.load(path), np.random.default_rng(0)
+    weights = [value for value in model.graph.input if "." in value.name]
+    for value in weights:
+        kind = value.type.tensor_type
+        shape = [each.dim_value for each in kind.shape.dim]
+        values = 0.05 * random.standard_normal(shape, np.float32)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        made = onnx.numpy_helper.from_array(values.astype(dtype), value.name)
+        model.graph.initializer.append(made)
+        model.graph.input.remove(value)
+    filled = directory / path.name
+    onnx.save(model, filled)
+    return filled
