@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from hipgraft.ir.command_line import Parser
+from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.environment import variable
 from hipgraft.tools import cli
 
 _IDLE = 900.0
@@ -45,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(flags: argparse.Namespace) -> int:
     from hipgraft.helper.server import Server
 
-    server = Server(flags.idle, _ignore if flags.background else _tell)
+    server = Server(flags.idle, _ignore if flags.background else _tell, _seconds())
     if not server.bind():
         _tell("hipgraft-serve is running already")
         return 0
@@ -53,6 +55,18 @@ def _run(flags: argparse.Namespace) -> int:
         return 0
     server.run()
     return 0
+
+
+def _seconds() -> float:
+    """Returns the time limit for a graph, by the environment because plugins start the tool."""
+    from hipgraft.helper.server import SECONDS
+
+    name = "HIPGRAFT_SERVE_SECONDS"
+    given = variable(name)
+    try:
+        return cli.magnitude(given) if given else SECONDS
+    except argparse.ArgumentTypeError:
+        raise HipgraftError(f"{name} is '{given}': expected a number of seconds") from None
 
 
 def _detach() -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 @contextmanager
 def user_in(home: Path) -> Generator[Path]:
     """Makes the folder `run` of a user, and ends the user's helpers afterwards."""
+    home.mkdir(exist_ok=True)
     (home / "run").mkdir(mode=0o700)
     yield home
     kill_helpers(home)

@@ -20,7 +20,7 @@ from hipdnn_host import engine_config, fnv1a
 from hipdnn_play import BIN, HOST, Prepared, environment, play
 from killed_helpers import build_under_kills
 from recordings import copying_program
-from served import user_in
+from served import kill_helpers, user_in
 from test_driver_devices import build_driver
 from test_hipdnn_io_run import Run, conv_bias_relu, relu_gradient, transposed_product, uniform
 from test_hostile_bundle import header_of, with_header
@@ -192,6 +192,38 @@ def test_killed_helpers_lose_nothing(home: Path, tmp_path: Path) -> None:
     built = build_under_kills(home, tmp_path, kills=6, seed=0)
     assert built.kills == 6
     assert built.plans >= 8
+
+
+@requires_emulator
+@pytest.mark.slow
+def test_compilations_have_a_time_limit(tmp_path: Path) -> None:
+    with user_in(tmp_path / "user") as home:
+        prepared = Prepared(matmul_gelu(), tmp_path)
+        (answer,) = play(home, prepared.request, HIPGRAFT_SERVE_SECONDS="0.05")
+        assert answer["error"] == "NOT_APPLICABLE"
+        reason = "the compiler did not end in 0.05 s; HIPGRAFT_SERVE_SECONDS sets this limit"
+        assert answer["text"] == reason
+        # The helper does not claim it again; the next helper tries it.
+        (answer,) = play(home, prepared.request)
+        assert answer["applicable"] is False
+        assert answer["logged"][-1].endswith(reason)
+        kill_helpers(home)
+        (answer,) = play(home, prepared.request)
+        assert answer["applicable"] is True
+        prepared.check()
+
+
+@pytest.mark.parametrize("given", ["x", "-1", "nan"])
+def test_wrong_time_limits_are_errors(given: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [BIN / "hipgraft-serve", "--background"],
+        env=environment(tmp_path, HIPGRAFT_SERVE_SECONDS=given),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    expected = f"error: HIPGRAFT_SERVE_SECONDS is '{given}': expected a number of seconds\n"
+    assert (done.returncode, done.stderr) == (1, expected)
 
 
 CALLS = """

@@ -40,8 +40,10 @@ from hipgraft.service.child_python import child_environment, python_command
 
 MOST_GRAPH = 64 << 20
 """The size limit of a request's bytes after its line."""
-SECONDS = 1800.0
-"""The time limit of a compilation, in seconds."""
+SECONDS = 120.0
+"""The default time limit for compiling a graph of hipDNN, in seconds."""
+SESSION_SECONDS = 1800.0
+"""The time limit for compiling a session's graph, which may be a whole model, in seconds."""
 
 _SETTING = rb"(?:;[a-z_]+=[a-zA-Z0-9_.,=-]+)"
 _REQUEST = re.compile(
@@ -116,10 +118,13 @@ class Server:
     Args:
         idle: seconds without a request after which the server ends.
         log: receives a line for each request and answer.
+        seconds: time limit for compiling a graph of hipDNN.
     """
 
-    def __init__(self, idle: float, log: Callable[[str], None]):
+    def __init__(self, idle: float, log: Callable[[str], None], seconds: float = SECONDS):
         self._idle = idle
+        self._seconds = seconds
+        self._late: dict[str, str] = {}  # answers for graphs that took too long, by key
         self._log = log
         self._lock = threading.Lock()
         self._checking = threading.Lock()
@@ -235,7 +240,7 @@ class Server:
                     del self._flights[place]
 
     def _check(self, job: Job) -> str:
-        known = job.known()
+        known = job.known() or self._late.get(job.key)
         if known is not None:
             return known
         with self._checking:
@@ -248,8 +253,12 @@ class Server:
             return answer
         status, reason = 0, ""
         for _ in range(_TRIES):
+            seconds = self._seconds if isinstance(job, Plan) else SESSION_SECONDS
             with self._compiling:
-                status, reason = _run_compiler(job, abandoned)
+                try:
+                    status, reason = _run_compiler(job, abandoned, seconds)
+                except TimeoutError as error:
+                    return self._gave_up(job, str(error))
             if abandoned.is_set():
                 return "error nobody waits"
             known = job.known()
@@ -261,6 +270,18 @@ class Server:
         if status < 0 or status == DOES_NOT_COMPILE:
             return job.refuse(reason)
         return f"error {' '.join(reason.split())}"
+
+    def _gave_up(self, job: Job, reason: str) -> str:
+        """Returns the answer for a compilation that took too long.
+
+        This server remembers it; the cache does not, because another limit or a less busy machine
+        may be enough.
+        """
+        if not isinstance(job, Plan):
+            return job.refuse(reason)
+        answer = f"no {reason}; HIPGRAFT_SERVE_SECONDS sets this limit"
+        self._late[job.key] = answer
+        return answer
 
 
 def _job(what: str, data: bytes, target: str) -> Job:
@@ -284,8 +305,12 @@ def _is_closed(connection: socket.socket) -> bool:
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
-def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
-    """Compiles in a child process; returns its exit status and its error message."""
+def _run_compiler(job: Job, abandoned: threading.Event, seconds: float) -> tuple[int, str]:
+    """Compiles in a child process; returns its exit status and its error message.
+
+    Raises:
+        TimeoutError: the child did not end in `seconds`.
+    """
     command = python_command("-m", "hipgraft.helper", type(job).__name__.lower(), job.target)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
         given.write(job.data)
@@ -298,14 +323,17 @@ def _run_compiler(job: Job, abandoned: threading.Event) -> tuple[int, str]:
             env=child_environment(),
             start_new_session=True,
         )
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + seconds
         while child.poll() is None:
-            if abandoned.wait(_PATIENCE) or time.monotonic() > end:
+            is_late = time.monotonic() > end
+            if is_late or abandoned.wait(_PATIENCE):
                 # This also kills the workers in its process group.
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
-                return DOES_NOT_COMPILE, f"the compiler did not end in {SECONDS:.0f} s"
+                if is_late:
+                    raise TimeoutError(f"the compiler did not end in {seconds:g} s")
+                return DOES_NOT_COMPILE, "nobody waits"
         said.seek(0)
         lines = said.read().decode(errors="backslashreplace").splitlines()
     errors = [line for line in lines if "error: " in line]

@@ -23,6 +23,8 @@ VARIABLES = {
     "hipDNN's plugin keeps loaded; 64 by default",
     "HIPGRAFT_SERVE": "path of `hipgraft-serve`, for hipDNN's plugin; `off` to use compiled graphs "
     "only; by default beside the plugin's package, or on `PATH`",
+    "HIPGRAFT_SERVE_SECONDS": "seconds after which `hipgraft-serve` gives up compiling a graph of "
+    "hipDNN; 120 by default",
     "HIPGRAFT_VIRTUAL_GPUS": "architectures of the virtual GPUs that ONNX Runtime's provider "
     "offers, separated by commas",
 }
