@@ -33,7 +33,7 @@ COMPILED = (
 )
 WITHOUT_CPU_KERNEL = {
     "BiasAdd", "BiasSplitGelu", "ComplexMul", "ComplexMulConj", "FusedMatMulActivation",
-    "GroupNorm", "QLinearReduceMean", "SkipGroupNorm", "TransposeMatMul",
+    "GroupNorm", "NhwcConv", "QLinearReduceMean", "SkipGroupNorm", "TransposeMatMul",
 }  # fmt: skip
 
 
@@ -170,7 +170,16 @@ def erf_gelu(x: np.ndarray) -> np.ndarray:
     return np.vectorize(lambda one: one / 2 * (1 + math.erf(one / math.sqrt(2))))(x)
 
 
+def grouped_conv(x: np.ndarray, filters: np.ndarray) -> np.ndarray:
+    """Of two groups, padded by one before each dimension, in layout N, H, W, C."""
+    x = np.pad(x, [(0, 0), (1, 0), (1, 0), (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(x, filters.shape[1:3], (1, 2))
+    parts = zip(np.split(windows, 2, 3), np.split(filters, 2, 0), strict=True)
+    return np.concatenate([np.einsum("nhwcij,mijc->nhwm", *pair) for pair in parts], -1)
+
+
 S = Source(1)
+FILTERS, BIAS = S.f32(6, 2, 3, 2), S.f32(6)
 X, PAIR, OTHER = S.f32(2, 3, 3, 4), S.f32(3, 2), S.f32(3, 2)
 GAMMA, BETA, SKIP = S.f32(4), S.f32(4), S.f32(2, 3, 3, 4)
 COMPLEX, CONJUGATE = (
@@ -183,6 +192,14 @@ DEFINED: list[tuple[Draw, np.ndarray]] = [
     (
         Draw("SkipGroupNorm", {"x": X, "g": GAMMA, "b": BETA, "s": SKIP, "bias": BETA}, GROUPS),
         group_norm(X + SKIP + BETA, GAMMA, BETA),
+    ),
+    (
+        Draw(
+            "NhwcConv",
+            {"x": X, "w": FILTERS, "b": BIAS},
+            {"group": 2, "pads": [1, 1, 0, 0], "kernel_shape": [2, 3]},
+        ),
+        grouped_conv(X, FILTERS) + BIAS,
     ),
     (Draw("BiasAdd", {"x": X, "b": BETA, "s": SKIP}), X + BETA + SKIP),
     (

@@ -156,3 +156,21 @@ def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
     attributes = {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]}
     node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)]), inputs)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5, 0.3])
+@pytest.mark.parametrize("pooled", [[1, 1], [2, 3], [4, 2]])
+def test_maxima_of_regions(tmp_path, scale, pooled):
+    """Regions inside, across the border, outside, of one element, and with rounded halves."""
+    node = helper.make_node(
+        "MaxRoiPool", ["x", "rois"], ["y"], pooled_shape=pooled, spatial_scale=scale
+    )
+    rois = [
+        [0, 0, 0, 5, 4],
+        [1, 1.5, 2.5, 9.5, 3],
+        [0, 4, 4, 4, 4],
+        [1, 20, 3, 22, 4],
+        [0, 3, 1, 2, 0],
+    ]
+    inputs = {"x": drawn(2, 3, 6, 7) - 3, "rois": np.array(rois, np.float32)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)

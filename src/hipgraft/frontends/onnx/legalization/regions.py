@@ -150,5 +150,69 @@ def _region(writer: Writer, rois: str, column: int, size: int, ratio: int) -> st
     return writer.op("Add", start, steps)
 
 
-REGIONS: dict[str, Rewrite] = {"DeformConv": _deform_conv, "RoiAlign": _roi_align}
+def _max_roi_pool(writer: Writer) -> None:
+    """`(x, rois)`: maxima of the cells of regions, whose first column is the image's number.
+
+    A cell is a range of rows and a range of columns, so that maxima over one follow those over the
+    other. Cells without elements are zero.
+    """
+    x, rois = writer.node.input
+    channels, *extents = writer.needed_shape(x, "of this form")[1:]
+    (count, _) = writer.needed_shape(rois, "of this form")
+    sizes = [int(size) for size in writer.attribute("pooled_shape")]
+    element = writer.element(x)
+    numbers = writer.cast(writer.reshape(writer.take(rois, 1, [0]), [count]), TensorProto.INT64)
+    maxima = writer.op("Gather", x, numbers)
+    least = writer.like(-np.inf, element)
+    some = ""
+    for dim, (extent, size) in enumerate(zip(extents, sizes, strict=True)):
+        inside = _cells(writer, rois, 2 - dim, extent, size)
+        parts = [*sizes[:dim], 1, *extents[dim:]]
+        mask = [count, 1, *[1] * dim, size, extent, *[1] * (1 - dim)]
+        chosen = writer.op(
+            "Where",
+            writer.reshape(inside, mask),
+            writer.reshape(maxima, [count, channels, *parts]),
+            least,
+        )
+        maxima = writer.reduce("ReduceMax", chosen, [3 + dim], keepdims=False)
+        found = writer.cast(inside, TensorProto.INT32)
+        found = writer.reduce("ReduceMax", found, [2], keepdims=False)
+        line = [count, 1, *[1] * dim, size, *[1] * (1 - dim)]
+        found = writer.cast(writer.reshape(found, line), TensorProto.BOOL)
+        some = writer.op("And", some, found) if some else found
+    writer.result(writer.op("Where", some, maxima, writer.like(0, element)))
+
+
+def _cells(writer: Writer, rois: str, column: int, extent: int, size: int) -> str:
+    """Tells which elements are in each cell of a dimension of each region.
+
+    Returns:
+        The name of booleans [regions, size, extent].
+    """
+    scale = writer.const(np.float32(writer.attribute("spatial_scale", 1.0)))
+    scaled = writer.op("Mul", writer.cast(rois, _FLOAT), scale)
+    half = writer.op("Add", writer.op("Abs", scaled), writer.const(np.float32(0.5)))
+    rounded = writer.op("Mul", writer.op("Sign", scaled), writer.op("Floor", half))
+    start, end = (writer.take(rounded, 1, [one]) for one in (column, column + 2))
+    one = writer.const(np.float32(1))
+    length = writer.op("Max", writer.op("Add", writer.op("Sub", end, start), one), one)
+    step = writer.op("Div", length, writer.const(np.float32(size)))
+    cells = writer.const(np.arange(size, dtype=np.float32))
+    first = writer.op("Floor", writer.op("Mul", cells, step))
+    last = writer.op("Ceil", writer.op("Mul", writer.op("Add", cells, one), step))
+    rows = writer.const(np.arange(extent, dtype=np.float32))
+    bounds = [
+        writer.op("Unsqueeze", writer.op("Add", edge, start), writer.const([2], np.int64))
+        for edge in (first, last)
+    ]
+    after = writer.op("GreaterOrEqual", rows, bounds[0])
+    return writer.op("And", after, writer.op("Less", rows, bounds[1]))
+
+
+REGIONS: dict[str, Rewrite] = {
+    "DeformConv": _deform_conv,
+    "MaxRoiPool": _max_roi_pool,
+    "RoiAlign": _roi_align,
+}
 """The rewrites, by operator."""

@@ -64,9 +64,20 @@ def _fused_conv(writer: Writer) -> None:
     writer.result(activated(writer, y, writer.attribute("activation", ""), element, *given))
 
 
+def _nhwc_conv(writer: Writer) -> None:
+    """Convolves images in layout `N, …, C` with filters in layout `M, …, C / groups`."""
+    x, filters = writer.node.input[:2]
+    last = len(writer.shape(x)) - 1
+    order = [0, last, *range(1, last)]
+    planes = [writer.transpose(one, order) for one in (x, filters)]
+    y = writer.op("Conv", *planes, *writer.node.input[2:3], **writer.attributes())
+    writer.result(writer.transpose(y, [0, *range(2, last + 1), 1]))
+
+
 PRODUCTS: dict[str, Rewrite] = {
     "FusedConv": _fused_conv,
     "FusedGemm": _fused_gemm,
+    "NhwcConv": _nhwc_conv,
     **dict.fromkeys(("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul"), _fused_matmul),
 }
 """The rewrites, by operator."""
