@@ -35,6 +35,7 @@ KINDS = (
     "forecasting",
     "experts",
     "prediction",
+    "perception",
     "language",
     "diffusion",
     "graphs",
