@@ -115,6 +115,13 @@ WRITES = {
         node("Expand", ["place", "shape"], ["whole"]),
         node("ScatterElements", ["y", "whole", "weighted"], ["z"], axis=0, reduction="add"),
     ],
+    "elements of each row, by indices that it computes": [
+        node("Log", ["rows"], ["logs"]),
+        node("Exp", ["logs"], ["some"]),
+        node("Cast", ["some"], ["numbers"], to=TensorProto.INT64),
+        node("GatherElements", ["weighted", "numbers"], ["picked"], axis=1),
+        node("ScatterND", ["y", "token_at", "picked"], ["z"], reduction="add"),
+    ],
     "shares alone": [
         node("ReduceMax", ["weighted", "last"], ["best_share"], keepdims=0),
         node("ScatterND", ["shares", "both", "best_share"], ["z"]),
@@ -129,6 +136,10 @@ def test_experts_compute_the_rows_of_their_tokens(tmp_path, form, choice):
         pytest.skip("ONNX does not say which of two rows remains; see the next test")
     nodes = [*selecting("rows"), *expert(), *WRITES[form]]
     inputs = inputs_of(choice)
+    if form.startswith("elements of each row"):
+        # Only the selected rows have logarithms; the others' indices are outside.
+        chosen = (inputs["chosen"] == 0).any(1)
+        inputs["x"] = np.where(chosen[:, None], np.abs(inputs["x"]) % 3, -1e9).astype(np.float32)
     check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], CONSTANTS), inputs)
 
 
@@ -200,6 +211,20 @@ SLICES = {
         node("Slice", ["line", "first", "sizes", "first"], ["updates"]),
     ],
 }
+
+
+def test_a_number_written_by_a_mask(tmp_path):
+    nodes = [
+        node("NonZero", ["m"], ["found"]),
+        node("Transpose", ["found"], ["at"], perm=[1, 0]),
+        node("Shape", ["at"], ["count"], end=1),
+        node("Concat", ["count", "features"], ["shape"], axis=0),
+        node("Expand", ["number", "shape"], ["rows"]),
+        node("ScatterND", ["x", "at", "rows"], ["z"]),
+    ]
+    inputs = {"m": np.array([[0, 1, 1], [1, 0, 0]], bool), "x": drawn(2, 3, 4)}
+    constants = {"features": np.array([4]), "number": np.float32(-7)}
+    check(save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants), inputs)
 
 
 @pytest.mark.parametrize("count", LINES)
@@ -287,7 +312,7 @@ REFUSED = {
             node("Cast", ["s"], ["n"], to=TensorProto.FLOAT),
             node("Div", ["rows", "n"], ["out"]),
         ],
-        "Div",
+        "Cast",
         "computes with a number of rows",
     ),
     "rows in reverse": (
@@ -302,6 +327,15 @@ REFUSED = {
         ],
         "Reshape",
         "combines rows",
+    ),
+    "whether there are any rows": (
+        [
+            node("Shape", ["rows"], ["s"], end=1),
+            node("Cast", ["s"], ["some"], to=TensorProto.BOOL),
+            node("Where", ["some", "rows", "w1"], ["out"]),
+        ],
+        "Cast",
+        "computes with a number of rows",
     ),
     "a number of rows that a selection depends on": (
         [

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnx
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from hipgraft.frontends.onnx.legalization.writer import Array, GraphInfo, Writer
 from hipgraft.frontends.onnx.order import drop_dead_nodes, makers_of
 from hipgraft.ir.diagnostics import Declined
+
+_COUNTS = (TensorProto.INT32, TensorProto.INT64)
 
 
 def rewrite_masks(model: onnx.ModelProto, graph: GraphInfo) -> bool:
@@ -111,20 +113,24 @@ def _made_by(name: str, op_type: str, makers: Mapping[str, NodeProto]) -> NodePr
     return makers[name]
 
 
-def counted_mask(node: NodeProto, makers: Mapping[str, NodeProto]) -> str:
-    """Returns the mask whose true elements a node counts; empty if it does something else.
+def counted_mask(
+    node: NodeProto, makers: Mapping[str, NodeProto], elements: Mapping[str, int]
+) -> str:
+    """Returns the boolean mask whose true elements a node counts; empty if it does another thing.
 
     Exporters write `ReduceSum(Cast(Reshape(mask, [-1])))`.
     """
-    if node.op_type != "ReduceSum" or len(node.input) > 1:
+    attributes = {one.name: one.i for one in node.attribute}
+    is_whole = len(node.input) == 1 and not attributes.get("noop_with_empty_axes", 0)
+    if node.op_type != "ReduceSum" or not is_whole:
         return ""
-    found = makers.get(node.input[0])
-    if found is None or found.op_type != "Cast":
+    cast = makers.get(node.input[0])
+    if cast is None or cast.op_type != "Cast" or cast.attribute[0].i not in _COUNTS:
         return ""
-    name = found.input[0]
+    name = cast.input[0]
     while name in makers and makers[name].op_type in ("Reshape", "Flatten", "Identity"):
         name = makers[name].input[0]
-    return name
+    return name if elements.get(name) == TensorProto.BOOL else ""
 
 
 def identities(graph: onnx.GraphProto, constants: Mapping[str, Array]) -> dict[str, int]:

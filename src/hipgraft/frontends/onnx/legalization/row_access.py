@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -90,17 +91,20 @@ def _coordinates(index: Rows, extents: Sequence[int], *, has_parts: bool) -> lis
 
 def _clamped(writer: Writer, index: Rows, extents: Sequence[int]) -> str:
     """Writes indices that are valid also for positions that are not selected."""
-    at = index.write(writer, index.coordinates)
-    dtype = helper.tensor_dtype_to_np_dtype(_element(writer, 1, index))
-    bounds = np.array(extents, dtype)
+    return clamped(writer, index.write(writer, index.coordinates), extents)
+
+
+def clamped(writer: Writer, at: str, extents: Sequence[int]) -> str:
+    """Writes indices that are at least `-extent` and less than `extent`.
+
+    Args:
+        writer: of a node whose second operand has the type of the indices.
+        at: the indices, one for each of `extents` in the last dimension if there are several.
+        extents: of the dimensions that are indexed.
+    """
+    bounds = np.array(extents, _dtype(writer))
     at = writer.op("Max", at, writer.const(-bounds))
     return writer.op("Min", at, writer.const(bounds - 1))
-
-
-def _element(writer: Writer, number: int, rows: Rows) -> int:
-    if rows.array is not None:
-        return helper.np_dtype_to_tensor_dtype(rows.array.dtype)
-    return writer.element(writer.node.input[number])
 
 
 def write_rows(writer: Writer, index: Rows, updates: Rows) -> None:
@@ -244,7 +248,7 @@ def _scatter_elements(
     shape = [1] * len(extents)
     shape[axis] = index.selection.count(index.selection.coordinates)
     at = _wrapped(writer, index, [extents[axis]])
-    limit = writer.const(np.array(extents[axis], _dtype(writer, index)))
+    limit = writer.const(np.array(extents[axis], _dtype(writer)))
     at = writer.op("Where", writer.reshape(index.selection.mask, shape), at, limit)
     _scatter(writer, index, updates, extents, axis, at)
 
@@ -254,7 +258,7 @@ def _scatter_points(writer: Writer, index: Rows, updates: Rows, extents: Sequenc
     shape = [1] * len(index.shape)
     shape[index.axis] = index.selection.count(index.selection.coordinates)
     at = _wrapped(writer, index, extents[:depth])
-    outside = np.array([extents[0], *[0] * (depth - 1)], _dtype(writer, index))
+    outside = np.array([extents[0], *[0] * (depth - 1)], _dtype(writer))
     at = writer.op("Where", writer.reshape(index.selection.mask, shape), at, writer.const(outside))
     _scatter(writer, index, updates, extents, 0, at)
 
@@ -272,11 +276,12 @@ def _scatter(
 
 def _wrapped(writer: Writer, index: Rows, extents: Sequence[int]) -> str:
     at = index.write(writer, index.selection.coordinates)
-    dtype = _dtype(writer, index)
+    dtype = _dtype(writer)
     is_negative = writer.op("Less", at, writer.const(np.zeros([], dtype)))
     from_end = writer.op("Add", at, writer.const(np.array(extents, dtype)))
     return writer.op("Where", is_negative, from_end, at)
 
 
-def _dtype(writer: Writer, index: Rows) -> np.dtype:
-    return helper.tensor_dtype_to_np_dtype(_element(writer, 1, index))
+def _dtype(writer: Writer) -> np.dtype[Any]:
+    """Returns the type of the indices."""
+    return helper.tensor_dtype_to_np_dtype(writer.element(writer.node.input[1]))

@@ -22,7 +22,7 @@ from hipgraft.frontends.onnx.legalization.mask_forms import (
     identities,
     rewrite_masks,
 )
-from hipgraft.frontends.onnx.legalization.row_access import read_rows, write_rows
+from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
 from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection
 from hipgraft.frontends.onnx.legalization.writer import (
     Array,
@@ -30,6 +30,7 @@ from hipgraft.frontends.onnx.legalization.writer import (
     Refused,
     RefusedNode,
     Writer,
+    axis_of,
 )
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
@@ -176,7 +177,7 @@ class _Rewriter:
         maker = self._makers.get(name)
         if maker is None:
             return None
-        mask = counted_mask(maker, self._makers)
+        mask = counted_mask(maker, self._makers, self._graph.elements)
         if mask and (selection := self._selections.get(self._identities[mask])):
             shape = self._graph.shapes.get(name, [])
             return Extents(selection, np.full(shape, selection.rows, np.int64))
@@ -198,7 +199,10 @@ class _Rewriter:
         results = evaluate(node, values, self._model)
         for array in (results or {}).values():
             is_extent = (np.abs(array) < _LARGEST_EXTENT) | (array % selection.rows == 0)
-            if array.dtype != np.bool_ and not is_extent.all():
+            # Whether a number of rows is zero is not known.
+            if (array.dtype != np.bool_ and not is_extent.all()) or (
+                node.op_type == "Cast" and array.dtype.kind != "i"
+            ):
                 return None
         if results is None:
             return None
@@ -296,6 +300,10 @@ class _Rewriter:
             else:
                 sized = selection.sized([int(n) for n in one.array], union)
                 inputs[index] = writer.const(sized, np.int64)
+        if "Elements" in node.op_type:
+            # Positions that are not selected may have any index.
+            axis = axis_of(writer, 0, len(shapes[node.input[0]]))
+            inputs[1] = clamped(writer, inputs[1], shapes[node.input[0]][axis : axis + 1])
         writer.again(inputs)
         for name, shape in results.items():
             self._keep(name, Rows(name, selection, tuple(shape), union))
