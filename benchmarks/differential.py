@@ -78,10 +78,20 @@ def _is_clear(candidate: Draft) -> bool:
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
     if integers and candidate.op == "Pow":
         return _has_clear_power(*candidate.inputs)
+    if candidate.op == "PRelu":  # a slope of more elements is not allowed
+        shapes = [np.shape(one) for one in candidate.inputs]
+        return _broadcast_shape(shapes) == shapes[0]
     if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
         return candidate.inputs[0] is not None and _is_spread(candidate)
     # Logarithms are rounded to integers, and those of no positive number are none.
     return not (integers and candidate.op.startswith("ReduceLog"))
+
+
+def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
 
 
 def _has_clear_power(x: np.ndarray | None, exponent: np.ndarray | None) -> bool:
