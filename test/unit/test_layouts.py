@@ -82,12 +82,18 @@ def random_network(path: Path, seed: int) -> tuple[Path, int]:
 
     for _ in range(draw.randint(6, 12)):
         source = draw.choice(values[-3:])
-        others = ("point", "grouped", "relu", "add", "pool", "cat")
+        others = ("point", "grouped", "relu", "add", "pool", "cat", "norm", "gate")
         kind = draw.choice(("conv",) * 6 + others)
         if kind in ("conv", "point", "grouped"):
             value = convolve(source, 4 if kind == "grouped" else 1, 1 if kind == "point" else 3)
         elif kind == "relu":
             value = make("Relu", source)
+        elif kind == "norm":
+            constants["scale"] = np.linspace(0.5, 1.5, CHANNELS, dtype=np.float16)
+            constants["shift"] = np.linspace(-1, 1, CHANNELS, dtype=np.float16)
+            value = make("InstanceNormalization", source, "scale", "shift")
+        elif kind == "gate":
+            value = make("Mul", source, make("Sigmoid", make("GlobalAveragePool", source)))
         elif kind == "add":
             value = make("Add", source, draw.choice(values))
         elif kind == "pool":
