@@ -61,6 +61,7 @@ def lower_batchnorm(op: BatchnormOp, lowering: Lowering) -> Sequence[Tensor]:
     if lowering.target.kind is TargetKind.AMDGPU:
         # IREE unrolls a channel of 256 f16 elements for 25 s, and one of 512 for minutes, unless
         # it is contiguous. Its split reductions of longer ones take five launches instead of two.
+        # By estimated time, 64 channels of 512 f32 elements take 4.7 µs instead of 26.6 µs.
         x = in_rows(lowering, x, dims)
     count = math.prod(x.shape[dim] for dim in dims)
     mean, squares, inverse = statistics(emitter, x, dims, lowering.tensor(op.epsilon), compute)
