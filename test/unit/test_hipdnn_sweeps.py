@@ -127,6 +127,10 @@ def test_outcomes_are_counted(home: Path, tmp_path: Path) -> None:
     assert {row["outcome"] for row in run("--seconds=0")[2]} == {"not run"}
     outcomes = {row["graph"]: row["outcome"] for row in run("--each=0.01")[2]}
     assert outcomes["sdpa_window"] == "too long"
+    # 2 · 2 · 2 · 16 · 24 · 24 multiplications.
+    for work, outcome in (("73727", "compiled"), ("73728", "right")):
+        outcomes = {row["graph"]: row["outcome"] for row in run(f"--work={work}")[2]}
+        assert outcomes["sdpa_window"] == outcome
 
 
 @requires_emulator
