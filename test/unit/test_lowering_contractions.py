@@ -225,6 +225,7 @@ CASES = [
     conv_case("conv_2d_asymmetric", (1, 4, 9, 9), (6, 4, 3, 3), pre=[1, 0], post=[0, 2]),
     conv_case("conv_1x1_strided", (1, 16, 14, 14), (32, 16, 1, 1), stride=[2, 2]),
     conv_case("conv_2d_grouped", (2, 8, 11, 12), (6, 4, 3, 3), pre=[1, 1]),
+    conv_case("conv_2d_six_of_group", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),
     conv_case("conv_2d_depthwise", (2, 8, 11, 12), (8, 1, 3, 3), pre=[1, 1], stride=[2, 2]),
     conv_case("conv_2d_multiplier", (2, 4, 11, 12), (8, 1, 3, 3), pre=[1, 1]),
     conv_case("conv_2d_last", (2, 8, 11, 12), (6, 8, 3, 3), pre=[1, 1], channels_last=True),
@@ -257,6 +258,14 @@ CASES = [
     ),
     *gradient_cases(
         "2d_grouped", (2, 4, 9, 8), (6, 2, 3, 3), pre=[1, 1], stride=[2, 1], dilation=[1, 1]
+    ),
+    *gradient_cases(
+        "2d_six_of_group",
+        (2, 12, 9, 10),
+        (12, 6, 3, 3),
+        pre=[1, 1],
+        stride=[1, 1],
+        dilation=[1, 1],
     ),
     *gradient_cases(
         "2d_depthwise", (2, 4, 9, 8), (4, 1, 3, 3), pre=[1, 1], stride=[2, 2], dilation=[1, 1]

@@ -157,6 +157,10 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         lambda: conv_case("few", (1, 128, 56, 56), (8, 128, 3, 3), "f16", pre=[1, 1]),
     ),
     "filter-order": ("gfx942", third_order),
+    "grouped-filters": (
+        "gfx942",
+        lambda: conv_case("groups", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),
+    ),
     "grouped-unit-window": ("gfx942", lambda: conv_case("grouped", (1, 6, 3), (6, 3, 1))),
     "image-order": ("gfx942", width_outermost),
     "one-channel-dilation": (

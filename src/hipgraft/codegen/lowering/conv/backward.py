@@ -21,6 +21,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import spread
 from hipgraft.codegen.target import Target
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
+from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
 from hipgraft.codegen.workarounds.one_channel_dilation import ignores_dilation
 from hipgraft.codegen.workarounds.single_window import crop_unread
 from hipgraft.codegen.workarounds.weight_gradient import starts_with_x
@@ -75,17 +76,29 @@ def lower_conv_wgrad(op: ConvWgradOp, lowering: Lowering) -> Sequence[Tensor]:
     x = crop_unread(emitter, x, params.spans(shape[2:]), dy.shape[2:])
     if ignores_dilation(lowering.target, x.element, x.shape[0], dy.shape[2:], op.stride):
         x, dy = (resized(emitter, value, 0, 1) for value in (x, dy))
-    init = emitter.filled(result, 0)
     if groups > 1:
-        x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
-        init = emitter.split_dim(init, 0, groups)
-    else:
-        # Splitting this reduction costs more than it gains. Grouped ones may be split, because with
-        # many small groups an unsplit reduction takes minutes to compile.
-        emitter.whole_reductions = True
-    return _finished(
-        op, lowering, emitter.reshape(_correlated(lowering, params, x, dy, init), shape)
-    )
+        return _finished(op, lowering, _grouped_wgrad(lowering, params, x, dy, result))
+    init = emitter.filled(result, 0)
+    # Splitting this reduction costs more than it gains. Grouped ones may be split, because with
+    # many small groups an unsplit reduction takes minutes to compile.
+    emitter.whole_reductions = True
+    return _finished(op, lowering, _correlated(lowering, params, x, dy, init))
+
+
+def _grouped_wgrad(
+    lowering: Lowering, params: ConvParams, x: Tensor, dy: Tensor, result: Tensor
+) -> Tensor:
+    """Emits the products of each group, with channels as [groups, channels]."""
+    emitter = lowering.emitter
+    filters, channels, *window = result.shape
+    groups = x.shape[1] // channels
+    x, dy = (emitter.split_dim(value, 1, groups) for value in (x, dy))
+    more = group_filters_to_add(lowering.target, x.element, filters // groups)
+    dy = resized(emitter, dy, 2, more)
+    shape = (groups, filters // groups + more, channels, *window)
+    init = emitter.filled(Tensor.logical("", shape, result.element), 0)
+    dw = _correlated(lowering, params, x, dy, init)
+    return emitter.reshape(resized(emitter, dw, 1, -more), result.shape)
 
 
 def _finished(op: ConvWgradOp, lowering: Lowering, dw: Tensor) -> list[Tensor]:

@@ -28,6 +28,7 @@ from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.workarounds.cuda_operands import confuses_factors
 from hipgraft.codegen.workarounds.few_filters import filters_to_add
 from hipgraft.codegen.workarounds.filter_order import is_misordered
+from hipgraft.codegen.workarounds.grouped_filters import group_filters_to_add
 from hipgraft.codegen.workarounds.grouped_transposes import mixes_up_groups
 from hipgraft.codegen.workarounds.grouped_unit_window import crashes_in_groups
 from hipgraft.codegen.workarounds.image_order import has_swapped_dims
@@ -152,7 +153,7 @@ def _convolved(
         return _depthwise(emitter, params, x, w, init)
     if groups > 1:
         emitter.late_transposes |= mixes_up_groups(lowering.target)
-        return _grouped(emitter, params, x, _ordered(lowering, w, range(w.rank)), init)
+        return _grouped(lowering, params, x, _ordered(lowering, w, range(w.rank)), init)
     if order == first and is_tiled(x, w, result, lowering.target):
         return convolve_in_tiles(emitter, params, x, w, init)
     name, filter_order = (_CHANNELS_LAST if order == last else _CHANNELS_FIRST)[x.rank - 2]
@@ -191,8 +192,9 @@ def _depthwise(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init:
     return emitter.named("conv", name, [x, taps], init, params.text)
 
 
-def _grouped(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
+def _grouped(lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, init: Tensor) -> Tensor:
     """Splits channels into [groups, channels]; 1-D becomes 2-D of height 1."""
+    emitter = lowering.emitter
     groups = x.shape[1] // w.shape[1]
     split_x = (x.shape[0], groups, w.shape[1], *x.shape[2:])
     split_w = (groups, w.shape[0] // groups, *w.shape[1:])
@@ -201,6 +203,11 @@ def _grouped(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: T
         emitter.reshape(value, shape)
         for value, shape in ((x, split_x), (w, split_w), (init, split_y))
     )
+    more = group_filters_to_add(lowering.target, x.element, split_w[1])
+    if more:
+        w = resized(emitter, w, 1, more)
+        wide = (*split_y[:2], split_y[2] + more, *split_y[3:])
+        y = emitter.filled(Tensor.logical("", wide, init.element), 0)
     spatial = x.rank - 3
     if spatial == 2:
         name = "linalg.conv_2d_ngchw_gfchw"
@@ -209,7 +216,7 @@ def _grouped(emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, init: T
         maps = _grouped_maps(spatial, params)
         kinds = ["parallel"] * (3 + spatial) + ["reduction"] * (1 + spatial)
         conv = emitter.contraction("conv", x, w, y, maps, kinds)
-    return emitter.reshape(conv, init.shape)
+    return emitter.reshape(resized(emitter, conv, 2, -more), init.shape)
 
 
 def _grouped_maps(spatial: int, params: ConvParams) -> list[str]:
