@@ -50,7 +50,8 @@ class CudaDevice final : public GpuDevice {
       call(cuda_.set_attribute, kernel, kMostDynamicShared, static_cast<int>(nbytes));
   }
 
-  // A stream of another context of the same device cannot run this context's kernels either.
+  // A stream of another context of the same device cannot run this context's kernels either. The
+  // driver does not recognize destroyed streams; it may crash.
   void check_stream(void *stream) override {
     if (!stream || !cuda_.stream_context) return;  // the null stream is the current context's
     void *context = nullptr;
