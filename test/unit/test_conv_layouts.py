@@ -26,7 +26,8 @@ def random_case(seed: int, target: str) -> Case:
     draw = random.Random(seed)
     groups, window = draw.choice((1, 2, 4)), draw.choice((1, 2, 3, 5))
     sizes = [window + draw.choice((0, 0, 1, 3, 8)) for _ in range(2)]
-    x = (draw.choice((1, 2)), groups * draw.choice((2, 4, 8, 16)), *sizes)
+    channels = draw.choice((2, 4, 8, 16, 128) if groups == 1 else (2, 4, 8, 16))
+    x = (draw.choice((1, 2)), groups * channels, *sizes)
     w = (groups * draw.choice((2, 4, 8, 16)), x[1] // groups, window, window)
     pad, step, element = draw.choice((0, 0, window // 2)), draw.choice((1, 1, 2)), "f16"
     if draw.random() < 0.5:

@@ -8,6 +8,7 @@ from hipgraft.codegen.lowering.context import Lowering, accumulator_type, altern
 from hipgraft.codegen.lowering.conv.convolution import convolve, operands_of
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
 from hipgraft.codegen.lowering.conv.product import multiplied
+from hipgraft.codegen.lowering.conv.split import can_split, convolve_in_parts
 from hipgraft.codegen.lowering.emit.padding import resized
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.target import Target
@@ -31,6 +32,10 @@ def _is_product(op: ConvFpropOp, target: Target) -> bool:
 def _has_odd_channels(op: ConvFpropOp, target: Target) -> bool:
     channels = shape_of(op.w)[1]
     return _is_dense(op, target) and channels % _CHANNELS != 0 and channels >= _CHANNELS // 2
+
+
+def _has_few_positions(op: ConvFpropOp, _: Target) -> bool:
+    return can_split(*(Tensor.logical("", shape_of(value), "") for value in (op.x, op.w, op.y)))
 
 
 @alternative(ConvFpropOp, "matmul", _is_product)
@@ -69,6 +74,15 @@ def lower_padded_channels(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tenso
     more = -x.shape[1] % _CHANNELS
     x, w = (resized(lowering.emitter, value, 1, more) for value in (x, w))
     return _convolved(op, lowering, x, w)
+
+
+@alternative(ConvFpropOp, "split-k", _has_few_positions)
+def lower_split(op: ConvFpropOp, lowering: Lowering) -> Sequence[Tensor]:
+    """Multiplies copies of all windows in parts of K and adds the results of the parts."""
+    x, w = operands_of(op, lowering)
+    result = Tensor.logical("", shape_of(op.y), accumulator_type(op, x.element, w.element))
+    sums = convolve_in_parts(lowering.emitter, ConvParams.of(op), x, w, result)
+    return [lowering.emitter.cast(sums, element_of(op.y))]
 
 
 def _last(value: Tensor) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from hipgraft.codegen.lowering.conv.direct import (
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
 from hipgraft.codegen.lowering.conv.product import multiplied
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
+from hipgraft.codegen.lowering.conv.split import convolve_in_parts, is_split
 from hipgraft.codegen.lowering.emit.emitter import Emitter
 from hipgraft.codegen.lowering.emit.padding import padded, resized
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -83,8 +84,10 @@ def operands_of(op: ConvFpropOp, lowering: Lowering) -> tuple[Tensor, Tensor]:
 def convolve_within(
     lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
 ) -> Tensor:
-    """Emits the convolution of `convolve` with the padding method that costs the least."""
+    """Emits the convolution of `convolve` in the way that costs the least."""
     emitter, target = lowering.emitter, lowering.target
+    if is_split(x, w, result, target):
+        return convolve_in_parts(emitter, params, x, w, result)
     if is_tiled_depthwise(params, x, w, result, target):
         x = emitter.logical(x)  # a single copy also transposes
     elif is_read_directly(params, x, w, target):

@@ -33,8 +33,8 @@ _FEW_CHANNELS = 4
 _READS_OF_ROW = 200
 _WIDE = 192
 
-# An index in one spatial dim, clamped to the image, and whether it was inside before clamping.
-_Position = tuple[Scalar, Scalar]
+Position = tuple[Scalar, Scalar]
+"""An index in one spatial dim, clamped to the image, and whether it was inside before clamping."""
 
 
 def is_read_directly(params: ConvParams, x: Tensor, w: Tensor, target: Target) -> bool:
@@ -108,7 +108,7 @@ def convolve_directly(
         terms: list[Scalar] = []
         for taps in product(*map(range, window)):
             positions = [along[dim][tap] for dim, tap in enumerate(taps)]
-            value = scalars.cast(_read(scalars, x, [image, channel], positions), m.type)
+            value = scalars.cast(read_or_zero(scalars, x, [image, channel], positions), m.type)
             constants = (scalars.constant(tap, "index") for tap in (0, *taps))
             weight = element_at(scalars, w, [channel, *constants])
             terms.append(m.mul(value, scalars.cast(weight, m.type)))
@@ -120,20 +120,24 @@ def convolve_directly(
 
 def _position(
     scalars: ScalarEmitter, params: ConvParams, dim: int, tap: int, x: Tensor, order: Sequence[int]
-) -> _Position:
+) -> Position:
     """Emits the index in spatial dim `dim` that tap `tap` of the current window reads."""
     step = scalars.constant(params.stride[dim], "index")
     start = scalars.op("arith.muli", scalars.index(order.index(dim + 2)), step)
     distance = tap * params.dilation[dim] - params.before[dim]
     position = scalars.op("arith.addi", start, scalars.constant(distance, "index"))
-    zero, end = (scalars.constant(value, "index") for value in (0, x.shape[dim + 2]))
-    last = scalars.constant(x.shape[dim + 2] - 1, "index")
+    return clamped(scalars, position, x.shape[dim + 2])
+
+
+def clamped(scalars: ScalarEmitter, position: Scalar, extent: int) -> Position:
+    """Emits the index nearest to `position` in a dim, and whether `position` is an index."""
+    zero, end, last = (scalars.constant(value, "index") for value in (0, extent, extent - 1))
     inside = scalars.op("arith.cmpi ult,", position, end, result="i1")
     return scalars.op("arith.minsi", scalars.op("arith.maxsi", position, zero), last), inside
 
 
-def _read(
-    scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], positions: Sequence[_Position]
+def read_or_zero(
+    scalars: ScalarEmitter, x: Tensor, outer: Sequence[Scalar], positions: Sequence[Position]
 ) -> Scalar:
     """Emits an element of `x`, or 0 outside of it."""
     value = element_at(scalars, x, [*outer, *(position for position, _ in positions)])

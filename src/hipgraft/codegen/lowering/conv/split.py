@@ -1,0 +1,132 @@
+"""Splits the products of convolutions with few positions, which alone do not fill a GPU.
+
+A convolution of 256 channels in images of 14x14 has tiles for 14 of a GPU's hundreds of compute
+units, each of which sums 2,304 products one after the other. So the elements of all windows are
+copied to rows of a matrix, parts of whose K dim are multiplied as a batch. A last dispatch adds the
+results of the parts, with what follows fused into it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hipgraft.codegen.lowering.conv.direct import clamped, read_or_zero
+from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window
+from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor
+from hipgraft.codegen.lowering.matmul.matmul import multiply
+from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
+from hipgraft.codegen.target import Target, TargetKind
+from hipgraft.dialects.hipdnn import ReductionMode
+
+_PARTS = 8
+_DEPTH = 16
+"""Extents of matrix instructions, which the products of a part fill."""
+
+_MOST_POSITIONS = 1024
+"""With more positions, the windows and the results of the parts outweigh the convolution."""
+
+# Where parts are the default. By estimate on gfx942, launches included, a 3x3 convolution of 256
+# channels in images of 14x14 takes 15 instead of 22 us channels last, and 16 instead of 30 us channels
+# first; one of f32 takes a third of the time.
+_FEW_POSITIONS = 256
+_MANY_PRODUCTS = 1024
+
+
+def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
+    """Returns whether `convolve_in_parts` takes a convolution."""
+    is_even = math.prod(w.shape[1:]) % (_PARTS * _DEPTH) == 0
+    return x.shape[1] == w.shape[1] and is_even and _positions(result) <= _MOST_POSITIONS
+
+
+def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
+    """Returns whether `convolve_in_parts` costs the least."""
+    is_long = math.prod(w.shape[1:]) >= _MANY_PRODUCTS and _positions(result) <= _FEW_POSITIONS
+    pays_off = is_long and w.shape[0] >= _DEPTH and can_split(x, w, result)
+    return pays_off and target.kind is TargetKind.AMDGPU
+
+
+def convolve_in_parts(
+    emitter: Emitter, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
+) -> Tensor:
+    """Emits the convolution of `x` with `w` as products of parts of their K dim.
+
+    Args:
+        emitter: emitter that receives the ops.
+        params: padding and steps of the window.
+        x: activations [N, C, spatial...].
+        w: filters [K, C, window...].
+        result: shape and accumulator type of the result [N, K, spatial...].
+
+    Returns:
+        The accumulated result, stored channels last.
+    """
+    batch, filters, *positions = result.shape
+    rows, depth = _positions(result), math.prod(w.shape[1:])
+    order = _order(w)
+    w = emitter.in_order(w, order)
+    is_moved = any((*params.before, *params.after)) or max(params.stride) > 1
+    is_whole = has_unit_window(w.shape) and not is_moved
+    last = (0, *range(2, x.rank), 1)
+    windows = x.permuted(last) if is_whole else _windows(emitter, params, x, w, result, order)
+    a, b = (
+        emitter.reshape(emitter.reshape(value, (size, depth)), (size, _PARTS, depth // _PARTS))
+        for value, size in ((windows, rows), (w.permuted(order), filters))
+    )
+    a, b = a.permuted((1, 0, 2)), b.permuted((1, 2, 0))
+    emitter.whole_reductions = True
+    products = multiply(emitter, a, b, (_PARTS, rows, filters), result.element)
+    total = reduce_dims(emitter, ReductionMode.ADD, products, [0], result.element)
+    total = emitter.reshape(emitter.reshape(total, (rows, filters)), (batch, *positions, filters))
+    return total.permuted((0, total.rank - 1, *range(1, total.rank - 1)))
+
+
+def _windows(
+    emitter: Emitter,
+    params: ConvParams,
+    x: Tensor,
+    w: Tensor,
+    result: Tensor,
+    order: Sequence[int],
+) -> Tensor:
+    """Materializes the elements of all windows [N, positions..., K] in the order of filters.
+
+    Elements outside the image are selected instead of padded: IREE 3.13.0 writes only a part of the
+    windows of some padded images for gfx1100.
+    """
+    spatial = len(params.stride)
+    places = {dim: 1 + spatial + n for n, dim in enumerate(order[1:])}
+
+    def position(scalars: ScalarEmitter, dim: int) -> Scalar:
+        factors = (
+            (scalars.index(1 + dim), params.stride[dim]),
+            (scalars.index(places[2 + dim]), params.dilation[dim]),
+        )
+        start, tap = (
+            scalars.op("arith.muli", index, scalars.constant(factor, "index"))
+            for index, factor in factors
+        )
+        before = scalars.constant(-params.before[dim], "index")
+        return scalars.op("arith.addi", scalars.op("arith.addi", start, tap), before)
+
+    def body(scalars: ScalarEmitter, _: list[Scalar]) -> list[Scalar]:
+        outer = [scalars.index(0), scalars.index(places[1])]
+        along = [clamped(scalars, position(scalars, n), x.shape[2 + n]) for n in range(spatial)]
+        return [read_or_zero(scalars, x, outer, along)]
+
+    shape = (result.shape[0], *result.shape[2:], *(w.shape[dim] for dim in order[1:]))
+    init = emitter.empty(Tensor.logical("", shape, x.element))
+    return emitter.materialized(emitter.generic("windows", [], [init], body, shape=shape)[0])
+
+
+def _positions(result: Tensor) -> int:
+    return result.shape[0] * math.prod(result.shape[2:])
+
+
+def _order(value: Tensor) -> tuple[int, ...]:
+    """Returns channels last if [N, C, spatial...] is stored so, else channels first."""
+    first, last = tuple(range(value.rank)), (0, *range(2, value.rank), 1)
+    return last if value.lies_in(last) and not value.lies_in(first) else first
