@@ -5,12 +5,18 @@ from __future__ import annotations
 import itertools
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import PassFailure
 from hipgraft.ir.torch_dialect import aten_name, constant_none, constant_str, torch_op, vtensor_type
-from hipgraft.transforms.torch_legalization.operands import Shape, constant, owner, tensor
+from hipgraft.transforms.torch_legalization.operands import (
+    Shape,
+    constant,
+    owner,
+    tensor,
+    view,
+)
 
 _ELLIPSIS = "..."
 
@@ -18,9 +24,11 @@ _ELLIPSIS = "..."
 def einsum(op: ir.Operation) -> ir.Value | None:
     """Rewrites `einsum(equation, tensors, path)`.
 
-    torch-mlir sums over an index as soon as two operands have it, although a third one may, and
-    it needs the indices of the result. The product of two operands is therefore multiplied by the
-    next one, and keeps the indices that later operands or the result have.
+    torch-mlir sums over an index as soon as two operands have it, although a third one may. It
+    supports neither ellipses with sums, nor extents of 1 that are broadcast, nor results without
+    indices. The product of two operands is therefore multiplied by the next one, and keeps the
+    indices that later operands or the result have; each dimension has a name; and dimensions that
+    are broadcast are left out.
     """
     equation, listed = constant(op, 0), owner(op.operands[1])
     if not isinstance(equation, str) or listed is None or listed.name != "torch.prim.ListConstruct":
@@ -31,12 +39,28 @@ def einsum(op: ir.Operation) -> ir.Value | None:
     if len(terms) != len(operands):
         message = f"'{aten_name(op)}' expects {len(terms)} operands, found {len(operands)}"
         raise PassFailure(message, op)
-    if arrow and len(terms) < 3:
-        return None
     wanted = re.findall(r"\.\.\.|[A-Za-z]", right) if arrow else _implied(terms)
     shapes = [tensor(value)[0] for value in operands]
     named = _without_ellipsis([*terms, wanted], [*shapes, tensor(op.result)[0]], op)
-    return _multiplied(op, operands, named[:-1], named[-1])
+    extents = _extents(operands, named[:-1])
+    broadcast = [_kept(value, term, extents) for value, term in zip(operands, named, strict=False)]
+    is_plain = arrow and len(terms) < 3 and _ELLIPSIS not in equation
+    if is_plain and broadcast == named[:-1]:
+        return None
+    operands = [_viewed(*one, extents) for one in zip(operands, named[:-1], broadcast, strict=True)]
+    return _multiplied(op, operands, broadcast, named[-1])
+
+
+def _kept(value: ir.Value, term: str, extents: Mapping[str, int | None]) -> str:
+    """Returns the indices of a term without those whose extent of 1 is broadcast."""
+    pairs = zip(term, tensor(value)[0], strict=True)
+    return "".join(one for one, extent in pairs if extent != 1 or extents[one] == 1)
+
+
+def _viewed(value: ir.Value, term: str, kept: str, extents: Mapping[str, int | None]) -> ir.Value:
+    if term == kept:
+        return value
+    return view(value, [extents[one] for one in kept], tensor(value)[1])
 
 
 def _implied(terms: Sequence[list[str]]) -> list[str]:
