@@ -331,7 +331,7 @@ REFUSED = {
     "whether there are any rows": (
         [
             node("Shape", ["rows"], ["s"], end=1),
-            node("Cast", ["s"], ["some"], to=TensorProto.BOOL),
+            node("Cast", ["s"], ["some"], saturate=1, to=TensorProto.BOOL),
             node("Where", ["some", "rows", "w1"], ["out"]),
         ],
         "Cast",

@@ -125,12 +125,19 @@ def counted_mask(
     if node.op_type != "ReduceSum" or not is_whole:
         return ""
     cast = makers.get(node.input[0])
-    if cast is None or cast.op_type != "Cast" or cast.attribute[0].i not in _COUNTS:
+    if cast is None or cast_element(cast) not in _COUNTS:
         return ""
     name = cast.input[0]
     while name in makers and makers[name].op_type in ("Reshape", "Flatten", "Identity"):
         name = makers[name].input[0]
     return name if elements.get(name) == TensorProto.BOOL else ""
+
+
+def cast_element(node: NodeProto) -> int:
+    """Returns the element type that a `Cast` makes; 0 for another operator."""
+    if node.op_type != "Cast":
+        return TensorProto.UNDEFINED
+    return next((one.i for one in node.attribute if one.name == "to"), TensorProto.UNDEFINED)
 
 
 def identities(graph: onnx.GraphProto, constants: Mapping[str, Array]) -> dict[str, int]:

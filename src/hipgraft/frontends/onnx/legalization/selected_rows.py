@@ -18,6 +18,7 @@ from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, 
 from hipgraft.frontends.onnx.folding import evaluate
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
 from hipgraft.frontends.onnx.legalization.mask_forms import (
+    cast_element,
     counted_mask,
     identities,
     rewrite_masks,
@@ -157,12 +158,12 @@ class _Rewriter:
         found = {index: self._found[n] for index, n in enumerate(node.input) if n in self._found}
         if read & self._found.keys() > {node.input[index] for index in found}:
             raise RefusedNode(node, f"reads rows in a body{_DEPENDS}")
-        if len({one.selection for one in found.values()}) > 1:
-            raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
         index = _SHAPES.get(node.op_type)
         if index is not None and index not in found:
             counted = self._counted(node.input[index])
             found |= {index: counted} if counted else {}
+        if len({one.selection for one in found.values()}) > 1:
+            raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
         try:
             self._rewrite_with(writer, found)
         except Declined as declined:
@@ -197,14 +198,10 @@ class _Rewriter:
         if len(values) < len({*node.input} - {""}):
             return None
         results = evaluate(node, values, self._model)
-        for array in (results or {}).values():
-            is_extent = (np.abs(array) < _LARGEST_EXTENT) | (array % selection.rows == 0)
-            # Whether a number of rows is zero is not known.
-            if (array.dtype != np.bool_ and not is_extent.all()) or (
-                node.op_type == "Cast" and array.dtype.kind != "i"
-            ):
-                return None
-        if results is None:
+        # Whether a number of rows is zero is not known.
+        is_truth = cast_element(node) == TensorProto.BOOL
+        arrays = (results or {}).values()
+        if results is None or is_truth or not all(_are_extents(a, selection.rows) for a in arrays):
             return None
         return {name: Extents(selection, one) for name, one in results.items()}
 
@@ -212,7 +209,7 @@ class _Rewriter:
         node = writer.node
         rows = {index: one for index, one in found.items() if isinstance(one, Rows)}
         if node.op_type == "Shape":
-            self._extents_of(writer, rows[0])
+            self._extents_of(writer, found[0])
         elif node.op_type in _WRITES and 0 not in found and len(rows) == 2:
             write_rows(writer, rows[1], rows[2])
         elif node.op_type in _READS and 0 not in found and list(rows) == [1]:
@@ -236,10 +233,10 @@ class _Rewriter:
         extents = [rows.shape[int(axis)] for axis in axes.reshape(-1)]
         return ends.array.reshape(-1).tolist() == extents
 
-    def _extents_of(self, writer: Writer, rows: Rows) -> None:
-        last = writer.attribute("end", len(rows.shape))
-        part = rows.shape[writer.attribute("start", 0) : last]
-        self._keep(writer.node.output[0], Extents(rows.selection, np.array(part, np.int64)))
+    def _extents_of(self, writer: Writer, one: _Found) -> None:
+        shape = one.shape if isinstance(one, Rows) else one.array.shape
+        part = shape[writer.attribute("start", 0) : writer.attribute("end", len(shape))]
+        self._keep(writer.node.output[0], Extents(one.selection, np.array(part, np.int64)))
 
     def _compute_extents(self, writer: Writer, selection: Selection) -> None:
         """Computes extents from others, with the prime in place of the number of rows."""
@@ -377,6 +374,8 @@ class _Rewriter:
         }
         data = {n: numpy_helper.from_array(one, n) for n, one in {**known, **extents}.items()}
         opset = self._graph.opset
+        if node.domain not in ("", "ai.onnx") or not defs.has(node.op_type, opset, ""):
+            raise Refused(f"is not known to process rows independently{_DEPENDS}")
         schema = defs.get_schema(node.op_type, opset, "")
         try:
             inferred = shape_inference.infer_node_outputs(
@@ -393,6 +392,15 @@ class _Rewriter:
             shapes[name] = [dim.dim_value for dim in dims]
             self._graph.elements[name] = tensor.elem_type
         return shapes
+
+
+def _are_extents(array: Array, rows: int) -> bool:
+    """Whether integers are extents, or multiples of a number of rows; or truth values of such."""
+    if array.dtype.kind == "b":
+        return True
+    if array.dtype.kind != "i" or array.dtype.itemsize < np.dtype(np.int32).itemsize:
+        return False
+    return bool(((np.abs(array) < _LARGEST_EXTENT) | (array % rows == 0)).all())
 
 
 def _stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] | None:
