@@ -35,6 +35,8 @@ KINDS = (
     "forecasting",
     "experts",
     "prediction",
+    "recurrence",
+    "generation",
     "perception",
     "language",
     "diffusion",

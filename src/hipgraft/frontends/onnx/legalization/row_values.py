@@ -11,14 +11,16 @@ meaning, and is dropped when rows are written.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, numpy_helper
 
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of
 from hipgraft.frontends.onnx.legalization.writer import Array, Writer
+
+_LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,3 +156,25 @@ def stretched_once(array: Array) -> Array:
     It has the strides of what `np.broadcast_to` makes.
     """
     return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
+
+
+def are_extents(array: Array, rows: int) -> bool:
+    """Whether integers are extents, or multiples of a number of rows; or truth values of such."""
+    if array.dtype.kind == "b":
+        return True
+    if array.dtype.kind != "i" or array.dtype.itemsize < np.dtype(np.int32).itemsize:
+        return False
+    return bool(((np.abs(array) < _LARGEST_EXTENT) | (array % rows == 0)).all())
+
+
+def stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] | None:
+    """Evaluates operators that repeat elements, without memory for the repetitions."""
+    if node.op_type == "Expand":
+        data, shape = (values[name] for name in node.input)
+        array = np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(shape.tolist())))
+        return {node.output[0]: array}
+    if node.op_type == "ConstantOfShape":
+        value = next((numpy_helper.to_array(one.t) for one in node.attribute), np.zeros(1, "f4"))
+        array = np.broadcast_to(value.reshape(-1)[0], values[node.input[0]].tolist())
+        return {node.output[0]: array}
+    return None

@@ -24,7 +24,13 @@ from hipgraft.frontends.onnx.legalization.mask_forms import (
     rewrite_masks,
 )
 from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
-from hipgraft.frontends.onnx.legalization.row_values import Extents, Rows, Selection
+from hipgraft.frontends.onnx.legalization.row_values import (
+    Extents,
+    Rows,
+    Selection,
+    are_extents,
+    stretched,
+)
 from hipgraft.frontends.onnx.legalization.writer import (
     Array,
     GraphInfo,
@@ -38,7 +44,6 @@ from hipgraft.ir.diagnostics import Declined
 
 _FIRST_PRIME = (1 << 31) - 1  # stands for a number of rows; divides no extent of a real tensor
 _MOST_KNOWN = 1 << 22  # elements of a value that is computed as the model is read
-_LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
 
 _READS = frozenset({"Gather", "GatherElements", "GatherND"})
 _WRITES = frozenset({"ScatterElements", "ScatterND"})
@@ -201,7 +206,7 @@ class _Rewriter:
         # Whether a number of rows is zero is not known.
         is_truth = cast_element(node) == TensorProto.BOOL
         arrays = (results or {}).values()
-        if results is None or is_truth or not all(_are_extents(a, selection.rows) for a in arrays):
+        if results is None or is_truth or not all(are_extents(a, selection.rows) for a in arrays):
             return None
         return {name: Extents(selection, one) for name, one in results.items()}
 
@@ -328,7 +333,7 @@ class _Rewriter:
         values = self._known_operands(node, array_of)
         if len(values) < len({*node.input} - {""}):
             return False
-        results = _stretched(node, values)
+        results = stretched(node, values)
         if results is None:
             sizes = [selection.sized(shape, selection.coordinates) for shape in shapes.values()]
             if any(np.prod(size, dtype=float) > _MOST_KNOWN for size in sizes):
@@ -392,25 +397,3 @@ class _Rewriter:
             shapes[name] = [dim.dim_value for dim in dims]
             self._graph.elements[name] = tensor.elem_type
         return shapes
-
-
-def _are_extents(array: Array, rows: int) -> bool:
-    """Whether integers are extents, or multiples of a number of rows; or truth values of such."""
-    if array.dtype.kind == "b":
-        return True
-    if array.dtype.kind != "i" or array.dtype.itemsize < np.dtype(np.int32).itemsize:
-        return False
-    return bool(((np.abs(array) < _LARGEST_EXTENT) | (array % rows == 0)).all())
-
-
-def _stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Evaluates operators that repeat elements, without memory for the repetitions."""
-    if node.op_type == "Expand":
-        data, shape = (values[name] for name in node.input)
-        array = np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(shape.tolist())))
-        return {node.output[0]: array}
-    if node.op_type == "ConstantOfShape":
-        value = next((numpy_helper.to_array(one.t) for one in node.attribute), np.zeros(1, "f4"))
-        array = np.broadcast_to(value.reshape(-1)[0], values[node.input[0]].tolist())
-        return {node.output[0]: array}
-    return None
