@@ -78,6 +78,8 @@ def _is_clear(candidate: Draft) -> bool:
         return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
     if integers and candidate.op == "Pow":
         return _has_clear_power(*candidate.inputs)
+    if candidate.op in ("ArgMax", "ArgMin"):  # onnxruntime does not reduce an empty tensor
+        return bool(np.size(candidate.inputs[0]))
     if candidate.op == "PRelu":  # a slope of more elements is not allowed
         shapes = [np.shape(one) for one in candidate.inputs]
         return _broadcast_shape(shapes) == shapes[0]
