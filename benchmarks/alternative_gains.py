@@ -65,7 +65,7 @@ CASES = {
     "hipdnn.conv_fprop=matmul": convolution(256, 65, 21, 1),
     "hipdnn.conv_fprop=channels-last": convolution(3, 224, 64, 7, 2),
     "hipdnn.conv_fprop=materialized-channels-last": convolution(64, 56, 64, 3),
-    "hipdnn.conv_fprop=split-k": convolution(256, 14, 256, 3),
+    "hipdnn.conv_fprop=split-k": convolution(512, 7, 2048, 1),
     "hipdnn.conv_fprop=padded-channels": convolution(24, 56, 144, 1),
     "hipdnn.conv_fprop=merged-groups": convolution(256, 28, 256, 3, groups=32),
     "hipdnn.conv_wgrad=batch-last": gradient(4, 64, 28, 128, 2),

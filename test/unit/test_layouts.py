@@ -24,7 +24,7 @@ from hipgraft.transforms.layouts import LayoutCut
 
 SHAPE = (2, 32, 6, 5)
 CHANNELS = SHAPE[1]
-SEEDS = (0, 19, 2, 5, 7, 8, 10, 13)  # networks with tensors that gain
+SEEDS = (2, 23, 5, 4, 7, 12, 14, 18)  # networks with tensors that gain
 
 
 @pytest.mark.parametrize("seed", range(20))

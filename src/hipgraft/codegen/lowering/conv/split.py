@@ -22,31 +22,41 @@ from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import ReductionMode
 
-_PARTS = 8
+_MOST_PARTS = 8
 _DEPTH = 16
 """Extents of matrix instructions, which the products of a part fill."""
+
+_FEW_ROWS = 256
+"""The most positions for which there are so many parts."""
 
 _MOST_POSITIONS = 1024
 """With more positions, the windows and the results of the parts outweigh the convolution."""
 
-# Where parts are the default. By estimate on gfx942, launches included, a 3x3 convolution of 256
-# channels in images of 14x14 takes 15 instead of 22 us channels last, and 16 instead of 30 us channels
-# first; one of f32 takes a third of the time.
-_FEW_POSITIONS = 256
+# Where parts are the default, by estimate and with all launches. On gfx942, a 3x3 convolution of
+# 128 channels in f16 images of 28x28 takes 16 instead of 30 us, one of 256 channels in 14x14 takes
+# 15 instead of 30 us, and a 1x1 convolution of 1,024 channels in 14x14 half the time. 1x1
+# convolutions with more results have workgroups enough: 1,024 channels in 28x28 would take 14
+# instead of 7 us. RDNA's GPUs have fewer compute units.
 _MANY_PRODUCTS = 1024
+_FEW_POSITIONS = {64: 1024, 32: 512}
+_FEW_ELEMENTS = 1 << 16
 
 
 def can_split(x: Tensor, w: Tensor, result: Tensor) -> bool:
     """Returns whether `convolve_in_parts` takes a convolution."""
-    is_even = math.prod(w.shape[1:]) % (_PARTS * _DEPTH) == 0
+    is_even = math.prod(w.shape[1:]) % (_parts(result) * _DEPTH) == 0
     return x.shape[1] == w.shape[1] and is_even and _positions(result) <= _MOST_POSITIONS
 
 
 def is_split(x: Tensor, w: Tensor, result: Tensor, target: Target) -> bool:
     """Returns whether `convolve_in_parts` costs the least."""
-    is_long = math.prod(w.shape[1:]) >= _MANY_PRODUCTS and _positions(result) <= _FEW_POSITIONS
-    pays_off = is_long and w.shape[0] >= _DEPTH and can_split(x, w, result)
-    return pays_off and target.kind is TargetKind.AMDGPU
+    filters, *rest = w.shape
+    is_deep = filters >= _DEPTH and math.prod(rest) >= _MANY_PRODUCTS
+    if target.kind is not TargetKind.AMDGPU or not is_deep or not can_split(x, w, result):
+        return False
+    if has_unit_window(w.shape):
+        return filters * _positions(result) <= _FEW_ELEMENTS
+    return _positions(result) <= _FEW_POSITIONS[target.wavefront_size]
 
 
 def convolve_in_parts(
@@ -65,7 +75,7 @@ def convolve_in_parts(
         The accumulated result, stored channels last.
     """
     batch, filters, *positions = result.shape
-    rows, depth = _positions(result), math.prod(w.shape[1:])
+    rows, depth, parts = _positions(result), math.prod(w.shape[1:]), _parts(result)
     order = _order(w)
     w = emitter.in_order(w, order)
     is_moved = any((*params.before, *params.after)) or max(params.stride) > 1
@@ -73,12 +83,12 @@ def convolve_in_parts(
     last = (0, *range(2, x.rank), 1)
     windows = x.permuted(last) if is_whole else _windows(emitter, params, x, w, result, order)
     a, b = (
-        emitter.reshape(emitter.reshape(value, (size, depth)), (size, _PARTS, depth // _PARTS))
+        emitter.reshape(emitter.reshape(value, (size, depth)), (size, parts, depth // parts))
         for value, size in ((windows, rows), (w.permuted(order), filters))
     )
     a, b = a.permuted((1, 0, 2)), b.permuted((1, 2, 0))
     emitter.whole_reductions = True
-    products = multiply(emitter, a, b, (_PARTS, rows, filters), result.element)
+    products = multiply(emitter, a, b, (parts, rows, filters), result.element)
     total = reduce_dims(emitter, ReductionMode.ADD, products, [0], result.element)
     total = emitter.reshape(emitter.reshape(total, (rows, filters)), (batch, *positions, filters))
     return total.permuted((0, total.rank - 1, *range(1, total.rank - 1)))
@@ -120,6 +130,11 @@ def _windows(
     shape = (result.shape[0], *result.shape[2:], *(w.shape[dim] for dim in order[1:]))
     init = emitter.empty(Tensor.logical("", shape, x.element))
     return emitter.materialized(emitter.generic("windows", [], [init], body, shape=shape)[0])
+
+
+def _parts(result: Tensor) -> int:
+    """Returns the number of parts: fewer with more positions, whose results take more memory."""
+    return _MOST_PARTS if _positions(result) <= _FEW_ROWS else _MOST_PARTS // 2
 
 
 def _positions(result: Tensor) -> int:
