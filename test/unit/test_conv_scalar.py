@@ -35,7 +35,7 @@ _RDNA = [
     conv_case("line", (2, 5, 20), (6, 5, 3), pre=[1]),
     conv_case("space", (1, 4, 3, 4, 6), (4, 4, 2, 3, 3), pre=[1, 1, 1]),
     conv_case("row", (1, 4, 2, 8), (64, 4, 2, 3)),
-    conv_case("wide", (3, 4, 16, 19), (64, 4, 16, 16)),
+    conv_case("wide", (3, 3, 16, 19), (64, 3, 16, 16)),
     *gradient_cases("image", (2, 6, 8, 8), (4, 6, 3, 3), pre=ONE, stride=ONE, dilation=ONE)[:1],
 ]
 CASES = [replace(case, name=f"tiled_{case.name}", target="gfx1100") for case in _RDNA]
