@@ -36,6 +36,7 @@ f:
   .amdhsa_group_segment_fixed_size {lds}
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_vgpr_workitem_id {positions}
   .amdhsa_float_denorm_mode_16_64 3
   .amdhsa_float_denorm_mode_32 {denormals}
   {own}
@@ -91,10 +92,11 @@ def assemble(
     denormals: int = 3,
     data: str = "",
     flags: Sequence[str] = (),
+    positions: int = 0,
 ) -> CodeObject:
     """Returns a code object with the kernel `f`, whose arguments are pointers, and with `data`.
 
-    The assembler takes `flags`.
+    The assembler takes `flags`. `positions` is 1 if v0 has the work-item's y too, and 2 for x, y, z.
     """
     gfx9 = architecture.startswith("gfx9")
     accumulators = architecture in ("gfx90a", "gfx942", "gfx950")
@@ -109,6 +111,7 @@ def assemble(
         own=own,
         denormals=denormals,
         data=data,
+        positions=positions,
         kernarg=8 * pointers,
         wave=wave_size(architecture),
         arguments="\n".join(_ARGUMENT.format(offset=8 * number) for number in range(pointers)),

@@ -83,6 +83,24 @@ def test_a_sample_is_scaled():
 
 
 @requires_assembler
+@pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
+def test_v0_has_only_the_positions_that_the_kernel_asks_for(architecture: str):
+    body = """
+      s_load_dwordx2 s[4:5], s[0:1], 0x0
+      s_waitcnt lgkmcnt(0)
+      v_mbcnt_lo_u32_b32 v1, -1, 0
+      v_lshlrev_b32 v1, 2, v1
+      global_store_dword v1, v0, s[4:5]
+    """
+    z, y, x = np.indices((2, 3, 4), np.uint32)
+    for positions, expected in enumerate([x, x | y << 10, x | y << 10 | z << 20]):
+        code = assemble(body, architecture, pointers=1, positions=positions)
+        found = np.zeros((2, 3, 4), np.uint32)
+        launch(code, "f", (1,), (4, 3, 2), [found])
+        np.testing.assert_array_equal(found, expected)
+
+
+@requires_assembler
 def test_results_are_the_same_on_any_number_of_threads():
     code, x = double_of("gfx942"), np.arange(6400, dtype=np.float32)
     found = []

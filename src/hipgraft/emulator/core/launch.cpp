@@ -244,16 +244,18 @@ void set_user_registers(Wave& w, const Launch& launch, const u32* id) {
   if (launch.rsrc2 >> 10 & 1) w.s[n++] = 0;
 }
 
-// Sets what the hardware sets before a wave starts.
+// Sets what the hardware sets before a wave starts. ENABLE_VGPR_WORKITEM_ID says which of a
+// work-item's positions v0 has; LLVM does not mask the others.
 void set_initial_registers(Wave& w, const Launch& launch, const u32* id) {
   u32 items = launch.block[0] * launch.block[1] * launch.block[2];
+  u32 last = launch.rsrc2 >> 11 & 3;
   u64 exec = 0;
   for (int l = 0; l < w.nl; l++) {
     u32 item = w.number * w.nl + l;
     if (item >= items) break;
-    u32 x = item % launch.block[0], y = item / launch.block[0] % launch.block[1];
+    u32 row = item / launch.block[0], y = row % launch.block[1], z = row / launch.block[1];
     exec |= 1ull << l;
-    w.v[0][l] = x | y << 10 | item / launch.block[0] / launch.block[1] << 20;
+    w.v[0][l] = item % launch.block[0] | (last > 0 ? y << 10 : 0) | (last > 1 ? z << 20 : 0);
   }
   w.exec() = w.all = exec;
   w.s[124] = 0;
