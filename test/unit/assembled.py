@@ -96,7 +96,7 @@ def assemble(
 ) -> CodeObject:
     """Returns a code object with the kernel `f`, whose arguments are pointers, and with `data`.
 
-    The assembler takes `flags`. `positions` is 1 if v0 has the work-item's y too, and 2 for x, y, z.
+    The assembler takes `flags`. With `positions` 1, v0 has the work-item's y too, with 2 also z.
     """
     gfx9 = architecture.startswith("gfx9")
     accumulators = architecture in ("gfx90a", "gfx942", "gfx950")

@@ -46,13 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests as slow that compile kernels by a fixture, or that run the emulator.
 
-    Marks cases as thorough that `make test` leaves out: of a test with a parameter `architecture`,
-    all but one architecture of each case, which alternates, and of a test marked `sampled(n)`, all
-    but each n-th case.
-
     Files with slow tests come first, so that no process of tests runs one when the others are done.
     """
-    _mark_thorough([item for item in items if isinstance(item, pytest.Function)])
+    mark_thorough([item for item in items if isinstance(item, pytest.Function)])
     for item in items:
         is_compiling = {"results", "shared_worker"} & {*getattr(item, "fixturenames", ())}
         if is_compiling or requires_emulator.mark in item.iter_markers("skipif"):
@@ -61,7 +57,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-def _mark_thorough(items: Sequence[pytest.Function]) -> None:
+def mark_thorough(items: Sequence[pytest.Function]) -> None:
+    """Marks the cases that `make test` leaves out.
+
+    Of a test with a parameter `architecture`, these are all architectures of each case but one,
+    which alternates, and of a test marked `sampled(n)`, all but each n-th case.
+    """
     tests: dict[object, list[pytest.Function]] = defaultdict(list)
     for item in items:
         if hasattr(item, "callspec"):

@@ -126,6 +126,7 @@ RESIZES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("attributes", RESIZES)
 def test_resize_by_scales_that_are_inputs(tmp_path, attributes):
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], **attributes)
@@ -197,6 +198,7 @@ def test_norms_of_zeros(tmp_path, p, axis):
     check(save(tmp_path / "m.onnx", [node], {"x": x}, [("y", F32)]), {"x": x})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -273,6 +275,7 @@ EINSUMS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("equation", EINSUMS)
 def test_einsum(tmp_path, equation):
     names = [f"x{number}" for number in range(len(EINSUMS[equation]))]

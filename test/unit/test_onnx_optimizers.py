@@ -37,6 +37,7 @@ def model(path, op, inputs, names, results, **settings):
     return path
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [0, 3])
 @pytest.mark.parametrize("op", SETTINGS)
 def test_step(tmp_path, op, count):

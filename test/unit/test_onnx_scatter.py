@@ -116,6 +116,7 @@ TRANSPOSED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", TRANSPOSED, ids=str)
 def test_transposed_convolutions_that_are_cropped(tmp_path: Path, form: dict[str, object]) -> None:
     node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **form)

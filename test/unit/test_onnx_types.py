@@ -57,7 +57,7 @@ BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "BitwiseXor", "Max", "Min")
 COMPARISONS = ("Less", "GreaterOrEqual", "Equal")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
 def test_unsigned_arithmetic(tmp_path, dtype):
     x, y = drawn(dtype, 200), np.roll(drawn(dtype, 200), 7) | dtype(1)
@@ -76,6 +76,7 @@ def test_unsigned_arithmetic(tmp_path, dtype):
         np.testing.assert_array_equal(one, want, name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int8, np.int64])
 def test_shifts_by_any_amount(tmp_path, dtype):
     x = drawn(dtype, 120)
@@ -119,7 +120,7 @@ def numbers() -> np.ndarray:
     return np.concatenate([finite, middles, *near, special]).astype(np.float32)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("saturate", [1, 0])
 def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
@@ -150,7 +151,7 @@ QUANTIZED = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", QUANTIZED)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
 def test_quantisation_by_inputs(tmp_path, form, dtype):

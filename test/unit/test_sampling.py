@@ -1,0 +1,55 @@
+"""The cases that `make test` leaves out, and `make thorough` runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import mark_thorough
+
+
+class _Item(SimpleNamespace):
+    """What `mark_thorough` reads of a test's case."""
+
+    is_left = False
+
+    def get_closest_marker(self, name: str) -> Any:
+        return getattr(self, name, None)
+
+    def add_marker(self, mark: Any) -> None:
+        assert mark.name == "thorough"
+        self.is_left = True
+
+
+def kept(values: dict[str, list[Any]], step: int = 1) -> list[tuple[Any, ...]]:
+    """The cases of a test that are not left out; of each parameter's values, all combinations."""
+    drawn: list[dict[str, int]] = [{}]
+    for name, each in values.items():
+        drawn = [{**one, name: index} for one in drawn for index in range(len(each))]
+    items = []
+    for indices in drawn:
+        params = {name: values[name][index] for name, index in indices.items()}
+        case = SimpleNamespace(indices=indices, params=params)
+        sampled = pytest.mark.sampled(step).mark if step > 1 else None
+        items.append(_Item(path="f", cls=None, originalname="t", callspec=case, sampled=sampled))
+    mark_thorough(items)
+    return [tuple(item.callspec.params.values()) for item in items if not item.is_left]
+
+
+def test_all_cases_of_a_test_without_architectures_run() -> None:
+    assert kept({"case": ["a", "b"], "size": [1, 2]}) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+
+
+def test_architectures_alternate() -> None:
+    values = {"case": ["a", "b", "c"], "architecture": ["gfx942", "gfx1100"]}
+    assert kept(values) == [("a", "gfx942"), ("b", "gfx1100"), ("c", "gfx942")]
+
+
+def test_each_nth_case_of_a_sampled_test_runs() -> None:
+    assert kept({"case": list("abcde")}, 2) == [("a",), ("c",), ("e",)]
+
+
+def test_architectures_of_sampled_cases_alternate() -> None:
+    values = {"case": list("abcde"), "architecture": ["gfx942", "gfx1100"]}
+    assert kept(values, 2) == [("a", "gfx942"), ("c", "gfx1100"), ("e", "gfx942")]
