@@ -106,3 +106,21 @@ def test_bytes(tmp_path):
         path = save(tmp_path / "m.onnx", [node], inputs, [("y", kind)], constants)
         with pytest.raises(HipgraftError, match="'Resize' of integers is not supported"):
             frontends.load(path)
+
+
+def test_forms_of_tf2onnx(tmp_path):
+    """A scale whose product is a whole number in floats only; coordinates of opset 11."""
+    inputs = {"x": drawn(1, 1, 9, 1)}
+    constants = {"a": np.array([1, 1, 13 / 9, 1], np.float32), "b": np.array([1, 1, 5, 1])}
+    nodes = [
+        helper.make_node("Resize", ["x", "", "a"], ["y"], mode="linear"),
+        helper.make_node(
+            "Resize", ["y", "", "", "b"], ["z"],
+            coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="floor",
+        ),
+    ]  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("y", F32), ("z", F32)], constants)
+    whole = onnx.load(path)
+    whole.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F32, [1, 1, 13, 1]))
+    onnx.save(whole, path)
+    check(path, inputs)

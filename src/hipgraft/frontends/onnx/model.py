@@ -38,6 +38,7 @@ from hipgraft.frontends.onnx.limits import (
 )
 from hipgraft.frontends.onnx.order import sort_nodes
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
+from hipgraft.frontends.onnx.scales import settle_scales
 from hipgraft.frontends.onnx.upgrade import UPGRADED_OPSET, oldest_opset, upgrade
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
 from hipgraft.ir.activity import doing
@@ -371,6 +372,7 @@ def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -
 def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> onnx.ModelProto:
     """Infers and folds alternately until nothing folds: each fold lets inference go on."""
     while True:
+        settle_scales(model, weights.keys(), _inferred)
         _forget_symbolic_shapes(model.graph)
         model = _inferred(model, strict_mode=True, data_prop=True)
         folded = fold_constants(model, opaque=weights.keys())

@@ -12,12 +12,25 @@ _FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
 _MOST_TAPS = 64
 _IMAGE = 4  # dimensions of what torch-mlir resizes
 _NATIVE = frozenset({"asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel"})
+_CENTRES = "tf_half_pixel_for_nn"
+"""Coordinates of opset 11, which tf2onnx writes into models of later opsets, too."""
+_VALUES = {
+    "mode": ("nearest", "linear", "cubic"),
+    "coordinate_transformation_mode": (
+        *_NATIVE, "half_pixel_symmetric", "tf_crop_and_resize", _CENTRES,
+    ),
+    "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+    "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
+}  # fmt: skip
 
 
 def _resize(writer: Writer) -> None:
     """`(x, roi, scales, sizes)`."""
     x, element = writer.node.input[0], writer.element(writer.node.input[0])
     dtype = helper.tensor_dtype_to_np_dtype(element)
+    for name, values in _VALUES.items():
+        if writer.attribute(name, values[0]) not in values:
+            raise Refused(f"with {name} = '{writer.attribute(name)}' is not supported")
     if dtype.kind not in "fV" and writer.attribute("mode", "nearest") != "nearest":
         raise Refused("of integers is not supported but by the nearest element")
     if dtype.kind == "u" and dtype.itemsize <= 2:
@@ -153,6 +166,8 @@ class _Line:
             return self._writer.op("Mul", positions, self._number(0))
         half = self._number(0.5)
         centred = writer.op("Div", writer.op("Add", positions, half), self._scale())
+        if mode == _CENTRES:
+            return centred
         points = writer.op("Sub", centred, half)
         if mode != "half_pixel_symmetric":
             return points
@@ -218,6 +233,8 @@ class _Line:
         if mode == "asymmetric":
             return positions / scale
         points = (positions + 0.5) / scale - 0.5
+        if mode == _CENTRES:
+            return points + 0.5
         if mode == "half_pixel_symmetric":
             return points + old / 2 * (1 - new / (scale * old))
         if mode == "pytorch_half_pixel" and new == 1:
