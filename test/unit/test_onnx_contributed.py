@@ -105,6 +105,26 @@ def test_rewrites(name: str, tmp_path: Path) -> None:
     assert checked >= SEEDS / 3
 
 
+@pytest.mark.parametrize("operator", ["QLinearAdd", "QLinearMul", "QLinearAveragePool"])
+def test_half_way_between_integers(operator: str, tmp_path: Path) -> None:
+    """These add an odd zero point before they round to even, unlike `QuantizeLinear`."""
+    s = Source(4)
+    x = {"x": s.quantized(1, 2, 9, 9), "xs": np.float32(0.5), "xz": np.uint8(127)}
+    y = {"ys": np.float32(1), "yz": np.uint8(3)}
+    other = {name.replace("x", "o"): one for name, one in x.items()}
+    pool = {"kernel_shape": [2, 2]}
+    draw = (
+        Draw(operator, x | y, pool)
+        if operator == "QLinearAveragePool"
+        else Draw(operator, x | other | y)
+    )
+    case = valid(draw)
+    assert case is not None
+    onnx.save(case[0], tmp_path / "m.onnx")
+    (found,) = rewritten(tmp_path / "m.onnx", draw)
+    np.testing.assert_array_equal(bits_as(found, np.dtype(np.uint8)), case[1][0])
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("name", COMPILED)

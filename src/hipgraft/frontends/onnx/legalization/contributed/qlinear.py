@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
@@ -47,6 +47,21 @@ def quantize(writer: Writer, y: str, scale: int, like: str) -> None:
     writer.result(writer.op("QuantizeLinear", y, _input(writer, scale), zero))
 
 
+def _quantize_at_once(writer: Writer, y: str, scale: int, like: str) -> None:
+    """Makes the result like `quantize`, but rounds the sum with the zero point.
+
+    `QuantizeLinear` adds the zero point to what is rounded. They differ for an odd zero point where
+    `y / scale` lies half-way between integers: the nearest even integer is another one.
+    """
+    element = writer.element(like)
+    zero = _input(writer, scale + 1) or writer.zero(like)
+    ratio = writer.op("Div", y, _input(writer, scale))
+    rounded = writer.op("Round", writer.op("Add", ratio, writer.cast(zero, _F32)))
+    limits = np.iinfo(helper.tensor_dtype_to_np_dtype(element))
+    low, high = (writer.like(one, _F32) for one in (limits.min, limits.max))
+    writer.result(writer.cast(writer.op("Clip", rounded, low, high), element))
+
+
 def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:
     """Rewrites the operator on `(x, scale, zero, y scale, y zero)`."""
     quantize(writer, compute(writer, real(writer, 0)), 3, writer.node.input[0])
@@ -55,7 +70,7 @@ def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:
 def _binary(writer: Writer, op_type: str) -> None:
     """Rewrites the operator on `(a, scale, zero, b, scale, zero, c scale, c zero)`."""
     y = writer.op(op_type, real(writer, 0), real(writer, 3))
-    quantize(writer, y, 6, writer.node.input[0])
+    _quantize_at_once(writer, y, 6, writer.node.input[0])
 
 
 def _sigmoid(writer: Writer, x: str) -> str:
@@ -95,9 +110,10 @@ def _global_average_pool(writer: Writer, x: str) -> str:
     return _planes_first(writer, x, partial(writer.op, "GlobalAveragePool"))
 
 
-def _average_pool(writer: Writer, x: str) -> str:
+def _average_pool(writer: Writer) -> None:
     kept = {name: value for name, value in writer.attributes().items() if name != "channels_last"}
-    return _planes_first(writer, x, partial(writer.op, "AveragePool", **kept))
+    y = _planes_first(writer, real(writer, 0), partial(writer.op, "AveragePool", **kept))
+    _quantize_at_once(writer, y, 3, writer.node.input[0])
 
 
 def _concat(writer: Writer) -> None:
@@ -208,7 +224,7 @@ QLINEAR: dict[str, Rewrite] = {
     "NhwcMaxPool": _max_pool,
     "QGemm": _gemm,
     "QLinearAdd": partial(_binary, op_type="Add"),
-    "QLinearAveragePool": partial(_unary, compute=_average_pool),
+    "QLinearAveragePool": _average_pool,
     "QLinearConcat": _concat,
     "QLinearConv": _conv,
     "QLinearGlobalAveragePool": partial(_unary, compute=_global_average_pool),
