@@ -9,7 +9,7 @@ import iree.runtime as iree_runtime
 import numpy as np
 import pytest
 from emulator import requires_emulator, run_kernel
-from lowering_cases import DTYPES, Case, lower_case, splat, tensor_type
+from lowering_cases import DTYPES, Case, lower_case, run_case, splat, tensor_type
 
 from hipgraft.codegen.iree.session import get_session
 from hipgraft.codegen.kernel import Dispatch
@@ -204,6 +204,49 @@ def test_a_row_with_unit_dims_behind_it() -> None:
     wide = x.astype(np.float64)
     expected = (wide - wide.mean()) / np.sqrt(wide.var() + 1e-5) * scale + bias
     np.testing.assert_allclose(y, expected, atol=1e-2)
+
+
+def sum_and_norm(a: Any, b: Any, scale: Any, bias: Any) -> Any:
+    total = hipdnn.pointwise(a, b, mode="add")
+    wide = hipdnn.pointwise(total, mode="identity", result_type=tensor_type([4, 64], "f32"))
+    f16 = tensor_type([4, 64], "f16")
+    return [total, hipdnn.layernorm(wide, scale, bias, splat(1e-5), result_type=f16)]
+
+
+def sums_and_products(a: Any, b: Any, scale: Any, bias: Any) -> Any:
+    """Results that other results are computed from, and one of another type."""
+    total = hipdnn.pointwise(a, b, mode="add")
+    scaled = hipdnn.pointwise(total, scale, mode="mul")
+    positive = hipdnn.pointwise(scaled, mode="relu_fwd")
+    wide = tensor_type([4, 64], "f32")
+    return [total, scaled, hipdnn.pointwise(positive, bias, mode="add", result_type=wide)]
+
+
+@pytest.mark.parametrize("build", [sum_and_norm, sums_and_products])
+@pytest.mark.parametrize(
+    "target",
+    ["cpu", *(pytest.param(one, marks=requires_emulator) for one in ("gfx942", "gfx1100"))],
+)
+def test_stored_results_of_pointwise_ops_share_a_dispatch(build: Build, target: str) -> None:
+    shapes = [(4, 64), (4, 64), (1, 64), (1, 64)]
+    random = np.random.default_rng(3)
+    a, b, scale, bias = (random.standard_normal(shape).astype(np.float16) for shape in shapes)
+    total = (a.astype(np.float32) + b).astype(np.float16)
+    x = total.astype(np.float64)
+    centred = x - x.mean(1, keepdims=True)
+    normal = centred / np.sqrt(x.var(1, keepdims=True) + 1e-5) * scale + bias
+    scaled = total * scale
+    expected, elements = [total, normal], ["f16", "f16"]
+    if build is sums_and_products:
+        expected, elements = [total, scaled, np.maximum(scaled, 0) + bias], ["f16", "f16", "f32"]
+    case = Case("g", [a, b, scale, bias], build, expected, elements, 1e-2, 1e-2, target=target)
+    if target == "cpu":
+        case.check(run_case(case))
+        return
+    kernel = compile_text(lower_case(case), Target.parse(target))
+    assert [type(step) for step in kernel.steps] == [Dispatch]
+    forms = [(one.shape, DTYPES[kind]) for one, kind in zip(expected, elements, strict=True)]
+    case.check(run_kernel(kernel, case.inputs, forms))
 
 
 def group_norm(x: Any, ones: Any, zeros: Any, scale: Any) -> Any:

@@ -14,6 +14,7 @@ from hipgraft.codegen.lowering.emit.boundary import read_operand, write_result
 from hipgraft.codegen.lowering.emit.flat import has_short_rows, in_logical_order
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.migraphx import lower_migraphx
+from hipgraft.codegen.lowering.pointwise.groups import PointwiseGroups
 from hipgraft.codegen.lowering.ragged import Ragged
 from hipgraft.codegen.lowering.verbatim import VerbatimCopier
 from hipgraft.codegen.plan import DEFAULT_PLAN, Plan
@@ -60,8 +61,11 @@ def _lowered(clone: ir.Operation, target: Target, plan: Plan) -> str:
     *body, terminator = container.body.operations
     for value, layout in zip(terminator.operands, result_layouts(container), strict=True):
         lowering.orders[value] = layout.order
+    yielded = list(terminator.operands)
+    groups = PointwiseGroups(lowering, yielded, lambda op: _lower_op(lowering, copier, op))
     for body_op in body:
-        _lower_op(lowering, copier, body_op.operation)
+        groups.visit(body_op.operation)
+    groups.flush()
     results = _write_results(lowering, container, terminator.operation)
     signature = f"func.func @main({', '.join(parameters)})"
     text = _module_text(signature, lowering.emitter.text(), results, lowering.functions)

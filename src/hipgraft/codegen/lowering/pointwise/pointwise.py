@@ -30,14 +30,18 @@ def compute_elements(
     op: PointwiseOp, emitter: Emitter, operands: Sequence[Tensor], shape: Sequence[int]
 ) -> Tensor:
     """Emits the op's arithmetic on each element of operands that broadcast to `shape`."""
-    element = element_of(op.out_0)
 
     def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
-        values = arguments[: len(operands)]
-        return [scalars.cast(_compute(scalars, op, values, element), element)]
+        return [compute_element(op, scalars, arguments[: len(operands)])]
 
     hint = op.mode.value.removesuffix("_op").removesuffix("_fwd")
-    return emitter.pointwise(hint, operands, shape, element, body)
+    return emitter.pointwise(hint, operands, shape, element_of(op.out_0), body)
+
+
+def compute_element(op: PointwiseOp, scalars: ScalarEmitter, values: list[Scalar]) -> Scalar:
+    """Emits the op's arithmetic on one element of each operand, rounded to the result's type."""
+    element = element_of(op.out_0)
+    return scalars.cast(_compute(scalars, op, values, element), element)
 
 
 def _gen_index(emitter: Emitter, axis: int, shape: Sequence[int], element: str) -> Tensor:

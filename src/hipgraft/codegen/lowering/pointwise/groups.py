@@ -1,0 +1,120 @@
+"""Emits pointwise ops with several results that are stored as one `linalg.generic`.
+
+IREE fuses ops that each emit a `linalg.generic`, but not across a result that the container yields
+and other ops read. A sum that is stored in f16 and normalised in f32 would take two launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hipgraft.codegen.lowering.context import Lowering
+from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
+from hipgraft.codegen.lowering.emit.tensor import Tensor, common_order
+from hipgraft.codegen.lowering.pointwise.pointwise import compute_element
+from hipgraft.dialects.hipdnn import PointwiseMode, PointwiseOp, wrap
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.tensors import element_of, shape_of
+
+
+class PointwiseGroups:
+    """Puts pointwise ops of one shape off, until an op that is none of them reads their results.
+
+    Args:
+        lowering: the lowering of the container.
+        yielded: what the container yields.
+        lower: lowers an op by itself.
+    """
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        yielded: Sequence[ir.Value],
+        lower: Callable[[ir.Operation], None],
+    ) -> None:
+        self._lowering = lowering
+        self._yielded = set(yielded)
+        self._lower = lower
+        self._ops: list[ir.Operation] = []
+
+    def visit(self, op: ir.Operation) -> None:
+        """Lowers an op, or puts it off."""
+        if len(self._yielded) > 1 and self._is_member(op):
+            if self._ops and shape_of(op.results[0]) != shape_of(self._ops[0].results[0]):
+                self.flush()
+            self._ops.append(op)
+            return
+        if not {one.results[0] for one in self._ops}.isdisjoint(_read(op)):
+            self.flush()
+        self._lower(op)
+
+    def flush(self) -> None:
+        """Lowers the ops that were put off."""
+        ops, self._ops = self._ops, []
+        stored = self._stored(ops)
+        made = {op.results[0] for op in ops}
+        read = dict.fromkeys(one for op in ops for one in op.operands if one not in made)
+        inputs = {value: self._lowering.tensor(value) for value in read}
+        if stored and self._is_joined(stored, list(inputs.values())):
+            results = self._joined(ops, stored, inputs)
+            self._lowering.tensors.update(zip(stored, results, strict=True))
+            return
+        for op in ops:
+            self._lower(op)
+
+    def _is_member(self, op: ir.Operation) -> bool:
+        if op.name != PointwiseOp.OP_NAME or op.name in self._lowering.alternatives:
+            return False
+        return _pointwise(op).mode is not PointwiseMode.GEN_INDEX
+
+    def _stored(self, ops: Sequence[ir.Operation]) -> list[ir.Value]:
+        """Returns the results that the container yields or that other ops read."""
+        members = set(ops)
+        return [
+            op.results[0]
+            for op in ops
+            if op.results[0] in self._yielded
+            or any(use.owner.operation not in members for use in op.results[0].uses)
+        ]
+
+    def _is_joined(self, stored: Sequence[ir.Value], inputs: Sequence[Tensor]) -> bool:
+        """Whether IREE would not fuse the ops, but compiles them as one.
+
+        IREE 3.13.0 does not compile a `linalg.generic` with two results that are both transposed.
+        """
+        order = common_order(inputs, tuple(shape_of(stored[0])))
+        yielded = [value for value in stored if value in self._yielded]
+        transposed = [value for value in yielded if self._lowering.orders[value] != order]
+        return len(stored) > 1 and len(yielded) > 0 and len(transposed) < 2
+
+    def _joined(
+        self,
+        ops: Sequence[ir.Operation],
+        stored: Sequence[ir.Value],
+        inputs: dict[ir.Value, Tensor],
+    ) -> list[Tensor]:
+        def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+            known = dict(zip(inputs, arguments, strict=False))
+            for op in ops:
+                values = [known[value] for value in op.operands]
+                known[op.results[0]] = compute_element(_pointwise(op), scalars, values)
+            return [known[value] for value in stored]
+
+        emitter, shape = self._lowering.emitter, tuple(shape_of(stored[0]))
+        operands = list(inputs.values())
+        order = common_order(operands, shape)
+        inits = [emitter.empty(Tensor("", shape, element_of(value), order)) for value in stored]
+        return emitter.generic("joined", operands, inits, body, shape=shape, order=order)
+
+
+def _pointwise(op: ir.Operation) -> PointwiseOp:
+    wrapped = wrap(op)
+    assert isinstance(wrapped, PointwiseOp)
+    return wrapped
+
+
+def _read(op: ir.Operation) -> list[ir.Value]:
+    """Returns the values that an op reads, also inside its regions."""
+    inner = [one.operation for region in op.regions for block in region for one in block]
+    return [*op.operands, *(value for one in inner for value in _read(one))]
