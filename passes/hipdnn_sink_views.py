@@ -9,7 +9,7 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
 from hipgraft.passmanager.base import Pass, PassState
-from hipgraft.transforms.view_motion import ViewMotion, reorders
+from hipgraft.transforms.view_motion import ViewMotion, narrow_view, reorders
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ class HipdnnSinkViewsPass(Pass):
     def run(self, module: ir.Module, state: PassState) -> None:
         """Moves the views of every function."""
         for block in function_blocks(module):
+            narrowed = sum(narrow_view(op.operation) for op in list(block.operations))
+            if narrowed:
+                state.count("narrowed-views", narrowed)
             ops = [op.operation for op in block.operations]
             if not any(map(reorders, ops)):
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,26 @@ def test_a_window_on_a_copy_is_one_on_what_is_copied(seed: int):
     if seen is not None:
         expected = windowed(windowed(memory, copied), window)
         np.testing.assert_array_equal(windowed(memory, seen), expected)
+
+
+def test_windows_on_copies_at_any_offset_and_stride():
+    """Windows that overlap, leave gaps or go on in the next row, too."""
+    draw, found = random.Random(0), 0
+    for _ in range(4000):
+        shape = draw.choices([1, 2, 3, 4, 6, 8], k=draw.randint(1, 4))
+        order = draw.sample(range(len(shape)), len(shape))
+        copied = StridedView.of_shape([shape[dim] for dim in order]).permute(np.argsort(order))
+        copied = replace(copied, offset=draw.choice([0, 3]))
+        seen, steps = draw.choices([1, 2, 3, 4, 8], k=3), draw.choices([0, 1, 2, 4, 6, 8, 12], k=3)
+        window = StridedView(tuple(seen), tuple(steps), draw.choice([0, 0, 1, 4, 8]))
+        fits = window.offset + window.span <= copied.elements
+        moved = window.on_copied(copied) if fits else None
+        if moved is not None:
+            memory = np.arange(copied.offset + copied.span)
+            expected = windowed(windowed(memory, copied).ravel(), window)
+            np.testing.assert_array_equal(windowed(memory, moved), expected)
+            found += 1
+    assert found > 100
 
 
 def test_no_order_of_windows_that_repeat_or_leave_out():

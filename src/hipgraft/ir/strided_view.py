@@ -116,27 +116,41 @@ class StridedView:
         """Translates a window on a row-major copy of `copied` to the copied storage.
 
         Returns, for each dimension, the runs (extent, stride in the copied storage) that it
-        walks, outermost first; None if a dimension does not walk whole runs.
+        walks, outermost first; None if a dimension does not walk whole runs, or at an offset.
         """
-        if self.offset:
-            return None
-        runs = [
-            _copied_runs(extent, stride, copied)
-            for extent, stride in zip(self.shape, self.strides, strict=True)
-        ]
-        return [run for run in runs if run is not None] if None not in runs else None
+        return None if self.offset else self._runs(copied)
 
     def on_copied(self, copied: StridedView) -> StridedView | None:
         """Converts this window on a row-major copy of `copied` to a window on the copied storage.
 
         It returns None if strides cannot express that.
         """
-        runs = self.through_copy(copied)
+        runs = self._runs(copied)
         joined = None if runs is None else [joined_run(run) for run in runs]
         if joined is None or None in joined:
             return None
         strides = tuple(run[1] for run in joined if run is not None)
-        return StridedView(self.shape, strides, copied.offset)
+        start = _indices(self.offset, copied.shape)
+        offset = sum(index * step for index, step in zip(start, copied.strides, strict=True))
+        return StridedView(self.shape, strides, copied.offset + offset)
+
+    def _runs(self, copied: StridedView) -> list[list[tuple[int, int]]] | None:
+        """Returns the runs of each dimension from the window's offset on; see `through_copy`."""
+        if self.offset >= copied.elements:
+            return None
+        last = _indices(self.offset, copied.shape)
+        runs: list[list[tuple[int, int]]] = []
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            walked = _copied_runs(extent, stride, copied)
+            if walked is None:
+                return None
+            for dim, count, hop in walked:
+                last[dim] += (count - 1) * hop
+            own = [(count, hop * copied.strides[dim]) for dim, count, hop in walked]
+            runs.append(own or [(extent, 0)])
+        # Beyond the end of a dimension, the window would go on in the next row.
+        fits = all(index < size for index, size in zip(last, copied.shape, strict=True))
+        return runs if fits else None
 
     def storage_order(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """Returns the dimensions of extent 2 and more, the outermost in storage first.
@@ -205,22 +219,27 @@ def _take(runs: list[tuple[int, int]], extent: int) -> int | None:
     return stride
 
 
-def _copied_runs(extent: int, stride: int, copied: StridedView) -> list[tuple[int, int]] | None:
-    """Returns the runs in the copied storage for `extent` steps of `stride` in the copy."""
+def _indices(offset: int, shape: Sequence[int]) -> list[int]:
+    """Returns the index of the element at an offset of a row-major tensor."""
+    return [offset // step % size for size, step in zip(shape, row_major_strides(shape), strict=True)]
+
+
+def _copied_runs(extent: int, stride: int, copied: StridedView) -> list[tuple[int, int, int]] | None:
+    """Returns the runs (dimension, extent, hop) for `extent` steps of `stride` in the copy."""
     if extent == 1 or stride == 0:
-        return [(extent, 0)]
-    runs: list[tuple[int, int]] = []
-    dense = row_major_strides(copied.shape)
-    for size, step, source in reversed(list(zip(copied.shape, dense, copied.strides, strict=True))):
+        return []
+    runs: list[tuple[int, int, int]] = []
+    for dim, step in reversed(list(enumerate(row_major_strides(copied.shape)))):
+        size = copied.shape[dim]
         if extent == 1 or stride >= step * size:
             continue
         hop = stride // step
-        if stride % step or size % hop:
+        if stride % step or (extent > size // hop and size % hop):
             return None
         count = min(extent, size // hop)
         if extent % count:
             return None
-        runs.insert(0, (count, hop * source))
+        runs.insert(0, (dim, count, hop))
         extent, stride = extent // count, step * size
     return runs if extent == 1 else None
 

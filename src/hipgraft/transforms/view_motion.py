@@ -51,6 +51,38 @@ def reorders(op: ir.Operation) -> bool:
     return view.storage_order(shape_of(base)) is not None
 
 
+def narrow_view(op: ir.Operation) -> bool:
+    """Replaces a view of a tensor with widened elements by the widened view of the narrow tensor.
+
+    Each reader can then widen the elements that it reads, and the wide tensor is not stored.
+    """
+    cast = defining_op(op.operands[0]) if op.name == hipdnn.ViewOp.OP_NAME else None
+    if cast is None or mode_of(cast) != "identity" or not _widens(cast):
+        return False
+    base, copied = window(cast.operands[0])
+    seen = window(op.results[0])[1].on_copied(copied)
+    if seen is None:
+        return False
+    with ir.InsertionPoint(op):
+        made = ir.Operation.create(
+            cast.name,
+            results=[op.results[0].type],
+            operands=[make_window(base, seen, op.location)],
+            attributes=attributes_of(cast),
+            loc=op.location,
+        )
+    op.results[0].replace_all_uses_with(made.results[0])
+    op.erase()
+    if not readers(cast.results[0]):
+        cast.erase()
+    return True
+
+
+def _widens(cast: ir.Operation) -> bool:
+    (value,), result = cast.operands, cast.results[0]
+    return shape_of(value) == shape_of(result) and _width(value) < _width(result)
+
+
 class ViewMotion:
     """Moves views past the ops of one block, first to last.
 
