@@ -20,6 +20,9 @@ class HipdnnSinkViewsPass(Pass):
     another one. This pass computes such an op in the shape of the operand that is made last, with
     its other operands viewed in that shape. What reads the op reads it through the view.
 
+    A view of a tensor with widened elements, such as a half of a head that is rotated in f32, is
+    taken before they are widened: what reads the view then widens what it reads.
+
     Before:
         ```mlir
         %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf16>, tensor<4x6xf16>) -> tensor<8x6xf16>
@@ -64,6 +67,7 @@ class HipdnnSinkViewsPass(Pass):
             narrowed = sum(narrow_view(op.operation) for op in list(block.operations))
             if narrowed:
                 state.count("narrowed-views", narrowed)
+                _erase_unread(block)
             ops = [op.operation for op in block.operations]
             if not any(map(reorders, ops)):
                 continue

@@ -36,6 +36,11 @@ from hipgraft.transforms.torch_legalization.operands import (
     view,
 )
 from hipgraft.transforms.torch_legalization.products import einsum
+from hipgraft.transforms.torch_legalization.slice_writes import (
+    scatter,
+    select_scatter,
+    slice_scatter,
+)
 
 _IDENTITIES = frozenset(
     {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
@@ -261,6 +266,9 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.native_group_norm": native_group_norm,
     "aten.einsum": einsum,
     "aten.roll": _roll,
+    "aten.scatter.src": scatter,
+    "aten.select_scatter": select_scatter,
+    "aten.slice_scatter": slice_scatter,
     "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,
     "aten.upsample_bilinear2d.vec": _upsample_bilinear,
@@ -281,8 +289,9 @@ class TorchLegalizeOperatorsPass(Pass):
     """Rewrites ATen ops that torch-mlir does not know or decomposes badly.
 
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
-    norm, multiplies two operands of an `aten.einsum` at a time, and rewrites ops without a
-    registered form (`aten.diff`, `aten.squeeze.dims`, ...).
+    norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
+    concatenation, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
+    ...).
 
     Before:
         ```mlir

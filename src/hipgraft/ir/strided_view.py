@@ -221,10 +221,14 @@ def _take(runs: list[tuple[int, int]], extent: int) -> int | None:
 
 def _indices(offset: int, shape: Sequence[int]) -> list[int]:
     """Returns the index of the element at an offset of a row-major tensor."""
-    return [offset // step % size for size, step in zip(shape, row_major_strides(shape), strict=True)]
+    return [
+        offset // step % size for size, step in zip(shape, row_major_strides(shape), strict=True)
+    ]
 
 
-def _copied_runs(extent: int, stride: int, copied: StridedView) -> list[tuple[int, int, int]] | None:
+def _copied_runs(
+    extent: int, stride: int, copied: StridedView
+) -> list[tuple[int, int, int]] | None:
     """Returns the runs (dimension, extent, hop) for `extent` steps of `stride` in the copy."""
     if extent == 1 or stride == 0:
         return []

@@ -63,3 +63,23 @@ func.func @direct(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %3 = "hipdnn.pointwise"(%2, %1) {mode = "add"} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %3 : tensor<8x8xf32>
 }
+
+// -----
+
+// Halves of heads that are computed in f32, as rotary embeddings are: each is widened where it is read.
+
+// CHECK-LABEL: func.func @halves
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"
+// CHECK-NEXT:    %[[A:.*]] = "hipdnn.view"(%[[P]]) {offset = 0 : i64, strides = array<i64: 4, 16, 1>} : (tensor<8x16xf16>) -> tensor<4x8x2xf16>
+// CHECK-NEXT:    %[[C:.*]] = "hipdnn.pointwise"(%[[A]]) {mode = "identity"} : (tensor<4x8x2xf16>) -> tensor<4x8x2xf32>
+// CHECK-NEXT:    %[[B:.*]] = "hipdnn.view"(%[[P]]) {offset = 2 : i64, strides = array<i64: 4, 16, 1>} : (tensor<8x16xf16>) -> tensor<4x8x2xf16>
+// CHECK-NEXT:    %[[D:.*]] = "hipdnn.pointwise"(%[[B]]) {mode = "identity"} : (tensor<4x8x2xf16>) -> tensor<4x8x2xf32>
+// CHECK-NEXT:    return %[[C]], %[[D]]
+func.func @halves(%a: tensor<8x4xf16>, %b: tensor<4x16xf16>) -> (tensor<4x8x2xf32>, tensor<4x8x2xf32>) {
+  %0 = "hipdnn.matmul"(%a, %b) : (tensor<8x4xf16>, tensor<4x16xf16>) -> tensor<8x16xf16>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 4, 16, 1>} : (tensor<8x16xf16>) -> tensor<4x8x4xf16>
+  %2 = "hipdnn.pointwise"(%1) {mode = "identity"} : (tensor<4x8x4xf16>) -> tensor<4x8x4xf32>
+  %3 = "hipdnn.view"(%2) {offset = 0 : i64, strides = array<i64: 32, 4, 1>} : (tensor<4x8x4xf32>) -> tensor<4x8x2xf32>
+  %4 = "hipdnn.view"(%2) {offset = 2 : i64, strides = array<i64: 32, 4, 1>} : (tensor<4x8x4xf32>) -> tensor<4x8x2xf32>
+  return %3, %4 : tensor<4x8x2xf32>, tensor<4x8x2xf32>
+}

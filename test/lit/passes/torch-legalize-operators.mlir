@@ -288,3 +288,49 @@ func.func @dynamic_group_norm(%x: !torch.vtensor<[?,8,?,6],f32>, %c: !torch.vten
       !torch.float, !torch.bool -> !torch.vtensor<[?,8,?,6],f32>
   return %0 : !torch.vtensor<[?,8,?,6],f32>
 }
+
+// -----
+
+// Writes of whole slices are concatenations, and later ones replace parts of earlier ones.
+
+// CHECK-LABEL: func.func @slices
+// CHECK-SAME:    (%[[X:[^:]+]]: !torch.vtensor<[2,4],f32>, %[[A:[^:]+]]: {{[^%]*}}%[[B:[^:]+]]: {{[^%]*}}%[[C:[^:]+]]:
+// CHECK:         %[[U:.+]] = torch.aten.unsqueeze %[[C]], %{{.+}} -> !torch.vtensor<[2,1],f32>
+// CHECK:         %[[L:.+]] = torch.prim.ListConstruct %[[A]], %[[B]], %[[U]] :
+// CHECK:         %[[Y:.+]] = torch.aten.cat %[[L]], %{{.+}} -> !torch.vtensor<[2,4],f32>
+// CHECK:         return %[[Y]]
+func.func @slices(%x: !torch.vtensor<[2,4],f32>, %a: !torch.vtensor<[2,1],f32>,
+                  %b: !torch.vtensor<[2,2],f32>, %c: !torch.vtensor<[2],f32>)
+    -> !torch.vtensor<[2,4],f32> {
+  %zero = torch.constant.int 0
+  %one = torch.constant.int 1
+  %three = torch.constant.int 3
+  %last = torch.constant.int -1
+  %first = torch.vtensor.literal(dense<0> : tensor<2x1xsi64>) : !torch.vtensor<[2,1],si64>
+  %0 = torch.aten.select_scatter %x, %c, %one, %last
+    : !torch.vtensor<[2,4],f32>, !torch.vtensor<[2],f32>, !torch.int, !torch.int
+      -> !torch.vtensor<[2,4],f32>
+  %1 = torch.aten.scatter.src %0, %one, %first, %a
+    : !torch.vtensor<[2,4],f32>, !torch.int, !torch.vtensor<[2,1],si64>, !torch.vtensor<[2,1],f32>
+      -> !torch.vtensor<[2,4],f32>
+  %2 = torch.aten.slice_scatter %1, %b, %one, %one, %three, %one
+    : !torch.vtensor<[2,4],f32>, !torch.vtensor<[2,2],f32>, !torch.int, !torch.int, !torch.int,
+      !torch.int -> !torch.vtensor<[2,4],f32>
+  return %2 : !torch.vtensor<[2,4],f32>
+}
+
+// -----
+
+// The positions are those of a slice, but in another order.
+
+// CHECK-LABEL: func.func @reversed
+// CHECK:         torch.aten.scatter.src
+func.func @reversed(%x: !torch.vtensor<[2,4],f32>, %a: !torch.vtensor<[2,2],f32>)
+    -> !torch.vtensor<[2,4],f32> {
+  %one = torch.constant.int 1
+  %at = torch.vtensor.literal(dense<[[1, 0], [1, 0]]> : tensor<2x2xsi64>) : !torch.vtensor<[2,2],si64>
+  %0 = torch.aten.scatter.src %x, %one, %at, %a
+    : !torch.vtensor<[2,4],f32>, !torch.int, !torch.vtensor<[2,2],si64>, !torch.vtensor<[2,2],f32>
+      -> !torch.vtensor<[2,4],f32>
+  return %0 : !torch.vtensor<[2,4],f32>
+}

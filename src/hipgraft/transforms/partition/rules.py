@@ -9,6 +9,9 @@ from hipgraft.transforms.partition.program import Program, Role
 MAX_OPERANDS = 24
 """Tensors that one graph may read; kernels with more bindings fail in IREE's layouts."""
 
+MAX_BINDINGS = 32
+"""Tensors that one graph may read and write: IREE's limit for the CPU."""
+
 MOST_PRODUCTS = 3
 """Products that share a kernel at most, which is what IREE joins."""
 
@@ -73,6 +76,8 @@ def group_declined(program: Program, members: Collection[int]) -> str | None:
     }
     if len(operands) > MAX_OPERANDS:
         return f"the graph would read more than {MAX_OPERANDS} tensors"
+    if len(operands) + sum(is_stored(program, op, members) for op in members) > MAX_BINDINGS:
+        return f"the graph would read and write more than {MAX_BINDINGS} tensors"
     anchors = {one for one in members if program.ops[one].role is Role.ANCHOR}
     if not anchors:
         return None

@@ -41,3 +41,24 @@ func.func @select(%c: tensor<8x128xi1>, %x: tensor<8x128xf32>, %y: tensor<8x128x
   }) {name = "select"} : (tensor<8x128xi1>, tensor<8x128xf32>, tensor<8x128xf32>) -> tensor<8x128xf32>
   return %0 : tensor<8x128xf32>
 }
+
+// -----
+
+// Ops of one shape are one loop if IREE would not fuse them: a sum is stored and read further.
+
+// CHECK-LABEL: module @stored_gfx942
+// CHECK:         %[[J:.*]]:2 = linalg.generic
+// CHECK:           arith.truncf
+// CHECK:           linalg.yield %{{.*}}, %{{.*}} : f16, f32
+// CHECK:         -> (tensor<8x128xf16>, tensor<8x128xf32>)
+// CHECK-NOT:     linalg.generic
+// CHECK:         return %[[J]]#0, %[[J]]#1
+func.func @stored(%x: tensor<8x128xf16>, %y: tensor<8x128xf16>) -> (tensor<8x128xf16>, tensor<8x128xf32>) {
+  %0:2 = "hipdnn.graph"(%x, %y) ({
+  ^bb0(%gx: tensor<8x128xf16>, %gy: tensor<8x128xf16>):
+    %s = "hipdnn.pointwise"(%gx, %gy) {mode = "add"} : (tensor<8x128xf16>, tensor<8x128xf16>) -> tensor<8x128xf16>
+    %r = "hipdnn.pointwise"(%s) {mode = "exp"} : (tensor<8x128xf16>) -> tensor<8x128xf32>
+    "hipdnn.yield"(%s, %r) : (tensor<8x128xf16>, tensor<8x128xf32>) -> ()
+  }) {name = "stored"} : (tensor<8x128xf16>, tensor<8x128xf16>) -> (tensor<8x128xf16>, tensor<8x128xf32>)
+  return %0#0, %0#1 : tensor<8x128xf16>, tensor<8x128xf32>
+}
