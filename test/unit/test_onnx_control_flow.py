@@ -130,6 +130,29 @@ def test_branches_by_an_input(tmp_path, condition):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
 
 
+def test_a_branch_of_another_rank(tmp_path):
+    """As PyTorch writes `scatter_reduce`, with the type of the branch that is not taken."""
+
+    def branch(op, shape, *operands):
+        node = helper.make_node(op, ["x", *operands], [f"{op}_y"])
+        return helper.make_graph([node], op, [], [info(f"{op}_y", F32, shape)])
+
+    nodes = [
+        helper.make_node("Size", ["x"], ["size"]),
+        helper.make_node("Equal", ["size", "none"], ["c"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=branch("Reshape", ["n"], "line"),
+                         else_branch=branch("Identity", ["n"])),
+        helper.make_node("Abs", ["y"], ["z"]),
+    ]  # fmt: skip
+    inputs = {"x": drawn(2, 3)}
+    constants = {"none": np.array(0), "line": np.array([-1])}
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants)
+    whole = onnx.load(path)
+    whole.graph.output[0].CopyFrom(info("z", F32, [2, 3]))
+    onnx.save(whole, path)
+    check(path, inputs)
+
+
 def test_scans_with_a_batch_dimension_are_refused(tmp_path):
     """Converted to a later opset, they were scans over another dimension."""
     shapes = {"s": [1, 2], "x": [1, 3, 2], "y": [1, 2], "z": [1, 3, 2]}

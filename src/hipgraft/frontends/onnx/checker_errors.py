@@ -7,6 +7,7 @@ import re
 _INFERENCE = re.compile(
     r"\(op_type:(?P<operator>\w+)(?:, node name: (?P<node>.*?))?\): \[\w+\] (?P<message>.*)"
 )
+_OF_BODY = "Inference error(s):"
 _CHECKER = re.compile(
     r"(?P<message>.*?) ==> Context: Bad node spec for node\. "
     r"Name: (?P<node>.*) OpType: (?P<operator>\w+)"
@@ -29,5 +30,7 @@ def node_and_message(error: Exception) -> tuple[str, str]:
     match = _INFERENCE.search(said) or _CHECKER.match(said)
     if not match:
         return "", said
-    message = match["message"].split(" (op_type:")[0]
+    message, *rest = match["message"].split(" (op_type:")
+    if message == _OF_BODY and rest:  # an error in a body follows, which may have no node name
+        message = rest[0].split("] ", 1)[-1]
     return match["node"] or match["operator"], message

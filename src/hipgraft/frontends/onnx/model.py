@@ -374,7 +374,14 @@ def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> 
     while True:
         settle_scales(model, weights.keys(), _inferred)
         _forget_symbolic_shapes(model.graph)
-        model = _inferred(model, strict_mode=True, data_prop=True)
+        try:
+            model = _inferred(model, strict_mode=True, data_prop=True)
+        except shape_inference.InferenceError:
+            # Branches that are not taken may have results of another rank.
+            model = _inferred(model, data_prop=True)
+            if not fold_constants(model, opaque=weights.keys()):
+                raise
+            continue
         folded = fold_constants(model, opaque=weights.keys())
         if settle_reshapes(model.graph) or folded:
             continue

@@ -194,7 +194,7 @@ def _written(
             return writer.op("Where", *parts, data)
         return _last_written(writer, data, selection, others, back, values, mask)
     combine, reduce = _COMBINED[reduction]
-    values = writer.op("Where", mask, values, writer.const(_neutral(reduction, element)))
+    values = writer.op("Where", mask, values, writer.const(neutral(reduction, element)))
     if others:
         values = writer.reduce(reduce, values, others, keepdims=False)
     return writer.op(combine, data, writer.transpose(values, back))
@@ -230,7 +230,7 @@ def _last_written(
     return writer.op("Where", writer.transpose(any_row, back), writer.transpose(kept, back), data)
 
 
-def _neutral(reduction: str, element: int) -> Array:
+def neutral(reduction: str, element: int) -> Array:
     """Returns the scalar that changes nothing."""
     dtype = helper.tensor_dtype_to_np_dtype(element)
     if reduction in ("add", "mul"):

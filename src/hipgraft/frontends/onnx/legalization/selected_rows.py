@@ -8,7 +8,7 @@ those that are selected: see `row_values`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from hipgraft.frontends.onnx.legalization.mask_forms import (
     identities,
     rewrite_masks,
 )
-from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
+from hipgraft.frontends.onnx.legalization.row_access import clamped, neutral, read_rows, write_rows
 from hipgraft.frontends.onnx.legalization.row_values import (
     Extents,
     Rows,
@@ -54,6 +54,12 @@ _MOVES = frozenset(
 """Operators that select extents, or multiply them."""
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """The operands that are shapes."""
+_REDUCTIONS = {
+    "ReduceL1": "add", "ReduceL2": "add", "ReduceMax": "max", "ReduceMin": "min",
+    "ReduceProd": "mul", "ReduceSum": "add", "ReduceSumSquare": "add",
+}  # fmt: skip
+"""Reductions over rows, and how they combine elements: an element that changes nothing stands for
+positions that are not selected."""
 _DEPENDS = ", whose number depends on values ('NonZero' selects them)"
 
 _Found: TypeAlias = Rows | Extents
@@ -78,7 +84,12 @@ def select_rows(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     if not chosen:
         return False
     rewriter = _Rewriter(model, graph)
-    rewriter.run({node.output[0] for node in chosen})
+    try:
+        rewriter.run({node.output[0] for node in chosen})
+    except RefusedNode:
+        # What is computed from extents that are known may let the next try go on.
+        if not rewriter.settle():
+            raise
     return True
 
 
@@ -98,6 +109,16 @@ def _primes() -> Iterator[int]:
         number -= 2
 
 
+def _joins(writer: Writer, found: Mapping[int, _Found]) -> bool:
+    """Whether a node joins rows with others, or with those of a tensor."""
+    if writer.node.op_type != "Concat":
+        return False
+    axis = int(writer.attribute("axis"))
+    return all(
+        isinstance(one, Rows) and axis % len(one.shape) == one.axis for one in found.values()
+    )
+
+
 class _Rewriter:
     """Rewrites the nodes of a graph in order, with what is known of their operands."""
 
@@ -109,6 +130,8 @@ class _Rewriter:
         self._makers = makers_of(model.graph)
         self._identities = identities(model.graph, graph.constants)
         self._selections: dict[int, Selection] = {}
+        self._settled: dict[str, Array] = {}
+        self._joined: dict[tuple[Selection | int, ...], Selection] = {}
 
     def run(self, chosen: set[str]) -> None:
         nodes: list[NodeProto] = []
@@ -132,6 +155,19 @@ class _Rewriter:
         self._model.graph.initializer.extend(tensors)
         for value in [one for one in self._model.graph.value_info if one.name in self._found]:
             self._model.graph.value_info.remove(value)
+
+    def settle(self) -> bool:
+        """Makes extents constant that are no numbers of rows, and returns whether there are any."""
+        graph = self._model.graph
+        nodes = [node for node in graph.node if not self._settled.keys() >= {*node.output}]
+        changed = len(nodes) < len(graph.node)
+        if changed:
+            del graph.node[:]
+            graph.node.extend(nodes)
+            graph.initializer.extend(
+                numpy_helper.from_array(one, name) for name, one in self._settled.items()
+            )
+        return changed
 
     def _check_results(self) -> None:
         for result in self._model.graph.output:
@@ -167,7 +203,7 @@ class _Rewriter:
         if index is not None and index not in found:
             counted = self._counted(node.input[index])
             found |= {index: counted} if counted else {}
-        if len({one.selection for one in found.values()}) > 1:
+        if len({one.selection for one in found.values()}) > 1 and not _joins(writer, found):
             raise RefusedNode(node, "combines rows that more than one 'NonZero' selects")
         try:
             self._rewrite_with(writer, found)
@@ -215,6 +251,8 @@ class _Rewriter:
         rows = {index: one for index, one in found.items() if isinstance(one, Rows)}
         if node.op_type == "Shape":
             self._extents_of(writer, found[0])
+        elif _joins(writer, found):
+            self._join(writer, rows)
         elif node.op_type in _WRITES and 0 not in found and len(rows) == 2:
             write_rows(writer, rows[1], rows[2])
         elif node.op_type in _READS and 0 not in found and list(rows) == [1]:
@@ -256,6 +294,8 @@ class _Rewriter:
         if results is None:
             raise Refused(f"computes with a number of rows{_DEPENDS}")
         self._found |= results
+        if not any((one.array % selection.rows == 0).any() for one in results.values()):
+            self._settled |= {name: one.array for name, one in results.items()}
 
     def _known_operands(
         self, node: NodeProto, array_of: Callable[[_Found], Array | None]
@@ -276,6 +316,41 @@ class _Rewriter:
         self._check(writer.node, index.selection, {name: shapes[name]})
         self._keep(name, dataclasses.replace(rows, name=name, shape=tuple(shapes[name])))
 
+    def _join(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
+        """Joins rows with others, or with those of a tensor, which are all selected.
+
+        The result has the rows that a `NonZero` of the joined masks selects.
+        """
+        names, axis = writer.node.input, next(iter(rows.values())).axis
+        shapes = self._shapes_of(writer.node)
+        parts = [rows[n].selection if n in rows else shapes[name][axis]
+                 for n, name in enumerate(names)]  # fmt: skip
+        selection = self._joined.get(tuple(parts)) or self._joined_selection(writer, parts)
+        self._joined[tuple(parts)] = selection
+        writer.again(
+            [
+                rows[n].write(writer, rows[n].selection.coordinates) if n in rows else name
+                for n, name in enumerate(names)
+            ]
+        )
+        shape = [*shapes[names[0]]]
+        shape[axis] = selection.rows
+        result = writer.node.output[0]
+        self._graph.elements[result] = self._graph.elements[names[0]]
+        self._keep(result, Rows(result, selection, tuple(shape), selection.coordinates))
+
+    def _joined_selection(self, writer: Writer, parts: Sequence[Selection | int]) -> Selection:
+        masks = [
+            writer.const(np.ones(one, np.bool_))
+            if isinstance(one, int)
+            else writer.reshape(one.mask, [-1])
+            for one in parts
+        ]
+        counts = [one if isinstance(one, int) else one.count(one.coordinates) for one in parts]
+        node = next(one.node for one in parts if isinstance(one, Selection))
+        mask = writer.op("Concat", *masks, axis=0)
+        return Selection(node, (sum(counts),), next(self._primes), mask)
+
     def _compute(
         self, writer: Writer, found: Mapping[int, _Found], rows: Mapping[int, Rows]
     ) -> None:
@@ -286,6 +361,9 @@ class _Rewriter:
             raise Refused(f"computes with a number of rows{_DEPENDS}")
         results = self._infer(node, selection, {node.input[i]: e.array for i, e in extents.items()})
         shapes = self._shapes_of(node) | results
+        if node.op_type in _REDUCTIONS and not axes_of(shapes[node.output[0]], selection.rows):
+            self._reduce(writer, rows[0])
+            return
         if rows:
             reason = why_mixed(node, selection.rows, shapes, self._graph.constants)
             if reason:
@@ -309,6 +387,17 @@ class _Rewriter:
         writer.again(inputs)
         for name, shape in results.items():
             self._keep(name, Rows(name, selection, tuple(shape), union))
+
+    def _reduce(self, writer: Writer, one: Rows) -> None:
+        """Reduces the rows that are selected."""
+        selection = one.selection
+        shape = [1] * len(one.shape)
+        shape[one.axis] = selection.count(selection.coordinates)
+        mask = writer.reshape(selection.mask, shape)
+        value = neutral(_REDUCTIONS[writer.node.op_type], writer.element(writer.node.input[0]))
+        rows = one.write(writer, selection.coordinates)
+        rows = writer.op("Where", mask, rows, writer.const(value))
+        writer.again([rows, *writer.node.input[1:]])
 
     def _check_divisor(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
         """Refuses quotients of integers whose divisor may be zero where no row is selected."""
