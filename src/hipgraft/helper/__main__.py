@@ -1,11 +1,11 @@
-"""Compiles standard input for a target into the user's cache.
+"""Compiles jobs from standard input into the user's cache; see `hipgraft.helper.compilers`.
 
-`plan TARGET` reads a graph of hipDNN, `session ARCHITECTURE` the path of a request. The exit
-status is `DOES_NOT_COMPILE` if the compiler rejects the input, and 1 after other errors (full
-disk).
+A job `plan` has a graph of hipDNN, a job `session` the path of a request. The status in an answer
+is `DOES_NOT_COMPILE` if the compiler rejects the input, and 1 after other errors (full disk).
 """
 
 import ctypes
+import os
 import signal
 import sys
 
@@ -17,23 +17,33 @@ from hipgraft.ir.diagnostics import HipgraftError
 _PR_SET_PDEATHSIG = 1
 
 
-def main() -> int:
-    """Runs the compiler and returns its exit status."""
-    # The result is useless once the server has ended.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def main() -> None:
+    """Compiles until standard input ends."""
+    prctl = ctypes.CDLL(None).prctl
+    # What compilers print does not belong to the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    while line := sys.stdin.buffer.readline():
+        what, target, size = line.decode().split()
+        data = sys.stdin.buffer.read(int(size))
+        # The result is useless once the server has ended.
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        status, reason = _compile(what, target, data)
+        prctl(_PR_SET_PDEATHSIG, 0)
+        print(status, reason, file=answers, flush=True)
+
+
+def _compile(what: str, target: str, data: bytes) -> tuple[int, str]:
+    """Compiles a job; returns its status, and the first line of its error."""
     try:
-        what, target = sys.argv[1:]
-        data = sys.stdin.buffer.read()
         job = Session.read(data, target) if what == "session" else Plan(data, target)
         job.compile()
     except HipgraftError as error:
-        print(error, file=sys.stderr)
-        return DOES_NOT_COMPILE
+        return DOES_NOT_COMPILE, str(error).splitlines()[0]
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return 1, f"error: {error}"
+    return 0, ""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,4 @@
-"""Implements `hipgraft-serve`: a socket, a thread per request, a child per compilation.
+"""Implements `hipgraft-serve`: a socket, a thread per request, children that compile.
 
 A request is a line `hipgraft 1 WHAT TARGET SIZE` and SIZE bytes. WHAT is `check` or `compile` for a
 graph of hipDNN: the bytes are its FlatBuffer, and TARGET is an architecture with the settings of
@@ -16,12 +16,9 @@ import os
 import re
 import select
 import selectors
-import signal
 import socket
 import stat
 import struct
-import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -32,11 +29,11 @@ from typing import BinaryIO, Protocol
 
 from hipgraft import __version__
 from hipgraft.helper import DOES_NOT_COMPILE
+from hipgraft.helper.compilers import Compilers
 from hipgraft.helper.plans import Plan
 from hipgraft.helper.sessions import Session
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.directories import default_cache_directory
-from hipgraft.service.child_python import child_environment, python_command
 
 MOST_GRAPH = 64 << 20
 """The size limit of a request's bytes after its line."""
@@ -129,6 +126,7 @@ class Server:
         self._lock = threading.Lock()
         self._checking = threading.Lock()
         self._compiling = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1)))
+        self._compilers = Compilers()
         self._flights: dict[tuple[str, str], _Flight] = {}
         self._active = 0
         self._last = time.monotonic()
@@ -163,6 +161,7 @@ class Server:
         with selectors.DefaultSelector() as selector, self._socket:
             selector.register(self._socket, selectors.EVENT_READ)
             while not self._is_idle():
+                self._compilers.end_idle()
                 if not selector.select(timeout=min(self._idle, 1.0)):
                     continue
                 with suppress(BlockingIOError):
@@ -170,6 +169,7 @@ class Server:
                     with self._lock:
                         self._active += 1
                     threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        self._compilers.end_idle(0)
 
     def _is_idle(self) -> bool:
         with self._lock:
@@ -256,7 +256,7 @@ class Server:
             seconds = self._seconds if isinstance(job, Plan) else SESSION_SECONDS
             with self._compiling:
                 try:
-                    status, reason = _run_compiler(job, abandoned, seconds)
+                    status, reason = self._compilers.run(job, abandoned, seconds)
                 except TimeoutError as error:
                     return self._gave_up(job, str(error))
             if abandoned.is_set():
@@ -303,41 +303,6 @@ def _is_closed(connection: socket.socket) -> bool:
     poll = select.poll()
     poll.register(connection, 0)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
-
-
-def _run_compiler(job: Job, abandoned: threading.Event, seconds: float) -> tuple[int, str]:
-    """Compiles in a child process; returns its exit status and its error message.
-
-    Raises:
-        TimeoutError: the child did not end in `seconds`.
-    """
-    command = python_command("-m", "hipgraft.helper", type(job).__name__.lower(), job.target)
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
-        given.write(job.data)
-        given.seek(0)
-        child = subprocess.Popen(
-            command,
-            stdin=given,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            env=child_environment(),
-            start_new_session=True,
-        )
-        end = time.monotonic() + seconds
-        while child.poll() is None:
-            is_late = time.monotonic() > end
-            if is_late or abandoned.wait(_PATIENCE):
-                # This also kills the workers in its process group.
-                with suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-                if is_late:
-                    raise TimeoutError(f"the compiler did not end in {seconds:g} s")
-                return DOES_NOT_COMPILE, "nobody waits"
-        said.seek(0)
-        lines = said.read().decode(errors="backslashreplace").splitlines()
-    errors = [line for line in lines if "error: " in line]
-    return child.returncode, (errors or [f"the compiler ended with status {child.returncode}"])[0]
 
 
 def _warm() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +76,17 @@ def make_answer(request: Request) -> Path:
 def compiling(request: Request) -> Generator[None]:
     """Compiles in this context with the user's cache and the request's options."""
     search = Search(mode=_mode(request), database=shipped_database())
-    cache = Cache(default_cache_directory())
-    with CompileService(ProcessWorkers(), cache, search=search) as service, use_service(service):
+    kernels = Cache(default_cache_directory())
+    with use_service(CompileService(_workers(), kernels, search=search)):
         yield
+
+
+@cache
+def _workers() -> ProcessWorkers:
+    """The worker processes of all requests; small graphs compile faster than a worker starts."""
+    workers = ProcessWorkers()
+    atexit.register(workers.close)
+    return workers
 
 
 def _keep(request: Request) -> None:

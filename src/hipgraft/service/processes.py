@@ -31,6 +31,7 @@ _ATTEMPTS = 2
 # Processes to start ahead: most models have more graphs than this, and each process takes a third
 # of a second of CPU time to start.
 _PREPARED = 4
+_MOST_IDLE_MEMORY = 1 << 30  # resident bytes of a process that waits for the next batch
 
 # Prefixes of the messages that the compiler and the C++ runtime print when they abort.
 _REFUSAL = f"{PROGRAM}: "
@@ -160,6 +161,8 @@ class ProcessWorkers:
 
     def run(self, jobs: Sequence[Job], on_start: OnStart) -> Iterator[tuple[int, Outcome]]:
         """Yields each job's index and outcome as soon as it is done."""
+        for worker in [one for one in self._workers if one.memory() > _MOST_IDLE_MEMORY]:
+            self._end(worker)
         queued_jobs = [_Queued(index, job) for index, job in enumerate(jobs)]
         # Jobs with equal process-wide flags follow each other, because other flags need a new
         # process.
