@@ -90,11 +90,51 @@ def test_around_data_dependent_shapes(tmp_path: Path) -> None:
     model = branches()
     answer = ask(model, tmp_path / "r")
     assert [group["nodes"] for group in answer["groups"]] == [[0, 5], [6, 7]]
-    assert kinds(answer) == dict.fromkeys(
-        ("NonZero", "Transpose", "GatherND", "ReduceSum"), "shape"
-    )
+    unknown = dict.fromkeys(("NonZero", "Transpose", "GatherND"), "shape")
+    assert kinds(answer) == {**unknown, "ReduceSum": "compile"}
+    assert "'ReduceSum' combines rows" in reasons(answer)["ReduceSum"]
     assert "'where' is not known before it runs" in reasons(answer)["NonZero"]
     assert "4 of 8 nodes (100% of the FLOPs) in 2 groups" in answer["summary"]
+    check(model, answer, drawn(model))
+
+
+def chosen_rows(rows: str) -> onnx.ModelProto:
+    """Multiplies the rows that `NonZero` selects, and writes them back; `rows` combines them."""
+    return model_of(
+        [
+            node("Greater", ["x", "half"], ["large"]),
+            node("Slice", ["large", "0", "1", "1"], ["first"]),
+            node("Squeeze", ["first", "1"], ["chosen"]),
+            node("NonZero", ["chosen"], ["where"]),
+            node("Transpose", ["where"], ["places"]),
+            node("GatherND", ["x", "places"], ["rows"]),
+            node("MatMul", ["rows", "w"], ["product"]),
+            node(rows, ["product"], ["made"], **({"axis": 0} if rows == "Softmax" else {})),
+            node("ScatterND", ["x", "places", "made"], ["z"]),
+            node("Exp", ["z"], ["y"]),
+        ],
+        {"x": [5, 6]},
+        {"y": F32},
+        {
+            "w": np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32),
+            "half": np.float32(0.1), "0": np.array([0]), "1": np.array([1]),
+        },
+    )  # fmt: skip
+
+
+def test_rows_that_data_selects(tmp_path: Path) -> None:
+    """Their number is unknown, but the frontend takes all of these nodes together."""
+    model = chosen_rows("Relu")
+    answer = ask(model, tmp_path / "r")
+    assert not answer["left"]
+    check(model, answer, drawn(model))
+    model = chosen_rows("Softmax")
+    answer = ask(model, tmp_path / "s")
+    assert [one["node"] for one in answer["left"]] == list(range(1, 9))
+    assert kinds(answer)["Softmax"] == "compile"
+    assert kinds(answer)["MatMul"] == "shape"
+    assert "'Softmax' combines rows" in reasons(answer)["Softmax"]
+    assert "takes 2 of 10 nodes in" in answer["summary"]  # without a share of the FLOPs
     check(model, answer, drawn(model))
 
 

@@ -20,7 +20,7 @@ from hipgraft.onnxruntime.claims import Left, is_group
 from hipgraft.onnxruntime.graph import Kind, SessionGraph
 from hipgraft.onnxruntime.request import Request
 from hipgraft.onnxruntime.trial import Group, Trial
-from hipgraft.onnxruntime.work import flops
+from hipgraft.onnxruntime.work import flops, is_product
 from hipgraft.service import Cache, CompileService, ProcessWorkers, use_service
 from hipgraft.service.tuning.database import shipped_database
 from hipgraft.service.tuning.search import Search
@@ -113,7 +113,9 @@ def summary(
     nodes = len(graph.nodes) - len(before)
     total = sum(flops(node, kinds) for node in graph.nodes)
     ours = sum(flops(graph.nodes[i], kinds) for group in groups for i in group.nodes)
-    work = f" ({_percent(ours, total)} of the FLOPs)" if total else ""
+    # What is left may be more work than all that is known.
+    is_known = all(flops(node, kinds) for i in left if is_product(node := graph.nodes[i]))
+    work = f" ({_percent(ours, total)} of the FLOPs)" if total and is_known else ""
     where = f" in {len(groups)} group{'s' if len(groups) > 1 else ''}" if groups else ""
     reasons = Counter((graph.nodes[i].op_type, one.reason) for i, one in left.items())
     # Reasons are grouped by operator, because messages about shapes differ from node to node.

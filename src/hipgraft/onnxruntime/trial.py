@@ -25,6 +25,7 @@ from hipgraft.onnxruntime.extents import AnyExtents, any_extents
 from hipgraft.onnxruntime.graph import Boundary, SessionGraph, Shape, make_info
 from hipgraft.onnxruntime.partition import partition
 from hipgraft.onnxruntime.request import Request
+from hipgraft.onnxruntime.selections import Selection, selections
 
 _STEM = "group"
 _NODE = re.compile(rf"\b{_STEM}[0-9]*\.onnx:([0-9]+):")
@@ -93,6 +94,10 @@ class Trial:
             self.kinds = [graph.kinds(one) for one in self.variants]
         advice = "" if self._any else _advice(missing)
         self.left = unsupported_nodes(graph, self.kinds, self._any, advice)
+        self._selections: dict[int, Selection] = {}
+        if not missing:
+            self._selections = selections(graph, self.kinds, self.left)
+            self.left = {i: why for i, why in self.left.items() if i not in self._selections}
         self._trials = Trials[int, Group](self._compiled, self._check, self._named)
 
     def run(self) -> list[Group]:
@@ -105,11 +110,19 @@ class Trial:
             }
             if not more:
                 return [self._trials.compiled[tuple(group)] for group in groups]
+            for number in [one for one in more if one in self._selections]:
+                nodes = self._selections[number].nodes
+                more |= {one: self._selections[one].left for one in nodes if one not in more}
             self.left |= more
 
     def _better_left(self, groups: Sequence[Sequence[int]]) -> dict[int, Left]:
         found = better_left(self.graph, self.kinds, groups)
         for group in groups:
+            found |= {
+                number: self._selections[number].left
+                for number in group
+                if number in self._selections and not self._selections[number].nodes <= {*group}
+            }
             if self._varies(group):
                 found |= handed_on(self.graph, group)
         return found
@@ -119,7 +132,9 @@ class Trial:
         return partition(self.graph.sources, taken)
 
     def _check(self, number: int) -> None:
-        """Compiles a single node up to outlining."""
+        """Compiles a single node up to outlining, unless only its group has static shapes."""
+        if number in self._selections:
+            return
         self._compiled([number], "torch" if self._varies([number]) else "hipdnn-graphs")
 
     def _named(self, error: HipgraftError) -> list[int]:
@@ -140,6 +155,9 @@ class Trial:
         if self._any is not None and self._varies(group):
             return self._for_all_extents(group, self._any, last)
         boundary = self.graph.boundary(group)
+        for name in (*boundary.inputs, *boundary.outputs):
+            if self.kinds[0][name].shape is None:
+                raise HipgraftError(f"the shape of '{name}' is not known before it is computed")
         variants: dict[tuple[Shape, ...], Extents] = {}
         models: list[tuple[Path, Extents]] = []
         try:

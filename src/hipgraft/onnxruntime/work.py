@@ -9,6 +9,13 @@ from onnx import NodeProto
 
 from hipgraft.onnxruntime.graph import Kind, Shape
 
+_PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger"})
+
+
+def is_product(node: NodeProto) -> bool:
+    """Whether a node is a contraction."""
+    return _name(node) in _PRODUCTS
+
 
 def flops(node: NodeProto, kinds: Mapping[str, Kind]) -> int:
     """Returns the operations of a contraction, counting a multiply-add as two; 0 for other nodes.
@@ -21,7 +28,7 @@ def flops(node: NodeProto, kinds: Mapping[str, Kind]) -> int:
     results = [_shape(name, kinds) for name in node.output]
     if not results or not operands or not all(operands[:2]):
         return 0
-    name = node.op_type.removeprefix("QLinear").removeprefix("Fused")
+    name = _name(node)
     if name == "Conv":
         weight = operands[3 if node.op_type.startswith("QLinear") else 1]
         return 2 * math.prod(results[0]) * math.prod(weight[1:])
@@ -34,6 +41,10 @@ def flops(node: NodeProto, kinds: Mapping[str, Kind]) -> int:
         flags = {one.name: one.i for one in node.attribute}
         return 2 * math.prod(results[0]) * operands[0][0 if flags.get("transA") else -1]
     return 0
+
+
+def _name(node: NodeProto) -> str:
+    return node.op_type.removeprefix("QLinear").removeprefix("Fused")
 
 
 def _shape(name: str, kinds: Mapping[str, Kind]) -> Shape:
