@@ -81,12 +81,12 @@ class PointwiseGroups:
     def _is_joined(self, stored: Sequence[ir.Value], inputs: Sequence[Tensor]) -> bool:
         """Whether IREE would not fuse the ops, but compiles them as one.
 
-        IREE 3.13.0 does not compile a `linalg.generic` with two results that are both transposed.
+        IREE 3.13.0 crashes on loops with several results of which one is transposed.
         """
         order = common_order(inputs, tuple(shape_of(stored[0])))
         yielded = [value for value in stored if value in self._yielded]
-        transposed = [value for value in yielded if self._lowering.orders[value] != order]
-        return len(stored) > 1 and len(yielded) > 0 and len(transposed) < 2
+        is_straight = all(self._lowering.orders[value] == order for value in yielded)
+        return len(stored) > 1 and len(yielded) > 0 and is_straight
 
     def _joined(
         self,
