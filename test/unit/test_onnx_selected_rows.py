@@ -282,9 +282,9 @@ REFUSED = {
         "Softmax",
         "combines rows",
     ),
-    "a mean of rows": (
-        [node("ReduceMean", ["rows", "columns"], ["s"]), node("Sub", ["rows", "s"], ["out"])],
-        "ReduceMean",
+    "a logarithm of a sum of rows": (
+        [node("ReduceLogSum", ["rows", "columns"], ["s"]), node("Sub", ["rows", "s"], ["out"])],
+        "ReduceLogSum",
         "combines rows",
     ),
     "products of pairs of rows": (
@@ -405,6 +405,32 @@ def test_edges_joined_with_loops(tmp_path, edges):
     inputs = {"x": drawn(3, 2), "edges": np.array(edges)}
     outputs = [("z", F32), ("greatest", F32), ("total", F32)]
     check(save(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18), inputs)
+
+
+@pytest.mark.parametrize("bounds", [[1, 3], [2, 2], [-4, 99]])
+def test_bags_between_offsets(tmp_path, bounds):
+    """As PyTorch writes `EmbeddingBag`: a mean of rows, or zeros if there are none."""
+
+    def branch(name, nodes, shape):
+        result = helper.make_tensor_value_info(name, F32, shape)
+        return helper.make_graph(nodes, name, [], [result])
+
+    mean = [
+        node("Slice", ["words", "start", "end"], ["bag"]),
+        node("Gather", ["w", "bag"], ["rows"]),
+        node("ReduceMean", ["rows"], ["mean"], axes=[0]),
+    ]
+    none = [node("Identity", ["zeros"], ["none"])]
+    nodes = [
+        node("Equal", ["start", "end"], ["is_empty"]),
+        node("If", ["is_empty"], ["z"], then_branch=branch("none", none, [1, FEATURES]),
+             else_branch=branch("mean", mean, ["n", "m"])),
+    ]  # fmt: skip
+    constants = {"w": W, "zeros": np.zeros([1, FEATURES], np.float32)}
+    start, end = ([one] for one in bounds)
+    inputs = {"words": np.array([3, 0, 1, 1, 2]), "start": np.array(start), "end": np.array(end)}
+    path = save(tmp_path / "m.onnx", nodes, inputs, [("z", F32)], constants, opset=17)
+    check(path, inputs)
 
 
 @pytest.mark.parametrize(("result", "kind"), [("rows", F32), ("token", I64)])

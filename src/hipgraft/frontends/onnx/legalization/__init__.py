@@ -21,14 +21,14 @@ from hipgraft.frontends.onnx.legalization.contributed import (
     CONTRIBUTED_DOMAIN,
     MISPLACED,
 )
-from hipgraft.frontends.onnx.legalization.control_flow import CONTROL_FLOW
+from hipgraft.frontends.onnx.legalization.control_flow import CONTROL_FLOW, hoist_branches
 from hipgraft.frontends.onnx.legalization.determinants import DETERMINANTS
 from hipgraft.frontends.onnx.legalization.dropout import DROPOUT
 from hipgraft.frontends.onnx.legalization.empty import write_empty
 from hipgraft.frontends.onnx.legalization.fourier import FOURIER
 from hipgraft.frontends.onnx.legalization.functions import FUNCTIONS
 from hipgraft.frontends.onnx.legalization.grids import GRIDS
-from hipgraft.frontends.onnx.legalization.indexing import INDEXING
+from hipgraft.frontends.onnx.legalization.indexing import INDEXING, slice_by_mask
 from hipgraft.frontends.onnx.legalization.layout import LAYOUT
 from hipgraft.frontends.onnx.legalization.lp_norms import LP_NORMS
 from hipgraft.frontends.onnx.legalization.members import drop_unused
@@ -85,6 +85,11 @@ REWRITES: Registry[Rewrite] = Registry(
     {"BitCast": bit_cast},
 )
 """The rewrites of operators in ONNX's own domains, by operator."""
+
+_SHAPED_LATER: Registry[Rewrite] = Registry(
+    "ONNX rewrite of unknown shapes", {"If": hoist_branches, "Slice": slice_by_mask}
+)
+"""Rewrites of nodes whose shapes nothing else reveals."""
 
 __all__ = [
     "CONTRIBUTED",
@@ -147,10 +152,19 @@ def _rewrite_selections(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     except RefusedNode:
         # Other rewrites may reveal the shapes of the operands, or simpler operators.
         with suppress(RefusedNode):
-            if _rewrite_nodes(model, graph, REWRITES, DOMAINS):
+            if _rewrite_others(model, graph):
                 return True
         raise
-    return _rewrite_nodes(model, graph, REWRITES, DOMAINS)
+    return _rewrite_others(model, graph)
+
+
+def _rewrite_others(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+    try:
+        return _rewrite_nodes(model, graph, REWRITES, DOMAINS)
+    except RefusedNode:
+        if _rewrite_nodes(model, graph, _SHAPED_LATER, DOMAINS):
+            return True
+        raise
 
 
 def _refuse_contributed(model: onnx.ModelProto, graph: GraphInfo) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
+from onnx import GraphProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
 from hipgraft.frontends.onnx.legalization.bodies import BodyCopier
 from hipgraft.frontends.onnx.legalization.counted_loops import counted_steps
@@ -168,6 +168,28 @@ def _if(writer: Writer) -> None:
     condition = writer.reshape(writer.node.input[0], [])
     for index, (yes, no) in enumerate(zip(*results, strict=True)):
         writer.result(writer.op("Where", condition, yes, no), index)
+
+
+def hoist_branches(writer: Writer) -> None:
+    """Moves the nodes of both branches before an `If`, so that the shapes of results are found."""
+    branches: list[GraphProto] = [writer.attribute(f"{name}_branch") for name in ("then", "else")]
+    if all(node.op_type == "Identity" for branch in branches for node in branch.node):
+        raise Declined("hoisted", "it selects among values")
+    outputs = [value for branch in branches for value in branch.output]
+    if not all(value.type.HasField("tensor_type") for value in outputs):
+        raise Declined("no-tensors", "it selects among other values than tensors")
+    copier = BodyCopier(writer)
+    selections: dict[str, GraphProto] = {}
+    for name, branch in zip(("then", "else"), branches, strict=True):
+        nodes: list[NodeProto] = []
+        results: list[ValueInfoProto] = []
+        for value, found in zip(branch.output, copier.copy_graph(branch, []), strict=True):
+            result = writer.fresh("selected")
+            nodes.append(helper.make_node("Identity", [found], [result], name=writer.node.name))
+            kind = helper.make_tensor_type_proto(value.type.tensor_type.elem_type, None)
+            results.append(helper.make_value_info(result, kind))
+        selections[f"{name}_branch"] = helper.make_graph(nodes, name, [], results)
+    writer.again(writer.node.input, **selections)
 
 
 def _static_shape(value: ValueInfoProto) -> list[int] | None:

@@ -52,6 +52,22 @@ def _slice(writer: Writer) -> None:
     writer.result(x)
 
 
+def slice_by_mask(writer: Writer) -> None:
+    """Takes a number of rows that depends on values as a selection of all rows by a mask."""
+    x = writer.node.input[0]
+    shape, bounds = writer.shape(x), writer.node.input[1:3]
+    if any(writer.shape(name) != [1] for name in bounds) or not _is_known(writer, 3, 4):
+        raise Declined("other-form", "it slices several dimensions, or one that is an input")
+    if writer.has_input(4) and writer.ints(4) != [1]:
+        raise Declined("other-form", "it has steps")
+    axis = (writer.ints(3)[0] if writer.has_input(3) else 0) % len(shape)
+    start, end = (non_negative(writer, writer.cast(n, _INT64), shape[axis]) for n in bounds)
+    rows = writer.const(np.arange(shape[axis]))
+    mask = writer.op("And", writer.op("GreaterOrEqual", rows, start), writer.op("Less", rows, end))
+    found = writer.reshape(writer.op("NonZero", mask), [-1])
+    writer.result(writer.op("Gather", x, found, axis=axis))
+
+
 def _clamped_starts(writer: Writer, starts: str, steps: str, axes: str, shape: list[int]) -> str:
     zero, one = writer.like_int(0), writer.like_int(1)
     extents = writer.op("Gather", writer.const(np.array(shape, np.int64)), axes)

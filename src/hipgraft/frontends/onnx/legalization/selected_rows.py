@@ -55,8 +55,8 @@ _MOVES = frozenset(
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """The operands that are shapes."""
 _REDUCTIONS = {
-    "ReduceL1": "add", "ReduceL2": "add", "ReduceMax": "max", "ReduceMin": "min",
-    "ReduceProd": "mul", "ReduceSum": "add", "ReduceSumSquare": "add",
+    "ReduceL1": "add", "ReduceL2": "add", "ReduceMax": "max", "ReduceMean": "add",
+    "ReduceMin": "min", "ReduceProd": "mul", "ReduceSum": "add", "ReduceSumSquare": "add",
 }  # fmt: skip
 """Reductions over rows, and how they combine elements: an element that changes nothing stands for
 positions that are not selected."""
@@ -397,7 +397,27 @@ class _Rewriter:
         value = neutral(_REDUCTIONS[writer.node.op_type], writer.element(writer.node.input[0]))
         rows = one.write(writer, selection.coordinates)
         rows = writer.op("Where", mask, rows, writer.const(value))
-        writer.again([rows, *writer.node.input[1:]])
+        if writer.node.op_type != "ReduceMean":
+            writer.again([rows, *writer.node.input[1:]])
+            return
+        keepdims = bool(writer.attribute("keepdims", 1))
+        axes = [one % len(shape) for one in self._axes(writer, len(shape))]
+        total = writer.reduce("ReduceSum", rows, axes, keepdims=keepdims)
+        count = writer.cast(mask, TensorProto.FLOAT)
+        count = writer.op(
+            "Expand",
+            count,
+            writer.const(selection.sized(one.shape, selection.coordinates), np.int64),
+        )
+        count = writer.reduce("ReduceSum", count, axes, keepdims=keepdims)
+        count = writer.cast(count, writer.element(writer.node.input[0]))
+        writer.result(writer.op("Div", total, count))
+
+    def _axes(self, writer: Writer, rank: int) -> list[int]:
+        """Returns the dimensions of a reduction."""
+        if writer.has_input(1):
+            return writer.ints(1) or list(range(rank))
+        return [int(axis) for axis in writer.attribute("axes", range(rank))]
 
     def _check_divisor(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
         """Refuses quotients of integers whose divisor may be zero where no row is selected."""
