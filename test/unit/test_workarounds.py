@@ -147,6 +147,21 @@ def largest_of_negative() -> Case:
     return Case("largest", [x], build, expected, ["i32"], 0, 0)
 
 
+def tanh_of_padded_product() -> Case:
+    """A product smaller than the tiles of matrix instructions, and an operand added to it."""
+    a, b, c = (
+        random.uniform(-1, 1, shape).astype(np.float16) for shape in ((2, 4), (4, 4), (2, 4))
+    )
+
+    def build(a, b, c):
+        product = hipdnn.matmul(a, b, result_type=tensor_type([2, 4], "f32"))
+        total = hipdnn.pointwise(product, c, mode="add", result_type=tensor_type([2, 4], "f32"))
+        return hipdnn.pointwise(total, mode="tanh_fwd", result_type=tensor_type([2, 4], "f16"))
+
+    exact = np.tanh(a.astype(np.float64) @ b.astype(np.float64) + c)
+    return Case("tanh", [a, b, c], build, [exact], ["f16"], 1e-3, 1e-3)
+
+
 # What shows each fault: a target and a graph.
 FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
     "batched-rows": ("gfx942", lambda: matmul_case("rows", (2, 3, 6, 24), (2, 3, 24, 5))),
@@ -182,6 +197,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Case]]] = {
         "gfx1100",
         lambda: matmul_case("depth", (3, 6, 9), (3, 9, 6), "f16", transposed="a"),
     ),
+    "undefined-lanes": ("gfx1100", tanh_of_padded_product),
     "weight-gradient": ("gfx942", lambda: weight_gradient((32, 16, 28, 28), (16, 16, 3, 3))),
 }
 WORKAROUNDS = {each.name: each for each in workarounds()}

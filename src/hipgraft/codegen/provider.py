@@ -41,6 +41,7 @@ from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
+from hipgraft.codegen.workarounds.undefined_lanes import freeze_arguments
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import CodegenError, HipgraftError
 
@@ -189,6 +190,8 @@ def _compile_for_gpu(
     if save_temps is not None:
         save_temps.write("schedule.mlir", _schedule_text(module))
     _keep_executables(module)
+    if target.kind is TargetKind.AMDGPU:
+        freeze_arguments(module)
     session.run(module, compile_from=_SCHEDULED, compile_to="hal")
     objects = [data for binary in executable_binaries(module) for data in form.extract(binary)]
     if save_temps is not None:

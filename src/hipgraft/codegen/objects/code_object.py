@@ -109,6 +109,7 @@ class KernelInfo:
         wavefront_size: work items in a wavefront.
         max_workgroup_size: the most work items in a workgroup.
         workgroup_size: required workgroup size, or None.
+        counts_registers: whether the object declares how many registers the kernel uses.
     """
 
     name: str
@@ -123,6 +124,7 @@ class KernelInfo:
     wavefront_size: int
     max_workgroup_size: int
     workgroup_size: Triple | None
+    counts_registers: bool = True
 
 
 @dataclass(frozen=True)
@@ -193,8 +195,7 @@ def check_dispatch(dispatch: Dispatch, kernel: KernelInfo, subgroup_size: int) -
             f"kernel '{kernel.name}' requires workgroups of {kernel.workgroup_size} but is "
             f"launched with {dispatch.block}"
         )
-    # PTX declares neither kind of registers, so both counts are 0.
-    if kernel.vgprs == 0 < kernel.sgprs:
+    if kernel.vgprs == 0 and kernel.counts_registers:
         raise CodegenError(
             f"kernel '{kernel.name}' uses no vector register, so it stores nothing: the compiler "
             "found its behaviour undefined"

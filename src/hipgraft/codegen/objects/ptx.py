@@ -72,6 +72,7 @@ def _kernel(name: str, parameters: str, directives: str) -> KernelInfo:
         wavefront_size=_WARP_SIZE,
         max_workgroup_size=_MAX_THREADS,
         workgroup_size=size,
+        counts_registers=False,
     )
 
 

@@ -27,6 +27,8 @@ def _pool(writer: Writer) -> None:
     if writer.attribute("ceil_mode", 0):
         raise Refused("with rounded-up extents is not supported")
     order, element = float(writer.attribute("p", 2)), writer.element(x)
+    if not order:
+        raise Refused("of order 0 is not supported")
     kept = {name: value for name, value in writer.attributes().items() if name != "p"}
     powers = writer.op("Pow", writer.op("Abs", x), writer.like(order, element))
     mean = writer.op("AveragePool", powers, count_include_pad=1, **kept)
