@@ -14,9 +14,11 @@ from hipgraft.ir.torch_dialect import (
     aten_name,
     cast,
     constant_bool,
+    constant_float,
     constant_int,
     constant_none,
     constant_str,
+    extents_and_element,
     scalar_literal,
     torch_op,
     vtensor_type,
@@ -41,11 +43,14 @@ from hipgraft.transforms.torch_legalization.slice_writes import (
     select_scatter,
     slice_scatter,
 )
+from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _IDENTITIES = frozenset(
     {"aten.contiguous", "aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh_copy",
      "aten.to.device"}
 )  # fmt: skip
+
+_FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
 
 _Rewrite = Callable[[ir.Operation], ir.Value | None]
 
@@ -240,6 +245,29 @@ def _and(op: ir.Operation) -> ir.Value | None:
     return torch_op("aten.bitwise_and.Tensor", list(op.operands), [op.result.type]).result
 
 
+def _compare(op: ir.Operation) -> ir.Value | None:
+    """Compares floats with floats, as PyTorch does.
+
+    If the tensor is constant, torch-mlir folds floats and an integer wrongly, and crashes at
+    integers and a float.
+    """
+    x, scalar = op.operands
+    kind = extents_and_element(x.type)
+    value = constant_value(scalar) if is_constant(scalar) else None
+    if kind is None or value is None:
+        return None
+    is_float = kind[1] in _FLOATS
+    if is_float == (type(value) is float) or not isinstance(value, int | float):
+        return None
+    if is_float:
+        scalar = constant_float(float(value))
+    else:
+        x = cast(x, "f32")
+    return torch_op(aten_name(op), [x, scalar], [op.results[0].type]).result
+
+
+_COMPARISONS = [f"aten.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge")]
+
 _REWRITES: dict[str, _Rewrite] = {
     "aten.__and__.Tensor": _and,
     "aten.__interpolate.size_list_scale_list": _interpolate,
@@ -247,6 +275,9 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten._softmax": _softmax,
     "aten._log_softmax": _softmax,
     "aten.addmm": _addmm,
+    **dict.fromkeys(
+        (f"aten.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge")), _compare
+    ),
     "aten.clamp.Tensor": _clamp_tensor,
     "aten.diff": _diff,
     **dict.fromkeys(

@@ -334,3 +334,23 @@ func.func @reversed(%x: !torch.vtensor<[2,4],f32>, %a: !torch.vtensor<[2,2],f32>
       -> !torch.vtensor<[2,4],f32>
   return %0 : !torch.vtensor<[2,4],f32>
 }
+
+// -----
+
+// torch-mlir folds this comparison to `dense<false>`, and crashes at integers and a float.
+// CHECK-LABEL: func.func @compared_constants
+func.func @compared_constants(%x: !torch.vtensor<[3],si64>) -> (!torch.vtensor<[3],i1>, !torch.vtensor<[3],i1>, !torch.vtensor<[3],i1>) {
+  // CHECK-DAG: %[[ONE:.*]] = torch.constant.float 1.000000e+00
+  // CHECK-DAG: %[[HALF:.*]] = torch.constant.float 5.000000e-01
+  %one = torch.constant.int 1
+  %half = torch.constant.float 5.000000e-01
+  %ones = torch.vtensor.literal(dense<1.0> : tensor<3xf32>) : !torch.vtensor<[3],f32>
+  // CHECK: torch.aten.eq.Scalar %{{.*}}, %[[ONE]] : !torch.vtensor<[3],f32>, !torch.float
+  %0 = torch.aten.eq.Scalar %ones, %one : !torch.vtensor<[3],f32>, !torch.int -> !torch.vtensor<[3],i1>
+  // CHECK: %[[WIDE:.*]] = torch.aten.to.dtype %{{.*}} -> !torch.vtensor<[3],f32>
+  // CHECK: torch.aten.gt.Scalar %[[WIDE]], %[[HALF]]
+  %1 = torch.aten.gt.Scalar %x, %half : !torch.vtensor<[3],si64>, !torch.float -> !torch.vtensor<[3],i1>
+  // CHECK: torch.aten.lt.Scalar %{{.*}}, %{{.*}} : !torch.vtensor<[3],si64>, !torch.int
+  %2 = torch.aten.lt.Scalar %x, %one : !torch.vtensor<[3],si64>, !torch.int -> !torch.vtensor<[3],i1>
+  return %0, %1, %2 : !torch.vtensor<[3],i1>, !torch.vtensor<[3],i1>, !torch.vtensor<[3],i1>
+}
