@@ -43,6 +43,7 @@ from hipgraft.transforms.torch_legalization.slice_writes import (
     select_scatter,
     slice_scatter,
 )
+from hipgraft.transforms.torch_legalization.unsigned import widened
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _IDENTITIES = frozenset(
@@ -321,8 +322,8 @@ class TorchLegalizeOperatorsPass(Pass):
 
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
     norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
-    concatenation, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
-    ...).
+    concatenation, computes on unsigned bytes in 32 bits, and rewrites ops without a registered form
+    (`aten.diff`, `aten.squeeze.dims`, ...).
 
     Before:
         ```mlir
@@ -366,8 +367,10 @@ def _legalize_block(block: ir.Block, state: PassState) -> None:
             continue
         with ir.InsertionPoint(op), op.location:
             new = _replacement(op)
-        if new is None:
+            results = [new] if new is not None else widened(op)
+        if results is None:
             continue
-        op.results[0].replace_all_uses_with(new)
+        for old, value in zip(op.results, results, strict=False):
+            old.replace_all_uses_with(value)
         op.erase()
         state.count("ops-rewritten")

@@ -148,3 +148,26 @@ def test_module_of_the_callers_context():
         module = ir.Module.parse(RELU)
     program = hipgraft.compile(module, "cpu")
     assert program.module.context is context
+
+
+BYTES = """\
+func.func @main(%x: !torch.vtensor<[4],ui8>)
+    -> (!torch.vtensor<[],si64>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],i1>) {
+  %none = torch.constant.none
+  %half = torch.constant.float 5.0e-01
+  %zero = torch.constant.int 0
+  %0 = torch.aten.sum %x, %none : !torch.vtensor<[4],ui8>, !torch.none -> !torch.vtensor<[],si64>
+  %1 = torch.aten.mul.Scalar %x, %half : !torch.vtensor<[4],ui8>, !torch.float -> !torch.vtensor<[4],f32>
+  %2 = torch.vtensor.literal(dense<1.0> : tensor<4xf32>) : !torch.vtensor<[4],f32>
+  %3 = torch.aten.gt.Scalar %2, %zero : !torch.vtensor<[4],f32>, !torch.int -> !torch.vtensor<[4],i1>
+  return %0, %1, %3 : !torch.vtensor<[],si64>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],i1>
+}
+"""  # noqa: E501
+
+
+def test_unsigned_bytes_and_constants_that_are_compared():
+    x = np.array([0, 3, 128, 255], np.uint8)
+    total, halves, is_positive = hipgraft.compile(BYTES, "cpu").run([x])
+    assert total == 386
+    np.testing.assert_array_equal(halves, x / 2)
+    assert is_positive.all()

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from hipgraft.ir.bindings import ir
 
-_DTYPES = {"f16": 5, "f32": 6, "f64": 7, "bf16": 15}
-"""PyTorch's ScalarType numbers of the floating-point types."""
+_DTYPES = {"ui8": 0, "si32": 3, "f16": 5, "f32": 6, "f64": 7, "bf16": 15}
+"""PyTorch's ScalarType numbers of types that casts need."""
 
 _VTENSOR = re.compile(r"!torch\.vtensor<\[([\d,?]*)\],([^>]+)>")
 
@@ -114,7 +114,7 @@ def scalar_literal(value: float, element: str) -> ir.Value:
 
 
 def cast(x: ir.Value, element: str) -> ir.Value:
-    """Creates an `aten.to.dtype` of a floating-point tensor."""
+    """Creates an `aten.to.dtype` to a floating-point type, `ui8` or `si32`."""
     read = extents_and_element(x.type)
     if read is None:
         raise ValueError(f"expected a tensor of known rank, found {x.type}")

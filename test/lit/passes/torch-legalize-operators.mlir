@@ -354,3 +354,17 @@ func.func @compared_constants(%x: !torch.vtensor<[3],si64>) -> (!torch.vtensor<[
   %2 = torch.aten.lt.Scalar %x, %one : !torch.vtensor<[3],si64>, !torch.int -> !torch.vtensor<[3],i1>
   return %0, %1, %2 : !torch.vtensor<[3],i1>, !torch.vtensor<[3],i1>, !torch.vtensor<[3],i1>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @unsigned_bytes
+func.func @unsigned_bytes(%x: !torch.vtensor<[3],ui8>, %y: !torch.vtensor<[3],si8>) -> (!torch.vtensor<[3],ui8>, !torch.vtensor<[3],si8>) {
+  // CHECK: %[[WIDE:.*]] = torch.aten.to.dtype %{{.*}} -> !torch.vtensor<[3],si32>
+  // CHECK: %[[TWICE:.*]] = torch.aten.mul.Scalar %[[WIDE]], %{{.*}} -> !torch.vtensor<[3],si32>
+  // CHECK: torch.aten.to.dtype %[[TWICE]], %{{.*}} -> !torch.vtensor<[3],ui8>
+  // CHECK: torch.aten.mul.Scalar %{{.*}} -> !torch.vtensor<[3],si8>
+  %two = torch.constant.int 2
+  %0 = torch.aten.mul.Scalar %x, %two : !torch.vtensor<[3],ui8>, !torch.int -> !torch.vtensor<[3],ui8>
+  %1 = torch.aten.mul.Scalar %y, %two : !torch.vtensor<[3],si8>, !torch.int -> !torch.vtensor<[3],si8>
+  return %0, %1 : !torch.vtensor<[3],ui8>, !torch.vtensor<[3],si8>
+}
