@@ -37,6 +37,7 @@ from hipgraft.transforms.torch_legalization.operands import (
     tensor,
     view,
 )
+from hipgraft.transforms.torch_legalization.pooling import adaptive_max_pool
 from hipgraft.transforms.torch_legalization.products import einsum
 from hipgraft.transforms.torch_legalization.slice_writes import (
     scatter,
@@ -275,6 +276,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten._native_batch_norm_legit_no_training": _batch_norm,
     "aten._softmax": _softmax,
     "aten._log_softmax": _softmax,
+    **{f"aten.adaptive_max_pool{rank}d": adaptive_max_pool for rank in (1, 2, 3)},
     "aten.addmm": _addmm,
     **dict.fromkeys(
         (f"aten.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge")), _compare

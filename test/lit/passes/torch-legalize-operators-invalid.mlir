@@ -125,3 +125,13 @@ func.func @mask_of_dropout(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],i1
     -> !torch.vtensor<[4],f32>, !torch.vtensor<[4],i1>
   return %1 : !torch.vtensor<[4],i1>
 }
+
+// -----
+
+func.func @places_in_windows_of_different_extents(%x: !torch.vtensor<[2,8],f32>) -> !torch.vtensor<[2,3],si64> {
+  %three = torch.constant.int 3
+  %count = torch.prim.ListConstruct %three : (!torch.int) -> !torch.list<int>
+  // expected-error @below {{'aten.adaptive_max_pool1d': the positions of maxima in windows of different extents are used}}
+  %0:2 = torch.aten.adaptive_max_pool1d %x, %count : !torch.vtensor<[2,8],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>, !torch.vtensor<[2,3],si64>
+  return %0#1 : !torch.vtensor<[2,3],si64>
+}

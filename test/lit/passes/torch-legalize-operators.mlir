@@ -368,3 +368,18 @@ func.func @unsigned_bytes(%x: !torch.vtensor<[3],ui8>, %y: !torch.vtensor<[3],si
   %1 = torch.aten.mul.Scalar %y, %two : !torch.vtensor<[3],si8>, !torch.int -> !torch.vtensor<[3],si8>
   return %0, %1 : !torch.vtensor<[3],ui8>, !torch.vtensor<[3],si8>
 }
+
+// -----
+
+// Windows of 3, 4 and 3 elements; the shorter ones repeat their last one.
+// CHECK-LABEL: func.func @windows_of_different_extents
+func.func @windows_of_different_extents(%x: !torch.vtensor<[2,8],f32>) -> !torch.vtensor<[2,3],f32> {
+  // CHECK: %[[PLACES:.*]] = torch.vtensor.literal(dense<[0, 1, 2, 2, 2, 3, 4, 5, 5, 6, 7, 7]>
+  // CHECK: torch.aten.index_select %{{.*}}, %{{.*}}, %[[PLACES]] : {{.*}} -> !torch.vtensor<[2,12],f32>
+  // CHECK: torch.aten.view {{.*}} -> !torch.vtensor<[2,3,4],f32>
+  // CHECK: torch.aten.amax {{.*}} -> !torch.vtensor<[2,3],f32>
+  %three = torch.constant.int 3
+  %count = torch.prim.ListConstruct %three : (!torch.int) -> !torch.list<int>
+  %0:2 = torch.aten.adaptive_max_pool1d %x, %count : !torch.vtensor<[2,8],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>, !torch.vtensor<[2,3],si64>
+  return %0#0 : !torch.vtensor<[2,3],f32>
+}
