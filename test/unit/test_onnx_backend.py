@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -12,6 +13,7 @@ import numpy as np
 import onnx.backend.test
 import pytest
 from onnx import helper
+from served import user_in
 
 from hipgraft import onnx_backend
 
@@ -55,3 +57,20 @@ def test_the_suite_tells_each_case(tmp_path: Path) -> None:
     kinds = {name: kind for name, (kind, _) in json.loads(out.read_text()).items()}
     assert kinds == {"test_relu": "pass", "test_nonzero_example": "refused"}
     assert "1 pass, 1 refused, 0 wrong" in done.stdout
+
+
+@pytest.mark.slow
+def test_sessions_run_the_suite_too(tmp_path: Path) -> None:
+    names = "^test_(add_bcast|nonzero_example|shape)$"
+    command = ["-m", "hipgraft.onnx_backend", "--device", "onnxruntime", "--filter", names]
+    with user_in(tmp_path) as home:
+        given = {"XDG_RUNTIME_DIR": str(home / "run"), "HIPGRAFT_CACHE_DIR": str(home / "cache")}
+        done = subprocess.run(
+            [sys.executable, *command],
+            env={**os.environ, **given},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert "1 taken whole, 0 taken in part, 2 not taken" in done.stdout
+    assert "3 pass, 0 refused, 0 wrong" in done.stdout

@@ -2,10 +2,13 @@
 
     python -m hipgraft.onnx_backend --suite node [-j 2] [--filter REGEX] [--sample N] [--json FILE]
                                     [--again FILE] [--kinds wrong,abort] [--device emulator:gfx942]
+    python -m hipgraft.onnx_backend --device onnxruntime
 
 A case passes, is rejected with a one-line error, is wrong, aborts the process, ends in a
 traceback, or takes too long. `--json` stores outcomes; `--again` repeats an earlier run's
 cases with an outcome in `--kinds`. The status is 1 if a case neither passes nor is rejected.
+With `--device onnxruntime`, sessions of ONNX Runtime run the cases by hipgraft's provider, and by
+ONNX Runtime's own where that takes no node.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +32,7 @@ from onnx import numpy_helper
 
 from hipgraft.ir.command_line import Parser
 from hipgraft.onnx_backend.cases import OUTCOMES, Case, Outcome, check, run_contained
+from hipgraft.onnx_backend.sessions import TAKEN, check_session
 
 _NEEDED = (
     "codegen.provider",
@@ -38,6 +43,8 @@ _NEEDED = (
     "runtime.devices.cpu",
     "runtime.recorder",
 )
+
+_SESSIONS = "onnxruntime"
 
 # Results of these are random, so any value is right.
 _ANY_VALUE = re.compile(r"test_(bernoulli|random|multinomial)")
@@ -85,9 +92,9 @@ def main() -> int:
     chosen = [case for case in cases.values() if _is_chosen(case.name, options, former)]
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
-    _warm_up()
+    _warm_up(options.device)
     outcomes: dict[str, Outcome] = {}
-    jobs = ((case.name, partial(check, case, options.stage, options.device)) for case in chosen)
+    jobs = ((case.name, _job(case, options)) for case in chosen)
     for name, outcome in run_contained(jobs, workers=options.j, timeout=options.timeout):
         outcomes[name] = outcome
         if options.verbose or outcome.kind != "pass":
@@ -97,7 +104,16 @@ def main() -> int:
     if options.json:
         rows = {name: [one.kind, one.detail] for name, one in sorted(outcomes.items())}
         Path(options.json).write_text(json.dumps(former | rows, indent=0))
+    if options.device == _SESSIONS:
+        told = Counter(outcome.detail for outcome in outcomes.values() if outcome.kind == "pass")
+        print(", ".join(f"{told[one]} {one}" for one in TAKEN))
     return _summary(outcomes)
+
+
+def _job(case: Case, options: argparse.Namespace) -> Callable[[], Outcome]:
+    if options.device == _SESSIONS:
+        return partial(check_session, case)
+    return partial(check, case, options.stage, options.device)
 
 
 def _options() -> argparse.Namespace:
@@ -111,7 +127,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", default="", help="where to keep the outcomes")
     parser.add_argument("--again", default="", help="outcomes of a former run")
     parser.add_argument("--kinds", default="refused,wrong,abort,traceback,timeout")
-    parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE")
+    parser.add_argument("--device", default="cpu", help="or emulator:ARCHITECTURE, onnxruntime")
     parser.add_argument("--stage", default="", help="compile as far as this stage only")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
@@ -123,8 +139,11 @@ def _is_chosen(name: str, options: argparse.Namespace, former: dict[str, list[st
     return re.search(options.filter, name) is not None
 
 
-def _warm_up() -> None:
+def _warm_up(device: str) -> None:
     """Loads the modules that each case needs before any fork; it must not start threads."""
+    if device == _SESSIONS:
+        import_module("onnxruntime")
+        return
     for name in _NEEDED:
         import_module(f"hipgraft.{name}")
 

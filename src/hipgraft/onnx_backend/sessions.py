@@ -1,0 +1,103 @@
+"""Runs cases in sessions of ONNX Runtime with hipgraft's provider."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+
+from hipgraft.onnx_backend.cases import Case, Outcome, mismatch
+from hipgraft.onnxruntime import PROVIDER, register
+
+TAKEN = ("taken whole", "taken in part", "not taken")
+"""The details of cases that pass."""
+
+_OWN = "CPUExecutionProvider"
+
+# The format of files that each supported release reads. The suite has the newest one.
+_FORMAT = 10
+
+
+def check_session(case: Case) -> Outcome:
+    """Runs a case in a session, on the CPU.
+
+    A case that ONNX Runtime's own provider refuses, or for which it computes something else than
+    ONNX says, tells nothing about hipgraft's: it is refused, unless hipgraft's is right.
+    """
+    # Also for opsets that ONNX has not released.
+    os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
+    register()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        try:
+            got = _run(case, (PROVIDER, {"report": str(report)}), _OWN)
+        except Exception as error:  # onnxruntime's have no common class
+            outcome = Outcome("traceback", _first_line(error))
+        else:
+            reason = _mismatch(got, case)
+            outcome = (
+                Outcome("pass", _taken(report)) if reason is None else Outcome("wrong", reason)
+            )
+    if outcome.kind == "pass":
+        return outcome
+    try:
+        reason = _mismatch(_run(case, _OWN), case)
+    except Exception as error:
+        return Outcome("refused", _first_line(error))
+    if reason is None or reason != outcome.detail:
+        return outcome
+    return Outcome("refused", f"onnxruntime: {reason}")
+
+
+def _run(case: Case, *providers: Any) -> Sequence[Any]:
+    runtime: Any = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    model.ir_version = min(model.ir_version, _FORMAT)
+    session = runtime.InferenceSession(model.SerializeToString(), options, providers=providers)
+    names = [one.name for one in session.get_inputs()]
+    return session.run(None, dict(zip(names, case.inputs, strict=True)))
+
+
+def _mismatch(got: Sequence[Any], case: Case) -> str | None:
+    """Compares sequences by their tensors, and strings as a whole."""
+    found, wanted = _tensors(got), _tensors(case.wanted)
+    if len(found) != len(wanted):
+        return f"{len(found)} tensors instead of {len(wanted)}"
+    numbers: list[tuple[Any, Any]] = []
+    for one, want in zip(found, wanted, strict=True):
+        if np.asarray(want).dtype.kind in "OSU" and want is not None:
+            if np.asarray(one).tolist() != np.asarray(want).tolist():
+                return f"{one} instead of {want}"
+        else:
+            numbers.append((one, want))
+    return mismatch([one for one, _ in numbers], replace(case, wanted=[two for _, two in numbers]))
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        found += _tensors(cast(Any, value)) if isinstance(value, list) else [value]
+    return found
+
+
+def _taken(report: Path) -> str:
+    if not report.exists():  # onnxruntime evaluated all nodes before it asked
+        return TAKEN[2]
+    answers = [one["answer"] for one in json.loads(report.read_bytes())["graphs"]]
+    taken, left = (sum(len(answer[which]) for answer in answers) for which in ("groups", "left"))
+    return TAKEN[2 if not taken else 1 if left else 0]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
