@@ -234,7 +234,8 @@ class LayoutAssigner:
                 _, view = window(op.results[0])
                 moved = view.on_copied(stored)
                 assert moved is not None  # or the layout would be fixed
-                hipdnn.ViewOp(op).strides, hipdnn.ViewOp(op).offset = moved.strides, moved.offset
+                shown = hipdnn.ViewOp(op)
+                shown.strides, shown.offset = list(moved.strides), moved.offset
                 for reader in readers(op.results[0]):
                     _set_layouts(hipdnn.GraphOp(reader))
             else:

@@ -110,9 +110,11 @@ def _parts(value: ir.Value, dim: int) -> list[ir.Value]:
     if op is None or aten_name(op) != "aten.cat" or _integer(op.operands[1]) != dim:
         return [value]
     listed = owner(op.operands[0])
-    parts = [] if listed is None or listed.name != "torch.prim.ListConstruct" else listed.operands
-    known = [part for part in parts if tensor(part)[0][dim] is not None]
-    return known if len(known) == len(parts) > 0 else [value]
+    if listed is None or listed.name != "torch.prim.ListConstruct":
+        return [value]
+    parts = list(listed.operands)
+    is_known = len(parts) > 0 and all(tensor(part)[0][dim] is not None for part in parts)
+    return parts if is_known else [value]
 
 
 def _slice(x: ir.Value, dim: int, start: int, stop: int) -> ir.Value:
