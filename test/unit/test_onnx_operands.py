@@ -89,6 +89,7 @@ def test_celu_of_a_negative_alpha(tmp_path):
 
 
 CONSTANTS = {
+    "GlobalMaxPool": ({}, [drawn(2, 3, 4)]),
     "LRN": ({"size": 3}, [drawn(2, 4, 3, 3)]),
     "LpNormalization": ({"p": 1}, [drawn(2, 4)]),
     "NonZero": ({}, [np.array([3.0, 0.0, 2.0], np.float32)]),
@@ -104,5 +105,5 @@ def test_operators_of_constants(tmp_path, op):
     attributes, operands = CONSTANTS[op]
     constants = {f"c{i}": one for i, one in enumerate(operands)}
     node = helper.make_node(op, list(constants), ["y"], **attributes)
-    kind = F32 if op.startswith("L") else I64
+    kind = I64 if op.startswith("N") else F32
     check(save(tmp_path / "m.onnx", [node], {}, [("y", kind)], constants), {})

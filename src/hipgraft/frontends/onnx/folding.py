@@ -56,7 +56,7 @@ def fold_constants(model: onnx.ModelProto, *, opaque: Collection[str] = ()) -> b
             graph.initializer.extend(branch.initializer)
             continue
         values = _evaluate(node, constants, shapes, model)
-        if values is not None and not _has_types(values, elements):
+        if values is not None and not _has_types(values, elements, shapes):
             values = None
         if values is None:
             kept.append(node)
@@ -143,10 +143,16 @@ def _tell_results(graph: onnx.GraphProto, values: Mapping[str, np.ndarray]) -> N
             result.CopyFrom(onnx.helper.make_tensor_value_info(result.name, kind, array.shape))
 
 
-def _has_types(values: _Constants, elements: Mapping[str, int]) -> bool:
-    """Whether values have the types that inference tells; the evaluator widens some integers."""
+def _has_types(
+    values: _Constants, elements: Mapping[str, int], shapes: Mapping[str, list[int]]
+) -> bool:
+    """Whether values have the types that inference tells.
+
+    The evaluator widens some integers, and adds dimensions to results of `GlobalMaxPool`.
+    """
     return all(
         elements.get(name, 0) in (0, onnx.helper.np_dtype_to_tensor_dtype(value.dtype))
+        and shapes.get(name, list(value.shape)) == list(value.shape)
         for name, value in values.items()
     )
 
