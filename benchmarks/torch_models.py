@@ -16,6 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 VOCABULARY, LENGTH, WIDTH = 99, 12, 32
@@ -159,6 +160,34 @@ def _vision(name: str, **config: Any) -> Any:
     return _Output(model, "last_hidden_state"), {"pixel_values": torch.randn(2, 3, 32, 32)}
 
 
+def _encoder(name: str, **config: Any) -> Any:
+    sizes = {**_SMALL, **config}
+    return _text(f"{name}Model", "last_hidden_state", config=f"{name}Config", **sizes)
+
+
+def _decoder(name: str, **config: Any) -> Any:
+    sizes = {**_DECODER, **config}
+    return _text(f"{name}ForCausalLM", "logits", config=f"{name}Config", **sizes)
+
+
+def _bart() -> Any:
+    model, inputs = _text(
+        "BartForConditionalGeneration",
+        "logits",
+        config="BartConfig",
+        vocab_size=VOCABULARY,
+        d_model=WIDTH,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=32,
+    )
+    return model, {**inputs, "decoder_input_ids": inputs["input_ids"][:, :5]}
+
+
 def _unet() -> Any:
     from torch import nn
 
@@ -216,6 +245,51 @@ MODELS: dict[str, Callable[[], Any]] = {
     "ConvNeXt": _convnext,
     "Swin": _swin,
     "U-Net": _unet,
+    "RoBERTa": partial(_encoder, "Roberta", max_position_embeddings=40),
+    "ALBERT": partial(_encoder, "Albert", embedding_size=16),
+    "ELECTRA": partial(_encoder, "Electra", embedding_size=16),
+    "MPNet": partial(_encoder, "MPNet", max_position_embeddings=40),
+    "ModernBERT": partial(_encoder, "ModernBert", pad_token_id=0),
+    "GPT-NeoX": partial(_decoder, "GPTNeoX"),
+    "Phi": partial(_decoder, "Phi"),
+    "Gemma 2": partial(_decoder, "Gemma2", sliding_window=6),
+    "OLMo": partial(_decoder, "Olmo"),
+    "BART": _bart,
+    "RegNet": partial(
+        _vision, "RegNet", embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], groups_width=4
+    ),
+    "PoolFormer": partial(
+        _vision,
+        "PoolFormer",
+        hidden_sizes=[8, 16],
+        depths=[1, 1],
+        num_encoder_blocks=2,
+        patch_sizes=[3, 3],
+        strides=[2, 2],
+        padding=[1, 1],
+    ),
+    "DINOv2": partial(
+        _vision,
+        "Dinov2",
+        hidden_size=WIDTH,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        image_size=32,
+        patch_size=8,
+    ),
+    "BEiT": partial(
+        _vision,
+        "Beit",
+        hidden_size=WIDTH,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        intermediate_size=64,
+        image_size=32,
+        patch_size=8,
+    ),
+    "ConvNeXt V2": partial(
+        _vision, "ConvNextV2", num_stages=2, hidden_sizes=[16, 32], depths=[1, 1]
+    ),
 }
 
 

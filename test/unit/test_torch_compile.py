@@ -341,6 +341,18 @@ def test_exported_programs_that_cannot_be_compiled():
         hipgraft.torch.compile(torch.nn.Linear(2, 2))
 
 
+def test_lists_of_tensors():
+    """As optimizers and the clipping of gradients use them."""
+
+    def step(a, b):
+        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([a, b])))
+        clipped = torch._foreach_mul([a, b], (1 / norm).clamp(max=1))
+        sums = torch._foreach_add(clipped, [b, a], alpha=2)
+        return torch.addcdiv(sums[0], sums[1], b.abs() + 1, value=-0.5), sums
+
+    check(step, torch.randn(4, 5), torch.randn(4, 5))
+
+
 def test_hipgraft_does_not_load_pytorch():
     code = "import hipgraft, sys; hipgraft.torch; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

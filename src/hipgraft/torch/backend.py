@@ -26,6 +26,7 @@ from hipgraft.torch.parts import compile_parts, copied, depends_on_values
 from hipgraft.torch.regions import split
 
 _attention: Any = import_module("torch.nn.attention")
+_exceptions: Any = import_module("torch._dynamo.exc")
 _common: Any = import_module("torch._dynamo.backends.common")
 _autograd: Any = import_module("torch._functorch.aot_autograd")
 _partitioners: Any = import_module("torch._functorch.partitioners")
@@ -87,6 +88,8 @@ def _or_eager(make: Callable[[], Any], module: Any, options: Options) -> Any:
     """Returns the result of `make`, or the module itself if that fails."""
     try:
         return make()
+    except _exceptions.RestartAnalysis:  # asks Dynamo to capture the graph again
+        raise
     except Exception as error:  # a bug, here or in PyTorch, must not prevent the computation
         if options.fallback == "error" or isinstance(error, OptionError):
             raise

@@ -6,7 +6,7 @@ because hipDNN has an op for them; if a graph then does not compile, they are us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -226,9 +226,43 @@ def _scale(q: Any, scale: float | None) -> float:
     return q.shape[-1] ** -0.5 if scale is None else scale
 
 
+def multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """Decomposes the fused operator of PyTorch's optimizers, with a further rounding."""
+    return a * b + c
+
+
+def _each(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function that computes on lists of tensors, as optimizers do."""
+
+    def on_lists(tensors: Sequence[Any], *others: Any, **options: Any) -> list[Any]:
+        return [
+            compute(one, *(x[i] if isinstance(x, list | tuple) else x for x in others), **options)
+            for i, one in enumerate(tensors)
+        ]
+
+    return on_lists
+
+
+def _on_lists() -> dict[Any, Callable[..., Any]]:
+    found = {aten._foreach_norm.Scalar: _each(torch.linalg.vector_norm)}
+    for name in ("add", "sub", "mul", "div"):
+        packet = getattr(aten, f"_foreach_{name}")
+        for overload in ("Scalar", "List", "Tensor", "ScalarList"):
+            if overload in packet.overloads():
+                found[getattr(packet, overload)] = _each(getattr(torch, name))
+    for name in ("abs", "exp", "log", "neg", "reciprocal", "sqrt"):
+        found[getattr(aten, f"_foreach_{name}").default] = _each(getattr(torch, name))
+    return found
+
+
+# Releases before 2.13 lack it.
+_PRIMS = {torch.ops.prims.fma.default: multiply_add} if hasattr(torch.ops.prims, "fma") else {}
+
 _OWN: Decompositions = {
     aten._native_multi_head_attention.default: multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten.as_strided_scatter.default: as_strided_scatter,
     aten.native_dropout.default: native_dropout,
+    **_PRIMS,
+    **_on_lists(),
 }
