@@ -67,6 +67,10 @@ def test_crashes_are_told_and_the_child_replaced(children: Compilers) -> None:
     _, first = run(children, TELL)
     assert run(children, b"os.abort()") == (-6, "the compiler ended with status -6")
     assert run(children, b"raise OSError('error: no disk')")[1].endswith("error: no disk")
+    assert run(children, b"next(iter([]))") == (
+        1,
+        "the compiler ended with status 1: StopIteration",
+    )
     _, second = run(children, TELL)
     assert second != first
     os.kill(int(second), signal.SIGKILL)  # while it is idle

@@ -213,6 +213,31 @@ def test_bodies_and_extents(tmp_path: Path) -> None:
         check(model, answer, {"x": np.ones(3, np.float32), "i": np.array(number)})
 
 
+def test_a_branch_that_is_known(tmp_path: Path) -> None:
+    """onnxruntime keeps an `If` on extents, which hipgraft evaluates."""
+    bodies = {
+        f"{name}_branch": helper.make_graph(
+            [node(op, ["a"], [name])], name, [], [info(name, F32, [3])]
+        )
+        for name, op in (("then", "Neg"), ("else", "Abs"))
+    }
+    model = model_of(
+        [
+            node("Exp", ["x"], ["a"]),
+            node("Size", ["a"], ["n"]),
+            node("Equal", ["n", "three"], ["c"]),
+            node("If", ["c"], ["y"], **bodies),
+        ],
+        {"x": [3]},
+        {"y": F32},
+        {"three": np.int64(3)},
+    )
+    answer = ask(model, tmp_path / "r")
+    assert [group["nodes"] for group in answer["groups"]] == [[0]]
+    assert kinds(answer)["If"] == "host"
+    check(model, answer, drawn(model))
+
+
 def test_contributed(tmp_path: Path) -> None:
     """Fused operators of onnxruntime are taken by their semantics, or left with their name."""
     rng = np.random.default_rng(1)

@@ -102,10 +102,11 @@ def _static_shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
 def _constant_branch(
     node: NodeProto, constants: Mapping[str, np.ndarray]
 ) -> onnx.GraphProto | None:
-    if node.op_type != "If" or node.input[0] not in constants:
+    is_if = node.op_type == "If" and node.domain in ("", "ai.onnx")
+    if not is_if or node.input[0] not in constants:
         return None
     taken = "then_branch" if bool(constants[node.input[0]].item()) else "else_branch"
-    return next(attribute.g for attribute in node.attribute if attribute.name == taken)
+    return next((attribute.g for attribute in node.attribute if attribute.name == taken), None)
 
 
 def _inlined(node: NodeProto, branch: onnx.GraphProto) -> list[NodeProto]:
