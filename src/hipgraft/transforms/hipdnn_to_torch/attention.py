@@ -9,6 +9,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.dtypes import largest_finite
+from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.hipdnn_to_torch.expressions import Number, Torch
 from hipgraft.transforms.hipdnn_to_torch.norms import present
@@ -33,7 +34,7 @@ def sdpa(t: Torch, op: hipdnn.HipdnnOp) -> Sequence[ir.Value]:
     values = _softmax(t, op, scores)
     weights = values["weights"]
     read = t.product(weights, [_given(t, op.scale_s)])
-    if op.scale_s is not None:
+    if op.scale_s is not None or byte_width(element_type_of(op.v)) == 1:
         read = _rounded(t, read, op.v)
     factors = [_given(t, op.descale_s), _per_head(t, op, op.descale_v)]
     attention = t.product(t.matmul(_kept(t, op, read), v), factors)

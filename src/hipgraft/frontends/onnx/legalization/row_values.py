@@ -11,7 +11,7 @@ meaning, and is dropped when rows are written.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,16 @@ from hipgraft.frontends.onnx.legalization.independent_rows import axes_of
 from hipgraft.frontends.onnx.legalization.writer import Array, Writer
 
 _LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
+_FIRST_PRIME = (1 << 31) - 1  # divides no extent of a real tensor
+
+
+def primes() -> Iterator[int]:
+    """Yields primes that stand for numbers of rows."""
+    number = _FIRST_PRIME
+    while True:
+        if all(number % factor for factor in range(3, int(number**0.5) + 1, 2)):
+            yield number
+        number -= 2
 
 
 @dataclass(frozen=True, eq=False)

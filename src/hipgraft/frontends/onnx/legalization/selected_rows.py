@@ -8,7 +8,7 @@ those that are selected: see `row_values`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ from hipgraft.frontends.onnx.legalization.row_values import (
     Rows,
     Selection,
     are_extents,
+    primes,
     stretched,
 )
 from hipgraft.frontends.onnx.legalization.writer import (
@@ -42,7 +43,6 @@ from hipgraft.frontends.onnx.legalization.writer import (
 from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 
-_FIRST_PRIME = (1 << 31) - 1  # stands for a number of rows; divides no extent of a real tensor
 _MOST_KNOWN = 1 << 22  # elements of a value that is computed as the model is read
 
 _READS = frozenset({"Gather", "GatherElements", "GatherND"})
@@ -101,14 +101,6 @@ def _is_selection(node: NodeProto, graph: GraphInfo) -> bool:
     return bool(extents) and 0 not in extents and not is_known
 
 
-def _primes() -> Iterator[int]:
-    number = _FIRST_PRIME
-    while True:
-        if all(number % factor for factor in range(3, int(number**0.5) + 1, 2)):
-            yield number
-        number -= 2
-
-
 def _joins(writer: Writer, found: Mapping[int, _Found]) -> bool:
     """Whether a node joins rows with others, or with those of a tensor."""
     if writer.node.op_type != "Concat":
@@ -126,7 +118,7 @@ class _Rewriter:
         self._model = model
         self._graph = graph
         self._found: dict[str, _Found] = {}
-        self._primes = _primes()
+        self._primes = primes()
         self._makers = makers_of(model.graph)
         self._identities = identities(model.graph, graph.constants)
         self._selections: dict[int, Selection] = {}
