@@ -20,6 +20,9 @@ from onnx import NodeProto, numpy_helper
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of
 from hipgraft.frontends.onnx.legalization.writer import Array, Writer
 
+DEPENDS = ", whose number depends on values ('NonZero' selects them)"
+"""The end of a message about what depends on a number of rows."""
+
 _LARGEST_EXTENT = 1 << 30  # numbers above are no extents but computed from a number of rows
 _FIRST_PRIME = (1 << 31) - 1  # divides no extent of a real tensor
 
@@ -188,3 +191,17 @@ def stretched(node: NodeProto, values: Mapping[str, Array]) -> dict[str, Array] 
         array = np.broadcast_to(value.reshape(-1)[0], values[node.input[0]].tolist())
         return {node.output[0]: array}
     return None
+
+
+def joined_selection(writer: Writer, parts: Sequence[Selection | int], rows: int) -> Selection:
+    """Returns the selection of joined rows; a number stands for as many rows of a tensor."""
+    masks = [
+        writer.const(np.ones(one, np.bool_))
+        if isinstance(one, int)
+        else writer.reshape(one.mask, [-1])
+        for one in parts
+    ]
+    counts = [one if isinstance(one, int) else one.count(one.coordinates) for one in parts]
+    node = next(one.node for one in parts if isinstance(one, Selection))
+    mask = writer.op("Concat", *masks, axis=0)
+    return Selection(node, (sum(counts),), rows, mask)

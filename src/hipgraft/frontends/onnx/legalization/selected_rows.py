@@ -8,12 +8,12 @@ those that are selected: see `row_values`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 import onnx
-from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, shape_inference
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from hipgraft.frontends.onnx.folding import evaluate
 from hipgraft.frontends.onnx.legalization.independent_rows import axes_of, why_mixed
@@ -23,12 +23,21 @@ from hipgraft.frontends.onnx.legalization.mask_forms import (
     identities,
     rewrite_masks,
 )
-from hipgraft.frontends.onnx.legalization.row_access import clamped, neutral, read_rows, write_rows
+from hipgraft.frontends.onnx.legalization.row_access import clamped, read_rows, write_rows
+from hipgraft.frontends.onnx.legalization.row_reductions import REDUCTIONS, reduce_rows
+from hipgraft.frontends.onnx.legalization.row_shapes import (
+    check_divisor,
+    check_rows,
+    infer_shapes,
+    shapes_of,
+)
 from hipgraft.frontends.onnx.legalization.row_values import (
+    DEPENDS,
     Extents,
     Rows,
     Selection,
     are_extents,
+    joined_selection,
     primes,
     stretched,
 )
@@ -54,13 +63,6 @@ _MOVES = frozenset(
 """Operators that select extents, or multiply them."""
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """The operands that are shapes."""
-_REDUCTIONS = {
-    "ReduceL1": "add", "ReduceL2": "add", "ReduceMax": "max", "ReduceMean": "add",
-    "ReduceMin": "min", "ReduceProd": "mul", "ReduceSum": "add", "ReduceSumSquare": "add",
-}  # fmt: skip
-"""Reductions over rows, and how they combine elements: an element that changes nothing stands for
-positions that are not selected."""
-_DEPENDS = ", whose number depends on values ('NonZero' selects them)"
 
 _Found: TypeAlias = Rows | Extents
 
@@ -190,7 +192,7 @@ class _Rewriter:
         node = writer.node
         found = {index: self._found[n] for index, n in enumerate(node.input) if n in self._found}
         if read & self._found.keys() > {node.input[index] for index in found}:
-            raise RefusedNode(node, f"reads rows in a body{_DEPENDS}")
+            raise RefusedNode(node, f"reads rows in a body{DEPENDS}")
         index = _SHAPES.get(node.op_type)
         if index is not None and index not in found:
             counted = self._counted(node.input[index])
@@ -200,7 +202,7 @@ class _Rewriter:
         try:
             self._rewrite_with(writer, found)
         except Declined as declined:
-            raise RefusedNode(node, f"reads rows{_DEPENDS}: {declined.reason}") from None
+            raise RefusedNode(node, f"reads rows{DEPENDS}: {declined.reason}") from None
         except Refused as refused:
             raise RefusedNode(node, str(refused)) from None
 
@@ -284,7 +286,7 @@ class _Rewriter:
         is_allowed = node.op_type in _MOVES or is_sign
         results = self._moved(node, values, selection) if is_allowed else None
         if results is None:
-            raise Refused(f"computes with a number of rows{_DEPENDS}")
+            raise Refused(f"computes with a number of rows{DEPENDS}")
         self._found |= results
         if not any((one.array % selection.rows == 0).any() for one in results.values()):
             self._settled |= {name: one.array for name, one in results.items()}
@@ -301,11 +303,12 @@ class _Rewriter:
         return values
 
     def _read(self, writer: Writer, index: Rows) -> None:
-        shapes = self._infer(writer.node, index.selection, {})
+        known = shapes_of(writer.node, self._found, self._graph)
+        shapes = infer_shapes(writer.node, known, {}, self._model, self._graph)
         rows = read_rows(writer, index)
         name = writer.node.output[0]
         writer.result(rows.name)
-        self._check(writer.node, index.selection, {name: shapes[name]})
+        check_rows(index.selection, {name: shapes[name]})
         self._keep(name, dataclasses.replace(rows, name=name, shape=tuple(shapes[name])))
 
     def _join(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
@@ -314,34 +317,21 @@ class _Rewriter:
         The result has the rows that a `NonZero` of the joined masks selects.
         """
         names, axis = writer.node.input, next(iter(rows.values())).axis
-        shapes = self._shapes_of(writer.node)
+        shapes = shapes_of(writer.node, self._found, self._graph)
         parts = [rows[n].selection if n in rows else shapes[name][axis]
                  for n, name in enumerate(names)]  # fmt: skip
-        selection = self._joined.get(tuple(parts)) or self._joined_selection(writer, parts)
-        self._joined[tuple(parts)] = selection
-        writer.again(
-            [
-                rows[n].write(writer, rows[n].selection.coordinates) if n in rows else name
-                for n, name in enumerate(names)
-            ]
-        )
+        key = tuple(parts)
+        if key not in self._joined:
+            self._joined[key] = joined_selection(writer, parts, next(self._primes))
+        selection, inputs = self._joined[key], list(names)
+        for index, one in rows.items():
+            inputs[index] = one.write(writer, one.selection.coordinates)
+        writer.again(inputs)
         shape = [*shapes[names[0]]]
         shape[axis] = selection.rows
         result = writer.node.output[0]
         self._graph.elements[result] = self._graph.elements[names[0]]
         self._keep(result, Rows(result, selection, tuple(shape), selection.coordinates))
-
-    def _joined_selection(self, writer: Writer, parts: Sequence[Selection | int]) -> Selection:
-        masks = [
-            writer.const(np.ones(one, np.bool_))
-            if isinstance(one, int)
-            else writer.reshape(one.mask, [-1])
-            for one in parts
-        ]
-        counts = [one if isinstance(one, int) else one.count(one.coordinates) for one in parts]
-        node = next(one.node for one in parts if isinstance(one, Selection))
-        mask = writer.op("Concat", *masks, axis=0)
-        return Selection(node, (sum(counts),), next(self._primes), mask)
 
     def _compute(
         self, writer: Writer, found: Mapping[int, _Found], rows: Mapping[int, Rows]
@@ -350,18 +340,20 @@ class _Rewriter:
         node, selection = writer.node, next(iter(found.values())).selection
         extents = {index: one for index, one in found.items() if isinstance(one, Extents)}
         if any(_SHAPES.get(node.op_type) != index for index in extents):
-            raise Refused(f"computes with a number of rows{_DEPENDS}")
-        results = self._infer(node, selection, {node.input[i]: e.array for i, e in extents.items()})
-        shapes = self._shapes_of(node) | results
-        if node.op_type in _REDUCTIONS and not axes_of(shapes[node.output[0]], selection.rows):
-            self._reduce(writer, rows[0])
+            raise Refused(f"computes with a number of rows{DEPENDS}")
+        known = shapes_of(node, self._found, self._graph)
+        sizes = {node.input[index]: one.array for index, one in extents.items()}
+        results = infer_shapes(node, known, sizes, self._model, self._graph)
+        shapes = known | results
+        if node.op_type in REDUCTIONS and not axes_of(shapes[node.output[0]], selection.rows):
+            reduce_rows(writer, rows[0])
             return
         if rows:
             reason = why_mixed(node, selection.rows, shapes, self._graph.constants)
             if reason:
-                raise Refused(reason + _DEPENDS)
-        self._check(node, selection, results)
-        self._check_divisor(writer, rows)
+                raise Refused(reason + DEPENDS)
+        check_rows(selection, results)
+        check_divisor(writer, rows)
         if self._compute_known(node, selection, results):
             return
         union = tuple(sorted({one for value in rows.values() for one in value.coordinates}))
@@ -379,46 +371,6 @@ class _Rewriter:
         writer.again(inputs)
         for name, shape in results.items():
             self._keep(name, Rows(name, selection, tuple(shape), union))
-
-    def _reduce(self, writer: Writer, one: Rows) -> None:
-        """Reduces the rows that are selected."""
-        selection = one.selection
-        shape = [1] * len(one.shape)
-        shape[one.axis] = selection.count(selection.coordinates)
-        mask = writer.reshape(selection.mask, shape)
-        value = neutral(_REDUCTIONS[writer.node.op_type], writer.element(writer.node.input[0]))
-        rows = one.write(writer, selection.coordinates)
-        rows = writer.op("Where", mask, rows, writer.const(value))
-        if writer.node.op_type != "ReduceMean":
-            writer.again([rows, *writer.node.input[1:]])
-            return
-        keepdims = bool(writer.attribute("keepdims", 1))
-        axes = [one % len(shape) for one in self._axes(writer, len(shape))]
-        total = writer.reduce("ReduceSum", rows, axes, keepdims=keepdims)
-        count = writer.cast(mask, TensorProto.FLOAT)
-        count = writer.op(
-            "Expand",
-            count,
-            writer.const(selection.sized(one.shape, selection.coordinates), np.int64),
-        )
-        count = writer.reduce("ReduceSum", count, axes, keepdims=keepdims)
-        count = writer.cast(count, writer.element(writer.node.input[0]))
-        writer.result(writer.op("Div", total, count))
-
-    def _axes(self, writer: Writer, rank: int) -> list[int]:
-        """Returns the dimensions of a reduction."""
-        if writer.has_input(1):
-            return writer.ints(1) or list(range(rank))
-        return [int(axis) for axis in writer.attribute("axes", range(rank))]
-
-    def _check_divisor(self, writer: Writer, rows: Mapping[int, Rows]) -> None:
-        """Refuses quotients of integers whose divisor may be zero where no row is selected."""
-        node = writer.node
-        if node.op_type not in ("Div", "Mod") or 1 not in rows:
-            return
-        dtype = helper.tensor_dtype_to_np_dtype(writer.element(node.input[1]))
-        if np.issubdtype(dtype, np.integer) and rows[1].array is None:
-            raise Refused(f"divides by integers of rows{_DEPENDS}")
 
     def _compute_known(
         self, node: NodeProto, selection: Selection, shapes: Mapping[str, list[int]]
@@ -445,56 +397,3 @@ class _Rewriter:
         for name, array in results.items():
             self._keep(name, Rows.known(selection, shapes[name], array))
         return True
-
-    def _check(
-        self, node: NodeProto, selection: Selection, shapes: Mapping[str, list[int]]
-    ) -> None:
-        for shape in shapes.values():
-            axes = axes_of(shape, selection.rows)
-            if len(axes) != 1 or shape[axes[0]] != selection.rows:
-                raise Refused(f"combines rows{_DEPENDS}")
-
-    def _shapes_of(self, node: NodeProto) -> dict[str, list[int]]:
-        """Returns the shapes of the operands."""
-        shapes: dict[str, list[int]] = {}
-        for name in filter(None, node.input):
-            one = self._found.get(name)
-            if one is None:
-                if name not in self._graph.shapes:
-                    raise Refused(f"combines rows{_DEPENDS} with a tensor of unknown shape")
-                shapes[name] = self._graph.shapes[name]
-            else:
-                shapes[name] = list(one.shape if isinstance(one, Rows) else one.array.shape)
-        return shapes
-
-    def _infer(
-        self, node: NodeProto, selection: Selection, extents: Mapping[str, Array]
-    ) -> dict[str, list[int]]:
-        """Returns the shapes of the results, with the prime; their types are kept."""
-        types: dict[str, TypeProto] = {}
-        for name, shape in self._shapes_of(node).items():
-            element = self._graph.elements.get(name) or TensorProto.INT64
-            types[name] = helper.make_tensor_type_proto(element, shape)
-        known = {
-            name: self._graph.constants[name] for name in types if name in self._graph.constants
-        }
-        data = {n: numpy_helper.from_array(one, n) for n, one in {**known, **extents}.items()}
-        opset = self._graph.opset
-        if node.domain not in ("", "ai.onnx") or not defs.has(node.op_type, opset, ""):
-            raise Refused(f"is not known to process rows independently{_DEPENDS}")
-        schema = defs.get_schema(node.op_type, opset, "")
-        try:
-            inferred = shape_inference.infer_node_outputs(
-                schema, node, types, data, opset_imports=list(self._model.opset_import)
-            )
-        except shape_inference.InferenceError:
-            raise Refused(f"combines rows{_DEPENDS} with a tensor of another shape") from None
-        shapes: dict[str, list[int]] = {}
-        for name in filter(None, node.output):
-            tensor = inferred[name].tensor_type if name in inferred else TypeProto.Tensor()
-            dims = tensor.shape.dim
-            if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in dims):
-                raise Refused(f"has a result of unknown shape, made of rows{_DEPENDS}")
-            shapes[name] = [dim.dim_value for dim in dims]
-            self._graph.elements[name] = tensor.elem_type
-        return shapes
