@@ -55,6 +55,7 @@ def random_case(seed: int, target: str) -> Case:
     )
 
 
+@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ POOLS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attributes", POOLS)
 def test_average_pool(tmp_path, attributes):
     node = helper.make_node("AveragePool", ["x"], ["y"], **attributes)

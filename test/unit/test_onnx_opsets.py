@@ -16,6 +16,7 @@ I32 = TensorProto.INT32
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize(
     ("operator", "opset", "scales"),
