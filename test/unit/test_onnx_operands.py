@@ -82,6 +82,12 @@ def test_reduction_of_no_elements(tmp_path, op, dtype, value):
     np.testing.assert_array_equal(got, np.full((2, 1, 3), value, dtype))
 
 
+def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
+    x = {"x": drawn(2, 3)}
+    node = helper.make_node("ReduceMean", ["x", "axes"], ["y"])
+    check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1, -1])}), x)
+
+
 def test_celu_of_a_negative_alpha(tmp_path):
     node = helper.make_node("Celu", ["x"], ["y"], alpha=-2.0)
     inputs = {"x": drawn(3, 5)}

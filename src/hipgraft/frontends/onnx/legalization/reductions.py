@@ -34,7 +34,8 @@ def _reduction(writer: Writer) -> None:
         _reduce_nothing(writer)
         return
     if not writer.has_input(1) or writer.node.input[1] in writer.graph.constants:
-        raise Declined("supported", "its axes are known")
+        _reduce_repeated_axes(writer, len(shape))
+        return
     choices = _choices(writer, shape)
     keeps = bool(writer.attribute("keepdims", 1))
     if len({_result_shape(shape, axes, keeps=keeps) for axes in choices}) > 1:
@@ -45,6 +46,15 @@ def _reduction(writer: Writer) -> None:
     if len(choices) > _MOST_CHOICES:
         raise Refused("over axes that are inputs is not supported")
     _select(writer, [_reduced(writer, axes) for axes in choices], choices, len(shape))
+
+
+def _reduce_repeated_axes(writer: Writer, rank: int) -> None:
+    """Names each axis once; torch-mlir's mean divides by the extent of each."""
+    given = writer.ints(1) if writer.has_input(1) else writer.attribute("axes", ())
+    axes = sorted({int(axis) % rank for axis in given}) if rank else []
+    if not axes or len(axes) == len(given):
+        raise Declined("supported", "its axes are known")
+    writer.result(_reduced(writer, axes))
 
 
 def _choices(writer: Writer, shape: Sequence[int]) -> list[tuple[int, ...]]:
