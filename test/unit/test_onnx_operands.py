@@ -88,6 +88,12 @@ def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
     check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1, -1])}), x)
 
 
+def test_a_norm_over_an_axis_of_extent_1(tmp_path):
+    x = {"x": drawn(2, 1)}
+    node = helper.make_node("ReduceL2", ["x", "axes"], ["y"])
+    check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], {"axes": np.array([1])}), x)
+
+
 def test_celu_of_a_negative_alpha(tmp_path):
     node = helper.make_node("Celu", ["x"], ["y"], alpha=-2.0)
     inputs = {"x": drawn(3, 5)}

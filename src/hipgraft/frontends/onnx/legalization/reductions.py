@@ -34,7 +34,7 @@ def _reduction(writer: Writer) -> None:
         _reduce_nothing(writer)
         return
     if not writer.has_input(1) or writer.node.input[1] in writer.graph.constants:
-        _reduce_repeated_axes(writer, len(shape))
+        _reduce_known_axes(writer, shape)
         return
     choices = _choices(writer, shape)
     keeps = bool(writer.attribute("keepdims", 1))
@@ -48,10 +48,17 @@ def _reduction(writer: Writer) -> None:
     _select(writer, [_reduced(writer, axes) for axes in choices], choices, len(shape))
 
 
-def _reduce_repeated_axes(writer: Writer, rank: int) -> None:
-    """Names each axis once; torch-mlir's mean divides by the extent of each."""
+def _reduce_known_axes(writer: Writer, shape: Sequence[int]) -> None:
+    """Names each axis once, because torch-mlir's mean divides by the extent of each.
+
+    torch-mlir also aborts at `ReduceL2` over axes of extent 1, which `ReduceL1` equals there.
+    """
     given = writer.ints(1) if writer.has_input(1) else writer.attribute("axes", ())
-    axes = sorted({int(axis) % rank for axis in given}) if rank else []
+    axes = sorted({int(axis) % len(shape) for axis in given}) if shape else []
+    keeps = bool(writer.attribute("keepdims", 1))
+    if axes and writer.node.op_type == "ReduceL2" and all(shape[axis] == 1 for axis in axes):
+        writer.result(writer.reduce("ReduceL1", writer.node.input[0], axes, keepdims=keeps))
+        return
     if not axes or len(axes) == len(given):
         raise Declined("supported", "its axes are known")
     writer.result(_reduced(writer, axes))
