@@ -30,10 +30,12 @@ from hipgraft.transforms.torch_legalization.group_norms import (
     native_group_norm,
 )
 from hipgraft.transforms.torch_legalization.operands import (
+    concatenated,
     constant,
     extent_of,
     int_operand,
     is_tensor,
+    sliced,
     tensor,
     view,
 )
@@ -90,23 +92,12 @@ def _diff(op: ir.Operation) -> ir.Value | None:
     extents = [tensor(part)[0][dim] for part in parts]
     known = [extent for extent in extents if extent is not None]
     shape[dim] = sum(known) if len(known) == len(extents) else None
-    whole = _concatenate(parts, dim, vtensor_type(shape, element)) if len(parts) > 1 else parts[0]
-    later = _slice(whole, dim, 1, _END, op.result.type)
-    earlier = _slice(whole, dim, 0, -1, op.result.type)
+    whole = concatenated(parts, dim, vtensor_type(shape, element)) if len(parts) > 1 else parts[0]
+    later = sliced(whole, dim, 1, _END, op.result.type)
+    earlier = sliced(whole, dim, 0, -1, op.result.type)
     if element == "i1":
         return torch_op("aten.logical_xor", [later, earlier], [op.result.type]).result
     return torch_op("aten.sub.Tensor", [later, earlier, constant_int(1)], [op.result.type]).result
-
-
-def _concatenate(parts: list[ir.Value], dim: int, result: ir.Type) -> ir.Value:
-    tensors = ir.Type.parse("!torch.list<vtensor>")
-    listed = torch_op("prim.ListConstruct", parts, [tensors]).result
-    return torch_op("aten.cat", [listed, constant_int(dim)], [result]).result
-
-
-def _slice(x: ir.Value, dim: int, start: int, stop: int, result: ir.Type) -> ir.Value:
-    bounds = [constant_int(value) for value in (dim, start, stop, 1)]
-    return torch_op("aten.slice.Tensor", [x, *bounds], [result]).result
 
 
 def _roll(op: ir.Operation) -> ir.Value | None:
@@ -133,7 +124,7 @@ def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
         return x
     bounds = [(extent - shift, extent), (0, extent - shift)]
     parts = [
-        _slice(
+        sliced(
             x,
             dim,
             start,
@@ -142,7 +133,7 @@ def _rolled(x: ir.Value, shift: int, dim: int) -> ir.Value:
         )
         for start, stop in bounds
     ]
-    return _concatenate(parts, dim, x.type)
+    return concatenated(parts, dim, x.type)
 
 
 def _squeeze_dims(op: ir.Operation) -> ir.Value | None:
@@ -278,9 +269,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten._log_softmax": _softmax,
     **{f"aten.adaptive_max_pool{rank}d": adaptive_max_pool for rank in (1, 2, 3)},
     "aten.addmm": _addmm,
-    **dict.fromkeys(
-        (f"aten.{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge")), _compare
-    ),
+    **dict.fromkeys(_COMPARISONS, _compare),
     "aten.clamp.Tensor": _clamp_tensor,
     "aten.diff": _diff,
     **dict.fromkeys(

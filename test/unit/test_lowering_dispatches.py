@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import iree.runtime as iree_runtime
@@ -247,6 +248,20 @@ def test_stored_results_of_pointwise_ops_share_a_dispatch(build: Build, target: 
     assert [type(step) for step in kernel.steps] == [Dispatch]
     forms = [(one.shape, DTYPES[kind]) for one, kind in zip(expected, elements, strict=True)]
     case.check(run_kernel(kernel, case.inputs, forms))
+
+
+def test_results_in_another_order_have_loops_of_their_own() -> None:
+    """The compiler crashes on one loop with results of two orders."""
+    zeros = [np.zeros((4, 64), np.float16)] * 3
+    layouts = {"result_strides": [None, [1, 4]]}
+
+    def build(x: Any) -> Any:
+        y = hipdnn.pointwise(x, mode="exp")
+        return [y, hipdnn.pointwise(y, mode="tanh_fwd")]
+
+    graph = Case("g", zeros[:1], build, zeros[1:], ["f16", "f16"], 0, 0)
+    assert "joined" in lower_case(graph)
+    assert "joined" not in lower_case(replace(graph, layouts=layouts))
 
 
 def group_norm(x: Any, ones: Any, zeros: Any, scale: Any) -> Any:

@@ -201,6 +201,34 @@ PRODUCT = """func.func @f(%a: tensor<64x4096xf16>, %b: tensor<4096x64xf16>) -> t
 }"""
 
 
+def test_graphs_read_and_write_as_many_tensors_as_a_kernel_may() -> None:
+    """All sums of a chain are results, so that one graph would write as many as it reads."""
+    count = 24
+    kind = "tensor<8xf32>"
+    lines = [
+        f'%s{at} = "hipdnn.pointwise"(%{f"s{at - 1}" if at > 1 else "x0"}, %x{at}) '
+        f'{{mode = "add"}} : ({kind}, {kind}) -> {kind}'
+        for at in range(1, count)
+    ]
+    arguments = ", ".join(f"%x{at}: {kind}" for at in range(count))
+    results = ", ".join(f"%s{at}" for at in range(1, count))
+    kinds = ", ".join([kind] * (count - 1))
+    lines = [
+        f"func.func @f({arguments}) -> ({kinds}) {{",
+        *lines,
+        f"return {results} : {kinds}",
+        "}",
+    ]
+    with make_context() as context, ir.Location.unknown(context):
+        module = ir.Module.parse("\n".join(lines), context)
+        pass_class("hipdnn-outline")().run(module, PassState("hipdnn-outline"))
+        block = module.body.operations[0].operation.regions[0].blocks[0]
+        graphs = [op.operation for op in block.operations if op.operation.name == "hipdnn.graph"]
+        sizes = [len(graph.operands) + len(graph.results) for graph in graphs]
+    assert len(sizes) > 1
+    assert max(sizes) <= 32
+
+
 def estimate(**options: object) -> tuple[float, float, str]:
     (remark,) = [one for one in outlined(PRODUCT, **options).remarks if one.name == "estimated"]
     return float(remark.args["fused_us"]), float(remark.args["apart_us"]), remark.args["bound"]

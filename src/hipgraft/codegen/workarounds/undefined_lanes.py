@@ -21,21 +21,20 @@ UNDEFINED_LANES = Workaround(
 _DEVICE_FUNCTIONS = "__ocml_"
 
 
-def freeze_arguments(module: ir.Module) -> int:
-    """Freezes the arguments of device functions, and returns how many calls have changed.
+def freeze_arguments(module: ir.Module) -> None:
+    """Freezes the arguments of device functions.
 
     Args:
         module: module whose kernels are in LLVM's dialect.
     """
     if not UNDEFINED_LANES.is_on:
-        return 0
+        return
     calls = [op for op in walk(module.operation) if _is_device_call(op)]
     for call in calls:
         with call.location, ir.InsertionPoint(call):
             for index, value in enumerate(list(call.operands)):
                 frozen = ir.Operation.create("llvm.freeze", results=[value.type], operands=[value])
                 call.operands[index] = frozen.result
-    return len(calls)
 
 
 def _is_device_call(op: ir.Operation) -> bool:

@@ -94,3 +94,16 @@ def sizes(x: ir.Value, shape: Shape) -> list[ir.Value]:
     """Returns the extents of `shape`, whose dynamic ones are those of `x` in their order."""
     dynamic = iter([dim for dim, extent in enumerate(tensor(x)[0]) if extent is None])
     return [size(x, next(dynamic)) if one is None else constant_int(one) for one in shape]
+
+
+def sliced(x: ir.Value, dim: int, start: int, stop: int, result: ir.Type) -> ir.Value:
+    """Takes a part of one dimension."""
+    bounds = [constant_int(value) for value in (dim, start, stop, 1)]
+    return torch_op("aten.slice.Tensor", [x, *bounds], [result]).result
+
+
+def concatenated(parts: Sequence[ir.Value], dim: int, result: ir.Type) -> ir.Value:
+    """Joins tensors along one dimension."""
+    tensors = ir.Type.parse("!torch.list<vtensor>")
+    listed = torch_op("prim.ListConstruct", parts, [tensors]).result
+    return torch_op("aten.cat", [listed, constant_int(dim)], [result]).result

@@ -10,7 +10,7 @@ import math
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.torch_dialect import aten_name, constant_int, torch_op, vtensor_type
-from hipgraft.transforms.torch_legalization.operands import owner, tensor
+from hipgraft.transforms.torch_legalization.operands import concatenated, owner, sliced, tensor
 from hipgraft.transforms.torch_to_hipdnn.constants import constant_value, is_constant
 
 _MOST_INDICES = 4096
@@ -95,13 +95,13 @@ def _written(
         size = tensor(part)[0][dim] or 0
         before, after = min(start - position, size), min(position + size - start - length, size)
         if before > 0:
-            parts.append(_slice(part, dim, 0, before))
+            parts.append(_part(part, dim, 0, before))
         if position <= start < position + size:
             parts.append(source)
         if after > 0:
-            parts.append(_slice(part, dim, size - after, size))
+            parts.append(_part(part, dim, size - after, size))
         position += size
-    return _concatenation(parts, dim, result)
+    return parts[0] if len(parts) == 1 else concatenated(parts, dim, result)
 
 
 def _parts(value: ir.Value, dim: int) -> list[ir.Value]:
@@ -117,18 +117,9 @@ def _parts(value: ir.Value, dim: int) -> list[ir.Value]:
     return parts if is_known else [value]
 
 
-def _slice(x: ir.Value, dim: int, start: int, stop: int) -> ir.Value:
+def _part(x: ir.Value, dim: int, start: int, stop: int) -> ir.Value:
     shape, element = tensor(x)
     if (start, stop) == (0, shape[dim]):
         return x
     kind = vtensor_type([*shape[:dim], stop - start, *shape[dim + 1 :]], element)
-    bounds = [constant_int(value) for value in (dim, start, stop, 1)]
-    return torch_op("aten.slice.Tensor", [x, *bounds], [kind]).result
-
-
-def _concatenation(parts: list[ir.Value], dim: int, result: ir.Type) -> ir.Value:
-    if len(parts) == 1:
-        return parts[0]
-    tensors = ir.Type.parse("!torch.list<vtensor>")
-    listed = torch_op("prim.ListConstruct", parts, [tensors]).result
-    return torch_op("aten.cat", [listed, constant_int(dim)], [result]).result
+    return sliced(x, dim, start, stop, kind)

@@ -6,7 +6,7 @@ and other ops read. A sum that is stored in f16 and normalised in f32 would take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hipgraft.codegen.lowering.context import Lowering
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
@@ -56,10 +56,13 @@ class PointwiseGroups:
         made = {op.results[0] for op in ops}
         read = dict.fromkeys(one for op in ops for one in op.operands if one not in made)
         inputs = {value: self._lowering.tensor(value) for value in read}
-        if stored and self._is_joined(stored, list(inputs.values())):
-            results = self._joined(ops, stored, inputs)
-            self._lowering.tensors.update(zip(stored, results, strict=True))
-            return
+        if len(stored) > 1 and not self._yielded.isdisjoint(stored):
+            order = common_order(list(inputs.values()), tuple(shape_of(stored[0])))
+            # IREE 3.13.0 crashes on loops with several results of which one is transposed.
+            if all(self._lowering.orders.get(value, order) == order for value in stored):
+                results = self._joined(ops, stored, inputs, order)
+                self._lowering.tensors.update(zip(stored, results, strict=True))
+                return
         for op in ops:
             self._lower(op)
 
@@ -78,22 +81,15 @@ class PointwiseGroups:
             or any(use.owner.operation not in members for use in op.results[0].uses)
         ]
 
-    def _is_joined(self, stored: Sequence[ir.Value], inputs: Sequence[Tensor]) -> bool:
-        """Whether IREE would not fuse the ops, but compiles them as one.
-
-        IREE 3.13.0 crashes on loops with several results of which one is transposed.
-        """
-        order = common_order(inputs, tuple(shape_of(stored[0])))
-        yielded = [value for value in stored if value in self._yielded]
-        is_straight = all(self._lowering.orders[value] == order for value in yielded)
-        return len(stored) > 1 and len(yielded) > 0 and is_straight
-
     def _joined(
         self,
         ops: Sequence[ir.Operation],
         stored: Sequence[ir.Value],
-        inputs: dict[ir.Value, Tensor],
+        inputs: Mapping[ir.Value, Tensor],
+        order: Sequence[int],
     ) -> list[Tensor]:
+        """Emits one loop nest over `order` that computes the values of `stored`."""
+
         def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
             known = dict(zip(inputs, arguments, strict=False))
             for op in ops:
@@ -102,9 +98,10 @@ class PointwiseGroups:
             return [known[value] for value in stored]
 
         emitter, shape = self._lowering.emitter, tuple(shape_of(stored[0]))
+        inits = [
+            emitter.empty(Tensor("", shape, element_of(value), tuple(order))) for value in stored
+        ]
         operands = list(inputs.values())
-        order = common_order(operands, shape)
-        inits = [emitter.empty(Tensor("", shape, element_of(value), order)) for value in stored]
         return emitter.generic("joined", operands, inits, body, shape=shape, order=order)
 
 
