@@ -50,7 +50,9 @@ class HipdnnRecognizePass(Pass):
     on the queries, the keys or the scores, with additive or selecting masks, and with a guard
     against rows that see no key; GELU by the error function or the hyperbolic tangent, with its
     factors in any order; and swish with any beta. If keys and values are copied for each head of a
-    group, the node reads the originals. Each of these families can run by itself.
+    group, the node reads the originals. Products and sums with constants per channel after a
+    convolution with constant filters, such as batch normalisation with constant statistics, are
+    folded into the filters and a bias. Each of these families can run by itself.
 
     Before:
         ```mlir
@@ -86,7 +88,8 @@ class HipdnnRecognizePass(Pass):
     drop_roundings: bool = option(True, "compute f16 and bf16 intermediates of a node in f32")
 
     families: tuple[str, ...] = option(
-        (), "recognise only these: 'attention', 'norms', 'activations'; all if empty"
+        (),
+        "recognise only these: 'attention', 'norms', 'activations', 'convolutions'; all if empty",
     )
 
     def __post_init__(self) -> None:

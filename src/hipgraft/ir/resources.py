@@ -1,4 +1,4 @@
-"""Reads the raw bytes of `memref.global` and `arith.constant` ops.
+"""Reads the raw bytes of `memref.global` and `arith.constant` ops, and builds constants from bits.
 
 The bindings give no access to a resource's blob, and NumPy's buffer protocol supports neither bf16
 nor fp8. So a resource is read from the op's bytecode, which stores it as in memory. The text would
@@ -19,12 +19,16 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import OpError
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.ir.element_types import byte_size
+from hipgraft.ir.io import RESOURCE_ALIGNMENT
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _RESOURCE_SECTION = 5
 _ALIGNED = 0x80
 _LARGE = 1 << 20
+
+# The most bytes that are written as text.
+_INLINE_BYTES = 256
 
 
 def global_bytes(op: ir.Operation) -> bytes:
@@ -195,3 +199,22 @@ def _blob(reader: _Reader) -> bytes:
     size = reader.varint()
     reader.align(alignment)
     return reader.take_at(0, size)
+
+
+def elements_of(words: Array, kind: ir.RankedTensorType, name: str) -> ir.Attribute:
+    """Returns the elements of a constant of `kind`, given row-major as unsigned integers of bits.
+
+    They are a resource called `name`, or text if they are few or all equal.
+    """
+    if words.nbytes <= _INLINE_BYTES or (words == words.flat[0]).all():
+        return inline_elements(words, kind)
+    return ir.DenseResourceElementsAttr.get_from_buffer(
+        np.ascontiguousarray(words), name, kind, alignment=RESOURCE_ALIGNMENT
+    )
+
+
+def inline_elements(words: Array, kind: ir.RankedTensorType) -> ir.Attribute:
+    """Returns the same as text, in which each element is its bits; a splat if all are equal."""
+    same = (words == words.flat[0]).all()
+    raw = words.flat[:1] if same else words
+    return ir.Attribute.parse(f'dense<"0x{raw.tobytes().hex().upper()}"> : {kind}')

@@ -13,12 +13,10 @@ from hipgraft.codegen.target import Target
 from hipgraft.ir.bindings import func_d, ir
 from hipgraft.ir.diagnostics import CodegenError
 from hipgraft.ir.element_types import byte_size
-from hipgraft.ir.io import RESOURCE_ALIGNMENT
+from hipgraft.ir.resources import elements_of, inline_elements
 from hipgraft.runtime.devices.cpu import CpuDevice
 from hipgraft.runtime.devices.protocols import TypedMemory
 from hipgraft.transforms.torch_to_hipdnn.converter import builtin_tensor_type
-
-_INLINE_BYTES = 256
 
 
 def evaluate(ops: Sequence[ir.Operation], values: Sequence[ir.Value]) -> list[ir.Attribute]:
@@ -104,21 +102,12 @@ def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
         flags = np.frombuffer(data, np.uint8).astype(np.bool_)
         return ir.DenseElementsAttr.get(flags.reshape(shape), type=kind)
     words = np.frombuffer(data, f"u{len(data) // math.prod(shape)}")
-    if len(data) <= _INLINE_BYTES or (words == words[0]).all() or _is_range(words, element):
-        return _dense(words, kind)
-    return ir.DenseResourceElementsAttr.get_from_buffer(
-        words, "folded", kind, alignment=RESOURCE_ALIGNMENT
-    )
+    if _is_range(words, element):
+        return inline_elements(words, kind)
+    return elements_of(words, kind, "folded")
 
 
 def _is_range(words: np.ndarray[Any, Any], element: str) -> bool:
     """Whether the words are evenly spaced integers, which conversions turn into windows."""
     steps = np.diff(words)
     return element.startswith(("si", "ui")) and bool((steps == steps[0]).all())
-
-
-def _dense(words: np.ndarray[Any, Any], kind: ir.RankedTensorType) -> ir.Attribute:
-    """Returns elements written as their bits; a splat if all are equal."""
-    same = (words == words[0]).all()
-    raw = words[:1] if same else words
-    return ir.Attribute.parse(f'dense<"0x{raw.tobytes().hex().upper()}"> : {kind}')

@@ -15,8 +15,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
 from hipgraft.ir.element_types import bit_width, byte_size
-from hipgraft.ir.io import RESOURCE_ALIGNMENT
-from hipgraft.ir.resources import constant_bytes
+from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_of, element_type_of, shape_of
 from hipgraft.transforms.outlining import operand_layouts
@@ -280,19 +279,11 @@ def _set_layouts(graph: hipdnn.GraphOp) -> None:
 
 def _permuted(op: ir.Operation) -> ir.Attribute:
     """Returns the elements of filters [K, C, window...] as [K, window..., C]."""
-    old = op.attributes["value"]
     shape = shape_of(op.results[0])
     kind = ir.RankedTensorType.get((shape[0], *shape[2:], shape[1]), element_type_of(op.results[0]))
-    if isinstance(old, ir.DenseElementsAttr) and old.is_splat:
-        return ir.DenseElementsAttr.get_splat(kind, old.get_splat_value())
     data = constant_bytes(op)
     words = np.frombuffer(data, f"u{len(data) // prod(shape)}").reshape(shape)
-    return ir.DenseResourceElementsAttr.get_from_buffer(
-        np.ascontiguousarray(np.moveaxis(words, 1, -1)),
-        "channels_last",
-        kind,
-        alignment=RESOURCE_ALIGNMENT,
-    )
+    return elements_of(np.moveaxis(words, 1, -1), kind, "channels_last")
 
 
 class LayoutCut:

@@ -121,6 +121,35 @@ func.func @other_factor(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// Filters keep their factor if they would overflow.
+
+// REMARK: 'hipdnn.conv_fprop' op is not recognised: scaled filters do not fit into elements of float16
+// CHECK-LABEL: func.func @filters_that_overflow
+// CHECK:         mode = "mul"
+func.func @filters_that_overflow(%x: tensor<1x1x8x8xf16>) -> tensor<1x2x8x8xf16> {
+  %w = arith.constant dense<1.0e+03> : tensor<2x1x1x1xf16>
+  %factor = arith.constant dense<1.0e+03> : tensor<1xf16>
+  %0 = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf16>, tensor<2x1x1x1xf16>) -> tensor<1x2x8x8xf16>
+  %1 = "hipdnn.pointwise"(%0, %factor) {mode = "mul"} : (tensor<1x2x8x8xf16>, tensor<1xf16>) -> tensor<1x2x8x8xf16>
+  return %1 : tensor<1x2x8x8xf16>
+}
+
+// -----
+
+// A convolution that is also read without its factor keeps it; this is no near miss.
+
+// CHECK-LABEL: func.func @read_twice
+// CHECK:         mode = "mul"
+func.func @read_twice(%x: tensor<1x1x8x8xf32>) -> (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) {
+  %w = arith.constant dense<1.0e+03> : tensor<2x1x1x1xf32>
+  %factor = arith.constant dense<1.0e+03> : tensor<1xf32>
+  %0 = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x8x8xf32>
+  %1 = "hipdnn.pointwise"(%0, %factor) {mode = "mul"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
+  return %0, %1 : tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>
+}
+
+// -----
+
 // A gate is no swish, and a mean of squares alone no normalisation.
 
 // REMARK-NOT: remark

@@ -266,3 +266,47 @@ func.func @merged_batches(%q: tensor<10x16xf32>, %k: tensor<10x16xf32>, %v: tens
   %19 = "hipdnn.matmul"(%15, %18) : (tensor<4x5x5xf32>, tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
   return %19 : tensor<4x5x8xf32>
 }
+
+// -----
+
+// Constants per channel after a convolution move into its filters and a bias: w · 2 / √(3 + 1) and
+// -1 · 2 / √(3 + 1) + 5, then · 4.
+
+// CHECK-LABEL: func.func @normalised_convolution
+// CHECK:         %[[W:.*]] = arith.constant dense<4.000000e+00> : tensor<2x1x1x1xf32>
+// CHECK:         %[[Y:.*]] = "hipdnn.conv_fprop"(%{{.*}}, %[[W]])
+// CHECK:         %[[B:.*]] = arith.constant dense<1.600000e+01> : tensor<1x2x1x1xf32>
+// CHECK:         %[[Z:.*]] = "hipdnn.pointwise"(%[[Y]], %[[B]]) {mode = "add"}
+// CHECK-NEXT:    return %[[Z]]
+func.func @normalised_convolution(%x: tensor<1x1x8x8xf32>) -> tensor<1x2x8x8xf32> {
+  %w = arith.constant dense<1.0> : tensor<2x1x1x1xf32>
+  %mean = arith.constant dense<1.0> : tensor<1x2x1x1xf32>
+  %variance = arith.constant dense<3.0> : tensor<1x2x1x1xf32>
+  %scale = arith.constant dense<2.0> : tensor<1x2x1x1xf32>
+  %bias = arith.constant dense<5.0> : tensor<1x2x1x1xf32>
+  %epsilon = arith.constant dense<1.0> : tensor<1xf32>
+  %four = arith.constant dense<4.0> : tensor<1xf32>
+  %0 = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x8x8xf32>
+  %1 = "hipdnn.batchnorm_inference_variance_ext"(%0, %mean, %variance, %scale, %bias, %epsilon) : (tensor<1x2x8x8xf32>, tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
+  %2 = "hipdnn.pointwise"(%1, %four) {mode = "mul"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
+  return %2 : tensor<1x2x8x8xf32>
+}
+
+// -----
+
+// A bias is not folded further, and filters that are inputs are not scaled.
+
+// CHECK-LABEL: func.func @biased_and_scaled
+// CHECK:         hipdnn.conv_fprop
+// CHECK:         mode = "add"
+// CHECK:         hipdnn.conv_fprop
+// CHECK:         mode = "mul"
+func.func @biased_and_scaled(%x: tensor<1x1x8x8xf32>, %v: tensor<2x1x1x1xf32>) -> (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) {
+  %w = arith.constant dense<1.0> : tensor<2x1x1x1xf32>
+  %two = arith.constant dense<2.0> : tensor<1xf32>
+  %0 = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x8x8xf32>
+  %1 = "hipdnn.pointwise"(%0, %two) {mode = "add"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
+  %2 = "hipdnn.conv_fprop"(%x, %v) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x8x8xf32>
+  %3 = "hipdnn.pointwise"(%2, %two) {mode = "mul"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
+  return %1, %3 : tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>
+}

@@ -1,4 +1,4 @@
-"""Recognises decomposed nodes: normalisations, attention and activations."""
+"""Recognises decomposed nodes: normalisations, attention, activations and scaled convolutions."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,6 +11,7 @@ from hipgraft.transforms.recognition.activations import (
     recognize_tanh_gelu,
 )
 from hipgraft.transforms.recognition.attention import recognize_attention, share_heads
+from hipgraft.transforms.recognition.convolutions import fold_batchnorm
 from hipgraft.transforms.recognition.norms import recognize_norm
 from hipgraft.transforms.recognition.values import Rules
 
@@ -25,6 +26,7 @@ FAMILIES: dict[str, dict[str, Pattern]] = {
         "tanh_fwd": recognize_tanh_gelu,
         "sigmoid_fwd": recognize_swish,
     },
+    "convolutions": {"hipdnn.conv_fprop": fold_batchnorm},
 }
 """Patterns by family, and then by the mode or the name of the op at which each begins."""
 
