@@ -112,6 +112,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "flags",
     [
@@ -157,6 +158,7 @@ assert found == (700, 700), found
 """
 
 
+@pytest.mark.sampled(2)
 @requires_assembler
 @pytest.mark.parametrize(
     ("size", "before", "what"),

@@ -70,7 +70,7 @@ def run_bundle(device: Device, directory: Path) -> None:
         bundle.run(inputs(), device)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("run", [run_session, run_program, run_interpreter, run_jit, run_bundle])
 def test_every_call_may_fail(

@@ -143,6 +143,7 @@ def test_bilinear_resize_in_f16(tmp_path):
     check_against_onnxruntime(path, {"x": x}, tolerance=2e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "array",
     [

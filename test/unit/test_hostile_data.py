@@ -130,6 +130,7 @@ def test_changed_bytes(kind: str, tmp_path: Path) -> None:
             read(path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind", [kind for kind, row in KINDS.items() if isinstance(row[2], dict | list)]
 )

@@ -153,6 +153,7 @@ def lowered(name: str, target: str) -> str:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_one_dispatch(name: str, target: str) -> None:
@@ -300,6 +301,7 @@ def batchnorm(x: Any, scale: Any, bias: Any) -> Any:
     return [op.y, op.mean, op.inv_variance]
 
 
+@pytest.mark.sampled(2)
 @requires_emulator
 @pytest.mark.parametrize("is_last", [False, True], ids=["nchw", "nhwc"])
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from random_graphs import FAMILIES, graphs
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_graphs(family: str, request: pytest.FixtureRequest) -> None:
     """The first round is the smallest graph of each op; hypothesis always draws the same ones."""

@@ -99,7 +99,7 @@ def test_text_is_a_fixed_point(path: Path) -> None:
     assert migraphx.to_native(str(again)) == native
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_runs_on_the_cpu(path: Path) -> None:
     memory, expected = arguments_of(path)

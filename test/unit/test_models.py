@@ -51,7 +51,7 @@ def assert_matches(name: str, results: list[np.ndarray]) -> None:
         np.testing.assert_allclose(result, want, rtol=0, atol=limit)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_on_the_cpu(name: str) -> None:
     program = hipgraft.compile(MODELS / name, target="cpu")

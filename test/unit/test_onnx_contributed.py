@@ -90,6 +90,7 @@ def compare(draw: Draw, found: list[np.ndarray], wanted: list[np.ndarray]) -> No
             np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MAKERS)
 def test_rewrites(name: str, tmp_path: Path) -> None:
     checked = 0
@@ -125,7 +126,7 @@ def test_half_way_between_integers(operator: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(bits_as(found, np.dtype(np.uint8)), case[1][0])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("name", COMPILED)
 def test_programs(name: str, tmp_path: Path) -> None:

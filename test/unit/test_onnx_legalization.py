@@ -275,7 +275,7 @@ EINSUMS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("equation", EINSUMS)
 def test_einsum(tmp_path, equation):
     names = [f"x{number}" for number in range(len(EINSUMS[equation]))]

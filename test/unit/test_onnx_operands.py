@@ -45,7 +45,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", FORMS)
 def test_operand_that_is_an_input(tmp_path, form):
     op, names, attributes, shape, inputs = FORMS[form]
@@ -111,6 +111,7 @@ CONSTANTS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", CONSTANTS)
 def test_operators_of_constants(tmp_path, op):
     """Their results are declared without a shape; some the reference implementation gets wrong."""

@@ -91,6 +91,7 @@ def statistics(*shape: int) -> dict[str, np.ndarray]:
     return {name: np.abs(drawn(*shape)) + index for index, name in enumerate(names)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 15])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4, 5)])
 def test_batch_norms(tmp_path, opset, shape):

@@ -45,7 +45,7 @@ def found_and_wanted(path, inputs):
     return found, wanted
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_filters(tmp_path, form):
     sizes, attributes = FORMS[form]
@@ -74,6 +74,7 @@ def test_lines(tmp_path, mode):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_kept_aspect_ratio(tmp_path, policy, mode):

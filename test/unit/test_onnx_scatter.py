@@ -17,6 +17,7 @@ import hipgraft
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("reduction", "dtype"), [("max", np.float32), ("min", np.int64)])
 @pytest.mark.parametrize("axis", [0, -1])
 def test_extrema_at_indices_from_both_ends(

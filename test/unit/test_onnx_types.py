@@ -120,7 +120,7 @@ def numbers() -> np.ndarray:
     return np.concatenate([finite, middles, *near, special]).astype(np.float32)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("saturate", [1, 0])
 def test_small_floats_are_rounded_and_read(tmp_path, kind, saturate):
@@ -151,7 +151,7 @@ QUANTIZED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", QUANTIZED)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
 def test_quantisation_by_inputs(tmp_path, form, dtype):

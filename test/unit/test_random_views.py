@@ -41,7 +41,7 @@ def targets() -> tuple[str, ...]:
     return ("cpu", *ARCHITECTURES) if missing_reason() is None else ("cpu",)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_fallbacks(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):
@@ -121,7 +121,7 @@ GRAPHS: dict[str, Callable[[], Case]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name: str, request: pytest.FixtureRequest) -> None:
     for one in rounds(request):

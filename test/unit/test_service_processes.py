@@ -69,6 +69,7 @@ def test_faults_of_200_units(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

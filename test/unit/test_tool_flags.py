@@ -16,7 +16,7 @@ MODEL = ROOT / "test" / "lit" / "tools" / "Inputs" / "conv_relu.mlir"
 
 @pytest.mark.slow
 def test_odd_values() -> None:
-    command = [sys.executable, SCRIPT, "--runs=40"]
+    command = [sys.executable, SCRIPT, "--runs=20"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

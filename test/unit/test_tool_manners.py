@@ -30,6 +30,7 @@ def run(tool: str, *arguments: str | bytes, **options: object) -> subprocess.Com
 DIGITS = "9" * 5000
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [

@@ -231,6 +231,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.mark.sampled(3)
 def test_the_compiler_has_the_fault(name: str) -> None:
     target, make = FAULTS[name]
     effect = WORKAROUNDS[name].effect
