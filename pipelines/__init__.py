@@ -128,8 +128,9 @@ def _convert_migraphx(config: HipgraftConfig) -> Sequence[PipelineElement]:
 def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
     # Views move out of the way of fusion first. hipDNN's graphs are formed next; all that remains
     # then becomes fallback kernels. Copies that only reorder move to where a graph can write the
-    # other order. On GPUs, convolutions get their images channels last. Equal graphs are merged
-    # before code generation, which is the expensive part.
+    # other order. On GPUs, convolutions get their images channels last. Launches are ordered while
+    # results are tensors. Equal graphs are merged before code generation, which is the expensive
+    # part.
     gpu = config.gpu or product_of(config.target[0])
     outline_pass = make_pass("hipdnn-outline", gpu=gpu, calibration=config.calibration)
     layouts = () if config.target[0] == "cpu" else (make_pass("hipdnn-assign-layouts", gpu=gpu),)
@@ -139,6 +140,7 @@ def _outline(config: HipgraftConfig) -> Sequence[PipelineElement]:
         "hipdnn-outline-fallback",
         "hipdnn-fold-copies",
         *layouts,
+        "hipdnn-order-launches",
         "hipdnn-deduplicate",
     )
 

@@ -1,0 +1,67 @@
+"""Orders the ops of a program so that fewer bytes of results are live at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# More than the number of any launch.
+_END = 1 << 62
+
+# Longer chains of launches do not move as a whole, so that keys stay short.
+_DEEPEST = 64
+
+
+@dataclass
+class Launch:
+    """An op of a program that stores its results.
+
+    Attributes:
+        size: bytes of the results that need memory.
+        reads: the numbers of the launches whose results it reads, directly or by views.
+        held: whether a result is returned, so that it is live until the end.
+    """
+
+    size: int
+    reads: frozenset[int] = frozenset()
+    held: bool = False
+
+
+def most_bytes(launches: Sequence[Launch], order: Sequence[int]) -> int:
+    """Returns the most bytes of results that are live at one launch of an order."""
+    last = {read: number for number in order for read in launches[number].reads}
+    live = most = 0
+    for number in order:
+        live += launches[number].size
+        most = max(most, live)
+        done = {read for read in launches[number].reads if last[read] == number}
+        live -= sum(launches[read].size for read in done if not launches[read].held)
+    return most
+
+
+def late_order(launches: Sequence[Launch]) -> list[int]:
+    """Returns an order in which launches run right before their first reader if that saves bytes.
+
+    It does if the results are larger than the operands that nothing reads afterwards.
+    """
+    # A launch that moved before another has the other's key up to the end, and then its own number.
+    keys: list[tuple[int, ...]] = [(number, _END) for number in range(len(launches))]
+    readers: dict[int, list[int]] = defaultdict(list)
+    for number, launch in enumerate(launches):
+        for read in launch.reads:
+            readers[read].append(number)
+    for number in reversed(range(len(launches))):
+        launch = launches[number]
+        first = min((keys[reader] for reader in readers[number]), default=keys[number])
+        if launch.held or first <= (number + 1, _END) or len(first) > _DEEPEST:
+            continue
+        ending = (
+            launches[read].size
+            for read in launch.reads
+            if not launches[read].held
+            and max(keys[reader] for reader in readers[read]) <= keys[number]
+        )
+        if launch.size > sum(ending):
+            keys[number] = (*first[:-1], number, _END)
+    return sorted(range(len(launches)), key=keys.__getitem__)
