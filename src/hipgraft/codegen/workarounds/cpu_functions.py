@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import factorial, log, pi, tan
+from math import cos, erfc, factorial, log, pi, sqrt, tan
 
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.codegen.workarounds.float_builder import (
@@ -22,12 +22,13 @@ CPU_FUNCTIONS = Workaround(
     "1))`, which cancels for negative numbers (infinite from -4,000 on); `acosh`, `sinh` and "
     "`cosh` overflow where their results do not. In `f16` all of them overflow at a few hundred. "
     "Constants folded while compiling for a GPU are computed in the same way. `atan` is off by up "
-    "to 40 ulp. `sin`, `cos`, `tanh`, `asin`, `acos` and `atan` of `f64` do not link.",
+    "to 40 ulp. `sin`, `cos`, `tanh`, `asin`, `acos`, `atan` and `erf` of `f64` do not link.",
     effect=Effect.WRONG,
     targets="CPU; constants on all",
     remedy="Angles are reduced in `f64` by pi/2 in three parts; hyperbolic functions are computed "
     "by `log1p`, `expm1` and halved exponents, `atan` by its series after a quarter or an eighth "
-    "turn; floats of 16 bits in `f32`.",
+    "turn, `erf` by its series about 0 and an approximation of `log(erfc(x)) + x * x`; floats of "
+    "16 bits in `f32`.",
 )
 
 _PI_BITS = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C9
@@ -35,6 +36,7 @@ _PI_SCALE = 252  # by two to the power of which the bits are divided
 _PART_BITS = 33  # so that products with less than a million are exact
 _LARGE = 1e9  # x * x + 1 equals x * x long before
 _LN_2 = log(2.0)
+_NEAREST, _FARTHEST = 0.85, 6.0  # where the complement of `erf` is approximated
 
 
 def _half_pi() -> list[float]:
@@ -184,6 +186,46 @@ def _from_ends(build: FloatBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     return build.sub(_one(build), x), build.add(_one(build), x)
 
 
+def _erf(build: FloatBuilder, x: ir.Value) -> ir.Value:
+    """By the series about 0, and by the complement at a distance from it."""
+    size, one = build.op("math.absf", x), _one(build)
+    square = build.mul(x, x)
+    series = [2 / sqrt(pi) * (-1) ** i / factorial(i) / (2 * i + 1) for i in range(20)]
+    near = build.mul(size, build.polynomial(square, series))
+    # Beyond 6 the complement is less than half of the last bit; `min` of NaN is NaN.
+    bounded = build.op("arith.minimumf", size, build.number(_FARTHEST))
+    ratio = build.div(build.number(2.0), build.add(bounded, build.number(2.0)))
+    low, high = (_ratio(end) for end in (_FARTHEST, _NEAREST))
+    scaled = build.mul(
+        build.sub(ratio, build.number((high + low) / 2)), build.number(2 / (high - low))
+    )
+    exponent = build.sub(build.chebyshev(scaled, _complement()), build.mul(bounded, bounded))
+    far = build.sub(one, build.op("math.exp", exponent))
+    return build.op("math.copysign", build.select(build.exceeds(size, 1.0), far, near), x)
+
+
+def _ratio(x: float) -> float:
+    return 2 / (2 + x)
+
+
+def _complement() -> list[float]:
+    """Returns the approximation of `log(erfc(x)) + x * x` by Chebyshev polynomials of 2 / (2 + x).
+
+    They are of x from 0.85 to 6, and 24 of them have an error of less than two last bits.
+    """
+    count = 24
+    low, high = (_ratio(end) for end in (_FARTHEST, _NEAREST))
+    angles = [pi * (k + 0.5) / count for k in range(count)]
+    ratios = [(high + low) / 2 + (high - low) / 2 * cos(angle) for angle in angles]
+    points = [2 / ratio - 2 for ratio in ratios]
+    values = [log(erfc(x)) + x * x for x in points]
+    sums = [
+        sum(value * cos(n * angle) for value, angle in zip(values, angles, strict=True))
+        for n in range(count)
+    ]
+    return [sums[0] / count, *(2 * one / count for one in sums[1:])]
+
+
 @dataclass(frozen=True)
 class _Function:
     """How a function is computed, and of which of the widths 16, 32 and 64 it is replaced."""
@@ -200,6 +242,7 @@ _FUNCTIONS = {
     "math.atan": _Function(_atan),
     "math.atanh": _Function(_atanh),
     "math.cosh": _Function(_cosh),
+    "math.erf": _Function(_erf, (64,)),
     "math.expm1": _Function(_expm1, (64,)),
     "math.log1p": _Function(_log1p, (64,)),
     "math.sinh": _Function(_sinh),

@@ -76,6 +76,15 @@ class FloatBuilder:
             total = self.add(self.mul(total, x), self.number(coefficient))
         return total
 
+    def chebyshev(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+        """Builds the sum of `coefficients[i]` times the i-th Chebyshev polynomial of x."""
+        twice = self.add(x, x)
+        last = total = self.number(0.0)
+        for coefficient in reversed(coefficients[1:]):
+            next_one = self.sub(self.mul(twice, total), last)
+            last, total = total, self.add(next_one, self.number(coefficient))
+        return self.add(self.sub(self.mul(x, total), last), self.number(coefficients[0]))
+
 
 def logic(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """Builds an op of truth values or integers."""
