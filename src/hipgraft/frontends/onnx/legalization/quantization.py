@@ -55,8 +55,7 @@ def _dynamic_quantize(writer: Writer) -> None:
     """Quantises `x` to bytes, by a scale and zero point for the range of `x` and 0."""
     x = writer.node.input[0]
     zero, most = writer.like(0, _FLOAT), writer.like(255, _FLOAT)
-    axes = range(len(writer.needed_shape(x, "of this form")))
-    extremes = [writer.reduce(f"Reduce{name}", x, axes, keepdims=False) for name in ("Min", "Max")]
+    extremes = [writer.op(f"Reduce{name}", x, keepdims=0) for name in ("Min", "Max")]
     least = writer.op("Min", extremes[0], zero)
     extent = writer.op("Sub", writer.op("Max", extremes[1], zero), least)
     # As in onnxruntime; ONNX's own function divides zero by zero.
