@@ -44,6 +44,7 @@ from hipgraft.frontends.onnx.legalization.selected_rows import select_rows
 from hipgraft.frontends.onnx.legalization.sequences import SEQUENCES
 from hipgraft.frontends.onnx.legalization.shifts import SHIFTS
 from hipgraft.frontends.onnx.legalization.storage import boundary_elements, store_narrow_types
+from hipgraft.frontends.onnx.legalization.suppression import SUPPRESSION
 from hipgraft.frontends.onnx.legalization.tables import TABLES
 from hipgraft.frontends.onnx.legalization.transposed import TRANSPOSED
 from hipgraft.frontends.onnx.legalization.writer import (
@@ -80,6 +81,7 @@ REWRITES: Registry[Rewrite] = Registry(
     RESIZING,
     SEQUENCES,
     SHIFTS,
+    SUPPRESSION,
     TABLES,
     TRANSPOSED,
     {"BitCast": bit_cast},

@@ -57,7 +57,6 @@ def _points(extent: int, *, aligned: bool) -> Array:
 
 _CONSTANT_OPERANDS = {
     "MelWeightMatrix": (0, 1, 2, 3, 4),
-    "NonMaxSuppression": (0, 1),
     "Upsample": (1,),
 }
 """Operands that torch-mlir reads as constants, where nothing else lowers them."""
