@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from small_onnx import F32, check, drawn, save
 
@@ -96,17 +96,23 @@ def test_scales_that_are_inputs(tmp_path):
 
 
 def test_bytes(tmp_path):
-    """By the nearest element; averages are refused, which libraries round differently."""
+    """By the nearest element."""
     for dtype in (np.int8, np.uint8):
         inputs = {"x": np.arange(-20, 100, dtype=np.int16).astype(dtype).reshape(1, 2, 6, 10)}
         constants = {"s": np.array([1, 1, 2, 1.7], np.float32)}
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest")
         check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)], constants), inputs)
-        node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
-        path = save(tmp_path / "m.onnx", [node], inputs, [("y", kind)], constants)
-        with pytest.raises(HipgraftError, match="'Resize' of integers is not supported"):
-            frontends.load(path)
+
+
+def test_long_integers_are_refused(tmp_path):
+    """Floats of 32 bits do not have all of them."""
+    inputs = {"x": np.arange(24, dtype=np.int32).reshape(1, 1, 4, 6)}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
+    constants = {"s": np.array([1, 1, 2, 2], np.float32)}
+    path = save(tmp_path / "m.onnx", [node], inputs, [("y", TensorProto.INT32)], constants)
+    with pytest.raises(HipgraftError, match="'Resize' of integers of 32 and 64 bits is not"):
+        frontends.load(path)
 
 
 def test_forms_of_tf2onnx(tmp_path):
@@ -125,3 +131,19 @@ def test_forms_of_tf2onnx(tmp_path):
     whole.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F32, [1, 1, 13, 1]))
     onnx.save(whole, path)
     check(path, inputs)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_integers(tmp_path, dtype, mode):
+    """They are rounded, and those that the cubic weights make too large are cut."""
+    x = np.where(drawn(1, 2, 6, 5) > 0, np.iinfo(dtype).max, np.iinfo(dtype).min).astype(dtype)
+    x[0, 0] = np.arange(30).reshape(6, 5)
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode=mode)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    sizes = {"sizes": np.array([1, 2, 11, 10])}
+    path = save(tmp_path / "m.onnx", [node], {"x": x}, [("y", kind)], sizes)
+    found, wanted = found_and_wanted(path, {"x": x})
+    assert found.dtype == wanted.dtype
+    assert np.abs(found.astype(int) - wanted.astype(int)).max() <= (1 if dtype is np.int16 else 0)

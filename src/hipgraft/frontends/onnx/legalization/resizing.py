@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -31,16 +33,15 @@ def _resize(writer: Writer) -> None:
     for name, values in _VALUES.items():
         if writer.attribute(name, values[0]) not in values:
             raise Refused(f"with {name} = '{writer.attribute(name)}' is not supported")
-    if dtype.kind not in "fV" and writer.attribute("mode", "nearest") != "nearest":
-        raise Refused("of integers is not supported but by the nearest element")
-    if dtype.kind == "u" and dtype.itemsize <= 2:
+    is_nearest = writer.attribute("mode", "nearest") == "nearest"
+    is_short = dtype.kind in "iu" and dtype.itemsize <= 2
+    if dtype.kind not in "fV" and not is_nearest and not is_short:
+        raise Refused("of integers of 32 and 64 bits is not supported but by the nearest element")
+    if is_short and (dtype.kind == "u" or not is_nearest):
         y = writer.op(
-            "Resize",
-            writer.cast(x, TensorProto.FLOAT),
-            *writer.node.input[1:],
-            **writer.attributes(),
+            "Resize", writer.cast(x, _FLOAT), *writer.node.input[1:], **writer.attributes()
         )
-        writer.result(writer.cast(y, element))
+        writer.result(writer.cast(y if is_nearest else _saturated(writer, y, dtype), element))
         return
     if _is_native(writer):
         raise Declined("supported", "it is left to torch-mlir")
@@ -52,6 +53,12 @@ def _resize(writer: Writer) -> None:
         line = _Line(writer, index, axis, before, after, len(axes), common)
         x = line.resized(x)
     writer.result(x)
+
+
+def _saturated(writer: Writer, y: str, dtype: np.dtype[Any]) -> str:
+    """Rounds floats to integers of a range, as ONNX's reference does; onnxruntime cuts them."""
+    bounds = [writer.like(float(one), _FLOAT) for one in (np.iinfo(dtype).min, np.iinfo(dtype).max)]
+    return writer.op("Clip", writer.op("Round", y), *bounds)
 
 
 def _common_scale(writer: Writer, extents: list[int]) -> float | None:
