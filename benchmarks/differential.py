@@ -1,4 +1,4 @@
-"""Compiles random ONNX models of one and two operators, and compares what they compute.
+"""Compiles random ONNX models of a few operators, and compares what they compute.
 
     python benchmarks/differential.py [--rounds 200] [--seed 0] [-j 2] [--ops REGEX]
                                       [--device emulator:gfx942] [--rewrites]
@@ -83,6 +83,10 @@ def _is_clear(candidate: Draft) -> bool:
     if candidate.op == "PRelu":  # a slope of more elements is not allowed
         shapes = [np.shape(one) for one in candidate.inputs]
         return _broadcast_shape(shapes) == shapes[0]
+    if candidate.op == "TopK" and not candidate.attributes.get("sorted", 1):
+        return False
+    if candidate.op == "Det" and not np.isfinite(candidate.inputs[0]).all():
+        return False  # which elements meet depends on the algorithm
     if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
         return candidate.inputs[0] is not None and _is_spread(candidate)
     # Logarithms are rounded to integers, and those of no positive number are none.
@@ -147,13 +151,15 @@ def _reference(candidate: Draft, model: onnx.ModelProto) -> list[Any] | None:
         return None
 
 
-def takes_first_result(candidate: Draft, model: onnx.ModelProto) -> bool:
-    """Whether the second operator accepts the first result's type, which nothing else checks."""
-    types = onnx.defs.get_schema(candidate.following, candidate.opset).inputs[0].types
-    names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
-    return any(
-        one.name == "y0" and f"tensor({names.get(one.type.tensor_type.elem_type)})" in types
-        for one in model.graph.value_info
+def takes_results(candidate: Draft, model: onnx.ModelProto) -> bool:
+    """Whether the operators accept the types of what they read, which nothing else checks."""
+    kinds = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+    values = (*model.graph.value_info, *model.graph.output)
+    types = {one.name: f"tensor({kinds.get(one.type.tensor_type.elem_type)})" for one in values}
+    names = ["y0", *(f"z{index}" for index in range(len(candidate.following)))]
+    return all(
+        types.get(name) in onnx.defs.get_schema(op, candidate.opset).inputs[0].types
+        for name, op in zip(names, candidate.following, strict=False)
     )
 
 
@@ -164,7 +170,7 @@ def case_of(candidate: Draft, name: str) -> Case | None:
         onnx.checker.check_model(model)
     except Exception:  # ONNX rejects it
         return None
-    if candidate.following and not takes_first_result(candidate, model):
+    if not takes_results(candidate, model):
         return None
     results = wanted(candidate, model)
     if results is None:
@@ -236,10 +242,20 @@ def _of_type(array: Any, dtype: np.dtype) -> np.ndarray:
     return array.view(dtype)
 
 
-def smaller(candidate: Draft) -> Iterator[Draft]:
-    """Yields simpler models: fewer attributes, operators, results and elements."""
+def with_fewer_nodes(candidate: Draft) -> Iterator[Draft]:
+    """Yields models with one operator less, or with another operand instead of the same twice."""
     if candidate.following:
-        yield replace(candidate, following="")
+        yield replace(candidate, following=candidate.following[:-1])
+    for index in candidate.views:
+        rest = {key: one for key, one in candidate.views.items() if key != index}
+        yield replace(candidate, views=rest)
+    if candidate.is_square:
+        yield replace(candidate, is_square=False)
+
+
+def smaller(candidate: Draft) -> Iterator[Draft]:
+    """Yields simpler models: fewer operators, attributes, results and elements."""
+    yield from with_fewer_nodes(candidate)
     for name in candidate.attributes:
         rest = {key: one for key, one in candidate.attributes.items() if key != name}
         yield replace(candidate, attributes=rest)
@@ -267,6 +283,8 @@ def smaller(candidate: Draft) -> Iterator[Draft]:
 def _with_input(candidate: Draft, index: int, array: np.ndarray | None) -> Draft:
     inputs = list(candidate.inputs)
     inputs[index] = array
+    if candidate.is_square:
+        inputs[1] = inputs[0]
     return replace(candidate, inputs=inputs)
 
 

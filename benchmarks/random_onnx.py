@@ -1,4 +1,4 @@
-"""Draws ONNX models of one and two operators from ONNX's schemas; some of them are invalid."""
+"""Draws ONNX models of one to three operators from ONNX's schemas; some of them are invalid."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
+from random_operands import (
+    VIEWED_OPSET,
+    VIEWS,
+    draw_elements,
+    draw_shape,
+    spread,
+)
 
-OPSETS = (7, 9, 10, 11, 12, 17, 17, 21, 22)
-EXTENTS = (1, 2, 3, 4, 5, 7)
+from hipgraft.frontends.onnx.limits import check_inference
+
+OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 22, 23, 24)
 TYPES = ("tensor(float)",) * 6 + (
     "tensor(float16)", "tensor(double)", "tensor(int32)", "tensor(int64)", "tensor(int8)",
-    "tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)", "tensor(bool)",
+    "tensor(int16)", "tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)",
+    "tensor(bool)",
 )  # fmt: skip
 SKIPPED = re.compile(
     "Random|Bernoulli|Multinomial|Dropout|Sequence(?!$)|Optional|String|Regex|Image|Tfidf|TfIdf|"
@@ -25,7 +34,8 @@ SKIPPED = re.compile(
 STRINGS = {
     "auto_pad": ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"],
     "coordinate_transformation_mode": ["half_pixel", "asymmetric", "align_corners",
-                                       "pytorch_half_pixel"],
+                                       "pytorch_half_pixel", "half_pixel_symmetric",
+                                       "output_half_pixel", "tf_crop_and_resize"],
     "direction": ["LEFT", "RIGHT", "forward", "reverse", "bidirectional"],
     "mode": ["constant", "reflect", "edge", "wrap", "DCR", "CRD", "nearest", "linear", "cubic",
              "bilinear", "avg", "max"],
@@ -33,10 +43,19 @@ STRINGS = {
     "padding_mode": ["zeros", "border", "reflection"],
     "reduction": ["none", "mean", "sum", "add", "mul", "max", "min"],
     "approximate": ["none", "tanh"],
-    "keep_aspect_ratio_policy": ["stretch"],
-    "equation": ["ij->ji", "ij,jk->ik", "bij,bjk->bik", "ii->i", "ij->"],
+    "keep_aspect_ratio_policy": ["stretch", "not_larger", "not_smaller"],
+    "equation": ["ij->ji", "ij,jk->ik", "bij,bjk->bik", "ii->i", "ij->", "ij,ij->", "i,j->ij",
+                 "...ij,...jk->...ik", "bhid,bhjd->bhij", "ijk->kji", "ij,kj->ik", "i,i"],
 }  # fmt: skip
-FOLLOWING = ("Relu", "Sigmoid", "Abs", "Neg", "Exp", "Softmax", "ReduceMax", "Flatten", "Not")
+FOLLOWING: dict[str, tuple[int, dict[str, Any]]] = {
+    **dict.fromkeys(("Relu", "Sigmoid", "Abs", "Neg", "Exp", "Not", "Erf", "Sqrt"), (1, {})),
+    **dict.fromkeys(("Softmax", "ReduceMax", "ReduceMean", "ReduceSum"), (1, {})),
+    **dict.fromkeys(("Flatten", "Transpose", "Shape", "LogSoftmax"), (1, {})),
+    **dict.fromkeys(("Add", "Mul", "Sub", "MatMul", "Max", "Equal", "Less", "And"), (2, {})),
+    "Concat": (2, {"axis": 0}),
+    "Cast": (1, {"to": onnx.TensorProto.FLOAT}),
+}
+"""Operators that read the previous result, how often, and with which attributes."""
 OPERANDS = re.compile(
     "^(axes|axis|shape|k|repeats|pads|starts|ends|steps|split|sizes|depth|output_shape|K)$"
 )
@@ -53,7 +72,9 @@ class Draft:
         inputs: arrays, None for an omitted one.
         constant: indices of the inputs that are initialisers.
         outputs: number of requested results.
-        following: operator that reads the first result, or an empty text.
+        following: operators that read the first result, one after the other.
+        views: names of the views through which the inputs are read, by their indices.
+        is_square: whether the second input is the first one.
     """
 
     op: str
@@ -62,38 +83,66 @@ class Draft:
     inputs: list[np.ndarray | None]
     constant: list[bool] = field(default_factory=list)
     outputs: int = 1
-    following: str = ""
+    following: tuple[str, ...] = ()
+    views: dict[int, str] = field(default_factory=dict)
+    is_square: bool = False
 
     def model(self) -> onnx.ModelProto:
         """Returns the model, with result shapes from inference."""
         names = [f"x{i}" if one is not None else "" for i, one in enumerate(self.inputs)]
+        infos, tensors, nodes = [], [], []
+        for index, array in self._given():
+            if self.constant[index]:
+                tensors.append(numpy_helper.from_array(array, names[index]))
+                continue
+            stored = self._stored(index)
+            source = names[index] if stored is array else f"s{index}"
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            infos.append(helper.make_tensor_value_info(source, kind, stored.shape))
+            if stored is not array:
+                node, constants = VIEWS[self.views[index]].nodes(array, source, names[index])
+                nodes.append(node)
+                tensors += constants
+        if self.is_square:
+            names[1] = names[0]
         while names and not names[-1]:
             names.pop()
         results = [f"y{i}" for i in range(self.outputs)]
-        nodes = [helper.make_node(self.op, names, results, name="node", **self.attributes)]
-        if self.following:
-            nodes.append(helper.make_node(self.following, ["y0"], ["z"], name="following"))
-        infos, tensors = [], []
-        for name, array, is_constant in zip(names, self.inputs, self.constant, strict=False):
-            if array is None:
-                continue
-            if is_constant:
-                tensors.append(numpy_helper.from_array(array, name))
-                continue
-            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-            infos.append(helper.make_tensor_value_info(name, kind, array.shape))
-        ends = ["z", *results[1:]] if self.following else results
-        outputs = [onnx.ValueInfoProto(name=name) for name in ends]
+        nodes.append(helper.make_node(self.op, names, results, name="node", **self.attributes))
+        last = "y0"
+        for index, op in enumerate(self.following):
+            count, attributes = FOLLOWING[op]
+            operands, last = [last] * count, f"z{index}"
+            name = f"following{index}"
+            nodes.append(helper.make_node(op, operands, [last], name=name, **attributes))
+        outputs = [onnx.ValueInfoProto(name=name) for name in (last, *results[1:])]
         graph = helper.make_graph(nodes, "g", infos, outputs, tensors)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
         model.ir_version = 10
+        check_inference(model)
         return onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
 
     def feeds(self) -> dict[str, np.ndarray]:
         """Returns the inputs by name."""
-        pairs = zip(self.inputs, self.constant, strict=True)
-        named = {f"x{i}": one for i, (one, fixed) in enumerate(pairs) if not fixed}
-        return {name: array for name, array in named.items() if array is not None}
+        feeds = {}
+        for index, array in self._given():
+            stored = self._stored(index)
+            if not self.constant[index]:
+                feeds[f"x{index}" if stored is array else f"s{index}"] = stored
+        return feeds
+
+    def _given(self) -> Iterator[tuple[int, np.ndarray]]:
+        for index, array in enumerate(self.inputs):
+            if array is not None and not (index == 1 and self.is_square):
+                yield index, array
+
+    def _stored(self, index: int) -> np.ndarray:
+        """Returns what the model stores for an input: the input itself if no view applies."""
+        array = self.inputs[index]
+        if index not in self.views or self.constant[index]:
+            return array
+        stored = VIEWS[self.views[index]].stored(array)
+        return array if stored is None else stored
 
 
 def draft(rng: random.Random, pattern: str) -> Draft:
@@ -104,21 +153,44 @@ def draft(rng: random.Random, pattern: str) -> Draft:
     kinds = _kinds(rng, schema)
     if not all(_is_drawn(formal, kinds) for formal in schema.inputs):
         return draft(rng, pattern)
-    shape = _shape(rng)
+    shape = draw_shape(rng)
     inputs: list[np.ndarray | None] = []
     for formal in _formals(rng, schema):
         omitted = formal.option == defs.OpSchema.FormalParameterOption.Optional
         omitted = omitted and rng.random() < 0.5
         inputs.append(None if omitted else _array(rng, formal, kinds, shape))
+    names = _names(schema, len(inputs))
     constant = [
         array is not None and (bool(OPERANDS.match(name)) or rng.random() < 0.15)
-        for array, name in zip(inputs, _names(schema, len(inputs)), strict=True)
+        for array, name in zip(inputs, names, strict=True)
     ]
-    following = rng.choice(FOLLOWING) if rng.random() < 0.25 else ""
     outputs = rng.randint(max(schema.min_output, 1), max(min(schema.max_output, 3), 1))
+    following = tuple(rng.choices(tuple(FOLLOWING), k=rng.choice((0, 0, 0, 0, 1, 1, 2))))
+    views = _views(rng, inputs, constant) if opset >= VIEWED_OPSET else {}
+    is_square = len(inputs) > 1 and _is_alike(inputs[0], inputs[1]) and rng.random() < 0.08
+    if is_square:
+        inputs[1] = inputs[0]
+    attributes = _attributes(rng, schema, shape)
     return Draft(
-        schema.name, opset, _attributes(rng, schema, shape), inputs, constant, outputs, following
+        schema.name, opset, attributes, inputs, constant, outputs, following, views, is_square
     )
+
+
+def _views(
+    rng: random.Random, inputs: list[np.ndarray | None], constant: list[bool]
+) -> dict[int, str]:
+    """Draws views of inputs, some of which get equal rows."""
+    views = {}
+    for index, array in enumerate(inputs):
+        if array is not None and not constant[index] and rng.random() < 0.15:
+            views[index] = rng.choice(tuple(VIEWS))
+            if views[index] == "expanded":
+                inputs[index] = spread(rng, array)
+    return views
+
+
+def _is_alike(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is not None and other is not None and one.dtype == other.dtype
 
 
 def _operators(opset: int) -> list[str]:
@@ -157,14 +229,6 @@ def _is_drawn(formal: Any, kinds: dict[str, str]) -> bool:
     return kinds.get(formal.type_str, formal.type_str) in TYPES
 
 
-def _shape(rng: random.Random) -> list[int]:
-    rank = rng.choice((0, 1, 2, 2, 3, 3, 4, 4, 5))
-    shape = [rng.choice(EXTENTS) for _ in range(rank)]
-    if rank and rng.random() < 0.04:
-        shape[rng.randrange(rank)] = 0
-    return shape
-
-
 def _array(rng: random.Random, formal: Any, kinds: dict[str, str], shape: list[int]) -> np.ndarray:
     kind = kinds.get(formal.type_str, formal.type_str)
     dtype = _dtype(kind)
@@ -175,13 +239,7 @@ def _array(rng: random.Random, formal: Any, kinds: dict[str, str], shape: list[i
         return draw.integers(-2, 4, extents).astype(dtype)
     if formal.name == "sequence_lens":
         return np.ones(shape[1:2] or [1], dtype)
-    shape = _variation(rng, shape)
-    if dtype.kind == "b":
-        return draw.random(shape) < 0.5
-    if dtype.kind in "iu":
-        low = 0 if dtype.kind == "u" else -9
-        return draw.integers(low, 12, shape).astype(dtype)
-    return (3 * draw.standard_normal(shape)).astype(dtype)
+    return draw_elements(rng, _variation(rng, shape), dtype)
 
 
 def _dtype(kind: str) -> np.dtype:
@@ -198,7 +256,7 @@ def _variation(rng: random.Random, shape: list[int]) -> list[int]:
         return [extent if rng.random() < 0.5 else 1 for extent in shape[rng.randint(0, 1) :]]
     if choice < 0.9 and shape:
         return [rng.choice(shape)]
-    return _shape(rng)
+    return draw_shape(rng)
 
 
 def _attributes(rng: random.Random, schema: Any, shape: list[int]) -> dict[str, Any]:

@@ -53,14 +53,14 @@ def test_a_wrong_result_is_found_and_made_smaller(differential):
     """The search itself: a model whose first result is taken for wrong if it has two rows."""
     Draft, Outcome = differential.Draft, differential.Outcome  # noqa: N806
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
-    candidate = Draft("Softmax", 21, {"axis": 1}, [x], [False], 1, "Relu")
+    candidate = Draft("Softmax", 21, {"axis": 1}, [x], [False], 1, ("Relu",))
 
     def job(case):
         rows = case.inputs[0].shape[0] if case.inputs[0].ndim else 0
         return Outcome("wrong" if rows >= 2 else "pass")
 
     least = differential.minimised(candidate, "wrong", job)
-    assert (least.attributes, least.following) == ({}, "")
+    assert (least.attributes, least.following) == ({}, ())
     assert least.inputs[0].shape == (2, 1)
 
 
