@@ -25,7 +25,7 @@ enum MemoryDeviceType : int { kCpuMemory = 0, kGpuMemory = 1 };
 enum MemoryType : int { kDefaultMemory = 0, kPinnedMemory = 5 };
 enum KernelMemory : int { kCpuInput = -2, kCpuOutput = -1 };
 enum OnnxType : int { kTensorType = 1 };
-enum ElementType : int { kStringElement = 8, kLastElement = 26 };
+enum ElementType : int { kStringElement = 8, kUInt2Element = 24, kInt2Element, kLastElement };
 // In ONNX Runtime's own order.
 enum AttributeType : int {
   kIntAttribute = 1,

@@ -16,7 +16,7 @@ typedef struct hipgraft_ort_tensor {
   const void *data;
   const int64_t *shape;  // `rank` extents
   size_t rank;
-  int32_t element_type;  // ONNX's number
+  int32_t element_type;  // ONNX Runtime's number
   size_t nbytes;
 } hipgraft_ort_tensor;
 

@@ -87,6 +87,14 @@ Message write_shape(const TensorInfo *info) {
   return shape;
 }
 
+// ONNX's number of an element type: the last types have others in ONNX Runtime.
+int onnx_element(int type) {
+  constexpr int kFloat8E8M0 = 24, kUInt2 = 25, kInt2 = 26;
+  if (type == kUInt2Element) return kUInt2;
+  if (type == kInt2Element) return kInt2;
+  return type == kLastElement ? kFloat8E8M0 : type;
+}
+
 // A value with its type, or only its name if it is not a tensor.
 Message write_value(const ValueInfo *value) {
   Message message;
@@ -96,7 +104,7 @@ Message write_value(const ValueInfo *value) {
   auto info = get<const TensorInfo *>(api.cast_to_tensor_info, type);
   if (!info) return message;
   Message tensor, whole;
-  tensor.number(type_field::kElement, get<int>(api.element_type, info));
+  tensor.number(type_field::kElement, onnx_element(get<int>(api.element_type, info)));
   if (api.has_shape(info)) tensor.message(type_field::kShape, write_shape(info));
   whole.message(type_field::kTensor, tensor);
   message.message(value_field::kType, whole);
@@ -139,7 +147,7 @@ Message Writer::write_tensor(const std::string &name, const Value *value, bool m
     tensor.number(tensor_field::kDims, shape[i]);
     count *= static_cast<size_t>(shape[i]);
   }
-  tensor.number(tensor_field::kType, type);
+  tensor.number(tensor_field::kType, onnx_element(type));
   tensor.bytes(tensor_field::kName, name);
   if (type == kStringElement) {
     write_strings(value, count, tensor);
