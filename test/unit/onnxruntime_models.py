@@ -251,24 +251,24 @@ def loop_model() -> tuple[bytes, Arrays]:
     return model, {"x0": draw.normal(size=(4, 6)).astype(np.float32), "rounds": np.array(5)}
 
 
-def scan_model() -> tuple[bytes, Arrays]:
+def scan_model(rows: int | str = 4) -> tuple[bytes, Arrays]:
     """A Scan over the rows of a sequence."""
     body = helper.make_graph(
         _step("scan"),
         "body",
-        [_floats("state", 4, 6), _floats("x", 4, 6)],
-        [_floats("next", 4, 6), _floats("y", 4, 6)],
+        [_floats("state", rows, 6), _floats("x", rows, 6)],
+        [_floats("next", rows, 6), _floats("y", rows, 6)],
     )
     model = _model(
         [
             helper.make_node("Scan", ["first", "xs"], ["last", "ys"], body=body, num_scan_inputs=1),
             helper.make_node("Softmax", ["ys"], ["p"]),
         ],
-        [_floats("first", 4, 6), _floats("xs", 5, 4, 6)],
-        [_floats("last", 4, 6), _floats("p", 5, 4, 6)],
+        [_floats("first", rows, 6), _floats("xs", 5, rows, 6)],
+        [_floats("last", rows, 6), _floats("p", 5, rows, 6)],
         [_square("w", 8)],
     )
-    return model, reference_inputs(model)
+    return model, drawn_inputs(model, rows=4)
 
 
 def growing_model() -> tuple[bytes, Arrays]:

@@ -75,12 +75,18 @@ model, inputs = growing_model()
 made = session(model, report="report.json")
 compare(made, model, inputs)
 compare(made, model, {**inputs, "rounds": np.array(0)})
+model, inputs = scan_model("rows")
+made = session(model)
+for rows in (4, 1):
+    compare(made, model, drawn_inputs(model, rows=rows))
 print(open("report.json").read())
 """,
     )
-    branch, loop = (line for line in said.splitlines() if "hipgraft: takes" in line)
+    branch, loop, scan = (line for line in said.splitlines() if "hipgraft: takes" in line)
     assert len(re.findall(r"in a subgraph: takes (\d) of \1 nodes", branch)) == 3
     assert "in a subgraph: takes 4 of 5 nodes" in loop
+    assert "takes 1 of 2 nodes" in scan
+    assert len(re.findall(r"in a subgraph: takes (\d) of \1 nodes", scan)) == 1
     body, whole = json.loads(said[said.index("{\n") : said.rindex("}") + 1])["graphs"]
     assert (body["graph"], body["body_of"]) == ("body", "Loop")
     assert [left["op"] for left in body["answer"]["left"]] == ["Identity"]
@@ -134,3 +140,49 @@ assert abs(expected - reference(model, inputs)).max() > 1
 """,
     )
     assert said.count("takes 5 of 5 nodes") == 3
+
+
+@pytest.mark.slow
+def test_elements_of_two_bits(home: Path) -> None:
+    """They are packed at the boundary of programs, where ONNX Runtime numbers them otherwise."""
+    said = play(
+        home,
+        """
+for kind, bits, values in (("UINT2", 0b00_11_10_01, [1, 2, 3, 0]),
+                           ("INT2", 0b00_11_10_01, [1, -2, -1, 0])):
+    element = getattr(onnx.TensorProto, kind)
+    nodes = [onnx.helper.make_node("Cast", ["x"], ["f"], to=1),
+             onnx.helper.make_node("Exp", ["f"], ["e"]),
+             onnx.helper.make_node("Add", ["e", "f"], ["y"])]
+    info = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(nodes, "g", [info("x", element, [4])], [info("y", 1, [4])])
+    opsets = [onnx.helper.make_opsetid("", 25)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    packed = np.array([bits, 0, 0, 0], np.uint8)
+    given = {"x": ort.OrtValue.ortvalue_from_numpy_with_onnx_type(packed, element)}
+    check(session(model).run_with_ort_values(None, given)[0].numpy(), np.exp(values) + values)
+""",
+    )
+    assert said.count("takes 2 of 3 nodes") == 2
+    assert said.count("several elements in a byte") == 2
+
+
+@pytest.mark.slow
+def test_bodies_of_a_compiled_model(home: Path) -> None:
+    """They are not compiled, and read constants that no other node reads."""
+    play(
+        home,
+        """
+def compare(made, model, inputs):
+    for found, expected in zip(made.run(None, inputs), references(model, inputs), strict=True):
+        check(found, expected)
+
+for number, make in enumerate((loop_model, scan_model, branch_model, model_of_all_kinds)):
+    model, inputs = make()
+    path = f"bodies{number}.onnx"
+    entries = {"ep.context_enable": "1", "ep.context_file_path": path}
+    compare(session_on(model, "cpu", entries), model, inputs)
+    assert "EPContext" in {node.op_type for node in onnx.load(path).graph.node}
+    compare(session_on(path, "cpu", serve="off"), model, inputs)
+""",
+    )

@@ -191,7 +191,7 @@ Source read_source(const Graph *graph, const Node *node, const Options &session)
 
 Node *write_context(const Graph *graph, const Node *fused, const Bound &bound,
                     const Options &options, const Options &session,
-                    const std::string &architecture) {
+                    const std::string &architecture, const std::vector<std::string> &kept) {
   if (architecture != "cpu" && bound.bundle->find(architecture).variants.empty())
     fail(HIPGRAFT_NOT_APPLICABLE,
          "a compiled model for a GPU holds programs for certain extents; name them by the option "
@@ -215,6 +215,7 @@ Node *write_context(const Graph *graph, const Node *fused, const Bound &bound,
   const char *label = get<const char *>(api.node_name, fused);
   attributes.add("partition_name", std::string_view(label));
   auto inputs = names(list(api.node_input_count, api.node_inputs, fused));
+  for (const std::string &name : kept) inputs.push_back(name.c_str());
   auto outputs = names(list(api.node_output_count, api.node_outputs, fused));
   return get<Node *>(api.create_node, kOperator, kDomain, label,
                      static_cast<const char *const *>(inputs.data()), inputs.size(),

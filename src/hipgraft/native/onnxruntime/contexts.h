@@ -31,10 +31,11 @@ Bound read_context(const Graph *graph, const Node *node, const Options &options,
 Source read_source(const Graph *graph, const Node *node, const Options &session);
 
 // Makes the node for a fused node. Its bundle is embedded or in a file beside the model. If the
-// option `context` is `recompile`, its sources are written beside the model, too.
+// option `context` is `recompile`, its sources are written beside the model, too. The node has the
+// constants `kept` as further inputs, so that ONNX Runtime writes them into the model.
 Node *write_context(const Graph *graph, const Node *fused, const Bound &bound,
                     const Options &options, const Options &session,
-                    const std::string &architecture);
+                    const std::string &architecture, const std::vector<std::string> &kept);
 
 // Returns the compatibility string of a compiled model, for `judge`.
 std::string compatibility_text(const std::string &architecture);

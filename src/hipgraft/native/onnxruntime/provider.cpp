@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "contexts.h"
 #include "files.h"
@@ -48,6 +49,24 @@ std::string body_of(const Graph *graph) {
   if (!node) return "";
   std::string name = text_of(get<const char *>(api.node_name, node));
   return name.empty() ? text_of(get<const char *>(api.operator_type, node)) : name;
+}
+
+// Whether dimensions of equal names may have different extents in a graph, as in the body of a Loop,
+// which may change the shapes of what it hands on. A Scan may not.
+bool is_nested(const Graph *graph) {
+  auto node = get<const Node *>(api.parent_node, graph);
+  return node && text_of(get<const char *>(api.operator_type, node)) != "Scan";
+}
+
+// The constants of a graph that bodies of its nodes read. ONNX Runtime does not write them into a
+// compiled model unless nodes of the graph read them, too.
+std::vector<std::string> constants_of_bodies(const std::vector<const Node *> &nodes) {
+  std::set<std::string> found;
+  for (const Node *node : nodes)
+    for (auto value : list(api.implicit_input_count, api.implicit_inputs, node))
+      if (value && get<bool>(api.is_constant_initializer, value))
+        found.insert(text_of(get<const char *>(api.value_name, value)));
+  return {found.begin(), found.end()};
 }
 
 const char *name(const ProviderTable *) { return kProvider; }
@@ -145,11 +164,15 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
     }
   // A compiled model needs no compiler: its other nodes were left when it was compiled.
   if (nodes.empty() || is_compiled) return;
-  bool is_nested = get<const Node *>(api.parent_node, graph);
+  if (writes_contexts()) {
+    // ONNX Runtime writes bodies as they were.
+    if (get<const Node *>(api.parent_node, graph)) return;
+    kept_ = constants_of_bodies(nodes);
+  }
   bool may_leave = option("fallback") != "error";
   Answer answer;
   try {
-    answer = ask(write_model(graph), is_nested, nodes.size(), architecture, options);
+    answer = ask(write_model(graph), is_nested(graph), nodes.size(), architecture, options);
   } catch (const Error &error) {
     if (!may_leave) throw;
     return warn("takes no node of " + std::to_string(nodes.size()) + ": " + error.text);
@@ -256,6 +279,11 @@ std::string Provider::option(const char *name) const {
   return found == options.end() ? "" : found->second;
 }
 
+bool Provider::writes_contexts() const {
+  auto wanted = session.find("ep.context_enable");
+  return wanted != session.end() && wanted->second == "1";
+}
+
 const Group &Provider::recompile(const Graph *graph, const Node *node, const std::string &why) {
   if (option("context") != "recompile")
     fail(HIPGRAFT_NOT_APPLICABLE,
@@ -278,8 +306,6 @@ const Group &Provider::recompile(const Graph *graph, const Node *node, const std
 void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
                        NodeCompute **computes, Node **contexts) {
   if (refusal) throw *refusal;
-  auto wanted = session.find("ep.context_enable");
-  bool writes = wanted != session.end() && wanted->second == "1";
   for (size_t i = 0; i < count; ++i) {
     auto inner = list(api.node_count, api.nodes, graphs[i]);
     bool is_read = inner.size() == 1 && is_context(inner[0]);
@@ -289,8 +315,9 @@ void Provider::compile(const Graph **graphs, const Node **fused, size_t count,
       group = &recompile(graphs[i], inner[0], why);
     Bound bound = group ? bind(fused[i], *group)
                         : read_context(graphs[i], inner[0], options, session);
-    if (writes)
-      contexts[i] = write_context(graphs[i], fused[i], bound, options, session, architecture);
+    if (writes_contexts())
+      contexts[i] = write_context(graphs[i], fused[i], bound, options, session, architecture,
+                                  std::exchange(kept_, {}));
     try {
       auto made = group ? make_growing(std::move(bound), *group) : make_compute(std::move(bound));
       computes[i] = made.release();

@@ -48,11 +48,13 @@ struct Provider : ProviderTable {
   // Recompiles a node of a compiled model that does not fit this device and release.
   const Group &recompile(const Graph *graph, const Node *node, const std::string &why);
   std::string option(const char *name) const;
+  bool writes_contexts() const;
   void tell(const Answer &answer, const Graph *graph);
   void write_report(const std::string &path) const;
   void warn(const std::string &text);
 
   std::deque<Group> groups_;  // the latest graph's first
+  std::vector<std::string> kept_;  // constants that bodies of the session's graph read
   std::string nested_;        // the summaries of subgraphs
   std::vector<Reported> reported_;
   std::string told_;          // the last warning
