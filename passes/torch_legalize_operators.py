@@ -24,6 +24,7 @@ from hipgraft.ir.torch_dialect import (
     vtensor_type,
 )
 from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.torch_legalization.convolutions import crop_convolution
 from hipgraft.transforms.torch_legalization.group_norms import (
     group_norm,
     instance_norm,
@@ -291,6 +292,7 @@ _REWRITES: dict[str, _Rewrite] = {
     "aten.roll": _roll,
     "aten.scatter.src": scatter,
     "aten.select_scatter": select_scatter,
+    "aten.slice.Tensor": crop_convolution,
     "aten.slice_scatter": slice_scatter,
     "aten.scaled_dot_product_attention": _attention,
     "aten.squeeze.dims": _squeeze_dims,
@@ -313,8 +315,9 @@ class TorchLegalizeOperatorsPass(Pass):
 
     Drops assertions and ops that do nothing at inference, rewrites group and instance norm to layer
     norm, multiplies two operands of an `aten.einsum` at a time, writes whole slices as parts of a
-    concatenation, computes on unsigned bytes in 32 bits, and rewrites ops without a registered form
-    (`aten.diff`, `aten.squeeze.dims`, ...).
+    concatenation, computes only the positions of a convolution that are read, computes on unsigned
+    bytes in 32 bits, and rewrites ops without a registered form (`aten.diff`, `aten.squeeze.dims`,
+    ...).
 
     Before:
         ```mlir

@@ -37,6 +37,7 @@ _KEPT_WHOLE = (
     "aten.scaled_dot_product_attention",
     "aten.silu",
     "aten.softmax.int",
+    "aten.softplus",
 )
 
 # ONNX operators become ATen ops. Their shape operands become constants only after simplification,

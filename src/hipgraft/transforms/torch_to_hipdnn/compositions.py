@@ -11,6 +11,10 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
+from hipgraft.transforms.torch_to_hipdnn.pointwise import scaled
+
+# Where softplus(x) and x are the same number in f32.
+_LARGE = 17.0
 
 
 def _boolean() -> ir.Type:
@@ -83,6 +87,19 @@ def _rounded_quotient(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     return [_truncated(converter, quotient, element)]
 
 
+def _softplus(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """`x if beta · x > threshold else softplus(x, beta)`."""
+    beta, threshold = float(op.constant(1)), float(op.constant(2))
+    x, element = op.float_tensor(0), op.result_element()
+    smooth = converter.pointwise("softplus_fwd", [x], element, softplus_beta=beta)
+    if threshold >= _LARGE and str(x.element_type) != "f64":
+        return [smooth]
+    product = scaled(converter, x, beta)
+    bound = converter.scalar(threshold, product)
+    above = converter.pointwise("cmp_gt", [product, bound], _boolean())
+    return [converter.pointwise("binary_select", [above, x, smooth], element)]
+
+
 def _mish(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`x · tanh(softplus(x))`."""
     x = op.float_tensor(0)
@@ -151,6 +168,7 @@ COMPOSITIONS: dict[str, Conversion] = {
     "torch.aten.sign": _sign,
     "torch.aten.sgn": _sign,
     "torch.aten.trunc": _trunc,
+    "torch.aten.softplus": _softplus,
     "torch.aten.mish": _mish,
     "torch.aten.log_sigmoid": _log_sigmoid,
     "torch.aten.prelu": _prelu,

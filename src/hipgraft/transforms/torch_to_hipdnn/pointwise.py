@@ -201,11 +201,6 @@ def _elu(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     return [scaled(converter, elu, scale)]
 
 
-def _softplus(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    beta, tensor = float(op.constant(1)), op.float_tensor(0)
-    return [converter.pointwise("softplus_fwd", [tensor], op.result_element(), softplus_beta=beta)]
-
-
 def _hard_sigmoid(converter: Converter, tensor: Tensor, element: ir.Type) -> Tensor:
     """`clamp(x + 3, 0, 6) / 6`."""
     f32 = ir.F32Type.get()
@@ -273,7 +268,6 @@ POINTWISE: dict[str, Conversion] = {
     "torch.aten.relu6": _relu6,
     "torch.aten.leaky_relu": _leaky_relu,
     "torch.aten.elu": _elu,
-    "torch.aten.softplus": _softplus,
     "torch.aten.hardsigmoid": _hardsigmoid,
     "torch.aten.hardswish": _hardswish,
     "torch.aten.where.self": _where,

@@ -1,0 +1,73 @@
+"""Pads a convolution less if only a part of its result is read."""
+
+from __future__ import annotations
+
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.torch_dialect import (
+    aten_name,
+    constant_float,
+    int_list,
+    torch_op,
+    vtensor_type,
+)
+from hipgraft.transforms.torch_legalization.operands import constant, int_operand, owner, tensor
+from hipgraft.transforms.torch_to_hipdnn.constants import is_constant
+
+_CONVOLUTIONS = ("aten.convolution", "aten.conv1d", "aten.conv2d", "aten.conv3d")
+
+
+def crop_convolution(op: ir.Operation) -> ir.Value | None:
+    """Computes only those positions of a convolution that `op`, a slice, reads.
+
+    Causal convolutions are written as padded ones without the last positions. None if anything else
+    reads the convolution, or if the positions need fewer elements than there are.
+    """
+    made = owner(op.operands[0])
+    if made is None or aten_name(made) not in _CONVOLUTIONS:
+        return None
+    attributes = [*list(op.operands)[1:], *list(made.operands)[3:]]
+    if len(list(made.results[0].uses)) != 1 or not all(map(is_constant, attributes)):
+        return None
+    is_float = tensor(made.operands[0])[1].startswith(("f", "bf"))
+    is_transposed = aten_name(made) == "aten.convolution" and constant(made, 6)
+    if is_transposed or not is_float or constant(op, 4) != 1:
+        return None
+    shapes = [tensor(value)[0] for value in (*made.operands[:2], *made.results, *op.results)]
+    if any(None in shape for shape in shapes):
+        return None
+    x, w, whole, part = ([extent or 0 for extent in shape] for shape in shapes)
+    stride, padding, dilation = (_integers(made, index) for index in (3, 4, 5))
+    dim, first = int_operand(op, 1) % len(x), constant(op, 2) or 0
+    spatial = dim - (len(x) - len(stride))
+    if spatial < 0 or not isinstance(first, int):
+        return None
+    first = min(max(first + whole[dim] if first < 0 else first, 0), whole[dim])
+    before = padding[spatial] - first * stride[spatial]
+    reach = (part[dim] - 1) * stride[spatial] + (w[dim] - 1) * dilation[spatial] + 1
+    after = reach - x[dim] - before
+    if part[dim] == 0 or before < 0 or after < 0:
+        return None
+    amounts = [(n, n) for n in padding]
+    amounts[spatial] = (before, after)
+    return _padded_convolution(made, x, amounts, op.results[0].type)
+
+
+def _integers(op: ir.Operation, index: int) -> list[int]:
+    value = constant(op, index)
+    return value if isinstance(value, list) else []
+
+
+def _padded_convolution(
+    op: ir.Operation, shape: list[int], amounts: list[tuple[int, int]], kind: ir.Type
+) -> ir.Value:
+    """Builds a convolution like `op` whose operand is padded by itself, with result type `kind`."""
+    padded = list(shape)
+    for dim, pair in enumerate(amounts, len(shape) - len(amounts)):
+        padded[dim] += sum(pair)
+    flat = [amount for pair in reversed(amounts) for amount in pair]
+    element = tensor(op.operands[0])[1]
+    operands = [op.operands[0], int_list(flat), constant_float(0.0)]
+    x = torch_op("aten.constant_pad_nd", operands, [vtensor_type(padded, element)]).result
+    operands = list(op.operands)
+    operands[0], operands[4] = x, int_list([0] * len(amounts))
+    return torch_op(aten_name(op), operands, [kind]).result
