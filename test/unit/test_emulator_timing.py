@@ -108,18 +108,42 @@ def test_more_workgroups_than_units_take_further_rounds():
     assert times[2] == pytest.approx(2 * times[0], rel=0.05)
 
 
+# A workgroup of one wave reads its 16 KiB of the operand whose address is in the registers.
+READ_ALL = """
+  s_lshl_b32 s8, s2, 14
+  v_lshlrev_b32 v1, 4, v0
+  v_add_u32 v1, s8, v1
+  .rept 16
+  global_load_dwordx4 v[4:7], v1, s[{first}:{last}]
+  v_add_u32 v1, 0x400, v1
+  .endr
+"""
+
+
 def test_what_does_not_fit_the_last_cache_comes_from_memory():
     size = 512 << 20
-    found = timed("  s_nop 0\n", elements=size // 4)
+    text = READ_ALL.format(first=4, last=5)
+    found = timed(text, groups=size >> 14, elements=size // 4)
     seconds = size / MI300X.memory_bandwidth + MI300X.kernel_seconds
     assert found.bound == "memory"
     assert found.microseconds == pytest.approx(1e6 * seconds, rel=1e-6)
 
 
+def test_what_is_not_read_of_an_operand_takes_no_time():
+    few, many = (
+        timed(READ_ALL.format(first=4, last=5), groups=64, elements=elements)
+        for elements in (1 << 18, 1 << 27)
+    )
+    assert few.microseconds == many.microseconds
+    assert few.parts["memory"] == pytest.approx(1e6 * (1 << 20) / MI300X.far_bandwidth, rel=1e-6)
+
+
 def test_operands_that_share_memory_are_read_once():
     memory = np.zeros(1 << 20, np.uint8)
-    code = assemble(BEGIN + "  s_nop 0\n", "gfx942", 2)
-    found = estimate(code, "f", (1,), (64,), [memory[: 3 << 18], memory[1 << 18 :]])
+    second = "  s_load_dwordx2 s[6:7], s[0:1], 0x8\n  s_waitcnt lgkmcnt(0)\n"
+    text = READ_ALL.format(first=4, last=5) + READ_ALL.format(first=6, last=7)
+    code = assemble(BEGIN + second + text, "gfx942", 2)
+    found = estimate(code, "f", (48,), (64,), [memory[: 3 << 18], memory[1 << 18 :]])
     seconds = memory.nbytes / MI300X.far_bandwidth
     assert found.parts["memory"] == pytest.approx(1e6 * seconds, rel=1e-6)
 

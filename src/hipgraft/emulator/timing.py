@@ -197,7 +197,9 @@ class _Timing:
         traced = len(recorded) + len(neighbours)
         # Each round of workgroups on a die reads each of its cache lines once.
         far = unique * _LINE * occupancy.groups / max(round_size, 1)
-        memory = [self._memory_seconds(varied) for varied in variations(chip)]
+        # Operands may be parts of larger buffers, or tables of which few rows are read.
+        read = min(self._footprint, far)
+        memory = [_memory_seconds(read, varied) for varied in variations(chip)]
         times = [
             max(seconds, of_memory) + chip.kernel_seconds
             for (seconds, _), of_memory in zip(results, memory, strict=True)
@@ -300,10 +302,11 @@ class _Timing:
         seconds = {name: factor * value / chip.clock for name, value in parts.items()}
         return cycles / chip.clock, seconds
 
-    def _memory_seconds(self, chip: Chip) -> float:
-        """Returns the seconds to read the operands from the level of memory that holds them."""
-        fits = self._footprint < chip.far_size
-        return self._footprint / (chip.far_bandwidth if fits else chip.memory_bandwidth)
+
+def _memory_seconds(nbytes: float, chip: Chip) -> float:
+    """Returns the seconds to read bytes from the level of memory that holds them."""
+    fits = nbytes < chip.far_size
+    return nbytes / (chip.far_bandwidth if fits else chip.memory_bandwidth)
 
 
 def variations(chip: Chip) -> list[Chip]:

@@ -383,3 +383,35 @@ func.func @windows_of_different_extents(%x: !torch.vtensor<[2,8],f32>) -> !torch
   %0:2 = torch.aten.adaptive_max_pool1d %x, %count : !torch.vtensor<[2,8],f32>, !torch.list<int> -> !torch.vtensor<[2,3],f32>, !torch.vtensor<[2,3],si64>
   return %0#0 : !torch.vtensor<[2,3],f32>
 }
+
+// -----
+
+// A causal convolution is a padded one without its last positions.
+
+// CHECK-LABEL: func.func @causal_convolution
+// CHECK:         %[[X:.*]] = torch.aten.constant_pad_nd
+// CHECK-SAME:      -> !torch.vtensor<[1,4,12],f32>
+// CHECK:         torch.aten.convolution %[[X]],
+// CHECK-SAME:      -> !torch.vtensor<[1,4,9],f32>
+// CHECK-NOT:     torch.aten.slice
+func.func @causal_convolution(%x: !torch.vtensor<[1,4,9],f32>, %w: !torch.vtensor<[4,1,4],f32>) -> !torch.vtensor<[1,4,9],f32> {
+  %none = torch.constant.none
+  %false = torch.constant.bool false
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %int3 = torch.constant.int 3
+  %int4 = torch.constant.int 4
+  %int9 = torch.constant.int 9
+  %zeros = torch.prim.ListConstruct %int0 : (!torch.int) -> !torch.list<int>
+  %ones = torch.prim.ListConstruct %int1 : (!torch.int) -> !torch.list<int>
+  %threes = torch.prim.ListConstruct %int3 : (!torch.int) -> !torch.list<int>
+  %0 = torch.aten.convolution %x, %w, %none, %ones, %threes, %ones, %false, %zeros, %int4
+    : !torch.vtensor<[1,4,9],f32>, !torch.vtensor<[4,1,4],f32>, !torch.none, !torch.list<int>,
+      !torch.list<int>, !torch.list<int>, !torch.bool, !torch.list<int>, !torch.int
+      -> !torch.vtensor<[1,4,12],f32>
+  %1 = torch.aten.slice.Tensor %0, %int2, %int0, %int9, %int1
+    : !torch.vtensor<[1,4,12],f32>, !torch.int, !torch.int, !torch.int, !torch.int
+      -> !torch.vtensor<[1,4,9],f32>
+  return %1 : !torch.vtensor<[1,4,9],f32>
+}
