@@ -278,6 +278,7 @@ CASES = [
         )
     ),
     matmul_case("matmul", (17, 24), (24, 19)),
+    matmul_case("matmul_row", (1, 1, 1024), (1, 1024, 72)),
     matmul_case("matmul_ta", (17, 24), (24, 19), transposed="a"),
     matmul_case("matmul_tb", (17, 24), (24, 19), transposed="b"),
     matmul_case("matmul_tab", (17, 24), (24, 19), transposed="ab"),
@@ -292,6 +293,7 @@ CASES = [
     matmul_case("matmul_wide", (3, 13, 24), (3, 24, 20), transposed="b"),
     matmul_case("matmul_vector", (1, 24), (24, 19)),
     matmul_case("matmul_column", (5, 24), (24, 1)),
+    matmul_case("matmul_row", (1, 1, 1024), (1, 1024, 72), "f16"),
     matmul_case("matmul", (17, 24), (24, 19), "f16"),
     matmul_case("matmul", (17, 24), (24, 19), "bf16"),
     matmul_case("matmul_batch_tb", (3, 17, 24), (3, 24, 19), "f16", transposed="b"),

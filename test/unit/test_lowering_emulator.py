@@ -56,6 +56,8 @@ NAMES = (
     "dgrad_2d_six_of_group_f32",
     "wgrad_2d_six_of_group_f32",
     "matmul_f16",
+    "matmul_row_f16",
+    "matmul_row_f32",
     "matmul_tab_f32",
     "matmul_2_batches_f32",
     "matmul_folded_f32",

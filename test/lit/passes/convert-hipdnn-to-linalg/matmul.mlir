@@ -33,3 +33,34 @@ func.func @batched(%a: tensor<4x32x64xf16>, %b: tensor<4x64x48xf16>) -> tensor<4
   }) {name = "batched"} : (tensor<4x32x64xf16>, tensor<4x64x48xf16>) -> tensor<4x32x48xf16>
   return %0 : tensor<4x32x48xf16>
 }
+
+// -----
+
+// The sums of one row are split where the rows of the right matrix are contiguous, into parts of half
+// a wavefront.
+
+// CHECK-LABEL: module @row_gfx942
+// CHECK:         linalg.batch_matmul {{.*}}tensor<32x1x32xf16>, tensor<32x32x96xf16>{{.*}} outs({{.*}}tensor<32x1x96xf32>)
+// CHECK:         linalg.generic {{.*}} iterator_types = [{{.*}}"reduction"
+// CHECK-LABEL: module @transposed_row_gfx942
+// CHECK:         linalg.matmul {{.*}} outs({{.*}}tensor<1x96xf32>)
+func.func @row(%a: tensor<1x1024xf16>, %b: tensor<1024x96xf16>) -> tensor<1x96xf16> {
+  %0 = "hipdnn.graph"(%a, %b) ({
+  ^bb0(%ga: tensor<1x1024xf16>, %gb: tensor<1024x96xf16>):
+    %r = "hipdnn.matmul"(%ga, %gb) : (tensor<1x1024xf16>, tensor<1024x96xf16>) -> tensor<1x96xf16>
+    "hipdnn.yield"(%r) : (tensor<1x96xf16>) -> ()
+  }) {name = "row"} : (tensor<1x1024xf16>, tensor<1024x96xf16>) -> tensor<1x96xf16>
+  return %0 : tensor<1x96xf16>
+}
+
+// -----
+
+func.func @transposed_row(%a: tensor<1x1024xf16>, %b: tensor<96x1024xf16>) -> tensor<1x96xf16> {
+  %v = "hipdnn.view"(%b) {offset = 0 : i64, strides = array<i64: 1, 1024>} : (tensor<96x1024xf16>) -> tensor<1024x96xf16>
+  %0 = "hipdnn.graph"(%a, %v) ({
+  ^bb0(%ga: tensor<1x1024xf16>, %gb: tensor<1024x96xf16>):
+    %r = "hipdnn.matmul"(%ga, %gb) : (tensor<1x1024xf16>, tensor<1024x96xf16>) -> tensor<1x96xf16>
+    "hipdnn.yield"(%r) : (tensor<1x96xf16>) -> ()
+  }) {name = "transposed_row", arg_strides = [unit, array<i64: 1, 1024>], arg_offsets = array<i64: 0, 0>} : (tensor<1x1024xf16>, tensor<1024x96xf16>) -> tensor<1x96xf16>
+  return %0 : tensor<1x96xf16>
+}

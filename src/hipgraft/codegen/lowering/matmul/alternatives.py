@@ -9,10 +9,9 @@ from hipgraft.codegen.lowering.context import Lowering, accumulator_type, altern
 from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.emit.windows import cropped
-from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of
-from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
+from hipgraft.codegen.lowering.matmul.matmul import multiply, operands_of, split_product
 from hipgraft.codegen.target import Target
-from hipgraft.dialects.hipdnn import MatmulOp, ReductionMode
+from hipgraft.dialects.hipdnn import MatmulOp
 from hipgraft.ir.tensors import element_of, shape_of
 
 # The number of rows of a matrix instruction.
@@ -72,17 +71,9 @@ def lower_swapped(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
 @alternative(MatmulOp, "split-k", _can_split)
 def lower_split(op: MatmulOp, lowering: Lowering) -> Sequence[Tensor]:
     """Multiplies parts of K as a batch and adds their products in the accumulator's type."""
-    emitter = lowering.emitter
     a, b = operands_of(op, lowering)
-    accumulator = accumulator_type(op, a.element, b.element)
-    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    part = depth // _PARTS
-    a = emitter.reshape(emitter.reshape(a, (rows, depth)), (rows, _PARTS, part))
-    b = emitter.reshape(emitter.reshape(b, (depth, columns)), (_PARTS, part, columns))
-    a = a.permuted((1, 0, 2))
-    products = multiply(emitter, a, b, (_PARTS, rows, columns), accumulator)
-    total = reduce_dims(emitter, ReductionMode.ADD, products, [0], accumulator)
-    return [emitter.cast(emitter.reshape(total, shape_of(op.c)), element_of(op.c))]
+    total = split_product(op, lowering, a, b, _PARTS)
+    return [lowering.emitter.cast(total, element_of(op.c))]
 
 
 def _of_rank(value: Tensor, rank: int) -> Tensor:

@@ -22,6 +22,7 @@ from hipgraft.codegen.lowering.matmul.scalar_tiles import (
     product_loops,
     tile_info,
 )
+from hipgraft.codegen.lowering.matmul.split import multiply_in_parts, parts_of_row
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.batched_rows import rows_to_add
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
@@ -82,11 +83,29 @@ def lower_materialized_widening(op: MatmulOp, lowering: Lowering) -> Sequence[Te
 
 
 def _multiplied(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor) -> list[Tensor]:
+    parts = parts_of_row(a, b, lowering.target)
+    if parts > 1:
+        total = split_product(op, lowering, a, b, parts)
+        return [lowering.emitter.cast(total, element_of(op.c))]
     accumulator = accumulator_type(op, a.element, b.element)
     if _is_split_badly(lowering.target, a, shape_of(op.c)):
         lowering.emitter.whole_reductions = True
     product = multiply_whole(lowering, a, b, shape_of(op.c), accumulator)
     return [lowering.emitter.cast(product, element_of(op.c))]
+
+
+def split_product(op: MatmulOp, lowering: Lowering, a: Tensor, b: Tensor, parts: int) -> Tensor:
+    """Emits a product whose sums are split into `parts`, in the accumulator's type."""
+    emitter, accumulator = lowering.emitter, accumulator_type(op, a.element, b.element)
+    total = multiply_in_parts(
+        emitter,
+        a,
+        b,
+        parts,
+        accumulator,
+        lambda left, right, shape: multiply(emitter, left, right, shape, accumulator),
+    )
+    return emitter.reshape(total, shape_of(op.c))
 
 
 def _is_split_badly(target: Target, a: Tensor, result: Sequence[int]) -> bool:
