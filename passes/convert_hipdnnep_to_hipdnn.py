@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.hipdnnep import GraphReader
-from hipgraft.transforms.torch_to_hipdnn import convert_function, erase_unused, torch_functions
+from hipgraft.transforms.torch_to_hipdnn import convert_function, torch_functions
 
 
 @dataclass(frozen=True)

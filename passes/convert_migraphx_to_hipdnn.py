@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.symbols import modules_in, symbol_of, symbols_of, unique_name
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.migraphx_to_hipdnn import (
     CONVERSIONS,
@@ -15,13 +16,6 @@ from hipgraft.transforms.migraphx_to_hipdnn import (
     build_function,
     is_kernel,
 )
-
-
-def _erase_unused(block: ir.Block) -> None:
-    """Erases unused constants and casts of declined conversions, last first."""
-    for operation in reversed([op.operation for op in block.operations]):
-        if operation.results and all(next(iter(r.uses), None) is None for r in operation.results):
-            operation.erase()
 
 
 def _lift_kernels(module: ir.Module) -> None:
@@ -102,4 +96,4 @@ class ConvertMigraphxToHipdnnPass(Pass):
             converter = Converter(CONVERSIONS, KEPT, state)
             made = build_function(function, converter, self.flat_arguments)
             function.erase()
-            _erase_unused(made.entry_block)
+            erase_unused(made.entry_block)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hipgraft.ir.bindings import ir
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.torch_to_hipdnn import (
     CONVERSIONS,
     Converter,
     convert_function,
-    erase_unused,
     torch_functions,
 )
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState, option
 from hipgraft.transforms.recognition import Pattern, Rules, patterns_of
 from hipgraft.transforms.recognition.values import mode_of
@@ -32,14 +33,6 @@ def _recognize(
 
 def _is_used(op: ir.Operation) -> bool:
     return any(True for result in op.results for _ in result.uses)
-
-
-def _erase_unused(block: ir.Block) -> None:
-    """Erases unused arithmetic, last first."""
-    for op in reversed([op.operation for op in block.operations]):
-        pure = op.name.startswith("hipdnn.") or op.name == "arith.constant"
-        if pure and op.results and not _is_used(op):
-            op.erase()
 
 
 @dataclass(frozen=True)
@@ -101,4 +94,4 @@ class HipdnnRecognizePass(Pass):
         for block in function_blocks(module):
             for op in [op.operation for op in block.operations]:
                 _recognize(op, patterns, rules, state)
-            _erase_unused(block)
+            erase_unused(block, "hipdnn.", "arith.constant")

@@ -8,6 +8,7 @@ from typing import ClassVar
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.io import function_blocks
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
 from hipgraft.transforms.view_motion import ViewMotion, narrow_view, reorders
 
@@ -67,7 +68,7 @@ class HipdnnSinkViewsPass(Pass):
             narrowed = sum(narrow_view(op.operation) for op in list(block.operations))
             if narrowed:
                 state.count("narrowed-views", narrowed)
-                _erase_unread(block)
+                erase_unused(block, "hipdnn.view", "arith.constant")
             ops = [op.operation for op in block.operations]
             if not any(map(reorders, ops)):
                 continue
@@ -75,7 +76,7 @@ class HipdnnSinkViewsPass(Pass):
             moved = sum(self._moves(op, motion, state) for op in ops)
             if moved:
                 state.count("moved-ops", moved)
-                _erase_unread(block)
+                erase_unused(block, "hipdnn.view", "arith.constant")
 
     def _moves(self, op: ir.Operation, motion: ViewMotion, state: PassState) -> bool:
         try:
@@ -84,11 +85,3 @@ class HipdnnSinkViewsPass(Pass):
             message = f"'{op.name}' op is not computed in its operand's shape: {declined.reason}"
             state.missed(op, declined.name, message)
             return False
-
-
-def _erase_unread(block: ir.Block) -> None:
-    for op in reversed([op.operation for op in block.operations]):
-        if op.name not in ("hipdnn.view", "arith.constant"):
-            continue
-        if next(iter(op.results[0].uses), None) is None:
-            op.erase()

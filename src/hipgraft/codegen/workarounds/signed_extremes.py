@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hipgraft.codegen.workarounds import Effect, Workaround
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.io import walk
+from hipgraft.ir.unused import erase_unused
 
 SIGNED_EXTREMES = Workaround(
     name="signed-extremes",
@@ -127,19 +128,13 @@ def _reorder(one: _Extreme) -> None:
         _terminator(block).erase()
         with ir.InsertionPoint(block):
             ir.Operation.create("linalg.yield", operands=[step.result])
-        _erase_unused(block)
+        erase_unused(block)
         total.set_type(kind)
         for number in reversed(range(count, len(op.operands))):
             if number != one.init:
                 block.erase_argument(number)
     op.results[one.number].replace_all_uses_with(result)
     op.erase()
-
-
-def _erase_unused(block: ir.Block) -> None:
-    for op in reversed([op.operation for op in block.operations]):
-        if op.results and not any(list(result.uses) for result in op.results):
-            op.erase()
 
 
 def _widened(value: ir.Value, kind: ir.IntegerType) -> ir.Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
+from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import PassState
 from hipgraft.transforms.hipdnn_to_torch.expressions import Torch
 from hipgraft.transforms.hipdnn_to_torch.forms import FORMS
@@ -21,7 +22,7 @@ def convert_block(block: ir.Block, state: PassState) -> list[tuple[ir.Operation,
                 stay.append((op, declined))
             else:
                 state.count("converted-ops")
-    _erase_unused(block)
+    erase_unused(block, "torch", "arith.constant")
     return stay
 
 
@@ -38,12 +39,3 @@ def _convert(op: ir.Operation) -> None:
     for old, new in zip(op.results, values, strict=True):
         old.replace_all_uses_with(new)
     op.erase()
-
-
-def _erase_unused(block: ir.Block) -> None:
-    """Erases casts and constants that nothing reads any more, last first."""
-    for op in reversed([op.operation for op in block.operations]):
-        if not op.name.startswith(("torch", "arith.constant")):
-            continue
-        if op.results and not any(True for result in op.results for _ in result.uses):
-            op.erase()

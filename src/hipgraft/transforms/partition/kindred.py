@@ -15,7 +15,7 @@ from hipgraft.transforms.partition.program import Program, Role
 
 PRODUCT = "hipdnn.matmul"
 
-_ROWS = 16
+ROWS = 16
 """Rows of a matrix instruction: IREE 3.13.0 pads single products only, and would multiply several
 without matrix instructions."""
 
@@ -29,8 +29,8 @@ def why_alone(op: ir.Operation) -> str | None:
     left, right = (shape_of(value) for value in list(op.operands)[:2])
     if prod(left[:-2]) > 1 or prod(right[:-2]) > 1:
         return "it multiplies several pairs of matrices"
-    if left[-2] % _ROWS:
-        return f"its {left[-2]} rows are no multiple of {_ROWS}"
+    if left[-2] % ROWS:
+        return f"its {left[-2]} rows are no multiple of {ROWS}"
     return "its right factor is computed" if _is_computed(op.operands[1]) else None
 
 

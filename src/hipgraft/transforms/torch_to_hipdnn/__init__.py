@@ -7,7 +7,6 @@ from hipgraft.transforms.torch_to_hipdnn.contractions import CONTRACTIONS
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter
 from hipgraft.transforms.torch_to_hipdnn.functions import (
     convert_function,
-    erase_unused,
     torch_functions,
 )
 from hipgraft.transforms.torch_to_hipdnn.gradients import GRADIENTS
@@ -40,6 +39,5 @@ __all__ = [
     "Conversion",
     "Converter",
     "convert_function",
-    "erase_unused",
     "torch_functions",
 ]

@@ -70,16 +70,3 @@ def check_regions(block: ir.Block, converter: Converter) -> None:
     for op in [each.operation for each in block.operations]:
         if len(op.regions) and not converter.converts(op):
             raise PassFailure(f"'{op.name}' op has regions: control flow is not supported", op)
-
-
-def erase_unused(block: ir.Block) -> None:
-    """Erases unused constants and casts that declined matches made, last first."""
-    for operation in reversed([op.operation for op in block.operations]):
-        if operation.name == "func.return":
-            continue
-        if operation.results and all(not _is_used(result) for result in operation.results):
-            operation.erase()
-
-
-def _is_used(value: ir.Value) -> bool:
-    return next(iter(value.uses), None) is not None

@@ -1,0 +1,198 @@
+"""Joins products of one matrix with constants, as for q, k and v, to a product with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import attributes_of, defining_op
+from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.resources import constant_bytes, elements_of
+from hipgraft.ir.strided_view import StridedView
+from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.transforms.partition.kindred import PRODUCT, ROWS
+from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+_CONTRACTIONS = ("hipdnn.matmul", "hipdnn.sdpa", "hipdnn.conv_fprop")
+
+_WAIT = 1
+"""The most contractions between two products, so that results do not occupy memory for long."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A product of a matrix with a constant, and a constant that is added to it.
+
+    Attributes:
+        op: the product [M, N].
+        result: the product, or its sum with the bias.
+        bias: the bias, if there is one; it has one element per column.
+    """
+
+    op: ir.Operation
+    result: ir.Value
+    bias: ir.Value | None
+
+    @property
+    def columns(self) -> int:
+        """N."""
+        return shape_of(self.result)[-1]
+
+    @property
+    def rows(self) -> int:
+        """M."""
+        return shape_of(self.result)[0]
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """What is equal for all products that are joined."""
+        left, right = self.op.operands
+        kinds = element_type_of(right), element_type_of(self.result)
+        columns = 0 if self.rows == 1 else self.columns
+        return (left, columns, *kinds, *attributes_of(self.op).items())
+
+    @property
+    def is_viewed(self) -> bool:
+        """Whether views alone read the result, so that no op could share the product's kernel."""
+        found = readers(self.result)
+        return bool(found) and all(reader.name == hipdnn.ViewOp.OP_NAME for reader in found)
+
+
+def member_of(op: ir.Operation) -> Member | None:
+    """Returns the product `op` with its bias; None if it is not one that may be joined."""
+    left, right = (shape_of(value) for value in list(op.operands)[:2])
+    if len(left) != 2 or len(right) != 2 or (left[0] > 1 and left[0] % ROWS == 0):
+        return None
+    if not isinstance(element_type_of(op.operands[1]), ir.FloatType):
+        return None
+    if _constant_base(op.operands[1]) is None:
+        return None
+    result, bias = op.results[0], None
+    found = readers(result)
+    if len(found) == 1 and mode_of(found[0]) == "add" and found[0].results[0].type == result.type:
+        others = [value for value in found[0].operands if value != result]
+        if len(others) == 1 and _is_bias(others[0], right[1]):
+            result, bias = found[0].results[0], others[0]
+    return Member(op, result, bias)
+
+
+def joinable(block: ir.Block, most_bytes: int) -> Iterator[list[Member]]:
+    """Yields lists of two or more products that can be joined.
+
+    Args:
+        block: block of a function at stage `hipdnn-ops`.
+        most_bytes: largest constant to make.
+    """
+    open_groups: dict[tuple[object, ...], tuple[list[Member], int]] = {}
+    contractions = 0
+    for op in [op.operation for op in block.operations]:
+        contractions += op.name in _CONTRACTIONS
+        member = member_of(op) if op.name == PRODUCT else None
+        if member is None:
+            continue
+        group, last = open_groups.get(member.form, ([], 0))
+        if group and contractions - last > _WAIT + 1:
+            yield from _checked(group, most_bytes)
+            group = []
+        open_groups[member.form] = ([*group, member], contractions)
+    for group, _ in open_groups.values():
+        yield from _checked(group, most_bytes)
+
+
+def _checked(group: Sequence[Member], most_bytes: int) -> Iterator[list[Member]]:
+    kept = [each for each in group if each.is_viewed]
+    rights = [each.op.operands[1] for each in kept]
+    size = sum(prod(shape_of(one)) * numpy_dtype(element_type_of(one)).itemsize for one in rights)
+    biases = {element_type_of(each.bias) for each in kept if each.bias is not None}
+    if len(kept) > 1 and size <= most_bytes and len(biases) < 2:
+        yield kept
+
+
+def join(members: Sequence[Member]) -> None:
+    """Replaces products by one, whose result holds the results of all one after the other.
+
+    The columns of one row are joined; several rows are multiplied by a batch of constants.
+    """
+    first = members[0]
+    axis = 1 if first.rows == 1 else 0
+    with ir.InsertionPoint(first.op), first.op.location:
+        right = _joined([_elements(each.op.operands[1]) for each in members], axis)
+        right = _constant(right, element_type_of(first.op.operands[1]))
+        shape = (*shape_of(right)[:-2], first.rows, shape_of(right)[-1])
+        kind = ir.RankedTensorType.get(shape, element_type_of(first.result))
+        left = first.op.operands[0] if axis == 1 else _as_batch(first.op.operands[0])
+        product = ir.Operation.create(
+            PRODUCT, results=[kind], operands=[left, right], attributes=attributes_of(first.op)
+        ).result
+        biases = [each.bias for each in members if each.bias is not None]
+        if biases:
+            element = element_type_of(biases[0])
+            rows = [_bias_row(each, numpy_dtype(element)) for each in members]
+            bias = _constant(_joined(rows, axis), element)
+            product = hipdnn.pointwise(product, bias, mode="add", result_type=kind)
+    start = 0
+    for each in members:
+        for reader in readers(each.result):
+            seen = window(reader.results[0])[1]
+            moved = StridedView(seen.shape, seen.strides, seen.offset + start)
+            with ir.InsertionPoint(reader):
+                view = make_window(product, moved, reader.location)
+            reader.results[0].replace_all_uses_with(view)
+        start += each.rows * each.columns
+
+
+def _joined(matrices: Sequence[Array], axis: int) -> Array:
+    return np.concatenate(matrices, 1) if axis == 1 else np.stack(matrices)
+
+
+def _as_batch(value: ir.Value) -> ir.Value:
+    """Returns a matrix as a batch of one."""
+    base, view = window(value)
+    batch = StridedView((1, *view.shape), (0, *view.strides), view.offset)
+    if view.covers(shape_of(base)):
+        batch = StridedView.of_shape(batch.shape)
+    return make_window(base, batch)
+
+
+def _constant_base(value: ir.Value) -> ir.Operation | None:
+    """Returns the constant that `value` is or views; None if it is no constant."""
+    op = defining_op(window(value)[0])
+    return op if op is not None and op.name == "arith.constant" else None
+
+
+def _is_bias(value: ir.Value, columns: int) -> bool:
+    """Whether a value is a constant with an element for each column."""
+    shape = shape_of(value)
+    is_row = shape[-1:] == (columns,) and prod(shape) == columns and len(shape) <= 2
+    is_float = isinstance(element_type_of(value), ir.FloatType)
+    return is_row and is_float and _constant_base(value) is not None
+
+
+def _elements(value: ir.Value) -> Array:
+    """Returns the elements of a constant of floats, or of a view of one, without a copy."""
+    op, (base, view) = _constant_base(value), window(value)
+    assert op is not None  # as checked before
+    kind = numpy_dtype(element_type_of(base))
+    flat = np.frombuffer(constant_bytes(op), kind)[view.offset :]
+    steps = [stride * kind.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(flat, view.shape, steps, writeable=False)
+
+
+def _bias_row(member: Member, kind: np.dtype[Any]) -> Array:
+    if member.bias is None:
+        return np.zeros((1, member.columns), kind)
+    return _elements(member.bias).reshape(1, -1)
+
+
+def _constant(elements: Array, element: ir.Type) -> ir.Value:
+    kind = ir.RankedTensorType.get(elements.shape, element)
+    words = np.ascontiguousarray(elements).view(f"u{elements.itemsize}")
+    return arith_d.ConstantOp(kind, elements_of(words, kind, "joined")).result
