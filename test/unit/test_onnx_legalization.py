@@ -213,6 +213,16 @@ def test_lp_pool(tmp_path, attributes):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
 
 
+@pytest.mark.parametrize("op", ["LpPool", "GlobalLpPool"])
+def test_pools_of_order_0_are_refused(tmp_path, op):
+    """The number of elements has an infinite root."""
+    kernel = {"kernel_shape": [3]} if op == "LpPool" else {}
+    node = helper.make_node(op, ["x"], ["y"], name="pool", p=0, **kernel)
+    path = save(tmp_path / "m.onnx", [node], {"x": drawn(1, 2, 3)}, [("y", F32)])
+    with pytest.raises(HipgraftError, match=f"'{op}' of order 0 is not supported"):
+        frontends.read(path)
+
+
 def test_operators_of_other_domains_are_refused_by_name(tmp_path):
     node = helper.make_node("Binarizer", ["x"], ["y"], name="b", domain="ai.onnx.ml")
     values = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2]) for n in "xy"]

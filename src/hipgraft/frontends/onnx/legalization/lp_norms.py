@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer, axis_of
+from hipgraft.ir.diagnostics import Declined
 
 
 def _normalization(writer: Writer) -> None:
@@ -26,9 +27,7 @@ def _pool(writer: Writer) -> None:
     (x,) = writer.node.input
     if writer.attribute("ceil_mode", 0):
         raise Refused("with rounded-up extents is not supported")
-    order, element = float(writer.attribute("p", 2)), writer.element(x)
-    if not order:
-        raise Refused("of order 0 is not supported")
+    order, element = _order(writer), writer.element(x)
     kept = {name: value for name, value in writer.attributes().items() if name != "p"}
     powers = writer.op("Pow", writer.op("Abs", x), writer.like(order, element))
     mean = writer.op("AveragePool", powers, count_include_pad=1, **kept)
@@ -37,5 +36,21 @@ def _pool(writer: Writer) -> None:
     writer.result(writer.op("Pow", total, writer.like(1 / order, element)))
 
 
-LP_NORMS: dict[str, Rewrite] = {"LpNormalization": _normalization, "LpPool": _pool}
+def _global_pool(writer: Writer) -> None:
+    _order(writer)
+    raise Declined("supported", "it is lowered rightly")
+
+
+def _order(writer: Writer) -> float:
+    order = float(writer.attribute("p", 2))
+    if not order:  # the root of a sum of ones is infinite
+        raise Refused("of order 0 is not supported")
+    return order
+
+
+LP_NORMS: dict[str, Rewrite] = {
+    "GlobalLpPool": _global_pool,
+    "LpNormalization": _normalization,
+    "LpPool": _pool,
+}
 """The rewrites, by operator."""
