@@ -175,7 +175,8 @@ def case_of(candidate: Draft, name: str) -> Case | None:
     results = wanted(candidate, model)
     if results is None:
         return None
-    half = any(array.dtype == np.float16 for array in [*candidate.feeds().values(), *results])
+    arrays = [*(one for one in candidate.inputs if one is not None), *results]
+    half = any(array.dtype.name in ("float16", "bfloat16") for array in arrays)
     tolerance = 2e-2 if half else 1e-3
     return Case(name, model, list(candidate.feeds().values()), results, tolerance, tolerance / 10)
 
@@ -249,8 +250,9 @@ def with_fewer_nodes(candidate: Draft) -> Iterator[Draft]:
     for index in candidate.views:
         rest = {key: one for key, one in candidate.views.items() if key != index}
         yield replace(candidate, views=rest)
-    if candidate.is_square:
-        yield replace(candidate, is_square=False)
+    for name in ("is_square", "keeps", "skips"):
+        if getattr(candidate, name):
+            yield replace(candidate, **{name: False})
 
 
 def smaller(candidate: Draft) -> Iterator[Draft]:

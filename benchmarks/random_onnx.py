@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
@@ -25,7 +26,7 @@ OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 22, 23, 2
 TYPES = ("tensor(float)",) * 6 + (
     "tensor(float16)", "tensor(double)", "tensor(int32)", "tensor(int64)", "tensor(int8)",
     "tensor(int16)", "tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)",
-    "tensor(bool)",
+    "tensor(bool)", "tensor(bfloat16)",
 )  # fmt: skip
 SKIPPED = re.compile(
     "Random|Bernoulli|Multinomial|Dropout|Sequence(?!$)|Optional|String|Regex|Image|Tfidf|TfIdf|"
@@ -50,7 +51,7 @@ STRINGS = {
 FOLLOWING: dict[str, tuple[int, dict[str, Any]]] = {
     **dict.fromkeys(("Relu", "Sigmoid", "Abs", "Neg", "Exp", "Not", "Erf", "Sqrt"), (1, {})),
     **dict.fromkeys(("Softmax", "ReduceMax", "ReduceMean", "ReduceSum"), (1, {})),
-    **dict.fromkeys(("Flatten", "Transpose", "Shape", "LogSoftmax"), (1, {})),
+    **dict.fromkeys(("Flatten", "Transpose", "Shape"), (1, {})),
     **dict.fromkeys(("Add", "Mul", "Sub", "MatMul", "Max", "Equal", "Less", "And"), (2, {})),
     "Concat": (2, {"axis": 0}),
     "Cast": (1, {"to": onnx.TensorProto.FLOAT}),
@@ -75,6 +76,8 @@ class Draft:
         following: operators that read the first result, one after the other.
         views: names of the views through which the inputs are read, by their indices.
         is_square: whether the second input is the first one.
+        keeps: whether the first result is a result of the model, too, if operators follow.
+        skips: whether the first result is omitted.
     """
 
     op: str
@@ -86,6 +89,8 @@ class Draft:
     following: tuple[str, ...] = ()
     views: dict[int, str] = field(default_factory=dict)
     is_square: bool = False
+    keeps: bool = False
+    skips: bool = False
 
     def model(self) -> onnx.ModelProto:
         """Returns the model, with result shapes from inference."""
@@ -107,7 +112,7 @@ class Draft:
             names[1] = names[0]
         while names and not names[-1]:
             names.pop()
-        results = [f"y{i}" for i in range(self.outputs)]
+        results = ["" if self.skips and not i else f"y{i}" for i in range(self.outputs)]
         nodes.append(helper.make_node(self.op, names, results, name="node", **self.attributes))
         last = "y0"
         for index, op in enumerate(self.following):
@@ -115,7 +120,9 @@ class Draft:
             operands, last = [last] * count, f"z{index}"
             name = f"following{index}"
             nodes.append(helper.make_node(op, operands, [last], name=name, **attributes))
-        outputs = [onnx.ValueInfoProto(name=name) for name in (last, *results[1:])]
+        kept = ["y0"] if self.keeps and self.following else []
+        ends = [*([] if self.skips else [last]), *kept, *results[1:]]
+        outputs = [onnx.ValueInfoProto(name=name) for name in ends]
         graph = helper.make_graph(nodes, "g", infos, outputs, tensors)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
         model.ir_version = 10
@@ -166,13 +173,24 @@ def draft(rng: random.Random, pattern: str) -> Draft:
     ]
     outputs = rng.randint(max(schema.min_output, 1), max(min(schema.max_output, 3), 1))
     following = tuple(rng.choices(tuple(FOLLOWING), k=rng.choice((0, 0, 0, 0, 1, 1, 2))))
+    if rng.random() < 0.04:
+        constant = [array is not None for array in inputs]
     views = _views(rng, inputs, constant) if opset >= VIEWED_OPSET else {}
     is_square = len(inputs) > 1 and _is_alike(inputs[0], inputs[1]) and rng.random() < 0.08
     if is_square:
         inputs[1] = inputs[0]
-    attributes = _attributes(rng, schema, shape)
     return Draft(
-        schema.name, opset, attributes, inputs, constant, outputs, following, views, is_square
+        schema.name,
+        opset,
+        _attributes(rng, schema, shape),
+        inputs,
+        constant,
+        outputs,
+        following,
+        views,
+        is_square,
+        keeps=rng.random() < 0.3,
+        skips=outputs > 1 and not following and rng.random() < 0.1,
     )
 
 
@@ -244,6 +262,8 @@ def _array(rng: random.Random, formal: Any, kinds: dict[str, str], shape: list[i
 
 def _dtype(kind: str) -> np.dtype:
     name = kind.removeprefix("tensor(").removesuffix(")")
+    if name == "bfloat16":
+        return np.dtype(ml_dtypes.bfloat16)
     return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
 
 

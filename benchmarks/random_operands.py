@@ -34,7 +34,7 @@ def draw_elements(rng: random.Random, shape: list[int], dtype: np.dtype[Any]) ->
     """Draws elements, some of them extreme."""
     draw = np.random.default_rng(rng.getrandbits(32))
     chance = rng.random()
-    if dtype.kind == "b":
+    if dtype == np.bool_:
         return draw.random(shape) < 0.5
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
