@@ -126,6 +126,25 @@ def test_half_way_between_integers(operator: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(bits_as(found, np.dtype(np.uint8)), case[1][0])
 
 
+@pytest.mark.parametrize("channels_last", [0, 1])
+def test_means_half_way_between_integers(channels_last: int, tmp_path: Path) -> None:
+    s = Source(channels_last)
+    shape = (2, 3, 5, 64) if channels_last else (2, 64, 3, 5)
+    for kind in (np.uint8, np.int8):
+        for scale in (0.1, 0.037, 0.5):
+            operands = {
+                "x": s.quantized(*shape, dtype=kind), "xs": np.float32(scale), "xz": s.zero(kind),
+                "ys": np.float32(scale) * np.float32(0.4), "yz": s.zero(kind),
+            }  # fmt: skip
+            draw = Draw("QLinearGlobalAveragePool", operands, {"channels_last": channels_last})
+            case = valid(draw)
+            assert case is not None
+            model, (wanted,) = case
+            onnx.save(model, tmp_path / "m.onnx")
+            (found,) = rewritten(tmp_path / "m.onnx", draw)
+            np.testing.assert_array_equal(bits_as(found, wanted.dtype), wanted)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("name", COMPILED)

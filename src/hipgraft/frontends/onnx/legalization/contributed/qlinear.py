@@ -106,8 +106,19 @@ def _planes_first(writer: Writer, x: str, compute: Callable[[str], str]) -> str:
     return writer.transpose(y, [0, *range(2, last + 1), 1])
 
 
-def _global_average_pool(writer: Writer, x: str) -> str:
-    return _planes_first(writer, x, partial(writer.op, "GlobalAveragePool"))
+def _global_average_pool(writer: Writer) -> None:
+    """Sums integers and scales once, as onnxruntime does: ties are rounded in the same way."""
+    x = writer.node.input[0]
+    shape = writer.shape(x)
+    first = 1 if writer.attribute("channels_last", 0) else 2
+    axes = range(first, first + len(shape) - 2)
+    one, zero = writer.like(1.0, _F32), _input(writer, 2) or writer.zero(x)
+    total = writer.reduce("ReduceSum", dequantized(writer, x, one, zero), list(axes))
+    size = writer.like(float(np.prod([shape[axis] for axis in axes])), _F32)
+    scale = writer.op("Div", _input(writer, 1), writer.op("Mul", _input(writer, 3), size))
+    y = writer.op("Mul", total, scale)
+    zero = _input(writer, 4) or writer.zero(x)
+    writer.result(writer.op("QuantizeLinear", y, one, zero))
 
 
 def _average_pool(writer: Writer) -> None:
@@ -227,7 +238,7 @@ QLINEAR: dict[str, Rewrite] = {
     "QLinearAveragePool": _average_pool,
     "QLinearConcat": _concat,
     "QLinearConv": _conv,
-    "QLinearGlobalAveragePool": partial(_unary, compute=_global_average_pool),
+    "QLinearGlobalAveragePool": _global_average_pool,
     "QLinearLeakyRelu": partial(_unary, compute=_leaky_relu),
     "QLinearMul": partial(_binary, op_type="Mul"),
     "QLinearReduceMean": partial(_unary, compute=_mean),
