@@ -90,6 +90,10 @@ def test_forward_by_the_name_of_the_backend():
     check(conv_net().eval(), torch.randn(2, 3, 8, 8))
 
 
+def test_averages_of_windows_that_overlap():
+    check_step(torch.nn.AdaptiveAvgPool2d((3, 2)), torch.randn(2, 3, 7, 5))
+
+
 def test_training_step_with_dropout_and_running_statistics():
     check_step(conv_net(), torch.randn(4, 3, 8, 8))
 

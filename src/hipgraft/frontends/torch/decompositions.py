@@ -231,6 +231,24 @@ def multiply_add(a: Any, b: Any, c: Any) -> Any:
     return a * b + c
 
 
+def adaptive_pool_backward(gradient: Any, x: Any) -> Any:
+    """Computes the gradient of images `[..., H, W]` whose windows were averaged."""
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    rows, columns = (
+        _shares(taken, made, x.device).to(wide)
+        for taken, made in zip(x.shape[-2:], gradient.shape[-2:], strict=True)
+    )
+    return torch.matmul(torch.matmul(rows.mT, gradient.to(wide)), columns).to(x.dtype)
+
+
+def _shares(taken: int, made: int, device: Any) -> Any:
+    """Returns the share of each element in each average, `[made, taken]`."""
+    place = torch.arange(taken, device=device)
+    window = torch.arange(made, device=device).unsqueeze(-1)
+    start, stop = window * taken // made, ((window + 1) * taken + made - 1) // made
+    return ((place >= start) & (place < stop)).double() / (stop - start)
+
+
 def _each(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function that computes on lists of tensors, as optimizers do."""
 
@@ -259,6 +277,7 @@ def _on_lists() -> dict[Any, Callable[..., Any]]:
 _PRIMS = {torch.ops.prims.fma.default: multiply_add} if hasattr(torch.ops.prims, "fma") else {}
 
 _OWN: Decompositions = {
+    aten._adaptive_avg_pool2d_backward.default: adaptive_pool_backward,
     aten._native_multi_head_attention.default: multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten.as_strided_scatter.default: as_strided_scatter,
