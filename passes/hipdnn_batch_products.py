@@ -9,7 +9,12 @@ from hipgraft.ir.bindings import ir
 from hipgraft.ir.io import function_blocks
 from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState, option
-from hipgraft.transforms.batched_products import join, joinable
+from hipgraft.transforms.batched_products import (
+    join,
+    joinable,
+    store_transposed,
+    transposable,
+)
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,7 @@ class HipdnnBatchProductsPass(Pass):
 
     The constants become one, and so do the biases that are added to the products. What reads the
     products reads parts of the result. If the matrix has one row, the constants' columns are
-    joined instead.
+    joined instead, and a constant that nothing else reads is stored column by column.
 
     Only products are joined that `hipdnn-outline` does not join: those with one row, or with a
     number of rows that is no multiple of 16. Views alone may read them, such as those of heads: an
@@ -73,4 +78,11 @@ class HipdnnBatchProductsPass(Pass):
                 state.count("batched-products", len(members))
                 join(members)
             if groups:
+                erase_unused(block, "hipdnn.", "arith.constant")
+            rows = transposable(block, self.max_bytes)
+            for op in rows:
+                state.passed(op, "transposed", "the constant is stored column by column")
+                state.count("transposed-constants")
+                store_transposed(op)
+            if rows:
                 erase_unused(block, "hipdnn.", "arith.constant")

@@ -161,7 +161,9 @@ def _matmul(op: ir.Operation) -> ir.Value | None:
     if not all(map(is_tensor, op.operands)):
         return None
     shapes = [tensor(operand)[0] for operand in op.operands]
-    if any(len(shape) != 3 for shape in shapes) or None not in (shapes[0][0], shapes[1][0]):
+    if any(len(shape) != 3 for shape in shapes):
+        return None
+    if shapes[0][0] is not None and shapes[0][0] == shapes[1][0]:
         return None
     operands = [_unsqueezed(operand) for operand in op.operands]
     shape, element = tensor(op.result)

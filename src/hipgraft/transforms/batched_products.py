@@ -13,6 +13,7 @@ from hipgraft.dialects import hipdnn
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import attributes_of, defining_op
 from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.element_types import byte_size
 from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
@@ -110,7 +111,7 @@ def joinable(block: ir.Block, most_bytes: int) -> Iterator[list[Member]]:
 def _checked(group: Sequence[Member], most_bytes: int) -> Iterator[list[Member]]:
     kept = [each for each in group if each.is_viewed]
     rights = [each.op.operands[1] for each in kept]
-    size = sum(prod(shape_of(one)) * numpy_dtype(element_type_of(one)).itemsize for one in rights)
+    size = sum(map(_nbytes, rights))
     biases = {element_type_of(each.bias) for each in kept if each.bias is not None}
     if len(kept) > 1 and size <= most_bytes and len(biases) < 2:
         yield kept
@@ -149,6 +150,33 @@ def join(members: Sequence[Member]) -> None:
         start += each.rows * each.columns
 
 
+def transposable(block: ir.Block, most_bytes: int) -> list[ir.Operation]:
+    """Returns the products of one row with a constant whose rows are contiguous.
+
+    Kernels read columns faster. Nothing else may read the constant, so that it is stored once.
+    """
+    found: list[ir.Operation] = []
+    for op in [op.operation for op in block.operations if op.operation.name == PRODUCT]:
+        right = op.operands[1]
+        rows, shape = shape_of(op.operands[0])[:-1], shape_of(right)
+        if prod(rows) != 1 or len(shape) != 2 or 1 in shape or _nbytes(right) > most_bytes:
+            continue
+        made = defining_op(right)
+        is_plain = made is not None and made.name == "arith.constant" and len(readers(right)) == 1
+        if is_plain and isinstance(element_type_of(right), ir.FloatType):
+            found.append(op)
+    return found
+
+
+def store_transposed(op: ir.Operation) -> None:
+    """Stores the right factor of a product, a constant, column by column."""
+    right = op.operands[1]
+    rows, columns = shape_of(right)
+    with ir.InsertionPoint(op), op.location:
+        made = _constant(_elements(right).T, element_type_of(right))
+        op.operands[1] = make_window(made, StridedView((rows, columns), (1, rows)))
+
+
 def _joined(matrices: Sequence[Array], axis: int) -> Array:
     return np.concatenate(matrices, 1) if axis == 1 else np.stack(matrices)
 
@@ -160,6 +188,10 @@ def _as_batch(value: ir.Value) -> ir.Value:
     if view.covers(shape_of(base)):
         batch = StridedView.of_shape(batch.shape)
     return make_window(base, batch)
+
+
+def _nbytes(value: ir.Value) -> int:
+    return byte_size(shape_of(value), element_type_of(value)) or 0
 
 
 def _constant_base(value: ir.Value) -> ir.Operation | None:

@@ -6,6 +6,7 @@
 
 // REMARK: remark: 2 products of one matrix are one
 // REMARK: remark: 2 products of one matrix are one
+// REMARK: remark: the constant is stored column by column
 // REMARK-NOT: remark
 // CHECK-LABEL: func.func @keys_and_values
 // CHECK-SAME:    (%[[X:.*]]: tensor<5x4xf16>)
@@ -29,12 +30,14 @@ func.func @keys_and_values(%x: tensor<5x4xf16>) -> (tensor<2x5x2xf16>, tensor<2x
 
 // -----
 
-// The columns of one row are joined, of different numbers too; a product without a bias gets zeros.
+// The columns of one row are joined, of different numbers too, and stored column by column; a product
+// without a bias gets zeros.
 
 // CHECK-LABEL: func.func @one_row
 // CHECK-SAME:    (%[[X:.*]]: tensor<1x2xf32>)
-// CHECK:         arith.constant dense<{{\[\[}}1.{{.*}}, 1.{{.*}}, 2.0{{.*}}], [1.{{.*}}, 1.{{.*}}, 2.{{.*}}]]> : tensor<2x3xf32>
-// CHECK:         %[[P:.*]] = "hipdnn.matmul"(%[[X]], %{{.*}}) : {{.*}} -> tensor<1x3xf32>
+// CHECK:         %[[W:.*]] = arith.constant dense<{{\[\[}}1.{{.*}}, 1.{{.*}}], [1.{{.*}}, 1.{{.*}}], [2.0{{.*}}, 2.{{.*}}]]> : tensor<3x2xf32>
+// CHECK:         %[[T:.*]] = "hipdnn.view"(%[[W]]) {offset = 0 : i64, strides = array<i64: 1, 2>}
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"(%[[X]], %[[T]]) : {{.*}} -> tensor<1x3xf32>
 // CHECK:         arith.constant dense<{{\[\[}}5.0{{.*}}, 5.0{{.*}}, 0.0{{.*}}]]> : tensor<1x3xf32>
 // CHECK:         %[[S:.*]] = "hipdnn.pointwise"(%[[P]], %{{.*}}) {mode = "add"}
 // CHECK:         "hipdnn.view"(%[[S]]) {offset = 2 : i64

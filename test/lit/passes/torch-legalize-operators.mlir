@@ -415,3 +415,14 @@ func.func @causal_convolution(%x: !torch.vtensor<[1,4,9],f32>, %w: !torch.vtenso
       -> !torch.vtensor<[1,4,9],f32>
   return %1 : !torch.vtensor<[1,4,9],f32>
 }
+
+// -----
+
+// A batch of one that meets another batch.
+
+// CHECK-LABEL: func.func @one_matrix_times_a_batch
+// CHECK:         torch.aten.matmul {{.*}} : !torch.vtensor<[1,1,5,4],f32>, !torch.vtensor<[1,3,4,2],f32> -> !torch.vtensor<[1,3,5,2],f32>
+func.func @one_matrix_times_a_batch(%x: !torch.vtensor<[1,5,4],f32>, %w: !torch.vtensor<[3,4,2],f32>) -> !torch.vtensor<[3,5,2],f32> {
+  %0 = torch.aten.matmul %x, %w : !torch.vtensor<[1,5,4],f32>, !torch.vtensor<[3,4,2],f32> -> !torch.vtensor<[3,5,2],f32>
+  return %0 : !torch.vtensor<[3,5,2],f32>
+}
