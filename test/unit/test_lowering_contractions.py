@@ -223,6 +223,8 @@ CASES = [
     conv_case("conv_2d_strided", (2, 8, 11, 12), (6, 8, 3, 2), stride=[2, 3]),
     conv_case("conv_2d_dilated", (2, 8, 11, 12), (6, 8, 3, 2), dilation=[2, 3], pre=[2, 0]),
     conv_case("conv_2d_asymmetric", (1, 4, 9, 9), (6, 4, 3, 3), pre=[1, 0], post=[0, 2]),
+    conv_case("conv_whole_image", (3, 4, 5, 6), (7, 4, 5, 6), stride=[4, 4]),
+    conv_case("conv_whole_image_last", (1, 8, 4, 4), (8, 8, 4, 4), "f16", channels_last=True),
     conv_case("conv_1x1_strided", (1, 16, 14, 14), (32, 16, 1, 1), stride=[2, 2]),
     conv_case("conv_2d_grouped", (2, 8, 11, 12), (6, 4, 3, 3), pre=[1, 1]),
     conv_case("conv_2d_six_of_group", (2, 8, 9, 10), (12, 4, 3, 3), pre=[1, 1]),

@@ -47,6 +47,8 @@ NAMES = (
     "conv_2d_f16",
     "conv_2d_last_f16",
     "conv_2d_asymmetric_f32",
+    "conv_whole_image_f32",
+    "conv_whole_image_last_f16",
     "conv_1x1_strided_f32",
     "conv_2d_depthwise_f32",
     "conv_2d_grouped_f16",

@@ -18,7 +18,7 @@ from hipgraft.codegen.lowering.conv.direct import (
     padded_copy,
 )
 from hipgraft.codegen.lowering.conv.geometry import ConvParams, has_unit_window, is_depthwise
-from hipgraft.codegen.lowering.conv.product import multiplied
+from hipgraft.codegen.lowering.conv.product import is_whole_image, multiplied, multiply_images
 from hipgraft.codegen.lowering.conv.scalar import convolve_in_tiles, is_tiled, is_tiled_depthwise
 from hipgraft.codegen.lowering.conv.split import convolve_in_parts, is_split
 from hipgraft.codegen.lowering.emit.emitter import Emitter
@@ -57,6 +57,9 @@ _DEPTHWISE_FIRST = {
     2: "linalg.depthwise_conv_2d_nchw_chw",
     3: "linalg.depthwise_conv_3d_ncdhw_cdhw",
 }
+# Images of more elements take less time in parts of their products than whole.
+_LONG = 4096
+
 _DEPTHWISE_LAST = {
     1: ("linalg.depthwise_conv_1d_nwc_wc", (1, 0)),
     2: ("linalg.depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
@@ -86,7 +89,10 @@ def convolve_within(
 ) -> Tensor:
     """Emits the convolution of `convolve` in the way that costs the least."""
     emitter, target = lowering.emitter, lowering.target
-    if is_split(x, w, result, target):
+    splits = is_split(x, w, result, target)
+    if is_whole_image(params, x, w) and not (splits and math.prod(x.shape[1:]) > _LONG):
+        return multiply_images(lowering, x, w, result)
+    if splits:
         return convolve_in_parts(emitter, params, x, w, result)
     if is_tiled_depthwise(params, x, w, result, target):
         x = emitter.logical(x)  # a single copy also transposes

@@ -1,4 +1,4 @@
-"""Lowers convolutions with windows of one element to matrix products."""
+"""Lowers convolutions with windows of one element, or of the whole image, to matrix products."""
 
 from __future__ import annotations
 
@@ -36,6 +36,33 @@ def multiplied(
     shape = (images, groups, filters // groups, positions)
     y = multiply_whole(lowering, w.with_unit_dim(0), x, shape, result.element)
     return emitter.reshape(emitter.reshape(y, (images, filters, positions)), result.shape)
+
+
+def is_whole_image(params: ConvParams, x: Tensor, w: Tensor) -> bool:
+    """Returns whether the only window of each image is all of the image, in one group."""
+    is_padded = any([*params.before, *params.after])
+    return not is_padded and x.shape[1:] == w.shape[1:] and math.prod(w.shape[2:]) > 1
+
+
+def multiply_images(lowering: Lowering, x: Tensor, w: Tensor, result: Tensor) -> Tensor:
+    """Multiplies images, as rows of a matrix, by filters of the same extents.
+
+    Args:
+        lowering: lowering of the container, which receives the ops.
+        x: activations [N, C, spatial...].
+        w: filters [K, C, spatial...].
+        result: shape and accumulator type of the result [N, K, 1...].
+    """
+    emitter, depth = lowering.emitter, math.prod(x.shape[1:])
+    emitter.whole_reductions = True
+    if x.dims != tuple(range(x.rank)):
+        # Read transposed, it would be read once for each filter.
+        x = emitter.materialized(emitter.logical(x))
+    rows = emitter.reshape(x, (x.shape[0], depth))
+    columns = emitter.reshape(emitter.logical(w), (w.shape[0], depth)).permuted((1, 0))
+    shape = (x.shape[0], w.shape[0])
+    product = multiply_whole(lowering, rows, columns, shape, result.element)
+    return emitter.reshape(product, result.shape)
 
 
 def _strided(emitter: Emitter, x: Tensor, stride: Sequence[int], shape: Sequence[int]) -> Tensor:
