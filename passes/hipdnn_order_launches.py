@@ -29,7 +29,9 @@ class _Program:
             else:
                 number = len(self.ops)
                 self.ops.append([op])
-                self.launches.append(Launch(sum(map(_size, op.results)), reads))
+                # Constants are there all the time.
+                size = 0 if op.name == "arith.constant" else sum(map(_size, op.results))
+                self.launches.append(Launch(size, reads))
             made |= dict.fromkeys(op.results, number)
         for value in self.end.operands:
             if value in made:

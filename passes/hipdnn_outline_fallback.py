@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from hipgraft.ir.io import function_blocks
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import shape_of
 from hipgraft.passmanager.base import Pass, PassState, option
+from hipgraft.transforms.large_lookups import separate
 from hipgraft.transforms.outlining import (
     COPIED_OPS,
     BodyBuilder,
@@ -78,23 +79,45 @@ def _is_shaped(value: ir.Value) -> bool:
     return str(value.type).startswith("!migraphx.shaped")
 
 
-def _place(op: ir.Operation, grouping: Grouping, fuse: bool) -> None:
-    if op.name in _STAYING:
-        grouping.start(op, outlined=False)
-        return
-    _check(op)
-    producers = [grouping.producer(value) for value in _reads(op)]
-    candidates = dict.fromkeys(group for group in producers if group and group.outlined)
-    if op.name not in _LEAVING and not fuse:
-        candidates = {}
-    for group in sorted(candidates, key=lambda group: group.level, reverse=True):
-        if grouping.can_join(op, group):
-            others = grouping.mergeable(op, group)
-            grouping.join(op, group)
-            for other in others:
-                grouping.merge(other, group)
+class _Placement:
+    """Puts the ops of a block into groups.
+
+    Args:
+        grouping: receives the ops.
+        fuse: whether connected ops may share a group.
+        lookups: numbers of lookups, by ops that share a group only with ops of the same lookup.
+    """
+
+    def __init__(self, grouping: Grouping, fuse: bool, lookups: Mapping[ir.Operation, int]):
+        self._grouping = grouping
+        self._fuse = fuse
+        self._lookups = lookups
+        self._lookup_of: dict[int, int] = {}
+
+    def place(self, op: ir.Operation) -> None:
+        """Adds `op` to the group of an operand, or to a new one."""
+        grouping = self._grouping
+        if op.name in _STAYING:
+            grouping.start(op, outlined=False)
             return
-    grouping.start(op, outlined=True)
+        _check(op)
+        producers = [grouping.producer(value) for value in _reads(op)]
+        candidates = [one for one in dict.fromkeys(producers) if one and one.outlined]
+        if op.name not in _LEAVING:
+            candidates = [one for one in candidates if self._fuse and self._fits(op, one)]
+        for group in sorted(candidates, key=lambda group: group.level, reverse=True):
+            if grouping.can_join(op, group):
+                others = [one for one in grouping.mergeable(op, group) if self._fits(op, one)]
+                grouping.join(op, group)
+                for other in others:
+                    grouping.merge(other, group)
+                return
+        group = grouping.start(op, outlined=True)
+        if op in self._lookups:
+            self._lookup_of[id(group)] = self._lookups[op]
+
+    def _fits(self, op: ir.Operation, group: Group) -> bool:
+        return self._lookup_of.get(id(group)) == self._lookups.get(op)
 
 
 def _cast(direction: str, value: ir.Value, kind: ir.Type, location: ir.Location) -> ir.Value:
@@ -210,7 +233,8 @@ class HipdnnOutlineFallbackPass(Pass):
     """Moves connected ops that hipDNN cannot express into `hipdnn.fallback` containers.
 
     The provider of graphs compiles these ops too, so that a whole model becomes launches.
-    Constants, lists and casts are copied into each container. A returned value that is not a
+    Constants, lists and casts are copied into each container. Large lookups have containers
+    of their own, so that each can run right before what reads it. A returned value that is not a
     container's own result (an argument, a constant, a window, a value returned twice) is copied
     by a graph.
 
@@ -260,9 +284,10 @@ class HipdnnOutlineFallbackPass(Pass):
 
     def _outline_block(self, block: ir.Block, first: int, state: PassState) -> int:
         grouping = Grouping(_reads)
+        placement = _Placement(grouping, self.fuse, separate(block))
         for op in [op.operation for op in block.operations][:-1]:
             if not _is_copied(op):
-                _place(op, grouping, self.fuse)
+                placement.place(op)
 
         def make(
             group: Group, number: int, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]

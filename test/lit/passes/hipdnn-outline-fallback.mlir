@@ -73,3 +73,37 @@ func.func @window(%x: tensor<4x8xf32>) -> tensor<2x8xf32> {
   %w = "hipdnn.view"(%g) {offset = 8 : i64, strides = array<i64: 8, 1>} : (tensor<4x8xf32>) -> tensor<2x8xf32>
   return %w : tensor<2x8xf32>
 }
+
+// -----
+
+// Two large lookups by the same indices are apart from the sort and from each other, so that each
+// can run right before its reader; both have the arithmetic of the indices.
+
+// CHECK-LABEL: func.func @lookups_of_two_tables
+// CHECK:         "hipdnn.fallback"
+// CHECK:           torch.aten.sort
+// CHECK-NOT:       torch.aten.index_select
+// CHECK:           "hipdnn.yield"(%{{.*}}) : (tensor<8xi64>) -> ()
+// CHECK:         "hipdnn.fallback"
+// CHECK:           torch.aten.add.Scalar
+// CHECK:           torch.aten.index_select
+// CHECK:           "hipdnn.yield"(%{{.*}}) : (tensor<8x1024xf32>) -> ()
+// CHECK:         "hipdnn.fallback"
+// CHECK:           torch.aten.add.Scalar
+// CHECK:           torch.aten.index_select
+// CHECK:           "hipdnn.yield"(%{{.*}}) : (tensor<8x1024xf32>) -> ()
+func.func @lookups_of_two_tables(%s: tensor<8xf32>, %a: tensor<9x1024xf32>, %b: tensor<9x1024xf32>) -> (tensor<8x1024xf32>, tensor<8x1024xf32>) {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %true = torch.constant.bool true
+  %0 = torch_c.from_builtin_tensor %s : tensor<8xf32> -> !torch.vtensor<[8],f32>
+  %values, %indices = torch.aten.sort %0, %int0, %true : !torch.vtensor<[8],f32>, !torch.int, !torch.bool -> !torch.vtensor<[8],f32>, !torch.vtensor<[8],si64>
+  %1 = torch.aten.add.Scalar %indices, %int1, %int1 : !torch.vtensor<[8],si64>, !torch.int, !torch.int -> !torch.vtensor<[8],si64>
+  %2 = torch_c.from_builtin_tensor %a : tensor<9x1024xf32> -> !torch.vtensor<[9,1024],f32>
+  %3 = torch.aten.index_select %2, %int0, %1 : !torch.vtensor<[9,1024],f32>, !torch.int, !torch.vtensor<[8],si64> -> !torch.vtensor<[8,1024],f32>
+  %4 = torch_c.to_builtin_tensor %3 : !torch.vtensor<[8,1024],f32> -> tensor<8x1024xf32>
+  %5 = torch_c.from_builtin_tensor %b : tensor<9x1024xf32> -> !torch.vtensor<[9,1024],f32>
+  %6 = torch.aten.index_select %5, %int0, %1 : !torch.vtensor<[9,1024],f32>, !torch.int, !torch.vtensor<[8],si64> -> !torch.vtensor<[8,1024],f32>
+  %7 = torch_c.to_builtin_tensor %6 : !torch.vtensor<[8,1024],f32> -> tensor<8x1024xf32>
+  return %4, %7 : tensor<8x1024xf32>, tensor<8x1024xf32>
+}

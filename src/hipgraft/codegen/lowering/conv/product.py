@@ -13,6 +13,9 @@ from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.matmul.matmul import multiply_whole
 
+# From this depth on, a copy of a transposed image takes less time than reading it for each filter.
+_COPIED = 512
+
 
 def multiplied(
     lowering: Lowering, params: ConvParams, x: Tensor, w: Tensor, result: Tensor
@@ -55,10 +58,9 @@ def multiply_images(lowering: Lowering, x: Tensor, w: Tensor, result: Tensor) ->
     """
     emitter, depth = lowering.emitter, math.prod(x.shape[1:])
     emitter.whole_reductions = True
-    if x.dims != tuple(range(x.rank)):
-        # Read transposed, it would be read once for each filter.
+    if depth >= _COPIED and x.dims != tuple(range(x.rank)):
         x = emitter.materialized(emitter.logical(x))
-    rows = emitter.reshape(x, (x.shape[0], depth))
+    rows = emitter.reshape(emitter.logical(x), (x.shape[0], depth))
     columns = emitter.reshape(emitter.logical(w), (w.shape[0], depth)).permuted((1, 0))
     shape = (x.shape[0], w.shape[0])
     product = multiply_whole(lowering, rows, columns, shape, result.element)
