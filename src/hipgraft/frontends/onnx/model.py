@@ -16,6 +16,7 @@ from onnx import TensorProto, checker, defs, inliner, shape_inference
 from hipgraft.frontends.onnx.checker_errors import node_and_message
 from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.folding import fold_constants, small_constants
+from hipgraft.frontends.onnx.inference import add_result_types, infer_strictly, infer_types
 from hipgraft.frontends.onnx.inline import surroundings
 from hipgraft.frontends.onnx.legalization import (
     CONTRIBUTED,
@@ -31,7 +32,6 @@ from hipgraft.frontends.onnx.legalization import (
 from hipgraft.frontends.onnx.limits import (
     TooMuchMemoryError,
     check_functions,
-    check_inference,
     check_opset,
     forget_negative_extents,
     memory_limit,
@@ -39,9 +39,9 @@ from hipgraft.frontends.onnx.limits import (
 from hipgraft.frontends.onnx.order import sort_nodes
 from hipgraft.frontends.onnx.reshapes import settle_reshapes
 from hipgraft.frontends.onnx.scales import settle_scales
+from hipgraft.frontends.onnx.sparse import make_dense
 from hipgraft.frontends.onnx.upgrade import UPGRADED_OPSET, oldest_opset, upgrade
 from hipgraft.frontends.symbols import Extents, check_complete, check_known, first_occurrences
-from hipgraft.ir.activity import doing
 from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.entry_points import ELEMENTS
 
@@ -91,7 +91,8 @@ def read_model(
     _load_external_data(model, weights.values(), path)
     try:
         with memory_limit():
-            _add_result_types(model)
+            make_dense(model.graph)
+            add_result_types(model)
             checker.check_model(model)
         check_functions(model, path)
         _fix_input_shapes(model, path, shapes or {}, dims or {}, dynamic)
@@ -230,34 +231,6 @@ def _name_of(node: onnx.NodeProto) -> str:
     return node.name or next(iter(node.output), "") or node.op_type
 
 
-def _add_result_types(model: onnx.ModelProto) -> None:
-    """Adds the types of graph outputs, which exporters may omit but the checker requires."""
-    untyped = [
-        value for value in model.graph.output if not value.type.tensor_type.HasField("shape")
-    ]
-    if not untyped:
-        return
-    inferred = {value.name: value for value in _inferred(model).graph.output}
-    for value in untyped:
-        value.CopyFrom(inferred.get(value.name, value))
-
-
-def _inferred(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
-    """Returns the model with the types of its values.
-
-    Raises:
-        shape_inference.InferenceError: the types are contradictory or too large.
-    """
-    doing("ONNX's shape inference")
-    check_inference(model)
-    try:
-        return shape_inference.infer_shapes(model, **options)
-    except UnicodeDecodeError:
-        raise
-    except ValueError as error:  # C++ raises it for a vector that is too long
-        raise shape_inference.InferenceError(str(error)) from None
-
-
 def _set_aside_weights(model: onnx.ModelProto) -> dict[str, TensorProto]:
     """Empties large initialisers, because inference copies the model and protobuf ends at 2 GiB."""
     inputs = {value.name for value in model.graph.input}
@@ -372,13 +345,13 @@ def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -
 def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> onnx.ModelProto:
     """Infers and folds alternately until nothing folds: each fold lets inference go on."""
     while True:
-        settle_scales(model, weights.keys(), _inferred)
+        settle_scales(model, weights.keys(), infer_types)
         _forget_symbolic_shapes(model.graph)
         try:
-            model = _inferred(model, strict_mode=True, data_prop=True)
+            model = infer_strictly(model)
         except shape_inference.InferenceError:
             # Branches that are not taken may have results of another rank.
-            model = _inferred(model, data_prop=True)
+            model = infer_types(model, data_prop=True)
             if not fold_constants(model, opaque=weights.keys()):
                 raise
             continue
@@ -390,8 +363,14 @@ def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> 
 
 
 def _forget_symbolic_shapes(graph: onnx.GraphProto) -> None:
-    """Removes symbolic shapes, which inference would keep although folding may give extents."""
+    """Removes unknown and symbolic shapes, which inference would keep although folding tells them.
+
+    Those of results are declared where the results are; inference does not change others.
+    """
+    results = {value.name for value in graph.output}
     for value in list(graph.value_info):
-        dims = value.type.tensor_type.shape.dim
-        if not all(dim.HasField("dim_value") for dim in dims):
+        kind = value.type.tensor_type
+        is_known = all(dim.HasField("dim_value") for dim in kind.shape.dim)
+        is_ranked = kind.HasField("shape") or not value.type.HasField("tensor_type")
+        if not is_known or not is_ranked or value.name in results:
             graph.value_info.remove(value)
