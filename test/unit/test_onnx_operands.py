@@ -82,6 +82,21 @@ def test_reduction_of_no_elements(tmp_path, op, dtype, value):
     np.testing.assert_array_equal(got, np.full((2, 1, 3), value, dtype))
 
 
+@pytest.mark.parametrize("start", [1 << 62, 5, 4, -1])
+@pytest.mark.parametrize("step", [-1, -2])
+def test_slices_backward_from_beyond_the_end(tmp_path, start, step):
+    x = {"x": drawn(2, 5, 3)}
+    node = helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])
+    bounds = {"starts": [1, start], "ends": [2, -(1 << 62)], "axes": [0, -2], "steps": [1, step]}
+    dtype = np.int64 if start > 5 else np.int32
+    limits = np.iinfo(dtype)
+    constants = {
+        name: np.array(values).clip(limits.min, limits.max).astype(dtype)
+        for name, values in bounds.items()
+    }
+    check(save(tmp_path / "m.onnx", [node], x, [("y", F32)], constants), x)
+
+
 def test_a_mean_over_an_axis_that_is_named_twice(tmp_path):
     x = {"x": drawn(2, 3)}
     node = helper.make_node("ReduceMean", ["x", "axes"], ["y"])

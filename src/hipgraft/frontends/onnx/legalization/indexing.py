@@ -27,7 +27,8 @@ def _is_known(writer: Writer, *indices: int) -> bool:
 def _slice(writer: Writer) -> None:
     """`(x, starts, ends, axes, steps)` whose result has a known shape: gathers by indices."""
     if _is_known(writer, 1, 2, 3, 4):
-        raise Declined("supported", "it is lowered rightly")
+        _start_inside(writer)
+        return
     x = writer.node.input[0]
     shape = writer.shape(x)
     result = writer.needed_shape(writer.node.output[0], "by bounds that are inputs")
@@ -50,6 +51,24 @@ def _slice(writer: Writer) -> None:
         positions = writer.op("Mul", writer.const(np.arange(extent)), step)
         x = writer.op("Gather", x, writer.op("Add", positions, start), axis=axis)
     writer.result(x)
+
+
+def _start_inside(writer: Writer) -> None:
+    """Starts backward slices at the last element at most, where torch-mlir does not stop them."""
+    starts = writer.ints(1)
+    steps = writer.ints(4) if writer.has_input(4) else [1] * len(starts)
+    if not any(start > 0 > step for start, step in zip(starts, steps, strict=True)):
+        raise Declined("supported", "it is lowered rightly")
+    shape = writer.needed_shape(writer.node.input[0], "backward")
+    axes = writer.ints(3) if writer.has_input(3) else range(len(starts))
+    inside = [
+        min(start, shape[axis] - 1) if step < 0 else start
+        for start, step, axis in zip(starts, steps, axes, strict=True)
+    ]
+    if inside == starts:
+        raise Declined("supported", "it is lowered rightly")
+    dtype = writer.constant(writer.node.input[1]).dtype  # that of the ends
+    writer.again([writer.node.input[0], writer.const(inside, dtype), *writer.node.input[2:]])
 
 
 def slice_by_mask(writer: Writer) -> None:
