@@ -256,7 +256,7 @@ def _array(rng: random.Random, formal: Any, kinds: dict[str, str], shape: list[i
         extents = [] if formal.name in ("axis", "depth") else [count]
         return draw.integers(-2, 4, extents).astype(dtype)
     if formal.name == "sequence_lens":
-        return np.ones(shape[1:2] or [1], dtype)
+        return draw.integers(1, max(shape[:1] or [1]) + 1, shape[1:2] or [1]).astype(dtype)
     return draw_elements(rng, _variation(rng, shape), dtype)
 
 

@@ -1,0 +1,85 @@
+"""Tells which random ONNX models have a result that ONNX defines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from random_onnx import Draft
+
+
+def is_clear(candidate: Draft) -> bool:
+    """Whether ONNX defines the result, even if onnxruntime or the reference accept the model."""
+    axes = candidate.attributes.get("axes", ())
+    integers = any(one is not None and one.dtype.kind in "iu" for one in candidate.inputs[:1])
+    if len(set(axes)) < len(axes):
+        return False
+    if (
+        candidate.attributes.get("auto_pad", "NOTSET") != "NOTSET"
+        and "pads" in candidate.attributes
+    ):
+        return False
+    if integers and candidate.op in ("Div", "Mod"):
+        return candidate.inputs[1] is not None and bool(candidate.inputs[1].all())
+    if integers and candidate.op == "Pow":
+        return _has_clear_power(*candidate.inputs)
+    if candidate.op in ("ArgMax", "ArgMin"):  # onnxruntime does not reduce an empty tensor
+        return bool(np.size(candidate.inputs[0]))
+    # Logarithms are rounded to integers, and those of no positive number are none.
+    return not (integers and candidate.op.startswith("ReduceLog")) and _is_defined(candidate)
+
+
+def _is_defined(candidate: Draft) -> bool:
+    """Whether the result does not depend on an algorithm's order, or on an invalid operand."""
+    if candidate.op == "PRelu":  # a slope of more elements is not allowed
+        shapes = [np.shape(one) for one in candidate.inputs]
+        return _broadcast_shape(shapes) == shapes[0]
+    if candidate.op == "ReverseSequence":
+        x, lengths = candidate.inputs
+        return bool((lengths <= x.shape[candidate.attributes.get("time_axis", 0)]).all())
+    if candidate.op == "TopK" and not candidate.attributes.get("sorted", 1):
+        return False
+    if candidate.op == "Det" and not np.isfinite(candidate.inputs[0]).all():
+        return False  # which elements meet depends on the algorithm
+    if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
+        return candidate.inputs[0] is not None and _is_spread(candidate)
+    return True
+
+
+def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def _has_clear_power(x: np.ndarray | None, exponent: np.ndarray | None) -> bool:
+    """Whether integers have powers that are integers of their type, by exponents without a sign."""
+    if x is None or exponent is None or exponent.dtype.kind != "u":
+        return False
+    with np.errstate(over="ignore"):
+        try:
+            powers = np.power(np.abs(x.astype(np.float64)), exponent.astype(np.float64))
+        except ValueError:  # the shapes do not fit
+            return False
+    return bool((powers <= min(np.iinfo(x.dtype).max, 1 << 53)).all())
+
+
+def _is_spread(candidate: Draft) -> bool:
+    """Whether an axis of those that are normalized has several elements."""
+    shape = np.shape(candidate.inputs[0])
+    axes = candidate.attributes.get("axes", [0, 2, 3])
+    return any(-len(shape) <= axis < len(shape) and shape[axis] > 1 for axis in axes)
+
+
+def have_inferred_shapes(results: list[np.ndarray], model: onnx.ModelProto) -> bool:
+    """Whether results have the shapes that ONNX infers; operands of others are invalid."""
+    for result, value in zip(results, model.graph.output, strict=True):
+        dims = value.type.tensor_type.shape.dim
+        known = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
+        if value.type.tensor_type.HasField("shape") and len(known) != result.ndim:
+            return False
+        if any(one not in (None, extent) for one, extent in zip(known, result.shape, strict=False)):
+            return False
+    return True
