@@ -166,6 +166,26 @@ def test_names_say_nothing_in_bodies(tmp_path: Path) -> None:
         check(model, same, drawn(model, {"n": 3}))
 
 
+@pytest.mark.parametrize("rows", [3, "n"])
+def test_constants_without_elements(rows: int | str, tmp_path: Path) -> None:
+    """Older exporters write them for operands that newer ones omit."""
+    model = model_of(
+        [
+            node("Relu", ["x"], ["a"]),
+            node("Resize", ["a", "none", "scales"], ["b"], mode="nearest"),
+            node("ReduceSum", ["b", "all"], ["c"], noop_with_empty_axes=1),
+            node("Neg", ["c"], ["y"]),
+        ],
+        {"x": [rows, 2, 4, 4]},
+        none=np.zeros(0, np.float32),
+        scales=np.array([1, 1, 2, 2], np.float32),
+        all=np.zeros(0, np.int64),
+    )
+    answer = ask(model, tmp_path / "r")
+    assert [group["nodes"] for group in answer["groups"]] == [[0, 1, 2, 3]]
+    check(model, answer, drawn(model, {"n": 3}))
+
+
 def test_extents_of_data_are_left(tmp_path: Path) -> None:
     """Also because they may be 0."""
     model = model_of(

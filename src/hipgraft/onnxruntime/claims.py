@@ -66,7 +66,7 @@ def unsupported_nodes(
     """
     found: dict[int, Left] = {}
     for number, node in enumerate(graph.nodes):
-        left = _operator(node) or _types(node, kinds, advice)
+        left = _operator(node) or _types(node, graph, kinds, advice)
         if left is None and anything is not None and (problem := anything.problem(node)):
             left = Left("shape", f"{problem}: give extents by option dims")
         if left is not None:
@@ -93,7 +93,7 @@ def _operator(node: NodeProto) -> Left | None:
     return Left("unsupported", problem) if problem else None
 
 
-def _types(node: NodeProto, kinds: Kinds, advice: str) -> Left | None:
+def _types(node: NodeProto, graph: SessionGraph, kinds: Kinds, advice: str) -> Left | None:
     for name in filter(None, (*node.input, *node.output)):
         for each in kinds:
             kind = each.get(name)
@@ -101,7 +101,8 @@ def _types(node: NodeProto, kinds: Kinds, advice: str) -> Left | None:
                 return Left("unsupported", f"'{name}' is no tensor of numbers")
             if kind.shape is None:
                 return Left("shape", _unknown_shape(name, name in node.output, advice))
-            if 0 in kind.shape:
+            # Constants without elements stand for operands that are omitted.
+            if 0 in kind.shape and name not in graph.constants:
                 return Left("host", f"'{name}' has no elements")
     return None
 
