@@ -37,6 +37,7 @@ ELSEWHERE = {
     "lone-padding": "test_workarounds.py",
     "narrow-floats": "test_cpu_code.py",
     "scatter-dim": "test_onnx_scatter.py",
+    "shared-fills": "test_shared_fills.py",
     "shared-positions": "test_sorts.py",
     "sorted-slice": "test_sorted_slice.py",
 }

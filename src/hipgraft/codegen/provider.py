@@ -39,6 +39,7 @@ from hipgraft.codegen.workarounds.cpu_powers import expand_powers
 from hipgraft.codegen.workarounds.extract_of_slice import read_whole_sources
 from hipgraft.codegen.workarounds.lone_padding import has_lone_padding
 from hipgraft.codegen.workarounds.narrow_floats import expand_conversions
+from hipgraft.codegen.workarounds.shared_fills import refuse_shared_fills, separate_fills
 from hipgraft.codegen.workarounds.shared_positions import separate_positions
 from hipgraft.codegen.workarounds.signed_extremes import reorder_extremes
 from hipgraft.codegen.workarounds.undefined_lanes import freeze_arguments
@@ -170,6 +171,7 @@ def _compile_for_cpu(
     kind, host = signature(module), ""
     session.run(module, compile_to="flow")
     read_whole_sources(module)
+    separate_fills(module)
     session.run(module, compile_from="flow", compile_to=_SCHEDULED)
     if is_dynamic(kind):
         host = write_empty_host(module, kind)
@@ -248,6 +250,7 @@ def _formed_dispatches(
         import_builtin(module)
         session.run(module, compile_from="input", compile_to="flow")
     read_whole_sources(module)
+    refuse_shared_fills(module)
     return session, module, kind
 
 
