@@ -51,11 +51,17 @@ std::string body_of(const Graph *graph) {
   return name.empty() ? text_of(get<const char *>(api.operator_type, node)) : name;
 }
 
+// The operator of the node whose body a graph is; empty for the session's graph.
+std::string parent_operator(const Graph *graph) {
+  auto node = get<const Node *>(api.parent_node, graph);
+  return node ? text_of(get<const char *>(api.operator_type, node)) : "";
+}
+
 // Whether dimensions of equal names may have different extents in a graph, as in the body of a Loop,
 // which may change the shapes of what it hands on. A Scan may not.
 bool is_nested(const Graph *graph) {
-  auto node = get<const Node *>(api.parent_node, graph);
-  return node && text_of(get<const char *>(api.operator_type, node)) != "Scan";
+  std::string parent = parent_operator(graph);
+  return !parent.empty() && parent != "Scan";
 }
 
 // The constants of a graph that bodies of its nodes read. ONNX Runtime does not write them into a
@@ -164,6 +170,8 @@ void Provider::claim(const Graph *graph, const std::vector<const Node *> &nodes,
     }
   // A compiled model needs no compiler: its other nodes were left when it was compiled.
   if (nodes.empty() || is_compiled) return;
+  // ONNX Runtime replaces this node by a Loop, and queries again; fused nodes in it are errors then.
+  if (parent_operator(graph) == "SequenceMap") return;
   if (writes_contexts()) {
     // ONNX Runtime writes bodies as they were.
     if (get<const Node *>(api.parent_node, graph)) return;
