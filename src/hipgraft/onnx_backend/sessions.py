@@ -93,7 +93,8 @@ def _session(model: onnx.ModelProto, providers: Sequence[Any]) -> Any:
 
 
 def _is_narrow(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype.type.__module__ == "ml_dtypes"
+    kind: Any = getattr(array, "dtype", None)
+    return kind is not None and str(kind.type.__module__) == "ml_dtypes"
 
 
 def _value(array: np.ndarray) -> Any:
