@@ -310,3 +310,26 @@ func.func @biased_and_scaled(%x: tensor<1x1x8x8xf32>, %v: tensor<2x1x1x1xf32>) -
   %3 = "hipdnn.pointwise"(%2, %two) {mode = "mul"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
   return %1, %3 : tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>
 }
+
+// -----
+
+// Queries and keys that are widened for the scores alone are read as they are.
+
+// CHECK-LABEL: func.func @scores_in_f32
+// CHECK-SAME:    (%[[Q:.*]]: tensor<1x2x5x8xf16>, %[[K:.*]]: tensor<1x2x5x8xf16>, %[[V:.*]]: tensor<1x2x5x8xf16>)
+// CHECK:         "hipdnn.sdpa"(%[[Q]], %[[K]], %[[V]])
+// CHECK-SAME:      -> tensor<1x2x5x8xf16>
+func.func @scores_in_f32(%q: tensor<1x2x5x8xf16>, %k: tensor<1x2x5x8xf16>, %v: tensor<1x2x5x8xf16>) -> tensor<1x2x5x8xf16> {
+  %0 = "hipdnn.pointwise"(%q) {mode = "identity"} : (tensor<1x2x5x8xf16>) -> tensor<1x2x5x8xf32>
+  %1 = "hipdnn.pointwise"(%k) {mode = "identity"} : (tensor<1x2x5x8xf16>) -> tensor<1x2x5x8xf32>
+  %2 = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 80, 40, 1, 8>} : (tensor<1x2x5x8xf32>) -> tensor<1x2x8x5xf32>
+  %3 = "hipdnn.matmul"(%0, %2) : (tensor<1x2x5x8xf32>, tensor<1x2x8x5xf32>) -> tensor<1x2x5x5xf32>
+  %4 = "hipdnn.reduction"(%3) {mode = "MAX"} : (tensor<1x2x5x5xf32>) -> tensor<1x2x5x1xf32>
+  %5 = "hipdnn.pointwise"(%3, %4) {mode = "sub"} : (tensor<1x2x5x5xf32>, tensor<1x2x5x1xf32>) -> tensor<1x2x5x5xf32>
+  %6 = "hipdnn.pointwise"(%5) {mode = "exp"} : (tensor<1x2x5x5xf32>) -> tensor<1x2x5x5xf32>
+  %7 = "hipdnn.reduction"(%6) {mode = "ADD"} : (tensor<1x2x5x5xf32>) -> tensor<1x2x5x1xf32>
+  %8 = "hipdnn.pointwise"(%6, %7) {mode = "div"} : (tensor<1x2x5x5xf32>, tensor<1x2x5x1xf32>) -> tensor<1x2x5x5xf32>
+  %9 = "hipdnn.pointwise"(%8) {mode = "identity"} : (tensor<1x2x5x5xf32>) -> tensor<1x2x5x5xf16>
+  %10 = "hipdnn.matmul"(%9, %v) : (tensor<1x2x5x5xf16>, tensor<1x2x5x8xf16>) -> tensor<1x2x5x8xf16>
+  return %10 : tensor<1x2x5x8xf16>
+}

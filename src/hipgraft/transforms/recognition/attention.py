@@ -25,6 +25,7 @@ from hipgraft.transforms.recognition.values import (
     split_splat,
     through_casts,
     through_reshapes,
+    through_widenings,
     window,
 )
 
@@ -69,6 +70,9 @@ def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
         _unscaled(*_heads(*_transposed(k), parts), parts, rules),
         _heads(*window(v), parts),
     ]
+    narrow = [_narrowed(*tensor) for tensor in tensors[:2]]
+    if all(element_type_of(base) == element_type_of(tensors[2][0]) for base, _ in narrow):
+        tensors[:2] = narrow
     _check_shapes([view.shape for _, view in tensors])
     masks = [value for value, *_ in parts.hidden] + parts.summands
     check_interior(op.results[0], [q, k, v, *masks], rules)
@@ -76,6 +80,19 @@ def recognize_attention(op: ir.Operation, rules: Rules) -> str | None:
         o = _sdpa(op, parts, [make_window(*tensor, op.location) for tensor in tensors])
         _take_place(op, o)
     return "sdpa"
+
+
+def _narrowed(base: ir.Value, view: StridedView) -> tuple[ir.Value, StridedView]:
+    """Returns a window on a tensor before its elements were widened, the same one otherwise.
+
+    Attention accumulates in f32 and takes the softmax in f32, too, if queries and keys are narrow.
+    """
+    op = defining_op(base)
+    if op is None or mode_of(op) != "identity" or through_widenings(base) == base:
+        return base, view
+    source, seen = window(op.operands[0])
+    moved = view.on_copied(seen)
+    return (base, view) if moved is None else (source, moved)
 
 
 def share_heads(op: ir.Operation, rules: Rules) -> str | None:
