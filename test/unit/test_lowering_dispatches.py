@@ -265,28 +265,39 @@ def test_results_in_another_order_have_loops_of_their_own() -> None:
     assert "joined" not in lower_case(replace(graph, layouts=layouts))
 
 
-def group_norm(x: Any, ones: Any, zeros: Any, scale: Any) -> Any:
-    f32, f16 = (tensor_type([2, 8, 5, 12, 12], element) for element in ("f32", "f16"))
-    y = hipdnn.layernorm(
-        x,
-        ones,
-        zeros,
-        splat(1e-5),
-        forward_phase="INFERENCE",
-        normalized_dim_count=3,
-        result_type=f32,
-    )
-    return hipdnn.pointwise(y, scale, mode="mul", result_type=f16)
-
-
 @requires_emulator
-@pytest.mark.parametrize(("target", "launches"), [("gfx942", 2), ("gfx1100", 1)])
-def test_groups_of_odd_lengths_are_scaled_apart(target: str, launches: int) -> None:
-    """In one dispatch they take minutes to compile for gfx942."""
-    x = np.random.default_rng(0).standard_normal((2, 8, 5, 12, 12)).astype(np.float16)
-    scale, ones = x[:1, :, :, :1, :1].copy(), np.ones((1, 1, 5, 12, 12), np.float16)
+@pytest.mark.parametrize(
+    ("target", "channels", "extent", "launches"),
+    [
+        ("gfx942", 5, 12, 2),  # in one dispatch they take minutes to compile
+        ("gfx1100", 5, 12, 2),
+        ("gfx942", 16, 8, 2),
+        ("gfx942", 8, 8, 1),
+        ("gfx1100", 8, 8, 1),
+    ],
+)
+def test_long_groups_are_scaled_apart(
+    target: str, channels: int, extent: int, launches: int
+) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 8, channels, extent, extent))
+    x = x.astype(np.float16)
+    scale, ones = x[:1, :, :, :1, :1].copy(), np.ones((1, 1, *x.shape[2:]), np.float16)
     operands, results = [x, ones, 0 * ones, scale], [np.zeros(x.shape)]
-    case = Case("norm", operands, group_norm, results, ["f16"], 0, 0, target=target)
+
+    def build(gx: Any, gones: Any, gzeros: Any, gscale: Any) -> Any:
+        f32, f16 = (tensor_type(list(x.shape), element) for element in ("f32", "f16"))
+        y = hipdnn.layernorm(
+            gx,
+            gones,
+            gzeros,
+            splat(1e-5),
+            forward_phase="INFERENCE",
+            normalized_dim_count=3,
+            result_type=f32,
+        )
+        return hipdnn.pointwise(y, gscale, mode="mul", result_type=f16)
+
+    case = Case("norm", operands, build, results, ["f16"], 0, 0, target=target)
     kernel = compile_text(lower_case(case), Target.parse(target))
     assert [type(step) for step in kernel.steps] == [Dispatch] * launches
     (y,) = run_kernel(kernel, operands, [(x.shape, np.float16)])

@@ -19,6 +19,7 @@ from hipgraft.codegen.lowering.reduction.reduction import LONGEST_ROW, accumulat
 from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.dialects.hipdnn import (
     LayernormOp,
+    PointwiseOp,
     ReductionMode,
     RmsnormOp,
 )
@@ -29,6 +30,9 @@ from hipgraft.ir.tensors import element_of, shape_of
 # elements of longer rows. A row of shorter floats may have one wavefront: compiling 162 elements of
 # f16 took minutes, of f32 a second.
 _LONGEST_ODD_ROW = 512
+
+# The longest row with factors of its parts that takes less time in one dispatch, by estimate.
+_LONGEST_OF_PARTS = 512
 
 # From this number of elements on, or in each row, inputs are copied for a reduction over a
 # non-contiguous dimension.
@@ -45,7 +49,10 @@ def _layernorm(op: LayernormOp, lowering: Lowering) -> list[Tensor]:
     emitter, x = lowering.emitter, in_rows(lowering, lowering.tensor(op.x), op.dims)
     compute = float_compute_type(op, x.element)
     mean, _, inverse = statistics(emitter, x, op.dims, lowering.tensor(op.epsilon), compute)
-    inverse = separated(lowering, x, op.dims, inverse)
+    if _has_factors_of_parts(lowering.target, op):
+        inverse = emitter.materialized(inverse)
+    else:
+        inverse = separated(lowering, x, op.dims, inverse)
     factors = [mean, inverse, lowering.tensor(op.scale), lowering.tensor(op.bias)]
     x, *factors = _distributed(lowering, op, [x, *factors])
     results = [scale_and_shift(emitter, x, factors, compute, element_of(op.y))]
@@ -120,6 +127,29 @@ def _is_odd(target: Target, x: Tensor, dims: Sequence[int]) -> bool:
     is_long = length > longest and length % target.wavefront_size > 0
     are_several = len(extents) > 1 and math.prod(x.shape) > length
     return target.is_gfx9 and is_long and are_several
+
+
+def _has_factors_of_parts(target: Target, op: LayernormOp) -> bool:
+    """Whether what follows a norm reads factors of parts of its rows, as of channels of a group.
+
+    IREE then reads the factors element by element in the dispatch of the rows' sums. One more
+    dispatch, which all compute units share, takes less time.
+    """
+    extents = {dim: shape_of(op.x)[dim] for dim in op.dims if shape_of(op.x)[dim] > 1}
+    if target.kind is not TargetKind.AMDGPU or math.prod(extents.values()) <= _LONGEST_OF_PARTS:
+        return False
+    waiting = [op.y]
+    while waiting:
+        value = waiting.pop()
+        for user in [use.owner.operation for use in value.uses]:
+            if user.name != PointwiseOp.OP_NAME:
+                continue
+            waiting.append(user.results[0])
+            for shape in map(shape_of, user.operands):
+                kept = [len(shape) > dim and shape[dim] > 1 for dim in extents]
+                if any(kept) and not all(kept):
+                    return True
+    return False
 
 
 def _together(
