@@ -56,7 +56,7 @@ class HipdnnBatchProductsPass(Pass):
         that results do not occupy memory for long.
 
     Errors:
-        None.
+        A constant's resource is missing.
 
     Source:
         own; MIGraphX joins the columns of such constants.

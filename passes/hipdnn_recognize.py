@@ -68,7 +68,7 @@ class HipdnnRecognizePass(Pass):
         that almost matches a node gets a missed remark that names the reason.
 
     Errors:
-        None.
+        The resource of a convolution's constant filters is missing.
 
     Source:
         own; the forms are those that PyTorch's decompositions and ONNX exporters write.

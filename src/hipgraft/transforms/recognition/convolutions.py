@@ -50,13 +50,16 @@ def fold_batchnorm(op: ir.Operation, rules: Rules) -> str | None:
     Folded are batch normalisation with constant statistics, and products and sums with constants
     per channel. Sums alone stay, because a bias costs what it costs.
     """
-    filters = _constant(op.operands[1])
-    if filters is None:
+    made = defining_op(op.operands[1])
+    if made is None or made.name != "arith.constant":
         return None
     root, total = op.results[0], _Affine(np.ones(1), np.zeros(1))
     while len(found := readers(root)) == 1 and (step := _step(found[0], root)) is not None:
         root, total = found[0].results[0], total.then(step)
     if (total.factor == 1).all():
+        return None
+    filters = _constant(op.operands[1])
+    if filters is None:
         return None
     check_interior(root, list(op.operands), rules)
     scaled = filters.astype(np.float64) * total.factor.reshape(-1, *[1] * (filters.ndim - 1))
