@@ -380,6 +380,7 @@ CASES = [
     *(dropout_case(element) for element in SDPA),
     *(random_dropout_case(element) for element in SDPA),
     forward_case("one_batch", q=(1, 4, 6, 8), k=(1, 4, 6, 8)),
+    *(forward_case("odd_keys", one, q=(2, 4, 128, 8), k=(2, 2, 77, 8)) for one in SDPA),
     transposed_case(),
     dump_case(0.3),
     dump_case(None),

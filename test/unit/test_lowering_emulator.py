@@ -86,6 +86,8 @@ NAMES = (
     "softmax",
     "sdpa_f16",
     "sdpa_gqa_f16",
+    "odd_keys_f16",
+    "odd_keys_f32",
     "sdpa_rows_without_keys_f32",
     "sdpa_bool_f32",
     "fused_f16",

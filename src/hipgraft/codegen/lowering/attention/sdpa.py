@@ -20,28 +20,37 @@ from hipgraft.codegen.lowering.attention.fused import (
     is_fast_fused,
     wants_value_columns,
 )
-from hipgraft.codegen.lowering.attention.mask import KEYS
+from hipgraft.codegen.lowering.attention.mask import KEYS, Mask
 from hipgraft.codegen.lowering.attention.padded import can_pad, is_fast_padded, padded_attention
 from hipgraft.codegen.lowering.attention.pages import keys_and_values
 from hipgraft.codegen.lowering.attention.scores import (
     masked_scores,
     per_query_head,
+    present,
     product_of_heads,
 )
 from hipgraft.codegen.lowering.context import Lowering, alternative, lowers
 from hipgraft.codegen.lowering.emit.arithmetic import Arithmetic
 from hipgraft.codegen.lowering.emit.elementwise import elementwise
 from hipgraft.codegen.lowering.emit.emitter import Emitter
+from hipgraft.codegen.lowering.emit.padding import padded
 from hipgraft.codegen.lowering.emit.scalar_builder import Scalar
+from hipgraft.codegen.lowering.emit.scalars import ScalarEmitter
 from hipgraft.codegen.lowering.emit.tensor import Tensor
 from hipgraft.codegen.lowering.reduction.reduction import reduce_dims
-from hipgraft.codegen.target import Target
+from hipgraft.codegen.target import Target, TargetKind
 from hipgraft.codegen.workarounds.cuda_operands import depth_to_add
 from hipgraft.dialects.hipdnn import ReductionMode, SdpaOp
 from hipgraft.ir.bindings import ir
 from hipgraft.ir.dtypes import largest_finite
 from hipgraft.ir.element_types import bit_width
 from hipgraft.ir.tensors import element_of, shape_of
+
+# The operands and results of attention to which hidden keys make no difference.
+_PLAIN = {"q", "k", "v", "o", "scale"}
+
+# From this number of rows on, padded keys take less time.
+_MANY_ROWS = 1024
 
 
 @lowers(SdpaOp)
@@ -84,7 +93,10 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
     emitter, q = lowering.emitter, lowering.tensor(op.q)
     k, v = keys_and_values(op, lowering)
     factors = (op.scale, op.descale_q, op.descale_k)
+    more = _keys_to_add(op, lowering)
+    k, v = (padded(emitter, value, [0, 0], [more, 0]) for value in (k, v)) if more else (k, v)
     scores = masked_scores(op, lowering, q, k, *factors)
+    scores = _hidden(emitter, scores, op.keys) if more else scores
     softmax = _Softmax.of(emitter, scores, _sink(op, lowering))
     weights = softmax.weights()
     kept = dropout_factors(op, lowering)
@@ -110,6 +122,30 @@ def lower_decomposed(op: SdpaOp, lowering: Lowering) -> list[Tensor]:
             result = emitter.cast(statistic(), element_of(value))
             results.append(emitter.reshape(result, shape_of(value)))
     return results
+
+
+def _keys_to_add(op: SdpaOp, lowering: Lowering) -> int:
+    """Returns how many hidden keys to add so that wavefronts share the rows of the softmax.
+
+    IREE gives a row of another length to a lane: 8192 rows of 77 scores occupy 32 compute units.
+    """
+    target = lowering.target
+    if target.kind is not TargetKind.AMDGPU or present(op) - _PLAIN:
+        return 0
+    if not Mask.of(op, lowering).is_empty or prod(op.scores_shape[:-1]) < _MANY_ROWS:
+        return 0
+    return -op.keys % target.wavefront_size if op.keys > target.wavefront_size else 0
+
+
+def _hidden(emitter: Emitter, scores: Tensor, keys: int) -> Tensor:
+    """Hides the keys after the first `keys`."""
+
+    def body(scalars: ScalarEmitter, arguments: list[Scalar]) -> list[Scalar]:
+        m = Arithmetic(scalars, scores.element)
+        inside = scalars.compare("lt", scalars.index(KEYS), scalars.constant(keys, "index"))
+        return [scalars.select(inside, arguments[0], m.constant(-math.inf))]
+
+    return emitter.pointwise("hidden", [scores], scores.shape, scores.element, body)
 
 
 def _sink(op: SdpaOp, lowering: Lowering) -> Tensor | None:
