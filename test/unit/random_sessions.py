@@ -109,6 +109,8 @@ class Round:
         sessions: number of sessions.
         users: number of threads that run them.
         how: ways to run, one for each thread.
+        cached: whether the last session may not ask the helper.
+        others: number of sessions that are made and dropped while the threads run.
     """
 
     level: str
@@ -123,6 +125,8 @@ class Round:
     sessions: int
     users: int
     how: list[str] = field(default_factory=list)
+    cached: bool = False
+    others: int = 0
 
 
 def draw(rng: random.Random, subject: Subject) -> Round:
@@ -153,6 +157,8 @@ def draw(rng: random.Random, subject: Subject) -> Round:
         sessions=rng.choice((1, 1, 2, 4)),
         users=users,
         how=[rng.choice(list(WAYS)) for _ in range(users)],
+        cached=rng.random() < 0.3 and options.get("dynamic") != "compile",
+        others=rng.choice((0, 0, 1, 3)),
     )
 
 
@@ -186,8 +192,8 @@ def _make(
     return ort.InferenceSession(model, settings)
 
 
-def _sessions(drawn: Round, subject: Subject, folder: Path) -> list[Any]:
-    """Makes the sessions in as many threads; fails if the provider cannot."""
+def _sessions(drawn: Round, subject: Subject, folder: Path) -> tuple[list[Any], Callable[[], Any]]:
+    """Makes the sessions in as many threads; returns them, and a function that makes one more."""
     model: Any = subject.model
     if drawn.by_path or drawn.context != "none":
         (folder / "model.onnx").write_bytes(model)
@@ -203,8 +209,15 @@ def _sessions(drawn: Round, subject: Subject, folder: Path) -> list[Any]:
         _make(drawn, model, options, entries)
         # A model without nodes of the provider is not written.
         model = compiled if Path(compiled).exists() else model
+
+    def more() -> Any:
+        return _make(drawn, model, options)
+
     with ThreadPoolExecutor(drawn.sessions) as pool:
-        return list(pool.map(lambda _: _make(drawn, model, options), range(drawn.sessions)))
+        made = list(pool.map(lambda _: more(), range(drawn.sessions)))
+    if drawn.cached:
+        made.append(_make(drawn, model, {**options, "serve": "off"}))
+    return made, more
 
 
 def _plain(made: Any, inputs: Arrays, names: Sequence[str]) -> list[Any]:
@@ -296,7 +309,7 @@ def play(drawn: Round, subject: Subject, folder: Path) -> None:
     """
     expected = [references(subject.model, inputs) for inputs in subject.inputs]
     try:
-        made = _sessions(drawn, subject, folder)
+        made, more = _sessions(drawn, subject, folder)
     except Exception as error:
         is_allowed = drawn.options.get("fallback") == "error" and not subject.is_whole
         if is_allowed and "hipgraft" in str(error).lower():
@@ -316,7 +329,11 @@ def play(drawn: Round, subject: Subject, folder: Path) -> None:
                 np.testing.assert_allclose(one, want, rtol=1e-4, atol=1e-4)
 
     with ThreadPoolExecutor(drawn.users) as pool:
-        list(pool.map(use, range(drawn.users)))
+        runs = [pool.submit(use, user) for user in range(drawn.users)]
+        for _ in range(drawn.others):
+            more()
+        for run in runs:
+            run.result()
 
 
 def main(rounds: int, seed: int) -> None:
