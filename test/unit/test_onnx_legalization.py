@@ -213,6 +213,13 @@ def test_lp_pool(tmp_path, attributes):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)]), inputs)
 
 
+def test_unknown_orders_of_blocks_are_refused(tmp_path):
+    node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode="linear")
+    path = save(tmp_path / "m.onnx", [node], {"x": drawn(1, 4, 2, 2)}, [("y", F32)])
+    with pytest.raises(HipgraftError, match="with mode = 'linear' is not supported"):
+        frontends.read(path)
+
+
 @pytest.mark.parametrize("op", ["LpPool", "GlobalLpPool"])
 def test_pools_of_order_0_are_refused(tmp_path, op):
     """The number of elements has an infinite root."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hipgraft.frontends.onnx.legalization.reductions import non_negative
-from hipgraft.frontends.onnx.legalization.writer import Rewrite, Writer
+from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 from hipgraft.ir.diagnostics import Declined
 
 
@@ -156,6 +156,9 @@ def _depth_to_space(writer: Writer) -> None:
 
 def _shape_of_blocks(writer: Writer) -> list[int]:
     """Returns the operand's shape; if it is unknown, torch-mlir is only right in mode DCR."""
+    mode = writer.attribute("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise Refused(f"with mode = '{mode}' is not supported")
     if writer.attribute("mode", "DCR") == "CRD":
         return writer.needed_shape(writer.node.input[0], "in mode CRD")
     return writer.shape(writer.node.input[0])
