@@ -40,8 +40,9 @@ def _is_defined(candidate: Draft) -> bool:
         return bool((lengths <= x.shape[candidate.attributes.get("time_axis", 0)]).all())
     if candidate.op == "TopK" and not candidate.attributes.get("sorted", 1):
         return False
-    if candidate.op == "Det" and not np.isfinite(candidate.inputs[0]).all():
-        return False  # which elements meet depends on the algorithm
+    if candidate.op in ("Det", "GRU", "LSTM", "RNN"):  # which elements meet is not defined
+        floats = [one for one in candidate.inputs if one is not None and one.dtype.kind == "f"]
+        return all(np.isfinite(one).all() for one in floats)
     if candidate.op == "MeanVarianceNormalization":  # of one element, a quotient of roundings
         return candidate.inputs[0] is not None and _is_spread(candidate)
     return True
