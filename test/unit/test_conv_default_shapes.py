@@ -48,7 +48,7 @@ FEW = [
     conv_case("few", (2, 8, 9, 7), (3, 8, 3, 3), "f32", pre=ONE),
     conv_case("last", (1, 32, 9, 9), (4, 32, 3, 3), "f16", pre=ONE, channels_last=True),
     conv_case("128_products", (1, 16, 9, 9, 9), (8, 16, 2, 2, 2), "f16"),
-    conv_case("one_position", (2, 32, 3, 3), (4, 32, 3, 3), "f16"),
+    conv_case("one_position", (2, 32, 4, 4), (4, 32, 3, 3), "f16", stride=TWO),
     conv_case("1d", (1, 20, 30), (5, 20, 3), "f16", flip=True),
     # As PyTorch exports the gradient of filters to ONNX: windows as large as images.
     conv_case("wide", (1, 4, 18, 18), (8, 4, 16, 16), "f32"),

@@ -116,13 +116,13 @@ def test_the_static_cost_model_names_what_is_pathological(
 
 @requires_emulator
 def test_attention_is_ranked(odd: ir.Operation, kernels: dict[Plan, Kernel]) -> None:
-    """By counts, the copies of the padded form cost more than they do by time."""
+    """The fused form is by far the worst; the other two take about as long by time."""
     counted, estimated = open_cost_models(["counted", "estimated"])
     work = graph_work(odd)
     counts = {plan: counted.cost(kernel, work).value for plan, kernel in kernels.items()}
     assert max(counts[PADDED], counts[DECOMPOSED]) < counts[FUSED] / 100
     times = {plan: estimated.cost(kernels[plan], work).value for plan in (PADDED, DECOMPOSED)}
-    assert times[PADDED] < times[DECOMPOSED] / 2
+    assert 0.7 < times[PADDED] / times[DECOMPOSED] < 1.4
 
 
 def test_work_is_that_of_the_definition(odd: ir.Operation) -> None:
@@ -362,7 +362,7 @@ def test_the_service_compiles_what_the_database_says(odd: ir.Operation) -> None:
     with CompileService(search=Search("none", database=Database([entry]))) as service:
         (outcome,) = service.compile([real(odd)])
     assert outcome.kernel is not None
-    assert len(outcome.kernel.dispatches) == 3
+    assert len(outcome.kernel.dispatches) == 5  # of which two pad keys and values
 
 
 def tuned(plan: str, cost_model: str, graph: str = "g") -> Tuned:

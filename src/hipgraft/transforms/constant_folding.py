@@ -109,5 +109,7 @@ def _elements(data: bytes, vtensor: ir.Type) -> ir.Attribute:
 
 def _is_range(words: np.ndarray[Any, Any], element: str) -> bool:
     """Whether the words are evenly spaced integers, which conversions turn into windows."""
+    if words.size < 2:
+        return False
     steps = np.diff(words)
     return element.startswith(("si", "ui")) and bool((steps == steps[0]).all())
