@@ -29,8 +29,9 @@ class _Program:
             else:
                 number = len(self.ops)
                 self.ops.append([op])
-                # Constants are there all the time.
-                size = 0 if op.name == "arith.constant" else sum(map(_size, op.results))
+                # Constants and arguments, and views of these, are there all the time.
+                stores = op.name not in ("arith.constant", hipdnn.ViewOp.OP_NAME)
+                size = sum(map(_size, op.results)) if stores else 0
                 self.launches.append(Launch(size, reads))
             made |= dict.fromkeys(op.results, number)
         for value in self.end.operands:

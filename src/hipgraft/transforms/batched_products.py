@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from hipgraft.dialects import hipdnn
-from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.builders import attributes_of, defining_op
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.ir.element_types import byte_size
-from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.partition.kindred import PRODUCT, ROWS
+from hipgraft.transforms.recognition.constants import (
+    Array,
+    build_constant,
+    constant_array,
+    is_float_constant,
+)
 from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _CONTRACTIONS = ("hipdnn.matmul", "hipdnn.sdpa", "hipdnn.conv_fprop")
 
@@ -72,9 +75,7 @@ def member_of(op: ir.Operation) -> Member | None:
     left, right = (shape_of(value) for value in list(op.operands)[:2])
     if len(left) != 2 or len(right) != 2 or (left[0] > 1 and left[0] % ROWS == 0):
         return None
-    if not isinstance(element_type_of(op.operands[1]), ir.FloatType):
-        return None
-    if _constant_base(op.operands[1]) is None:
+    if not is_float_constant(op.operands[1]):
         return None
     result, bias = op.results[0], None
     found = readers(result)
@@ -126,7 +127,7 @@ def join(members: Sequence[Member]) -> None:
     axis = 1 if first.rows == 1 else 0
     with ir.InsertionPoint(first.op), first.op.location:
         right = _joined([_elements(each.op.operands[1]) for each in members], axis)
-        right = _constant(right, element_type_of(first.op.operands[1]))
+        right = build_constant(right, element_type_of(first.op.operands[1]), "joined")
         shape = (*shape_of(right)[:-2], first.rows, shape_of(right)[-1])
         kind = ir.RankedTensorType.get(shape, element_type_of(first.result))
         left = first.op.operands[0] if axis == 1 else _as_batch(first.op.operands[0])
@@ -137,7 +138,7 @@ def join(members: Sequence[Member]) -> None:
         if biases:
             element = element_type_of(biases[0])
             rows = [_bias_row(each, numpy_dtype(element)) for each in members]
-            bias = _constant(_joined(rows, axis), element)
+            bias = build_constant(_joined(rows, axis), element, "joined")
             product = hipdnn.pointwise(product, bias, mode="add", result_type=kind)
     start = 0
     for each in members:
@@ -173,7 +174,7 @@ def store_transposed(op: ir.Operation) -> None:
     right = op.operands[1]
     rows, columns = shape_of(right)
     with ir.InsertionPoint(op), op.location:
-        made = _constant(_elements(right).T, element_type_of(right))
+        made = build_constant(_elements(right).T, element_type_of(right), "transposed")
         op.operands[1] = make_window(made, StridedView((rows, columns), (1, rows)))
 
 
@@ -194,37 +195,20 @@ def _nbytes(value: ir.Value) -> int:
     return byte_size(shape_of(value), element_type_of(value)) or 0
 
 
-def _constant_base(value: ir.Value) -> ir.Operation | None:
-    """Returns the constant that `value` is or views; None if it is no constant."""
-    op = defining_op(window(value)[0])
-    return op if op is not None and op.name == "arith.constant" else None
-
-
 def _is_bias(value: ir.Value, columns: int) -> bool:
     """Whether a value is a constant with an element for each column."""
     shape = shape_of(value)
     is_row = shape[-1:] == (columns,) and prod(shape) == columns and len(shape) <= 2
-    is_float = isinstance(element_type_of(value), ir.FloatType)
-    return is_row and is_float and _constant_base(value) is not None
+    return is_row and is_float_constant(value)
 
 
 def _elements(value: ir.Value) -> Array:
-    """Returns the elements of a constant of floats, or of a view of one, without a copy."""
-    op, (base, view) = _constant_base(value), window(value)
-    assert op is not None  # as checked before
-    kind = numpy_dtype(element_type_of(base))
-    flat = np.frombuffer(constant_bytes(op), kind)[view.offset :]
-    steps = [stride * kind.itemsize for stride in view.strides]
-    return np.lib.stride_tricks.as_strided(flat, view.shape, steps, writeable=False)
+    elements = constant_array(value)
+    assert elements is not None  # as checked before
+    return elements
 
 
 def _bias_row(member: Member, kind: np.dtype[Any]) -> Array:
     if member.bias is None:
         return np.zeros((1, member.columns), kind)
     return _elements(member.bias).reshape(1, -1)
-
-
-def _constant(elements: Array, element: ir.Type) -> ir.Value:
-    kind = ir.RankedTensorType.get(elements.shape, element)
-    words = np.ascontiguousarray(elements).view(f"u{elements.itemsize}")
-    return arith_d.ConstantOp(kind, elements_of(words, kind, "joined")).result

@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from hipgraft.dialects import hipdnn
-from hipgraft.ir.bindings import arith_d, ir
-from hipgraft.ir.builders import defining_op
+from hipgraft.ir.bindings import ir
 from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.dtypes import numpy_dtype
-from hipgraft.ir.resources import constant_bytes, elements_of
-from hipgraft.ir.tensors import element_type_of, shape_of, tensor_type
+from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.transforms.recognition.constants import (
+    Array,
+    build_constant,
+    constant_array,
+    is_float_constant,
+)
 from hipgraft.transforms.recognition.values import (
     Rules,
     check_interior,
     is_narrow,
     mode_of,
     readers,
-    window,
 )
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 # How far rounded filters may be off, relative to the exact ones; f16 filters in its normal range
 # are off by up to 2^-11.
@@ -48,17 +49,16 @@ def fold_batchnorm(op: ir.Operation, rules: Rules) -> str | None:
     """Folds what follows a convolution with constant filters; `op` is the convolution.
 
     Folded are batch normalisation with constant statistics, and products and sums with constants
-    per channel. Sums alone stay, because a bias costs what it costs.
+    per channel. Sums alone stay, because they are a bias already.
     """
-    made = defining_op(op.operands[1])
-    if made is None or made.name != "arith.constant":
+    if not is_float_constant(op.operands[1]):
         return None
     root, total = op.results[0], _Affine(np.ones(1), np.zeros(1))
     while len(found := readers(root)) == 1 and (step := _step(found[0], root)) is not None:
         root, total = found[0].results[0], total.then(step)
     if (total.factor == 1).all():
         return None
-    filters = _constant(op.operands[1])
+    filters = constant_array(op.operands[1])
     if filters is None:
         return None
     check_interior(root, list(op.operands), rules)
@@ -116,29 +116,15 @@ _STEPS: dict[str, Callable[..., _Affine | None]] = {
 }
 
 
-def _constant(value: ir.Value) -> Array | None:
-    """Returns the elements of a constant of floats; None for any other value."""
-    op = defining_op(value)
-    if op is None or op.name != "arith.constant":
-        return None
-    if not isinstance(element_type_of(value), ir.FloatType):
-        return None
-    kind = numpy_dtype(element_type_of(value))
-    return np.frombuffer(constant_bytes(op), kind).reshape(shape_of(value))
-
-
 def _per_channel(value: ir.Value, x: ir.Value) -> Array | None:
     """Returns the constant that `value` is for each channel of `x`, as f64; None if it is none."""
     shape, channels = shape_of(value), shape_of(x)[1]
     if prod(shape) != 1 and (len(shape) != len(shape_of(x)) or prod(shape) != shape[1]):
         return None
-    base, view = window(value)
-    elements = _constant(base)
-    if elements is None or prod(shape) not in (1, channels):
+    elements = constant_array(value)
+    if elements is None or elements.size not in (1, channels):
         return None
-    step = view.strides[1] if prod(shape) > 1 else 0
-    positions = view.offset + step * np.arange(prod(shape))
-    return elements.reshape(-1)[positions].astype(np.float64)
+    return elements.reshape(-1).astype(np.float64)
 
 
 def _rounded(exact: Array, kind: np.dtype[Any]) -> Array:
@@ -160,7 +146,7 @@ def _replace(op: ir.Operation, root: ir.Value, filters: Array, summand: Array) -
     """Replaces `root` by the convolution with `filters`, and its sum with `summand`."""
     last = ir.OpResult(root).owner.operation
     with ir.InsertionPoint(last), last.location:
-        made = _made(filters, tensor_type(op.operands[1]))
+        made = build_constant(filters, element_type_of(op.operands[1]), "scaled")
         scaled = op.clone().operation
         scaled.operands[1] = made
         result = scaled.results[0]
@@ -168,12 +154,7 @@ def _replace(op: ir.Operation, root: ir.Value, filters: Array, summand: Array) -
             shape = (1, summand.size, *[1] * (len(shape_of(root)) - 2))
             element = element_type_of(root)
             wide = ir.F32Type.get() if is_narrow(element) else element
-            kind = ir.RankedTensorType.get(shape, wide)
-            bias = _made(summand.astype(numpy_dtype(wide)).reshape(shape), kind)
+            bias = summand.astype(numpy_dtype(wide)).reshape(shape)
+            bias = build_constant(bias, wide, "bias")
             result = hipdnn.pointwise(result, bias, mode="add", result_type=root.type)
     root.replace_all_uses_with(result)
-
-
-def _made(elements: Array, kind: ir.RankedTensorType) -> ir.Value:
-    words = np.ascontiguousarray(elements).view(f"u{elements.itemsize}")
-    return arith_d.ConstantOp(kind, elements_of(words, kind, "folded")).result

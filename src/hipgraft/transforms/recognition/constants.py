@@ -1,0 +1,48 @@
+"""Reads constants of floats as arrays, and builds constants from arrays."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hipgraft.ir.bindings import arith_d, ir
+from hipgraft.ir.builders import defining_op
+from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.resources import constant_bytes, elements_of
+from hipgraft.ir.tensors import element_type_of
+from hipgraft.transforms.recognition.values import window
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+def is_float_constant(value: ir.Value) -> bool:
+    """Whether a value is a constant of floats, or a view of one."""
+    made = defining_op(window(value)[0])
+    is_float = isinstance(element_type_of(value), ir.FloatType)
+    return is_float and made is not None and made.name == "arith.constant"
+
+
+def constant_array(value: ir.Value) -> Array | None:
+    """Returns the elements of a constant of floats, or of a view of one, without a copy.
+
+    None for any other value.
+
+    Raises:
+        OpError: the constant's resource is missing.
+    """
+    base, view = window(value)
+    made = defining_op(base)
+    if made is None or not is_float_constant(value):
+        return None
+    kind = numpy_dtype(element_type_of(base))
+    flat = np.frombuffer(constant_bytes(made), kind)[view.offset :]
+    steps = [stride * kind.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(flat, view.shape, steps, writeable=False)
+
+
+def build_constant(elements: Array, element: ir.Type, name: str) -> ir.Value:
+    """Builds a constant of an element type; if it is large, its resource is called `name`."""
+    kind = ir.RankedTensorType.get(elements.shape, element)
+    words = np.ascontiguousarray(elements).view(f"u{elements.itemsize}")
+    return arith_d.ConstantOp(kind, elements_of(words, kind, name)).result
