@@ -11,10 +11,12 @@
 // CHECK:         {name = "first"}
 // CHECK:         {name = "reader_of_first"}
 // CHECK:         %[[SECOND:.*]] = "hipdnn.graph"
-// CHECK:         {name = "second"}
+// CHECK:         name = "second"}
 // CHECK-NEXT:    %[[VIEW:.*]] = "hipdnn.view"(%[[SECOND]])
 // CHECK-NEXT:    "hipdnn.graph"(%{{.*}}, %[[VIEW]])
-func.func @tables(%x: tensor<8xf32>, %c: tensor<128x1xf32>, %d: tensor<256x1xf32>) -> tensor<1x256xf32> {
+func.func @tables(%x: tensor<8xf32>, %c: tensor<128x1xf32>, %e: tensor<512xf32>) -> tensor<1x256xf32> {
+  // A view of an argument takes no memory.
+  %d = "hipdnn.view"(%e) {offset = 0 : i64, strides = array<i64: 2, 0>} : (tensor<512xf32>) -> tensor<256x1xf32>
   %0 = "hipdnn.graph"(%x, %c) ({
   ^bb0(%g: tensor<8xf32>, %h: tensor<128x1xf32>):
     %r = "hipdnn.pointwise"(%h, %g) {mode = "mul"} : (tensor<128x1xf32>, tensor<8xf32>) -> tensor<128x8xf32>
@@ -24,7 +26,7 @@ func.func @tables(%x: tensor<8xf32>, %c: tensor<128x1xf32>, %d: tensor<256x1xf32
   ^bb0(%g: tensor<8xf32>, %h: tensor<256x1xf32>):
     %r = "hipdnn.pointwise"(%h, %g) {mode = "mul"} : (tensor<256x1xf32>, tensor<8xf32>) -> tensor<256x8xf32>
     "hipdnn.yield"(%r) : (tensor<256x8xf32>) -> ()
-  }) {name = "second"} : (tensor<8xf32>, tensor<256x1xf32>) -> tensor<256x8xf32>
+  }) {name = "second", arg_strides = [unit, array<i64: 2, 0>], arg_offsets = array<i64: 0, 0>} : (tensor<8xf32>, tensor<256x1xf32>) -> tensor<256x8xf32>
   %v = "hipdnn.view"(%1) {offset = 0 : i64, strides = array<i64: 1, 8>} : (tensor<256x8xf32>) -> tensor<8x256xf32>
   %2 = "hipdnn.graph"(%0) ({
   ^bb0(%g: tensor<128x8xf32>):
