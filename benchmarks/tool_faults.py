@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from hipgraft import __version__
+from hipgraft.helper.server import socket_name
 from hipgraft.service.entry import DamagedEntryError, Entry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -315,9 +315,9 @@ class _ServerRun(_Run):
     def _ask(self) -> None:
         """Asks until there is an answer or the server has ended."""
         graph = _flatbuffer()
-        path = self.folder / "hipgraft" / f"serve-{__version__}.sock"
         while not self.answer and self.process.poll() is None:
             with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+                path = self.folder / "hipgraft" / socket_name(self.cache)
                 connection.connect(str(path))
                 connection.sendall(b"hipgraft 1 compile gfx942 %d\n" % len(graph) + graph)
                 with connection.makefile("rb") as stream:

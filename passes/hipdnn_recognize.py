@@ -45,7 +45,8 @@ class HipdnnRecognizePass(Pass):
     factors in any order; and swish with any beta. If keys and values are copied for each head of a
     group, the node reads the originals. Products and sums with constants per channel after a
     convolution with constant filters, such as batch normalisation with constant statistics, are
-    folded into the filters and a bias. Each of these families can run by itself.
+    folded into the filters and a bias, and a constant low-rank adapter (LoRA) is added to the
+    constant matrix that it adapts. Each of these families can run by itself.
 
     Before:
         ```mlir
@@ -82,7 +83,8 @@ class HipdnnRecognizePass(Pass):
 
     families: tuple[str, ...] = option(
         (),
-        "recognise only these: 'attention', 'norms', 'activations', 'convolutions'; all if empty",
+        "recognise only these: 'attention', 'norms', 'activations', 'convolutions', 'adapters'; "
+        "all if empty",
     )
 
     def __post_init__(self) -> None:

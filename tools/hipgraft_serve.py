@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="hipgraft-serve",
         description="Compiles graphs for the plugin of hipDNN, which starts it when it needs it. "
-        "There is one for each user; a second one ends at once.",
+        "There is one for each user and cache; a second one ends at once.",
     )
     add = parser.add_argument
     add("--background", action="store_true", help="return when requests can be made")

@@ -19,18 +19,13 @@ from typing import Any
 import onnx
 
 import hipgraft
+from hipgraft.helper.server import socket_path
 
 TAKEN = set(os.environ.get("TAKEN", "Conv,Relu,Gemm,MatMul,Add,Mul").split(","))
 
 
-def folder() -> Path:
-    path = Path(os.environ["XDG_RUNTIME_DIR"], "hipgraft")
-    path.mkdir(mode=0o700, exist_ok=True)
-    return path
-
-
 def listen() -> socket.socket | None:
-    path = folder() / f"serve-{hipgraft.__version__}.sock"
+    path = socket_path()
     path.unlink(missing_ok=True)
     made = socket.socket(socket.AF_UNIX)
     made.bind(str(path))

@@ -127,3 +127,20 @@ check(session(model).run(None, inputs)[0], reference(model, inputs))
     kill_helpers(home)
     assert "takes no node" not in play(home, code.format(rows=6))
     assert helpers(home)
+
+
+@pytest.mark.slow
+def test_caches_have_helpers_of_their_own(home: Path) -> None:
+    before = len(helpers(home))
+    for name in ("first", "second"):
+        said = play(
+            home,
+            """
+register()
+model, inputs = small_model()
+check(session(model).run(None, inputs)[0], reference(model, inputs))
+""",
+            HIPGRAFT_CACHE_DIR=str(home / name),
+        )
+        assert "takes 5 of 5 nodes" in said
+    assert len(helpers(home)) == before + 2

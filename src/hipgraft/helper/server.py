@@ -12,6 +12,7 @@ killed.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import select
@@ -109,6 +110,31 @@ def folder() -> Path:
     return path
 
 
+def socket_name(cache: Path) -> str:
+    """Returns the file name of the socket of the helper that compiles into a cache.
+
+    Clients with other caches have helpers of their own, since a client trusts what its cache holds.
+
+    Args:
+        cache: an existing folder.
+    """
+    status = cache.stat()
+    form = f"{__version__} {status.st_dev} {status.st_ino}"
+    # Paths of sockets have at most 107 characters.
+    return f"{hashlib.sha256(form.encode()).hexdigest()[:8]}.sock"
+
+
+def socket_path() -> Path:
+    """Returns the path of the socket, and creates its folder and the cache if necessary.
+
+    Raises:
+        HipgraftError: other users can access the folder.
+    """
+    cache = default_cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    return folder() / socket_name(cache)
+
+
 class Server:
     """Answers requests until there has been none for some time.
 
@@ -134,15 +160,14 @@ class Server:
         self._socket: socket.socket | None = None
 
     def bind(self) -> bool:
-        """Creates the socket, and returns whether this is the user's only server."""
-        place = folder()
+        """Creates the socket, and returns whether this is the cache's only server."""
+        path = socket_path()
         # The lock is released with the process, even if it is killed; the socket's file remains.
-        self._held = (place / f"serve-{__version__}.lock").open("wb")
+        self._held = path.with_suffix(".lock").open("wb")
         try:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        path = place / f"serve-{__version__}.sock"
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

@@ -116,7 +116,8 @@ def _checked_size(blob: bytes, tensor: ir.RankedTensorType, op: ir.Operation) ->
 def resource_bytes(op: ir.Operation) -> bytes | None:
     """Returns the bytes of the only resource in an op's attributes; None if they are missing."""
     pieces = _Pieces()
-    op.write_bytecode(pieces)
+    # A copy has no readers: MLIR's writer crashes where one op outside reads a result twice.
+    op.clone(ip=False).operation.write_bytecode(pieces)
     return pieces.large or _first_resource(bytes(pieces.rest))
 
 

@@ -10,7 +10,7 @@ from hipgraft.ir.tensors import element_type_of, shape_of
 from hipgraft.transforms.outlining import COPIED_OPS, Group, Grouping, is_splat
 from hipgraft.transforms.partition.rules import CYCLE, MAX_OPERANDS
 
-_CONTRACTIONS = frozenset(
+CONTRACTIONS = frozenset(
     {"hipdnn.conv_fprop", "hipdnn.conv_dgrad", "hipdnn.conv_wgrad", "hipdnn.matmul", "hipdnn.sdpa"}
 )
 NORMS = frozenset({"hipdnn.layernorm", "hipdnn.rmsnorm"})
@@ -161,7 +161,7 @@ class FusionPolicy:
             return (
                 f"shape {list(shape_of(op.results[0]))} is not one that its producer's kernel walks"
             )
-        if op.name in _CONTRACTIONS:
+        if op.name in CONTRACTIONS:
             return "a contraction starts a graph"
         if op.name in NORMS:
             fits = group.attributes["anchor"] is None and shape_of(op.operands[0]) in shapes

@@ -17,9 +17,14 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.element_types import byte_width
 from hipgraft.ir.strided_view import StridedView
 from hipgraft.ir.tensors import Shape, element_type_of, shape_of
-from hipgraft.transforms.fusion import ELEMENTWISE, is_compute
+from hipgraft.transforms.fusion import CONTRACTIONS, ELEMENTWISE, is_compute
 from hipgraft.transforms.outlining import is_splat
-from hipgraft.transforms.recognition.values import make_window, mode_of, readers, window
+from hipgraft.transforms.recognition.values import (
+    make_window,
+    mode_of,
+    readers,
+    window,
+)
 
 _NO_LEVEL = -1
 """The level of values that no kernel computes."""
@@ -59,6 +64,8 @@ def narrow_view(op: ir.Operation) -> bool:
     cast = defining_op(op.operands[0]) if op.name == hipdnn.ViewOp.OP_NAME else None
     if cast is None or mode_of(cast) != "identity" or not _widens(cast):
         return False
+    if _feeds_contraction(op.results[0]):
+        return False
     base, copied = window(cast.operands[0])
     seen = window(op.results[0])[1].on_copied(copied)
     if seen is None:
@@ -76,6 +83,17 @@ def narrow_view(op: ir.Operation) -> bool:
     if not readers(cast.results[0]):
         cast.erase()
     return True
+
+
+def _feeds_contraction(value: ir.Value) -> bool:
+    """Whether a value is read by elementwise ops alone, the last of which a contraction reads.
+
+    They do not share its kernel, but may share that of the value's producer.
+    """
+    is_computed = False
+    while len(found := readers(value)) == 1 and found[0].name in ELEMENTWISE:
+        value, is_computed = found[0].results[0], True
+    return is_computed and len(found) == 1 and found[0].name in CONTRACTIONS
 
 
 def _widens(cast: ir.Operation) -> bool:
@@ -169,7 +187,7 @@ def _joins(op: ir.Operation, value: ir.Value) -> bool:
 def _moved(op: ir.Operation, viewed: _Viewed) -> ir.Operation:
     """Rebuilds an op in the shape of `viewed.base`, and replaces its result by a view."""
     shape, result = shape_of(viewed.base), op.results[0]
-    if _width(result) > _width(viewed.base):
+    if _width(result) > _width(viewed.base) and not _feeds_contraction(result):
         raise Declined("wider", "its result has wider elements than the tensor that is viewed")
     inputs = [_viewed_before(value, viewed.window, shape) for value in op.operands]
     windows = _readers_windows(result, viewed.window)

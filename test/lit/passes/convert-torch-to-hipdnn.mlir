@@ -286,3 +286,28 @@ func.func @as_strided(%x: !torch.vtensor<[4,6],f32>) -> !torch.vtensor<[3,4],f32
   %y = torch.aten.relu %v : !torch.vtensor<[3,4],f32> -> !torch.vtensor<[3,4],f32>
   return %y : !torch.vtensor<[3,4],f32>
 }
+
+// -----
+
+// Signed bytes are multiplied, and what follows is arithmetic on 32 bits. The remainder has the
+// divisor's sign.
+
+// CHECK-LABEL: func.func @bytes
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"(%{{.*}}, %{{.*}}) : (tensor<4x8xi8>, tensor<8x4xi8>) -> tensor<4x4xi32>
+// CHECK:         %[[S:.*]] = "hipdnn.pointwise"(%[[P]], %{{.*}}) {mode = "sub"} : (tensor<4x4xi32>, tensor<1x1xi32>) -> tensor<4x4xi32>
+// CHECK:         %[[R:.*]] = "hipdnn.pointwise"(%[[S]], %[[D:.*]]) {mode = "mod"}
+// CHECK:         %[[Q:.*]] = "hipdnn.pointwise"(%[[R]], %[[D]]) {mode = "add"}
+// CHECK:         %[[M:.*]] = "hipdnn.pointwise"(%[[Q]], %[[D]]) {mode = "mod"}
+// CHECK:         "hipdnn.pointwise"(%[[M]]) {mode = "identity"} : (tensor<4x4xi32>) -> tensor<4x4xi8>
+func.func @bytes(%a: !torch.vtensor<[4,8],si8>, %b: !torch.vtensor<[8,4],si8>) -> !torch.vtensor<[4,4],si8> {
+  %int1 = torch.constant.int 1
+  %int256 = torch.constant.int 256
+  %false = torch.constant.bool false
+  %none = torch.constant.none
+  %zero = torch.vtensor.literal(dense<3> : tensor<si32>) : !torch.vtensor<[],si32>
+  %0 = torch.aten.mm %a, %b : !torch.vtensor<[4,8],si8>, !torch.vtensor<[8,4],si8> -> !torch.vtensor<[4,4],si32>
+  %1 = torch.aten.sub.Tensor %0, %zero, %int1 : !torch.vtensor<[4,4],si32>, !torch.vtensor<[],si32>, !torch.int -> !torch.vtensor<[4,4],si32>
+  %2 = torch.aten.remainder.Scalar %1, %int256 : !torch.vtensor<[4,4],si32>, !torch.int -> !torch.vtensor<[4,4],si32>
+  %3 = torch.aten.to.dtype %2, %int1, %false, %false, %none : !torch.vtensor<[4,4],si32>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[4,4],si8>
+  return %3 : !torch.vtensor<[4,4],si8>
+}

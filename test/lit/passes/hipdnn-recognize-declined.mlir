@@ -123,7 +123,7 @@ func.func @other_factor(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 
 // Filters keep their factor if they would overflow.
 
-// REMARK: 'hipdnn.conv_fprop' op is not recognised: scaled filters do not fit into elements of float16
+// REMARK: 'hipdnn.conv_fprop' op is not recognised: new constants do not fit into elements of float16
 // CHECK-LABEL: func.func @filters_that_overflow
 // CHECK:         mode = "mul"
 func.func @filters_that_overflow(%x: tensor<1x1x8x8xf16>) -> tensor<1x2x8x8xf16> {
@@ -146,6 +146,50 @@ func.func @read_twice(%x: tensor<1x1x8x8xf32>) -> (tensor<1x2x8x8xf32>, tensor<1
   %0 = "hipdnn.conv_fprop"(%x, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x8x8xf32>
   %1 = "hipdnn.pointwise"(%0, %factor) {mode = "mul"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
   return %0, %1 : tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>
+}
+
+// -----
+
+// Another input's products are no adapter, nor are those of a large rank; nor may what the adapter
+// computes be read elsewhere.
+
+// REMARK: 'hipdnn.pointwise' op is not recognised: its intermediate 'matmul' is read elsewhere
+// CHECK-LABEL: func.func @no_adapters
+// CHECK-COUNT-9: "hipdnn.matmul"
+func.func @no_adapters(%x: tensor<4x8xf32>, %z: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>) {
+  %w = arith.constant dense<1.0> : tensor<8x8xf32>
+  %down = arith.constant dense<0.5> : tensor<8x2xf32>
+  %up = arith.constant dense<0.25> : tensor<2x8xf32>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = "hipdnn.matmul"(%z, %down) : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  %2 = "hipdnn.matmul"(%1, %up) : (tensor<4x2xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  %3 = "hipdnn.pointwise"(%0, %2) {mode = "add"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %4 = "hipdnn.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %5 = "hipdnn.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %6 = "hipdnn.matmul"(%5, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %7 = "hipdnn.pointwise"(%4, %6) {mode = "add"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %8 = "hipdnn.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %9 = "hipdnn.matmul"(%x, %down) : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  %10 = "hipdnn.matmul"(%9, %up) : (tensor<4x2xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  %11 = "hipdnn.pointwise"(%8, %10) {mode = "add"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %3, %7, %11, %9 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// Factors of both operands that f16 has.
+
+// REMARK: 'hipdnn.conv_fprop' op is not recognised: scaled filters would not be exact in f16
+// CHECK-LABEL: func.func @bytes
+// CHECK:         "hipdnn.conv_fprop"
+// CHECK:         mode = "mul"
+func.func @bytes(%x: tensor<1x1x8x8xi8>) -> tensor<1x2x8x8xf32> {
+  %w = arith.constant dense<3.0> : tensor<2x1x1x1xf32>
+  %scale = arith.constant dense<0.1> : tensor<1xf32>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<1x1x8x8xi8>) -> tensor<1x1x8x8xf32>
+  %1 = "hipdnn.conv_fprop"(%0, %w) {pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x8x8xf32>
+  %2 = "hipdnn.pointwise"(%1, %scale) {mode = "mul"} : (tensor<1x2x8x8xf32>, tensor<1xf32>) -> tensor<1x2x8x8xf32>
+  return %2 : tensor<1x2x8x8xf32>
 }
 
 // -----

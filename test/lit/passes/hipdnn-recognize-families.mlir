@@ -6,7 +6,7 @@
 // RUN: not hipgraft-opt %s --hipdnn-recognize=families=swish 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // Only the chosen families are recognised.
 
-// UNKNOWN: unknown family 'swish'; expected one of 'attention', 'norms', 'activations', 'convolutions'
+// UNKNOWN: unknown family 'swish'; expected one of 'attention', 'norms', 'activations', 'convolutions', 'adapters'
 
 // CHECK-LABEL:  func.func @swish_of_norm
 // NORMS:          "hipdnn.rmsnorm"

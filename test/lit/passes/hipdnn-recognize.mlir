@@ -333,3 +333,28 @@ func.func @scores_in_f32(%q: tensor<1x2x5x8xf16>, %k: tensor<1x2x5x8xf16>, %v: t
   %10 = "hipdnn.matmul"(%9, %v) : (tensor<1x2x5x5xf16>, tensor<1x2x5x8xf16>) -> tensor<1x2x5x8xf16>
   return %10 : tensor<1x2x5x8xf16>
 }
+
+// -----
+
+// A low-rank adapter is added to the matrix: 2 * 0.5 * 0.25 * rank 2 to each element.
+
+// CHECK-LABEL: func.func @adapter
+// CHECK-DAG:     %[[B:.*]] = arith.constant dense<3.000000e+00> : tensor<1x8xf16>
+// CHECK-DAG:     %[[W:.*]] = arith.constant dense<1.500000e+00> : tensor<8x8xf16>
+// CHECK:         %[[P:.*]] = "hipdnn.matmul"(%arg0, %[[W]])
+// CHECK:         %[[S:.*]] = "hipdnn.pointwise"(%[[P]], %[[B]]) {mode = "add"}
+// CHECK-NEXT:    return %[[S]]
+func.func @adapter(%x: tensor<4x8xf16>) -> tensor<4x8xf16> {
+  %w = arith.constant dense<1.0> : tensor<8x8xf16>
+  %down = arith.constant dense<0.5> : tensor<8x2xf16>
+  %up = arith.constant dense<0.25> : tensor<2x8xf16>
+  %b = arith.constant dense<3.0> : tensor<1x8xf16>
+  %two = arith.constant dense<2.0> : tensor<1xf16>
+  %0 = "hipdnn.matmul"(%x, %w) : (tensor<4x8xf16>, tensor<8x8xf16>) -> tensor<4x8xf16>
+  %1 = "hipdnn.pointwise"(%0, %b) {mode = "add"} : (tensor<4x8xf16>, tensor<1x8xf16>) -> tensor<4x8xf16>
+  %2 = "hipdnn.matmul"(%x, %down) : (tensor<4x8xf16>, tensor<8x2xf16>) -> tensor<4x2xf16>
+  %3 = "hipdnn.matmul"(%2, %up) : (tensor<4x2xf16>, tensor<2x8xf16>) -> tensor<4x8xf16>
+  %4 = "hipdnn.pointwise"(%3, %two) {mode = "mul"} : (tensor<4x8xf16>, tensor<1xf16>) -> tensor<4x8xf16>
+  %5 = "hipdnn.pointwise"(%1, %4) {mode = "add"} : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4x8xf16>
+  return %5 : tensor<4x8xf16>
+}

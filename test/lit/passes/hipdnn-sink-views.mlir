@@ -83,3 +83,22 @@ func.func @halves(%a: tensor<8x4xf16>, %b: tensor<4x16xf16>) -> (tensor<4x8x2xf3
   %4 = "hipdnn.view"(%2) {offset = 2 : i64, strides = array<i64: 32, 4, 1>} : (tensor<4x8x4xf32>) -> tensor<4x8x2xf32>
   return %3, %4 : tensor<4x8x2xf32>, tensor<4x8x2xf32>
 }
+
+// -----
+
+// Bytes are widened before the view, because a product reads the result and cannot share the kernel.
+
+// CHECK-LABEL: @bytes_of_a_product
+// CHECK: %[[BYTES:.*]] = "hipdnn.pointwise"(%arg0) {mode = "identity"} : (tensor<4x6xf32>) -> tensor<4x6xi8>
+// CHECK: %[[F32:.*]] = "hipdnn.pointwise"(%[[BYTES]]) {mode = "identity"} : (tensor<4x6xi8>) -> tensor<4x6xf32>
+// CHECK: %[[F16:.*]] = "hipdnn.pointwise"(%[[F32]]) {mode = "identity"} : (tensor<4x6xf32>) -> tensor<4x6xf16>
+// CHECK: %[[VIEW:.*]] = "hipdnn.view"(%[[F16]])
+// CHECK: "hipdnn.matmul"(%[[VIEW]], %arg1)
+func.func @bytes_of_a_product(%x: tensor<4x6xf32>, %w: tensor<2x3x5xf16>) -> tensor<2x4x5xf32> {
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<4x6xf32>) -> tensor<4x6xi8>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 3, 6, 1>} : (tensor<4x6xi8>) -> tensor<2x4x3xi8>
+  %2 = "hipdnn.pointwise"(%1) {mode = "identity"} : (tensor<2x4x3xi8>) -> tensor<2x4x3xf32>
+  %3 = "hipdnn.pointwise"(%2) {mode = "identity"} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf16>
+  %4 = "hipdnn.matmul"(%3, %w) : (tensor<2x4x3xf16>, tensor<2x3x5xf16>) -> tensor<2x4x5xf32>
+  return %4 : tensor<2x4x5xf32>
+}

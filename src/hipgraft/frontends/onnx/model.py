@@ -102,7 +102,7 @@ def read_model(
         _name_nodes(model, path)
         _note_elements(model, weights)
         with memory_limit():
-            model = _infer_and_fold(model, weights)
+            model = _infer_and_fold(model, weights, path)
     except RefusedNode as refused:
         raise HipgraftError(str(refused), location=refused.node.name) from None
     except HipgraftError as error:
@@ -342,7 +342,9 @@ def _note_elements(model: onnx.ModelProto, weights: Mapping[str, TensorProto]) -
         model.metadata_props.add(key=ELEMENTS, value=",".join(names))
 
 
-def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> onnx.ModelProto:
+def _infer_and_fold(
+    model: onnx.ModelProto, weights: dict[str, TensorProto], path: Path
+) -> onnx.ModelProto:
     """Infers and folds alternately until nothing folds: each fold lets inference go on."""
     while True:
         settle_scales(model, weights.keys(), infer_types)
@@ -358,7 +360,7 @@ def _infer_and_fold(model: onnx.ModelProto, weights: dict[str, TensorProto]) -> 
         folded = fold_constants(model, opaque=weights.keys())
         if settle_reshapes(model.graph) or folded:
             continue
-        if not legalize(model, small_constants(model.graph, weights.keys()), weights):
+        if not legalize(model, small_constants(model.graph, weights.keys()), weights, path):
             return model
 
 

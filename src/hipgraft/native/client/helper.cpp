@@ -15,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include "digests.h"
 #include "environment.h"
 #include "errors.h"
 #include "known_code.h"
@@ -48,17 +49,30 @@ class File {
   int number_;
 };
 
-// The helper's socket, in a folder that only this user can reach. The helper makes it.
+// The folder of the sockets, which the helper creates.
+std::string helper_folder() {
+  std::string folder = variable("XDG_RUNTIME_DIR");
+  return folder.empty() ? cache_directory() + "/run" : folder + "/hipgraft";
+}
+
+// The socket of the helper that compiles into this cache, in a folder that only this user can
+// access; empty if there is no cache yet. The helper creates all of them.
 std::string socket_path() {
   std::string folder = helper_folder();
-  struct stat status;
+  struct stat status, cache;
+  if (stat(cache_directory().c_str(), &cache)) return "";
   bool is_there = !lstat(folder.c_str(), &status);
   if (is_there && (!S_ISDIR(status.st_mode) || status.st_uid != getuid() || status.st_mode & 077))
     fail(HIPGRAFT_IO_ERROR, "the folder '%s' is not this user's alone", folder.c_str());
-  return folder + "/serve-" HIPGRAFT_RELEASE ".sock";
+  std::string form = HIPGRAFT_RELEASE " " + std::to_string(cache.st_dev) + " " +
+                     std::to_string(cache.st_ino);
+  Sha256 digest;
+  digest.update(form.data(), form.size());
+  return folder + "/" + digest.text().substr(0, 8) + ".sock";
 }
 
 File connected(const std::string &path) {
+  if (path.empty()) return File(-1);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
@@ -115,12 +129,11 @@ void start_helper() {
 File helper() {
   if (variable("HIPGRAFT_SERVE") == "off")
     fail(HIPGRAFT_NOT_APPLICABLE, "the graph is not in the cache, and HIPGRAFT_SERVE is off");
-  std::string path = socket_path();
-  if (File file = connected(path)) return file;
+  if (File file = connected(socket_path())) return file;
   static std::mutex starting;
   std::lock_guard<std::mutex> lock(starting);
   for (auto end = Clock::now() + kStart; Clock::now() < end;) {
-    if (File file = connected(path)) return file;
+    if (File file = connected(socket_path())) return file;
     start_helper();  // listens when it returns, unless it was killed
   }
   fail(HIPGRAFT_IO_ERROR, "the helper '%s' does not answer", helper_command().c_str());
@@ -149,11 +162,6 @@ bool exchange(const File &file, std::string_view request, std::string &answer) {
 }
 
 }  // namespace
-
-std::string helper_folder() {
-  std::string folder = variable("XDG_RUNTIME_DIR");
-  return folder.empty() ? cache_directory() + "/run" : folder + "/hipgraft";
-}
 
 std::string ask_helper(const char *what, const std::string &architecture, std::string_view data) {
   std::string request = std::string("hipgraft 1 ") + what + " " + architecture + " " +

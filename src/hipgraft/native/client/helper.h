@@ -6,9 +6,6 @@
 
 namespace hipgraft {
 
-// The folder of the helper's socket, which the helper creates.
-std::string helper_folder();
-
 // Sends a request, `hipgraft 1 WHAT ARCHITECTURE SIZE` and the data, and returns the line of the
 // answer. Fails with HIPGRAFT_IO_ERROR if there is no helper, and with HIPGRAFT_NOT_APPLICABLE if
 // HIPGRAFT_SERVE is `off`.

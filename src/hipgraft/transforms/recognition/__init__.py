@@ -1,4 +1,4 @@
-"""Recognises decomposed nodes: normalisations, attention, activations and scaled convolutions."""
+"""Recognises decomposed nodes, and constants that arithmetic can be folded into."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,6 +10,7 @@ from hipgraft.transforms.recognition.activations import (
     recognize_swish,
     recognize_tanh_gelu,
 )
+from hipgraft.transforms.recognition.adapters import merge_adapter
 from hipgraft.transforms.recognition.attention import recognize_attention, share_heads
 from hipgraft.transforms.recognition.convolutions import fold_batchnorm
 from hipgraft.transforms.recognition.norms import recognize_norm
@@ -27,6 +28,7 @@ FAMILIES: dict[str, dict[str, Pattern]] = {
         "sigmoid_fwd": recognize_swish,
     },
     "convolutions": {"hipdnn.conv_fprop": fold_batchnorm},
+    "adapters": {"add": merge_adapter},
 }
 """Patterns by family, and then by the mode or the name of the op at which each begins."""
 

@@ -8,10 +8,15 @@ import numpy as np
 
 from hipgraft.ir.bindings import arith_d, ir
 from hipgraft.ir.builders import defining_op
+from hipgraft.ir.diagnostics import Declined
 from hipgraft.ir.dtypes import numpy_dtype
 from hipgraft.ir.resources import constant_bytes, elements_of
 from hipgraft.ir.tensors import element_type_of
 from hipgraft.transforms.recognition.values import window
+
+# How far rounded constants may be off, relative to the exact ones; f16 numbers in its normal range
+# are off by up to 2^-11.
+_LARGEST_ERROR = 2.0**-8
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -46,3 +51,23 @@ def build_constant(elements: Array, element: ir.Type, name: str) -> ir.Value:
     kind = ir.RankedTensorType.get(elements.shape, element)
     words = np.ascontiguousarray(elements).view(f"u{elements.itemsize}")
     return arith_d.ConstantOp(kind, elements_of(words, kind, name)).result
+
+
+def rounded(exact: Array, kind: np.dtype[Any], axes: tuple[int, ...]) -> Array:
+    """Returns the elements of a new constant in a type.
+
+    Args:
+        exact: the elements.
+        kind: the type.
+        axes: dimensions whose elements add to one result; the largest error counts relative to
+            the largest of them.
+
+    Raises:
+        Declined: the type does not hold them, or only with a larger error than it has elsewhere.
+    """
+    with np.errstate(over="ignore"):
+        found = exact.astype(kind)
+    error = np.abs(found.astype(np.float64) - exact).max(axes)
+    if not (error <= _LARGEST_ERROR * np.abs(exact).max(axes)).all():
+        raise Declined("rounds", f"new constants do not fit into elements of {kind}")
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,9 @@ from hipgraft.transforms.recognition.constants import (
     build_constant,
     constant_array,
     is_float_constant,
+    rounded,
 )
+from hipgraft.transforms.recognition.exactness import is_exact_in_f16
 from hipgraft.transforms.recognition.values import (
     Rules,
     check_interior,
@@ -27,10 +28,6 @@ from hipgraft.transforms.recognition.values import (
     mode_of,
     readers,
 )
-
-# How far rounded filters may be off, relative to the exact ones; f16 filters in its normal range
-# are off by up to 2^-11.
-_LARGEST_ERROR = 2.0**-8
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,15 @@ def fold_batchnorm(op: ir.Operation, rules: Rules) -> str | None:
     filters = constant_array(op.operands[1])
     if filters is None:
         return None
+    if element_type_of(op.operands[1]) == ir.F32Type.get() and all(
+        map(is_exact_in_f16, op.operands)
+    ):
+        raise Declined("exact", "scaled filters would not be exact in f16, as both operands are")
     check_interior(root, list(op.operands), rules)
     scaled = filters.astype(np.float64) * total.factor.reshape(-1, *[1] * (filters.ndim - 1))
-    _replace(op, root, _rounded(scaled, filters.dtype), total.summand)
+    _replace(
+        op, root, rounded(scaled, filters.dtype, axes=tuple(range(1, filters.ndim))), total.summand
+    )
     return "conv_fprop with scaled filters"
 
 
@@ -125,21 +128,6 @@ def _per_channel(value: ir.Value, x: ir.Value) -> Array | None:
     if elements is None or elements.size not in (1, channels):
         return None
     return elements.reshape(-1).astype(np.float64)
-
-
-def _rounded(exact: Array, kind: np.dtype[Any]) -> Array:
-    """Returns filters in their type.
-
-    Raises:
-        Declined: the type does not hold them, or only with a larger error than it has elsewhere.
-    """
-    with np.errstate(over="ignore"):
-        rounded = exact.astype(kind)
-    axes = tuple(range(1, exact.ndim))
-    error = np.abs(rounded.astype(np.float64) - exact).max(axes)
-    if not (error <= _LARGEST_ERROR * np.abs(exact).max(axes)).all():
-        raise Declined("rounds", f"scaled filters do not fit into elements of {kind}")
-    return rounded
 
 
 def _replace(op: ir.Operation, root: ir.Value, filters: Array, summand: Array) -> None:

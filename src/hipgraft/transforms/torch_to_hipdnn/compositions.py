@@ -11,7 +11,7 @@ from hipgraft.ir.diagnostics import Declined
 from hipgraft.transforms.tensor_builder import Tensor
 from hipgraft.transforms.tensor_reductions import wide_type
 from hipgraft.transforms.torch_to_hipdnn.converter import Conversion, Converter, TorchOp
-from hipgraft.transforms.torch_to_hipdnn.pointwise import scaled
+from hipgraft.transforms.torch_to_hipdnn.pointwise import numbers, scaled
 
 # Where softplus(x) and x are the same number in f32.
 _LARGE = 17.0
@@ -38,6 +38,19 @@ def _floats(converter: Converter, op: TorchOp) -> list[Tensor]:
 def _binary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """Converts to a mode with two operands, either of which may be a scalar."""
     return [converter.pointwise(mode, _floats(converter, op), op.result_element())]
+
+
+def _remainder(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
+    """Converts the remainder of i32 by a positive constant, with the divisor's sign."""
+    element = op.result_element()
+    if element != ir.IntegerType.get_signless(32) or op.tensor(0).is_float:
+        raise Declined("no-mode", "hipDNN has no mode for it")
+    x, divisor = numbers("mod", converter, op)
+    if min(op.literal(1) if op.optional_tensor(1) else [op.constant(1)]) <= 0:
+        raise Declined("no-mode", "hipDNN has no mode for divisors that may be negative")
+    small = converter.pointwise("mod", [x, divisor], element)  # with the sign of x
+    positive = converter.pointwise("add", [small, divisor], element)
+    return [converter.pointwise("mod", [positive, divisor], element)]
 
 
 def _exp2(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
@@ -176,13 +189,15 @@ COMPOSITIONS: dict[str, Conversion] = {
     "torch.aten.isinf": _is_inf,
     "torch.aten.masked_fill.Scalar": _masked_fill,
     "torch.aten.masked_fill.Tensor": _masked_fill,
+    "torch.aten.remainder.Scalar": _remainder,
+    "torch.aten.remainder.Tensor": _remainder,
     "torch.aten.expm1": _CANCELS,
     "torch.aten.log1p": _CANCELS,
     **{
         f"torch.aten.{name}": _NO_MODE
         for name in (
             *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh"),
-            *("erfinv", "round", "remainder.Scalar", "remainder.Tensor"),
+            *("erfinv", "round"),
         )
     },
 }

@@ -48,8 +48,16 @@ def _channel_bias(converter: Converter, y: Tensor, bias: Tensor) -> Tensor:
     return converter.pointwise("add", [y, bias.reshape(shape)], y.element_type)
 
 
-def matmul(converter: Converter, a: Tensor, b: Tensor, shape: Sequence[int]) -> Tensor:
+def matmul(
+    converter: Converter,
+    a: Tensor,
+    b: Tensor,
+    shape: Sequence[int],
+    element: ir.Type | None = None,
+) -> Tensor:
     """Emits the product of `a` [..., M, K] and `b` [..., K, N] as a tensor of `shape`.
+
+    Its elements have the type of those of `a` if no other is given.
 
     Vectors get a unit dimension. A stack of matrices times one matrix becomes one tall product.
     """
@@ -64,7 +72,7 @@ def matmul(converter: Converter, a: Tensor, b: Tensor, shape: Sequence[int]) -> 
     c = hipdnn.matmul(
         converter.materialize(a),
         converter.materialize(b),
-        result_type=ir.RankedTensorType.get(_product_shape(a, b), a.element_type),
+        result_type=ir.RankedTensorType.get(_product_shape(a, b), element or a.element_type),
         loc=converter.location,
     )
     return converter.whole(c).reshape(shape)
@@ -76,7 +84,14 @@ def _product_shape(a: Tensor, b: Tensor) -> list[int]:
 
 
 def _matmul(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    return [matmul(converter, op.float_tensor(0), op.float_tensor(1), op.result_shape())]
+    element = op.result_element()
+    if element == ir.IntegerType.get_signless(32):
+        a, b, i8 = op.tensor(0), op.tensor(1), ir.IntegerType.get_signless(8)
+        if {a.element_type, b.element_type} != {i8}:
+            raise Declined("integer-arithmetic", "multiplies other integers than signed bytes")
+    else:
+        a, b = op.float_tensor(0), op.float_tensor(1)
+    return [matmul(converter, a, b, op.result_shape(), element)]
 
 
 def _linear(converter: Converter, op: TorchOp) -> Sequence[Tensor]:

@@ -58,6 +58,10 @@ _LOGICAL = {
 }
 
 
+_ON_INTEGERS = ("add", "sub", "mul", "max_op", "min_op", "mod")
+"""The modes of which tensors of i32 are converted, too: the arithmetic of quantised models."""
+
+
 def _operand(converter: Converter, op: TorchOp, index: int, like: Tensor) -> Tensor:
     """Operand `index` as a float tensor: a tensor operand, or a scalar made one."""
     if op.optional_tensor(index) is not None:
@@ -65,20 +69,34 @@ def _operand(converter: Converter, op: TorchOp, index: int, like: Tensor) -> Ten
     return converter.scalar(float(op.constant(index)), like)
 
 
+def numbers(mode: str, converter: Converter, op: TorchOp) -> tuple[Tensor, Tensor]:
+    """The two operands as float tensors, or both as tensors of i32."""
+    i32 = ir.IntegerType.get_signless(32)
+    if mode in _ON_INTEGERS and op.tensor(0).element_type == op.result_element() == i32:
+        second = op.optional_tensor(1)
+        if second is None:
+            number = ir.IntegerAttr.get(i32, op.constant(1))
+            shape = [1] if op.tensor(0).shape else []
+            kind = ir.RankedTensorType.get(shape, i32)
+            second = converter.constant(ir.DenseElementsAttr.get_splat(kind, number), op.location)
+        if second.element_type == i32:
+            return op.tensor(0), second
+    first = op.float_tensor(0)
+    return first, _operand(converter, op, 1, first)
+
+
 def _unary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     return [converter.pointwise(mode, [op.float_tensor(0)], op.result_element())]
 
 
 def _binary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    first = op.float_tensor(0)
-    second = _operand(converter, op, 1, first)
-    return [converter.pointwise(mode, [first, second], op.result_element())]
+    return [converter.pointwise(mode, numbers(mode, converter, op), op.result_element())]
 
 
 def _add(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
     """`a + alpha * b` and `a - alpha * b`."""
-    first = op.float_tensor(0)
-    second = scaled(converter, _operand(converter, op, 1, first), op.constant(2))
+    first, second = numbers(mode, converter, op)
+    second = scaled(converter, second, op.constant(2))
     return [converter.pointwise(mode, [first, second], op.result_element())]
 
 
@@ -94,6 +112,8 @@ def scaled(converter: Converter, tensor: Tensor, alpha: float) -> Tensor:
     """`alpha * tensor`, the tensor itself where alpha is 1."""
     if alpha == 1:
         return tensor
+    if not tensor.is_float:
+        raise Declined("integer-arithmetic", "integers times a factor")
     factor = converter.scalar(float(alpha), tensor)
     return converter.pointwise("mul", [tensor, factor], tensor.element_type)
 
@@ -231,11 +251,21 @@ def _cast(dtype_index: int, converter: Converter, op: TorchOp) -> Sequence[Tenso
     found = any_as_maximum(converter, op) if element == ir.IntegerType.get_signless(1) else None
     if found is not None:
         return [found]
-    if not isinstance(element, ir.FloatType):
+    if not isinstance(element, ir.FloatType) and not _is_quantized_cast(tensor, element):
         raise Declined("integer-cast", f"casts {tensor.element_type} to {element}")
     if ",ui" in str(op.operation.operands[0].type):
         raise Declined("unsigned-cast", "hipDNN's integers are signed")
     return [converter.pointwise("identity", [tensor], element)]
+
+
+def _is_quantized_cast(tensor: Tensor, element: ir.Type) -> bool:
+    """Whether a cast is one that quantised models do, to signed bytes or i32.
+
+    Others compute indices, which stay with the op that reads them.
+    """
+    narrow = [ir.IntegerType.get_signless(bits) for bits in (8, 32)]
+    found = tensor.element_type
+    return element in narrow and (found == ir.F32Type.get() or found in narrow)
 
 
 def _table() -> dict[str, Conversion]:

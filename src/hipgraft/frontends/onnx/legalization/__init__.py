@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import onnx
@@ -36,6 +37,7 @@ from hipgraft.frontends.onnx.legalization.optimizers import OPTIMIZERS, TRAINING
 from hipgraft.frontends.onnx.legalization.pooling import POOLING
 from hipgraft.frontends.onnx.legalization.powers import POWERS
 from hipgraft.frontends.onnx.legalization.quantization import QUANTIZATION
+from hipgraft.frontends.onnx.legalization.quantized_pairs import contract_bytes
 from hipgraft.frontends.onnx.legalization.recurrent import RECURRENT
 from hipgraft.frontends.onnx.legalization.reductions import REDUCTIONS
 from hipgraft.frontends.onnx.legalization.regions import REGIONS
@@ -113,7 +115,10 @@ _SHAPED_BY_VALUES = frozenset({"Compress", "NonMaxSuppression", "NonZero", "Uniq
 
 
 def legalize(
-    model: onnx.ModelProto, constants: Mapping[str, Array], weights: dict[str, TensorProto]
+    model: onnx.ModelProto,
+    constants: Mapping[str, Array],
+    weights: dict[str, TensorProto],
+    file: Path | None = None,
 ) -> bool:
     """Rewrites the nodes of a graph, in place.
 
@@ -121,6 +126,7 @@ def legalize(
         model: model with inferred shapes.
         constants: elements of small initialisers, by name.
         weights: initialisers that were replaced by inputs of the model.
+        file: the model's, beside which or in which external data is.
 
     Returns:
         Whether any node has changed; shapes must then be inferred again.
@@ -128,13 +134,13 @@ def legalize(
     Raises:
         RefusedNode: nothing lowers a node correctly.
     """
-    graph = GraphInfo.of(model, constants, weights)
+    graph = GraphInfo.of(model, constants, weights, file)
     if any(node.domain == CONTRIBUTED_DOMAIN for node in model.graph.node):
         # They come first, because the shapes of their results are unknown.
         if not _rewrite_nodes(model, graph, CONTRIBUTED, (CONTRIBUTED_DOMAIN,)):
             _refuse_contributed(model, graph)
         return True
-    if _rewrite_selections(model, graph):
+    if contract_bytes(model, graph) or _rewrite_selections(model, graph):
         return True
     if graph.sequences and drop_unused(model.graph, graph.sequences):
         return True

@@ -84,7 +84,7 @@ def _right(writer: Writer, x: str) -> str:
 
 def _column_sums(writer: Writer, x: str, signed: str) -> str:
     """Writes the sums over K of right matrices; those of weights are constants."""
-    data = writer.data(x)
+    data = writer.mapped_data(x)
     if data is None:
         return writer.reduce("ReduceSum", writer.cast(signed, _INT32), [-2])
     sums = data.sum(axis=-2, dtype=np.int32, keepdims=True)

@@ -67,10 +67,7 @@ def _signed(name: str, bits: int) -> Narrow:
 
 def low_bits(writer: Writer, x: str, bits: int, element: int) -> str:
     """Writes the low bits of integers, interpreted as unsigned numbers."""
-    # ONNX has bitwise operators since opset 18.
-    if writer.graph.opset < 18:
-        return writer.op("Mod", x, writer.like(1 << bits, element))
-    return writer.op("BitwiseAnd", x, writer.like((1 << bits) - 1, element))
+    return writer.op("Mod", x, writer.like(1 << bits, element))
 
 
 def wrapped(writer: Writer, x: str, bits: int, element: int) -> str:

@@ -20,21 +20,10 @@ _FLOAT, _INT8, _INT32 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT32
 _EXACT_F32 = 1 << 24
 
 
-def _is_native(writer: Writer, quantized: int) -> bool:
-    """Whether torch-mlir's own form is right: signed bytes and one constant f32 scale."""
-    scale = writer.node.input[1]
-    is_constant = all(name in writer.graph.constants for name in writer.node.input[1:] if name)
-    if quantized not in (_INT8, _INT32) or not is_constant or writer.element(scale) != _FLOAT:
-        return False
-    return writer.attribute("block_size", 0) == 0 and writer.constant(scale).size == 1
-
-
 def _quantize(writer: Writer) -> None:
     """Writes `saturate(round(x / scale) + zero point)`."""
     x, scale = writer.node.input[:2]
     target = _quantized_type(writer)
-    if _is_native(writer, target):
-        raise Declined("supported", "it is lowered rightly")
     if target not in TYPES and target not in (_INT8, TensorProto.INT16):
         raise Refused(f"to {_name(target)} is not supported")
     block = _Blocks(writer, x, scale)
@@ -47,7 +36,7 @@ def _quantize(writer: Writer) -> None:
         saturate = int(writer.attribute("saturate", 1))
         y = writer.op("Cast", wide, to=target, saturate=saturate)
     else:
-        y = _saturated(writer, writer.op("Round", wide), target, _zero_point(writer, block, 2))
+        y = whole_number(writer, wide, target, _zero_point(writer, block, 2))
     writer.result(block.joined(y))
 
 
@@ -81,13 +70,20 @@ def _zero_point(writer: Writer, block: _Blocks, index: int) -> str:
     return writer.cast(block.small(writer.node.input[index]), _FLOAT)
 
 
-def _saturated(writer: Writer, rounded: str, target: int, zero: str) -> str:
-    """Clamps whole numbers in f32 to the range of an integer type."""
-    low, high = _range(target)
-    shifted = writer.op("Add", rounded, zero) if zero else rounded
-    bounds = [writer.const(np.float32(bound)) for bound in (low, high)]
-    clipped = writer.op("Min", writer.op("Max", shifted, bounds[0]), bounds[1])
-    return writer.cast(writer.cast(clipped, _INT32), target)
+def whole_number(writer: Writer, x: str, target: int, zero: str) -> str:
+    """Writes `saturate(round(x) + zero)` for f32 numbers, a zero point or "", and an integer type.
+
+    Numbers are clamped first. So they are small, and a sum with 1.5 · 2²³ rounds them half to even:
+    hipDNN has no op that rounds.
+    """
+    bounds = [writer.const(np.float32(bound)) for bound in _range(target)]
+    if zero:
+        bounds = [writer.op("Sub", bound, zero) for bound in bounds]
+    clipped = writer.op("Min", writer.op("Max", x, bounds[0]), bounds[1])
+    ones = writer.const(np.float32(1.5 * 2**23))
+    rounded = writer.op("Sub", writer.op("Add", clipped, ones), ones)
+    whole = writer.op("Add", rounded, zero) if zero else rounded
+    return writer.cast(whole if target == _INT8 else writer.cast(whole, _INT32), target)
 
 
 def _range(element: int) -> tuple[int, int]:
@@ -104,13 +100,10 @@ def _dequantize(writer: Writer) -> None:
     """Writes `(x - zero point) · scale`."""
     x, scale = writer.node.input[:2]
     quantized = writer.element(x)
-    if _is_native(writer, quantized):
-        raise Declined("supported", "it is lowered rightly")
     block = _Blocks(writer, x, scale)
     result = writer.element(writer.node.output[0])
-    whole = quantized not in SMALL_FLOATS
-    # Differences are exact in integers, but not in f32 beyond 24 bits.
-    carrier = _INT32 if whole else _FLOAT
+    # Differences of 32 bits are not exact in f32.
+    carrier = _INT32 if quantized == _INT32 else _FLOAT
     value = writer.cast(block.spread(x), carrier)
     if writer.has_input(2):
         zero = writer.cast(block.small(writer.node.input[2]), carrier)
@@ -174,7 +167,7 @@ def _matmul_integer(writer: Writer) -> None:
     if is_product_of_bytes(writer, a, b):
         writer.result(product_of_bytes(writer, Factor(a, zeros[0]), Factor(b, zeros[1])))
     else:
-        factors = [_shifted(writer, x, zero) for x, zero in zip((a, b), zeros, strict=True)]
+        factors = [_shifted32(writer, x, zero) for x, zero in zip((a, b), zeros, strict=True)]
         writer.result(writer.op("MatMul", *factors))
 
 
@@ -187,7 +180,7 @@ def _check_parameters(writer: Writer, indices: Sequence[int], axis: int) -> None
             raise Refused(f"with '{name}' of shape {shape} is invalid")
 
 
-def _shifted(writer: Writer, x: str, zero: str) -> str:
+def _shifted32(writer: Writer, x: str, zero: str) -> str:
     """Writes integers in 32 bits minus their zero point, if there is one."""
     wide = writer.cast(x, _INT32)
     return writer.op("Sub", wide, writer.cast(zero, _INT32)) if zero else wide
@@ -233,9 +226,9 @@ def _along(writer: Writer, name: str, rank: int, axis: int) -> str:
 
 
 def _requantize(writer: Writer, x: str, scale: str, zero: str) -> None:
-    rounded = writer.op("Round", writer.op("Div", x, writer.cast(scale, _FLOAT)))
-    target = writer.element(zero)
-    writer.result(_saturated(writer, rounded, target, writer.cast(zero, _FLOAT)))
+    quotient = writer.op("Div", x, writer.cast(scale, _FLOAT))
+    zero_point = writer.cast(zero, _FLOAT)
+    writer.result(whole_number(writer, quotient, writer.element(zero), zero_point))
 
 
 def _conv_integer(writer: Writer) -> None:
@@ -243,7 +236,7 @@ def _conv_integer(writer: Writer) -> None:
     weights = writer.needed_shape(w, "of this form")
     exact = _exact_float(weights)
     zero = writer.node.input[2] if writer.has_input(2) else ""
-    data = writer.cast(_shifted(writer, x, zero), exact)
+    data = writer.cast(_shifted32(writer, x, zero), exact)
     filters = writer.cast(w, _INT32)
     if writer.has_input(3):
         zero = _along(writer, writer.node.input[3], len(weights), 0)
@@ -261,18 +254,22 @@ def _exact_float(weights: Sequence[int]) -> int:
 def _qlinear_conv(writer: Writer) -> None:
     """Rewrites `(x, x scale, x zero, w, w scale, w zero, y scale, y zero, bias)`."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *_ = writer.node.input
-    weights = writer.needed_shape(w, "of this form")
-    exact = _exact_float(weights)
-    data = writer.op("Sub", writer.cast(x, _INT32), writer.cast(x_zero, _INT32))
-    zero = _along(writer, w_zero, len(weights), 0)
-    filters = writer.op("Sub", writer.cast(w, _INT32), writer.cast(zero, _INT32))
-    operands = [writer.cast(data, exact), writer.cast(filters, exact)]
+    rank = len(writer.needed_shape(w, "of this form"))
+    operands = [
+        shifted(writer, x, _along(writer, x_zero, rank, 1)),
+        shifted(writer, w, _along(writer, w_zero, rank, 0)),
+    ]
     if writer.has_input(8):
-        operands.append(writer.cast(writer.node.input[8], exact))
-    y = writer.cast(writer.op("Conv", *operands, **writer.attributes()), _FLOAT)
-    rank = len(weights)
+        operands.append(writer.cast(writer.node.input[8], _FLOAT))
+    y = writer.op("Conv", *operands, **writer.attributes())
     scale = writer.op("Mul", x_scale, _along(writer, w_scale, rank, 1))
     _requantize(writer, writer.op("Mul", y, scale), y_scale, y_zero)
+
+
+def shifted(writer: Writer, x: str, zero: str) -> str:
+    """Writes bytes minus their zero point in f32; the zero point may be omitted."""
+    wide = writer.cast(x, _FLOAT)
+    return writer.op("Sub", wide, writer.cast(zero, _FLOAT)) if zero else wide
 
 
 def _name(element: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
+from hipgraft.frontends.onnx.external import external_bytes, location_of
 from hipgraft.frontends.onnx.legalization.members import members_of
 from hipgraft.ir.diagnostics import Declined
 
@@ -45,6 +47,7 @@ class GraphInfo:
         taken: all names in use.
         tensors: all initialisers.
         sequences: names of the tensors in sequences that are known.
+        file: the model's, beside which or in which external data is.
     """
 
     shapes: dict[str, list[int]]
@@ -54,6 +57,7 @@ class GraphInfo:
     taken: set[str] = field(default_factory=set[str])
     tensors: Mapping[str, TensorProto] = field(default_factory=dict[str, TensorProto])
     sequences: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    file: Path | None = None
 
     @classmethod
     def of(
@@ -61,6 +65,7 @@ class GraphInfo:
         model: onnx.ModelProto,
         constants: Mapping[str, Array],
         weights: Mapping[str, TensorProto],
+        file: Path | None = None,
     ) -> GraphInfo:
         """Collects the metadata of a model with inferred shapes.
 
@@ -68,6 +73,7 @@ class GraphInfo:
             model: what is described.
             constants: elements of small initialisers.
             weights: initialisers that are set aside.
+            file: the model's.
         """
         graph = model.graph
         shapes: dict[str, list[int]] = {}
@@ -86,7 +92,7 @@ class GraphInfo:
         taken = {*elements, *(name for node in graph.node for name in node.output)}
         tensors = {**weights, **{tensor.name: tensor for tensor in graph.initializer}}
         sequences = members_of(graph.node, constants)
-        return cls(shapes, elements, dict(constants), opset, taken, tensors, sequences)
+        return cls(shapes, elements, dict(constants), opset, taken, tensors, sequences, file)
 
 
 _SHAPE_KEEPING = frozenset(
@@ -195,6 +201,22 @@ class Writer:
         if tensor is None or uses_external_data(tensor):
             return self.graph.constants.get(name)
         return numpy_helper.to_array(tensor)
+
+    def mapped_data(self, name: str) -> Array | None:
+        """Returns the elements of a constant, which may be mapped from a file; None if it is none.
+
+        Raises:
+            Declined: the file has become invalid.
+        """
+        tensor = self.graph.tensors.get(name)
+        if tensor is None or self.graph.file is None or not external_bytes(tensor):
+            return self.data(name)
+        try:
+            mapped = location_of(tensor, self.graph.file).read()
+        except (OSError, ValueError) as error:
+            raise Declined("external-data", str(error)) from None
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        return mapped.view(dtype).reshape(tuple(tensor.dims))
 
     def ints(self, index: int) -> list[int]:
         """Returns the constant integers of input `index`.

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
+from hipgraft.frontends.onnx.legalization.quantization import whole_number
 from hipgraft.frontends.onnx.legalization.writer import Refused, Rewrite, Writer
 
 _F32 = TensorProto.FLOAT
@@ -56,10 +57,8 @@ def _quantize_at_once(writer: Writer, y: str, scale: int, like: str) -> None:
     element = writer.element(like)
     zero = _input(writer, scale + 1) or writer.zero(like)
     ratio = writer.op("Div", y, _input(writer, scale))
-    rounded = writer.op("Round", writer.op("Add", ratio, writer.cast(zero, _F32)))
-    limits = np.iinfo(helper.tensor_dtype_to_np_dtype(element))
-    low, high = (writer.like(one, _F32) for one in (limits.min, limits.max))
-    writer.result(writer.cast(writer.op("Clip", rounded, low, high), element))
+    total = writer.op("Add", ratio, writer.cast(zero, _F32))
+    writer.result(whole_number(writer, total, element, ""))
 
 
 def _unary(writer: Writer, compute: Callable[[Writer, str], str]) -> None:

@@ -1,0 +1,295 @@
+"""Rewrites contractions between `DequantizeLinear` and `QuantizeLinear`, as quantisers write them.
+
+Scales are moved behind the contraction, which then is one of integers: `(a·s) · (b·t)` becomes
+`(a · b) · (s·t)`. Bytes between the two operators are signed, for which there are matrix
+instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto, numpy_helper
+
+from hipgraft.frontends.onnx.legalization.byte_products import Factor, product_of_bytes
+from hipgraft.frontends.onnx.legalization.quantization import shifted
+from hipgraft.frontends.onnx.legalization.writer import GraphInfo, Writer
+from hipgraft.ir.diagnostics import Declined
+
+_FLOAT, _INT8, _UINT8 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.UINT8
+_DOMAINS = ("", "ai.onnx")
+
+
+def contract_bytes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+    """Rewrites contractions of dequantised bytes in a graph, in place.
+
+    Args:
+        model: model with inferred shapes.
+        graph: its metadata.
+
+    Returns:
+        Whether any node has changed; shapes must then be inferred again.
+    """
+    makers = {name: node for node in model.graph.node for name in node.output}
+    if _sign_bytes(model, graph) or _drop_pairs(model, makers, graph):
+        return True
+    nodes: list[NodeProto] = []
+    changed = False
+    for node in model.graph.node:
+        writer = _contracted(node, makers, graph)
+        changed |= writer is not None
+        nodes += [node] if writer is None else writer.nodes
+        model.graph.initializer.extend(writer.initializers if writer else ())
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return changed
+
+
+@dataclass(frozen=True)
+class _Dequantized:
+    """An operand that is `(x - zero) · scale`.
+
+    Attributes:
+        x: bytes.
+        scale: one f32, or one for each index of a dimension.
+        zero: their zero points; empty if they are 0.
+        axis: that dimension, as the node gives it; None if there is one scale.
+    """
+
+    x: str
+    scale: str
+    zero: str
+    axis: int | None
+
+    @classmethod
+    def of(cls, node: NodeProto | None, graph: GraphInfo) -> _Dequantized:
+        """Reads the operator.
+
+        Raises:
+            Declined: it is another one, or does not dequantise bytes by f32.
+        """
+        if node is None or node.op_type != "DequantizeLinear" or node.domain not in _DOMAINS:
+            raise Declined("not-dequantized", "an operand is not dequantised")
+        writer = Writer(node, graph)
+        x, scale = node.input[:2]
+        if writer.element(x) not in (_INT8, _UINT8) or writer.element(scale) != _FLOAT:
+            raise Declined("type", "an operand has not bytes and a scale of f32")
+        if writer.attribute("block_size", 0):
+            raise Declined("blocks", "an operand has scales for blocks")
+        is_one = int(np.prod(writer.shape(scale))) == 1
+        axis = None if is_one else int(writer.attribute("axis", 1)) % len(writer.shape(x))
+        return cls(x, scale, node.input[2] if writer.has_input(2) else "", axis)
+
+    def check_axis(self, axis: int) -> None:
+        """Checks that a dimension's indices are the only ones that may have scales of their own.
+
+        Raises:
+            Declined: those of another dimension have.
+        """
+        if self.axis not in (None, axis):
+            raise Declined("axis", "an operand has scales along a dimension that is summed over")
+
+
+def _contracted(
+    node: NodeProto, makers: Mapping[str, NodeProto], graph: GraphInfo
+) -> Writer | None:
+    rewrite = _CONTRACTIONS.get(node.op_type) if node.domain in _DOMAINS else None
+    writer = Writer(node, graph)
+    try:
+        if node.op_type == "Gather" and node.domain in _DOMAINS:
+            _gather(writer, _Dequantized.of(makers.get(node.input[0]), graph))
+            return writer
+        if rewrite is None:
+            return None
+        a, b = (_Dequantized.of(makers.get(name), graph) for name in node.input[:2])
+        if a.axis is not None:
+            raise Declined("axis", "the left operand has several scales")
+        rewrite(writer, a, b)
+    except Declined:
+        return None
+    return writer
+
+
+def _matmul(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
+    rank = len(writer.shape(b.x))
+    b.check_axis(rank - 1)
+    if min(rank, len(writer.shape(a.x))) < 2 or (b.axis is not None and rank > 2):
+        raise Declined("rank", "an operand is a vector, or a stack of matrices with many scales")
+    if _sums_are_constant(writer, a, b):
+        product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(b.x, b.zero))
+    else:
+        factors = [shifted(writer, one.x, _scalar(writer, one.zero)) for one in (a, b)]
+        product = writer.op("MatMul", *factors)
+    _finish(writer, product, a, b, [])
+
+
+def _gemm(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
+    is_transposed = bool(writer.attribute("transB", 0))
+    if writer.attribute("transA", 0) or {writer.attribute(n, 1.0) for n in ("alpha", "beta")} != {
+        1
+    }:
+        raise Declined("form", "the product is of a transposed left operand, or has factors")
+    b.check_axis(0 if is_transposed else 1)
+    if not _sums_are_constant(writer, a, b):
+        raise Declined("sums", "a zero point needs sums of bytes that are no constant")
+    columns = b.x
+    if is_transposed:
+        data = writer.mapped_data(b.x)
+        if data is None:
+            raise Declined("form", "the transposed right operand is no constant")
+        columns = writer.const(data.T)
+    product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(columns, b.zero))
+    _finish(writer, product, a, b, [])
+
+
+def _conv(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
+    rank = len(writer.shape(b.x))
+    b.check_axis(0)
+    zero = (
+        writer.reshape(b.zero, [-1, *[1] * (rank - 1)]) if b.axis is not None and b.zero else b.zero
+    )
+    operands = [shifted(writer, a.x, _scalar(writer, a.zero)), shifted(writer, b.x, zero)]
+    y = writer.op("Conv", *operands, **writer.attributes())
+    _finish(writer, y, a, b, [1] * (rank - 2))
+
+
+def _sums_are_constant(writer: Writer, a: _Dequantized, b: _Dequantized) -> bool:
+    """Whether the sums of rows and columns by which zero points are multiplied are constants."""
+    for one, other in ((a, b), (b, a)):
+        middle = 0 if writer.element(one.x) == _INT8 else 128
+        zero = writer.graph.constants.get(one.zero) if one.zero else np.zeros([])
+        is_known_zero = zero is not None and bool((zero == middle).all())
+        if not is_known_zero and writer.mapped_data(other.x) is None:
+            return False
+    return True
+
+
+def _scalar(writer: Writer, name: str) -> str:
+    return writer.reshape(name, []) if name and writer.shape(name) else name
+
+
+def _finish(writer: Writer, y: str, a: _Dequantized, b: _Dequantized, ones: list[int]) -> None:
+    """Multiplies by both scales and adds the bias; `ones` follow the dimension of b's scales."""
+    wide = writer.cast(y, _FLOAT)
+    right = _scalar(writer, b.scale) if b.axis is None else b.scale
+    if b.axis is not None and ones:
+        right = writer.reshape(right, [-1, *ones])
+    scaled = writer.op("Mul", wide, writer.op("Mul", _scalar(writer, a.scale), right))
+    if writer.has_input(2):
+        bias = writer.cast(writer.node.input[2], _FLOAT)
+        scaled = writer.op("Add", scaled, writer.reshape(bias, [-1, *ones]) if ones else bias)
+    writer.result(writer.cast(scaled, writer.element(writer.node.output[0])))
+
+
+def _gather(writer: Writer, table: _Dequantized) -> None:
+    """Dequantises the rows that are read, not the whole table."""
+    if table.axis is not None:
+        raise Declined("axis", "the table has several scales")
+    rows = writer.op("Gather", table.x, writer.node.input[1], **writer.attributes())
+    zero = [table.zero] if table.zero else []
+    writer.result(writer.op("DequantizeLinear", rows, table.scale, *zero))
+
+
+_CONTRACTIONS: dict[str, Callable[[Writer, _Dequantized, _Dequantized], None]] = {
+    "Conv": _conv,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+}
+
+
+# Pairs without effect
+
+
+_MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+
+
+def _drop_pairs(model: onnx.ModelProto, makers: Mapping[str, NodeProto], graph: GraphInfo) -> bool:
+    """Moves bytes instead of numbers where these are dequantised, moved, and quantised as before.
+
+    Quantising by the same scale and zero point gives the same bytes.
+    """
+    nodes: list[NodeProto] = []
+    for node in model.graph.node:
+        moves: list[NodeProto] = []
+        made = makers.get(node.input[0]) if len(node.input) else None
+        while made is not None and made.op_type in _MOVES and made.domain in _DOMAINS:
+            moves.append(made)
+            made = makers.get(made.input[0])
+        if made is None or not _is_inverse(node, made, graph):
+            nodes.append(node)
+            continue
+        writer, name = Writer(node, graph), made.input[0]
+        for move in reversed(moves):
+            attributes = Writer(move, graph).attributes()
+            name = writer.op(move.op_type, name, *move.input[1:], **attributes)
+        writer.result(name)
+        nodes += writer.nodes
+    is_changed = [*model.graph.node] != nodes
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return is_changed
+
+
+def _is_inverse(quantize: NodeProto, dequantize: NodeProto, graph: GraphInfo) -> bool:
+    """Whether an operator quantises by the only scale and the zero point of the other."""
+    kinds = [(one.op_type, one.domain in _DOMAINS) for one in (quantize, dequantize)]
+    if kinds != [("QuantizeLinear", True), ("DequantizeLinear", True)]:
+        return False
+    names = [(*one.input, "")[1:3] for one in (quantize, dequantize)]
+    is_same = all(
+        left == right or _are_equal(left, right, graph) for left, right in zip(*names, strict=True)
+    )
+    is_one = graph.shapes.get(names[0][0]) in ([], [1])
+    is_plain = not {one.name for one in quantize.attribute} & {"block_size", "precision"}
+    elements = graph.elements
+    is_type = elements.get(quantize.output[0]) == elements.get(dequantize.input[0])
+    return is_same and is_one and is_plain and is_type
+
+
+def _are_equal(left: str, right: str, graph: GraphInfo) -> bool:
+    first, second = (graph.constants.get(name) for name in (left, right))
+    return first is not None and second is not None and np.array_equal(first, second)
+
+
+# Signed bytes
+
+
+def _sign_bytes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
+    """Makes unsigned bytes signed that only `DequantizeLinear` reads, by their zero points."""
+    readers: dict[str, list[NodeProto]] = {}
+    for node in model.graph.node:
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    kept = {value.name for value in model.graph.output}
+    signed: set[str] = set()
+    for node in model.graph.node:
+        if node.op_type != "QuantizeLinear" or node.domain not in _DOMAINS:
+            continue
+        y = node.output[0]
+        pairs = [node, *readers.get(y, ())]
+        if y in kept or graph.elements.get(y) != _UINT8 or len(node.input) < 3 or len(pairs) == 1:
+            continue
+        zeros = [zero for one in pairs if (zero := _zero(one, y, graph)) is not None]
+        if len(zeros) == len(pairs):
+            for one, zero in zip(pairs, zeros, strict=True):
+                name = Writer(one, graph).fresh("zero")
+                tensor = (zero.astype(np.int16) - 128).astype(np.int8)
+                model.graph.initializer.append(numpy_helper.from_array(tensor, name))
+                one.input[2] = name
+            signed.add(y)
+    for value in model.graph.value_info:
+        if value.name in signed:
+            value.type.tensor_type.elem_type = _INT8
+    return bool(signed)
+
+
+def _zero(node: NodeProto, bytes_: str, graph: GraphInfo) -> np.ndarray | None:
+    """Returns the constant zero point of a pair's operator; None if the operator is another."""
+    is_first = node.op_type == "QuantizeLinear" and node.output[0] == bytes_
+    is_second = node.op_type == "DequantizeLinear" and node.input[0] == bytes_
+    if not (is_first or is_second) or len(node.input) < 3:
+        return None
+    return graph.constants.get(node.input[2])

@@ -1,0 +1,231 @@
+"""Tells which f32 tensors hold only numbers that f16 has, too, such as differences of bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hipgraft.dialects import hipdnn
+from hipgraft.ir.bindings import ir
+from hipgraft.ir.builders import attributes_of, defining_op
+from hipgraft.ir.dtypes import numpy_dtype
+from hipgraft.ir.resources import constant_bytes
+from hipgraft.ir.tensors import element_type_of, shape_of
+from hipgraft.transforms.recognition.constants import Array, build_constant, constant_array
+from hipgraft.transforms.recognition.values import make_window, mode_of, splat_value, window
+
+_ROUNDS = 1.5 * 2**23
+"""An f32 number, the sum with which rounds numbers of up to 2²² half to even."""
+
+_LARGEST_INTEGER = 2048
+"""All integers up to it are exact in f16."""
+
+Range = tuple[int, int]
+"""The least and the largest integer that a tensor may hold."""
+
+
+def is_exact_in_f16(value: ir.Value) -> bool:
+    """Whether every element of an f32 tensor is known to be a number of f16.
+
+    Raises:
+        OpError: a constant's resource is missing.
+    """
+    elements = constant_array(value)
+    if elements is not None:
+        return _has_f16(elements)
+    base = window(value)[0]
+    if _f16_before(base) is not None:
+        return True
+    found = integers_of(base)
+    return found is not None and max(map(abs, found)) <= _LARGEST_INTEGER
+
+
+def in_f16(value: ir.Value, narrowed: dict[ir.Value, ir.Value]) -> ir.Value:
+    """Builds an exact tensor in f16, right after its f32 form.
+
+    All other readers of the f32 form read the f16 one, too, so that only that one is stored.
+
+    Args:
+        value: an exact tensor, or a view of one.
+        narrowed: the f16 form of tensors that have one; the new ones are added.
+    """
+    base, view = window(value)
+    op = ir.OpResult(base).owner.operation
+    if base not in narrowed:
+        with ir.InsertionPoint.after(op), op.location:
+            narrowed[base] = _f16_before(base) or _narrow(base)
+    made = defining_op(narrowed[base])
+    with ir.InsertionPoint.after(op if _f16_before(base) else made or op), op.location:
+        return make_window(narrowed[base], view)
+
+
+def merge_integers(block: ir.Block) -> None:
+    """Lets the readers of equal arithmetic on integers read one result.
+
+    Frontends write it for each reader. Other arithmetic stays, so that each reader can compute it.
+    """
+    known: dict[object, ir.Value] = {}
+    for op in [op.operation for op in block.operations]:
+        if mode_of(op) is None or integers_of(op.results[0]) is None:
+            continue
+        operands = tuple(map(_identity_of, op.operands))
+        form = (op.name, op.results[0].type, operands, *attributes_of(op).items())
+        first = known.setdefault(form, op.results[0])
+        if first != op.results[0]:
+            op.results[0].replace_all_uses_with(first)
+
+
+def skip_bytes(op: ir.Operation) -> bool:
+    """Lets a conversion of bytes read the whole numbers that were converted to bytes before.
+
+    Returns:
+        Whether the op was one, of numbers that bytes hold.
+    """
+    if mode_of(op) != "identity" or element_type_of(op.operands[0]) != _signed_byte():
+        return False
+    narrow = _pointwise(op.operands[0], "identity")
+    found = integers_of(narrow.operands[0]) if narrow else None
+    if narrow is None or found is None or found[0] < -128 or found[1] > 127:
+        return False
+    op.operands[0] = narrow.operands[0]
+    return True
+
+
+def integers_of(value: ir.Value) -> Range | None:
+    """Returns the range of a tensor's elements; None if some may not be whole numbers."""
+    op = defining_op(window(value)[0])
+    if op is None:
+        return None
+    if op.name == "arith.constant":
+        return _constant_range(op)
+    mode = mode_of(op) or ""
+    if mode == "identity":
+        return _BYTES.get(str(element_type_of(op.operands[0]))) or _kept(op)
+    rounded = _rounded(op) if mode == "sub" else None
+    if rounded is not None or mode not in _RULES:
+        return rounded
+    known = [found for found in map(integers_of, op.operands) if found is not None]
+    return _RULES[mode](*known) if len(known) == len(op.operands) else None
+
+
+def _pointwise(value: ir.Value, *modes: str) -> ir.Operation | None:
+    """Returns the op that defines a value if it has one of some modes."""
+    op = defining_op(value)
+    return op if mode_of(op) in modes else None
+
+
+def _signed_byte() -> ir.Type:
+    return ir.IntegerType.get_signless(8)
+
+
+def _f16_before(value: ir.Value) -> ir.Value | None:
+    """Returns the f16 tensor that was converted to a value."""
+    op = _pointwise(value, "identity")
+    is_f16 = op is not None and element_type_of(op.operands[0]) == ir.F16Type.get()
+    return op.operands[0] if op is not None and is_f16 else None
+
+
+def _has_f16(elements: Array) -> bool:
+    with np.errstate(over="ignore"):
+        return bool((elements.astype(np.float16).astype(elements.dtype) == elements).all())
+
+
+def _narrow(base: ir.Value) -> ir.Value:
+    elements = _evaluated(base)
+    if elements is not None:
+        with np.errstate(over="ignore"):
+            return build_constant(elements.astype(np.float16), ir.F16Type.get(), "exact")
+    kind = ir.RankedTensorType.get(shape_of(base), ir.F16Type.get())
+    uses = [*base.uses]
+    made = hipdnn.pointwise(base, mode="identity", result_type=kind)
+    wide = hipdnn.pointwise(made, mode="identity", result_type=base.type)
+    for use in uses:
+        use.owner.operands[use.operand_number] = wide
+    return made
+
+
+def _evaluated(value: ir.Value) -> Array | None:
+    """Returns the f32 elements of what is computed from constants alone, otherwise None."""
+    op, element = defining_op(value), element_type_of(value)
+    if op is None or element not in (ir.F32Type.get(), _signed_byte()):
+        return None
+    if op.name == "arith.constant":
+        flat = np.frombuffer(constant_bytes(op), numpy_dtype(element))
+        return flat.reshape(shape_of(value)).astype(np.float32)
+    compute = _COMPUTED.get(mode_of(op) or "")
+    operands = [_evaluated(operand) for operand in op.operands] if compute else []
+    known = [one for one in operands if one is not None]
+    return compute(*known) if compute and len(known) == len(operands) else None
+
+
+_COMPUTED: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "identity": np.asarray,
+    "sub": np.subtract,
+}
+
+
+def _identity_of(value: ir.Value) -> object:
+    """Returns the attribute of a constant, and any other value itself."""
+    op = defining_op(value)
+    return value if op is None or op.name != "arith.constant" else op.attributes["value"]
+
+
+_BYTES: dict[str, Range] = {"i8": (-128, 127), "ui8": (0, 255)}
+
+
+def _kept(op: ir.Operation) -> Range | None:
+    """Returns the range of a conversion's operand if the result's type has its numbers."""
+    is_integer = isinstance(element_type_of(op.operands[0]), ir.IntegerType)
+    to = element_type_of(op.results[0])
+    is_wide = to == ir.F32Type.get() or (isinstance(to, ir.IntegerType) and to.width >= 32)
+    return integers_of(op.operands[0]) if is_integer and is_wide else None
+
+
+def _constant_range(op: ir.Operation) -> Range | None:
+    element = element_type_of(op.results[0])
+    if not isinstance(element, ir.F32Type | ir.IntegerType) or str(element) == "i1":
+        return None
+    numbers = np.frombuffer(constant_bytes(op), numpy_dtype(element))
+    if not numbers.size or not np.isfinite(numbers).all() or (numbers != np.round(numbers)).any():
+        return None
+    return int(numbers.min()), int(numbers.max())
+
+
+def _rounded(op: ir.Operation) -> Range | None:
+    """Returns the range of `(x + c) - c`, where c is so large that the sum is a whole number."""
+    total = _pointwise(op.operands[0], "add")
+    if total is None or {splat_value(one.operands[1]) for one in (op, total)} != {_ROUNDS}:
+        return None
+    low, high = _bounds(total.operands[0])
+    return (round(low), round(high)) if max(-low, high) <= 2**22 else None
+
+
+def _bounds(value: ir.Value) -> tuple[float, float]:
+    """Returns the least and the largest number that maxima and minima with constants leave."""
+    op = _pointwise(value, "max_op", "min_op")
+    number = splat_value(op.operands[1]) if op else None
+    if op is None or number is None:
+        return -math.inf, math.inf
+    low, high = _bounds(op.operands[0])
+    clamp = max if mode_of(op) == "max_op" else min
+    return clamp(low, number), clamp(high, number)
+
+
+def _sum(a: Range, b: Range) -> Range:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _difference(a: Range, b: Range) -> Range:
+    return a[0] - b[1], a[1] - b[0]
+
+
+def _remainder(a: Range, b: Range) -> Range:
+    most = max(map(abs, b)) - 1
+    return (-most if a[0] < 0 else 0), most
+
+
+_RULES = {"add": _sum, "sub": _difference, "mod": _remainder}
+"""The range of a mode's result by those of its operands, in types that hold all of its numbers."""

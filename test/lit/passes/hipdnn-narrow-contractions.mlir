@@ -1,0 +1,69 @@
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions --hipdnn-narrow-contractions | FileCheck %s
+// RUN: hipgraft-opt %s --split-input-file --hipdnn-narrow-contractions --remarks -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// Bytes minus a zero point, and constants of whole numbers. The residual reads f16, too, so that
+// only f16 is stored.
+
+// REMARK: 'hipdnn.conv_fprop' op reads f16, which is exact here
+// CHECK-LABEL: @bytes
+// CHECK: %[[W:.*]] = arith.constant {{.*}} : tensor<2x2x1x1xf16>
+// CHECK: %[[BYTES:.*]] = "hipdnn.pointwise"(%arg0) {mode = "identity"} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+// CHECK: %[[DIFF:.*]] = "hipdnn.pointwise"(%[[BYTES]], %{{.*}}) {mode = "sub"}
+// CHECK: %[[X:.*]] = "hipdnn.pointwise"(%[[DIFF]]) {mode = "identity"} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf16>
+// CHECK: %[[WIDE:.*]] = "hipdnn.pointwise"(%[[X]]) {mode = "identity"} : (tensor<1x2x4x4xf16>) -> tensor<1x2x4x4xf32>
+// CHECK: %[[Y:.*]] = "hipdnn.conv_fprop"(%[[X]], %[[W]]) {{.*}} : (tensor<1x2x4x4xf16>, tensor<2x2x1x1xf16>) -> tensor<1x2x4x4xf32>
+// CHECK: "hipdnn.pointwise"(%[[Y]], %[[WIDE]]) {mode = "add"}
+func.func @bytes(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
+  %zero = arith.constant dense<-5.0> : tensor<1x1x1x1xf32>
+  %w = arith.constant dense<[[[[1.0]], [[-2.0]]], [[[3.0]], [[255.0]]]]> : tensor<2x2x1x1xf32>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1 = "hipdnn.pointwise"(%0, %zero) {mode = "sub"} : (tensor<1x2x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x2x4x4xf32>
+  // Written once more, as frontends do for each reader.
+  %2 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %3 = "hipdnn.pointwise"(%2, %zero) {mode = "sub"} : (tensor<1x2x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %4 = "hipdnn.conv_fprop"(%1, %w) {dilation = array<i64: 1, 1>, post_padding = array<i64: 0, 0>, pre_padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %5 = "hipdnn.pointwise"(%4, %3) {mode = "add"} : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  return %5 : tensor<1x2x4x4xf32>
+}
+
+// -----
+
+// What was f16 before, also through a view; weights that are bytes become constants.
+
+// CHECK-LABEL: @from_f16
+// CHECK-DAG: %[[W:.*]] = arith.constant {{.*}} : tensor<8x4xf16>
+// CHECK-DAG: %[[X:.*]] = "hipdnn.view"(%arg0) {{.*}} : (tensor<8x4xf16>) -> tensor<4x8xf16>
+// CHECK: "hipdnn.matmul"(%[[X]], %[[W]]) : (tensor<4x8xf16>, tensor<8x4xf16>) -> tensor<4x4xf32>
+func.func @from_f16(%x: tensor<8x4xf16>) -> tensor<4x4xf32> {
+  %bytes = arith.constant dense<7> : tensor<8x4xi8>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %1 = "hipdnn.view"(%0) {offset = 0 : i64, strides = array<i64: 1, 4>} : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %2 = "hipdnn.pointwise"(%bytes) {mode = "identity"} : (tensor<8x4xi8>) -> tensor<8x4xf32>
+  %3 = "hipdnn.matmul"(%1, %2) : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
+
+// -----
+
+// Not all of these are numbers of f16: a scaled byte, 0.1, an integer of more than 11 bits, a
+// product.
+
+// CHECK-LABEL: @inexact
+// CHECK-COUNT-4: "hipdnn.matmul"({{.*}}) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+// CHECK-NOT: f16
+func.func @inexact(%x: tensor<4x4xi8>, %n: tensor<4x4xi32>) -> tensor<4x4xf32> {
+  %tenth = arith.constant dense<0.1> : tensor<4x4xf32>
+  %large = arith.constant dense<2049.0> : tensor<4x4xf32>
+  %0 = "hipdnn.pointwise"(%x) {mode = "identity"} : (tensor<4x4xi8>) -> tensor<4x4xf32>
+  %1 = "hipdnn.pointwise"(%0, %tenth) {mode = "mul"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = "hipdnn.matmul"(%1, %0) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = "hipdnn.matmul"(%0, %tenth) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = "hipdnn.matmul"(%0, %large) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = "hipdnn.pointwise"(%n) {mode = "identity"} : (tensor<4x4xi32>) -> tensor<4x4xf32>
+  %6 = "hipdnn.matmul"(%0, %5) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = "hipdnn.pointwise"(%2, %3) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %8 = "hipdnn.pointwise"(%7, %4) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %9 = "hipdnn.pointwise"(%8, %6) {mode = "add"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %9 : tensor<4x4xf32>
+}
