@@ -39,7 +39,9 @@ demo: venv ## compile a ResNet-50 for gfx942, run it on the CPU, compare with on
 
 check: lint types lit fast ## run all checks and the fast tests: before each commit
 
-test: lint types lit unit ## run all checks and tests: before each merge
+test: lint ## run all checks and tests: before each merge
+	$(MAKE) --jobs=2 --output-sync types lit
+	$(MAKE) unit
 
 thorough: lint types lit ## run all checks and tests, and repeat tests with more values
 	$(PYTEST)

@@ -312,7 +312,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_contraction(case: Case, results: Results) -> None:
     case.check(results[case.name])

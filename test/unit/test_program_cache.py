@@ -102,7 +102,7 @@ def test_what_cannot_be_read_is_compiled_anew(
     weighted: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No memory is sure to have an alignment as large as this."""
-    monkeypatch.setattr(importer, "RESOURCE_ALIGNMENT", 1 << 20)
+    monkeypatch.setattr(importer, "RESOURCE_ALIGNMENT", 1 << 18)
     cold = counting.compile(weighted)
     again = counting.compile(weighted)
     assert not counting.was_found

@@ -379,6 +379,7 @@ def results(*, back: bool) -> list[list[Array]]:
     return [[next(flat) for _ in case.expected] for case in CASES]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "back", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["hipdnn", "torch"]
 )
