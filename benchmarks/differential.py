@@ -61,6 +61,8 @@ def wanted(candidate: Draft, model: onnx.ModelProto) -> list[np.ndarray] | None:
     results = [one for one in results if one]
     if not results or any(len(one) != len(results[0]) for one in results):
         return None
+    if any(isinstance(value, list) for one in results for value in one):  # sequences
+        return None
     for one in results[1:]:
         for left, right in zip(results[0], one, strict=True):
             if difference(np.asarray(right), np.asarray(left), 1e-3, 1e-4) is not None:

@@ -10,6 +10,7 @@ from hipgraft.ir.io import function_blocks
 from hipgraft.ir.tensors import element_type_of
 from hipgraft.ir.unused import erase_unused
 from hipgraft.passmanager.base import Pass, PassState
+from hipgraft.transforms.recognition.constants import is_float_constant
 from hipgraft.transforms.recognition.exactness import in_f16, is_exact_in_f16, merge_integers
 
 _CONTRACTIONS = ("hipdnn.conv_dgrad", "hipdnn.conv_fprop", "hipdnn.matmul")
@@ -20,18 +21,19 @@ def _is_narrowed(op: ir.Operation) -> bool:
         return False
     f32 = ir.F32Type.get()
     kinds = [element_type_of(value) for value in (*op.operands, *op.results)]
-    return all(kind == f32 for kind in kinds) and all(
-        [is_exact_in_f16(value) for value in op.operands]
-    )
+    if any(kind != f32 for kind in kinds):
+        return False
+    # Constants, which may be large, come last.
+    return all(map(is_exact_in_f16, sorted(op.operands, key=is_float_constant)))
 
 
 @dataclass(frozen=True)
 class HipdnnNarrowContractionsPass(Pass):
     """Converts operands of products and convolutions from f32 to f16 where both are exact in f16.
 
-    These are differences of bytes, with which quantised models compute, tensors that were converted
-    from f16, and constants of such numbers. Matrix instructions multiply f16 several times as fast
-    as f32. Their products are exact in f32, and sums stay in f32.
+    These are differences of bytes, with which quantised models compute, and constants of numbers
+    that f16 has. Matrix instructions multiply f16 several times as fast as f32. The products are
+    exact in f32, and sums stay in f32.
 
     Before:
         ```mlir

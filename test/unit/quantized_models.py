@@ -58,15 +58,22 @@ class Pairs:
             "DequantizeLinear", self.node("QuantizeLinear", x, *parameters), *parameters
         )
 
-    def weights(self, *shape: int, axis: int | None = None) -> str:
-        """Constant bytes, with a scale for each index of an axis."""
-        # Sums of two products fit into 16 bits, which onnxruntime needs without VNNI.
-        data = self.constant(self.random.integers(-64, 65, shape), np.int8)
+    def weights(self, *shape: int, axis: int | None = None, zero: int = 0) -> str:
+        """Constant bytes, with a scale and a zero point for each index of an axis.
+
+        Args:
+            shape: their shape.
+            axis: that dimension; None for one scale.
+            zero: distance of the zero points from the middle of the range.
+        """
+        info = np.iinfo(self.kind)
+        data = self.constant(self.random.integers(info.min, info.max + 1, shape), self.kind)
         count = [] if axis is None else [shape[axis]]
-        scale = self.constant(self.random.uniform(0.01, 0.02, count), np.float32)
-        zero = self.constant(np.zeros(count), np.int8)
+        scale = self.constant(self.random.uniform(0.005, 0.01, count), np.float32)
+        middle = (info.min + info.max + 1) // 2
+        zeros = self.constant(np.full(count, middle + zero), self.kind)
         named = {} if axis is None else {"axis": axis}
-        return self.node("DequantizeLinear", data, scale, zero, **named)
+        return self.node("DequantizeLinear", data, scale, zeros, **named)
 
     def check(self, path: Path, x: np.ndarray[Any, Any], y: str, target: str = "cpu") -> None:
         """Compares the program with onnxruntime; a few results may be the next byte."""
@@ -111,8 +118,8 @@ def _step(pairs: Pairs, y: str, shape: list[int]) -> tuple[str, list[int]]:
     if kind == 0 and len(shape) == 4 and min(shape[2:]) > 2:
         return _convolution(pairs, y, shape)
     if kind in (1, 2):
-        columns, per_column = int(random.integers(1, 9)), bool(random.integers(2))
-        weights = pairs.weights(shape[-1], columns, axis=1 if per_column else None)
+        columns, axis = int(random.integers(1, 9)), [None, 1][random.integers(2)]
+        weights = pairs.weights(shape[-1], columns, axis=axis, zero=int(random.integers(-1, 2)))
         product = pairs.node("MatMul", y, weights)
         if random.integers(2):
             bias = pairs.constant(random.standard_normal(columns), np.float32)
@@ -138,7 +145,8 @@ def _convolution(pairs: Pairs, y: str, shape: list[int]) -> tuple[str, list[int]
     group = shape[1] if random.integers(2) else 1
     outputs = group * int(random.integers(1, 4))
     padding, stride = int(random.integers(2)), int(random.integers(1, 3))
-    filters = pairs.weights(outputs, shape[1] // group, 3, 3, axis=[None, 0][random.integers(2)])
+    axis, zero = [None, 0][random.integers(2)], int(random.integers(-1, 2))
+    filters = pairs.weights(outputs, shape[1] // group, 3, 3, axis=axis, zero=zero)
     named = {"group": group, "pads": [padding] * 4, "strides": [stride] * 2}
     extents = [(extent + 2 * padding - 3) // stride + 1 for extent in shape[2:]]
     return pairs.node("Conv", y, filters, **named), [shape[0], outputs, *extents]

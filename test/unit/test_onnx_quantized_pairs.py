@@ -37,15 +37,17 @@ def test_product_with_weights(tmp_path: Path, kind: Any, axis: int | None) -> No
 
 @KINDS
 @pytest.mark.parametrize("transposed", [0, 1])
-def test_gemm(tmp_path: Path, kind: Any, transposed: int) -> None:
+@pytest.mark.parametrize("zero", [0, 3])
+def test_gemm(tmp_path: Path, kind: Any, transposed: int, zero: int) -> None:
+    """With another zero point than 0 of the weights, sums of the operand would be needed."""
     pairs = Pairs(2, kind)
     shape, axis = ((7, 12), 0) if transposed else ((12, 7), 1)
     bias = pairs.constant(pairs.random.standard_normal(7), np.float32)
-    operands = pairs.activation("x"), pairs.weights(*shape, axis=axis), bias
+    operands = pairs.activation("x"), pairs.weights(*shape, axis=axis, zero=zero), bias
     y = pairs.activation(pairs.node("Gemm", *operands, transB=transposed))
     x = pairs.random.standard_normal((5, 12)).astype(np.float32)
     pairs.check(tmp_path / "m.onnx", x, y)
-    assert products_of(tmp_path / "m.onnx") == ["MatMulInteger"]
+    assert products_of(tmp_path / "m.onnx") == ["Gemm" if zero else "MatMulInteger"]
 
 
 @KINDS

@@ -22,6 +22,9 @@ _ROUNDS = 1.5 * 2**23
 _LARGEST_INTEGER = 2048
 """All integers up to it are exact in f16."""
 
+_DEPTH = 8
+"""How many ops are looked at one after the other: quantising and dequantising takes no more."""
+
 Range = tuple[int, int]
 """The least and the largest integer that a tensor may hold."""
 
@@ -35,10 +38,7 @@ def is_exact_in_f16(value: ir.Value) -> bool:
     elements = constant_array(value)
     if elements is not None:
         return _has_f16(elements)
-    base = window(value)[0]
-    if _f16_before(base) is not None:
-        return True
-    found = integers_of(base)
+    found = integers_of(value)
     return found is not None and max(map(abs, found)) <= _LARGEST_INTEGER
 
 
@@ -55,9 +55,9 @@ def in_f16(value: ir.Value, narrowed: dict[ir.Value, ir.Value]) -> ir.Value:
     op = ir.OpResult(base).owner.operation
     if base not in narrowed:
         with ir.InsertionPoint.after(op), op.location:
-            narrowed[base] = _f16_before(base) or _narrow(base)
-    made = defining_op(narrowed[base])
-    with ir.InsertionPoint.after(op if _f16_before(base) else made or op), op.location:
+            narrowed[base] = _narrow(base)
+    made = ir.OpResult(narrowed[base]).owner.operation
+    with ir.InsertionPoint.after(made), op.location:
         return make_window(narrowed[base], view)
 
 
@@ -93,20 +93,21 @@ def skip_bytes(op: ir.Operation) -> bool:
     return True
 
 
-def integers_of(value: ir.Value) -> Range | None:
+def integers_of(value: ir.Value, depth: int = _DEPTH) -> Range | None:
     """Returns the range of a tensor's elements; None if some may not be whole numbers."""
     op = defining_op(window(value)[0])
-    if op is None:
+    if op is None or not depth:
         return None
     if op.name == "arith.constant":
         return _constant_range(op)
     mode = mode_of(op) or ""
     if mode == "identity":
-        return _BYTES.get(str(element_type_of(op.operands[0]))) or _kept(op)
+        return _BYTES.get(str(element_type_of(op.operands[0]))) or _kept(op, depth)
     rounded = _rounded(op) if mode == "sub" else None
     if rounded is not None or mode not in _RULES:
         return rounded
-    known = [found for found in map(integers_of, op.operands) if found is not None]
+    ranges = [integers_of(operand, depth - 1) for operand in op.operands]
+    known = [found for found in ranges if found is not None]
     return _RULES[mode](*known) if len(known) == len(op.operands) else None
 
 
@@ -120,16 +121,12 @@ def _signed_byte() -> ir.Type:
     return ir.IntegerType.get_signless(8)
 
 
-def _f16_before(value: ir.Value) -> ir.Value | None:
-    """Returns the f16 tensor that was converted to a value."""
-    op = _pointwise(value, "identity")
-    is_f16 = op is not None and element_type_of(op.operands[0]) == ir.F16Type.get()
-    return op.operands[0] if op is not None and is_f16 else None
-
-
 def _has_f16(elements: Array) -> bool:
+    """Whether f16 has all numbers, none of them subnormal: those are zeros on gfx90a."""
     with np.errstate(over="ignore"):
-        return bool((elements.astype(np.float16).astype(elements.dtype) == elements).all())
+        is_equal = (elements.astype(np.float16).astype(elements.dtype) == elements).all()
+    sizes = np.abs(elements)
+    return bool(is_equal and (sizes[sizes > 0] >= np.finfo(np.float16).smallest_normal).all())
 
 
 def _narrow(base: ir.Value) -> ir.Value:
@@ -146,16 +143,16 @@ def _narrow(base: ir.Value) -> ir.Value:
     return made
 
 
-def _evaluated(value: ir.Value) -> Array | None:
+def _evaluated(value: ir.Value, depth: int = _DEPTH) -> Array | None:
     """Returns the f32 elements of what is computed from constants alone, otherwise None."""
     op, element = defining_op(value), element_type_of(value)
-    if op is None or element not in (ir.F32Type.get(), _signed_byte()):
+    if op is None or not depth or element not in (ir.F32Type.get(), _signed_byte()):
         return None
     if op.name == "arith.constant":
         flat = np.frombuffer(constant_bytes(op), numpy_dtype(element))
         return flat.reshape(shape_of(value)).astype(np.float32)
     compute = _COMPUTED.get(mode_of(op) or "")
-    operands = [_evaluated(operand) for operand in op.operands] if compute else []
+    operands = [_evaluated(operand, depth - 1) for operand in op.operands] if compute else []
     known = [one for one in operands if one is not None]
     return compute(*known) if compute and len(known) == len(operands) else None
 
@@ -176,12 +173,12 @@ def _identity_of(value: ir.Value) -> object:
 _BYTES: dict[str, Range] = {"i8": (-128, 127), "ui8": (0, 255)}
 
 
-def _kept(op: ir.Operation) -> Range | None:
+def _kept(op: ir.Operation, depth: int) -> Range | None:
     """Returns the range of a conversion's operand if the result's type has its numbers."""
     is_integer = isinstance(element_type_of(op.operands[0]), ir.IntegerType)
     to = element_type_of(op.results[0])
     is_wide = to == ir.F32Type.get() or (isinstance(to, ir.IntegerType) and to.width >= 32)
-    return integers_of(op.operands[0]) if is_integer and is_wide else None
+    return integers_of(op.operands[0], depth - 1) if is_integer and is_wide else None
 
 
 def _constant_range(op: ir.Operation) -> Range | None:
@@ -204,14 +201,13 @@ def _rounded(op: ir.Operation) -> Range | None:
 
 
 def _bounds(value: ir.Value) -> tuple[float, float]:
-    """Returns the least and the largest number that maxima and minima with constants leave."""
-    op = _pointwise(value, "max_op", "min_op")
-    number = splat_value(op.operands[1]) if op else None
-    if op is None or number is None:
+    """Returns the least and the largest number of `min(max(x, low), high)`."""
+    upper = _pointwise(value, "min_op")
+    lower = _pointwise(upper.operands[0], "max_op") if upper else None
+    if upper is None or lower is None:
         return -math.inf, math.inf
-    low, high = _bounds(op.operands[0])
-    clamp = max if mode_of(op) == "max_op" else min
-    return clamp(low, number), clamp(high, number)
+    low, high = splat_value(lower.operands[1]), splat_value(upper.operands[1])
+    return (-math.inf, math.inf) if low is None or high is None else (low, high)
 
 
 def _sum(a: Range, b: Range) -> Range:

@@ -39,7 +39,7 @@ def contract_bytes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     nodes: list[NodeProto] = []
     changed = False
     for node in model.graph.node:
-        writer = _contracted(node, makers, graph)
+        writer = _rewritten(node, makers, graph)
         changed |= writer is not None
         nodes += [node] if writer is None else writer.nodes
         model.graph.initializer.extend(writer.initializers if writer else ())
@@ -83,6 +83,16 @@ class _Dequantized:
         axis = None if is_one else int(writer.attribute("axis", 1)) % len(writer.shape(x))
         return cls(x, scale, node.input[2] if writer.has_input(2) else "", axis)
 
+    def aligned(self, writer: Writer, name: str, ones: int) -> str:
+        """Reshapes scales or zero points: one becomes a scalar, after others come `ones` of 1."""
+        if self.axis is None:
+            return writer.reshape(name, []) if writer.shape(name) else name
+        return writer.reshape(name, [-1, *[1] * ones]) if ones else name
+
+    def shifted(self, writer: Writer, ones: int) -> str:
+        """Writes the bytes minus their zero points in f32, aligned likewise."""
+        return shifted(writer, self.x, self.aligned(writer, self.zero, ones) if self.zero else "")
+
     def check_axis(self, axis: int) -> None:
         """Checks that a dimension's indices are the only ones that may have scales of their own.
 
@@ -93,27 +103,32 @@ class _Dequantized:
             raise Declined("axis", "an operand has scales along a dimension that is summed over")
 
 
-def _contracted(
-    node: NodeProto, makers: Mapping[str, NodeProto], graph: GraphInfo
-) -> Writer | None:
-    rewrite = _CONTRACTIONS.get(node.op_type) if node.domain in _DOMAINS else None
+_Makers = Mapping[str, NodeProto]
+"""The node that computes a value, by the value's name."""
+
+
+def _rewritten(node: NodeProto, makers: _Makers, graph: GraphInfo) -> Writer | None:
+    rewrite = _REWRITES.get(node.op_type) if node.domain in _DOMAINS else None
+    if rewrite is None:
+        return None
     writer = Writer(node, graph)
     try:
-        if node.op_type == "Gather" and node.domain in _DOMAINS:
-            _gather(writer, _Dequantized.of(makers.get(node.input[0]), graph))
-            return writer
-        if rewrite is None:
-            return None
-        a, b = (_Dequantized.of(makers.get(name), graph) for name in node.input[:2])
-        if a.axis is not None:
-            raise Declined("axis", "the left operand has several scales")
-        rewrite(writer, a, b)
+        rewrite(writer, makers)
     except Declined:
         return None
     return writer
 
 
-def _matmul(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
+def _factors(writer: Writer, makers: _Makers) -> tuple[_Dequantized, _Dequantized]:
+    """Returns the operands, the left one with a single scale."""
+    a, b = (_Dequantized.of(makers.get(name), writer.graph) for name in writer.node.input[:2])
+    if a.axis is not None:
+        raise Declined("axis", "the left operand has several scales")
+    return a, b
+
+
+def _matmul(writer: Writer, makers: _Makers) -> None:
+    a, b = _factors(writer, makers)
     rank = len(writer.shape(b.x))
     b.check_axis(rank - 1)
     if min(rank, len(writer.shape(a.x))) < 2 or (b.axis is not None and rank > 2):
@@ -121,39 +136,51 @@ def _matmul(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
     if _sums_are_constant(writer, a, b):
         product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(b.x, b.zero))
     else:
-        factors = [shifted(writer, one.x, _scalar(writer, one.zero)) for one in (a, b)]
-        product = writer.op("MatMul", *factors)
-    _finish(writer, product, a, b, [])
+        product = writer.op("MatMul", a.shifted(writer, 0), b.shifted(writer, 0))
+    _finish(writer, product, a, b, 0)
 
 
-def _gemm(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
+def _gemm(writer: Writer, makers: _Makers) -> None:
+    a, b = _factors(writer, makers)
     is_transposed = bool(writer.attribute("transB", 0))
-    if writer.attribute("transA", 0) or {writer.attribute(n, 1.0) for n in ("alpha", "beta")} != {
-        1
-    }:
-        raise Declined("form", "the product is of a transposed left operand, or has factors")
     b.check_axis(0 if is_transposed else 1)
-    if not _sums_are_constant(writer, a, b):
-        raise Declined("sums", "a zero point needs sums of bytes that are no constant")
-    columns = b.x
-    if is_transposed:
-        data = writer.mapped_data(b.x)
-        if data is None:
-            raise Declined("form", "the transposed right operand is no constant")
-        columns = writer.const(data.T)
-    product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(columns, b.zero))
-    _finish(writer, product, a, b, [])
+    if writer.attribute("alpha", 1.0) != 1 or writer.attribute("beta", 1.0) != 1:
+        raise Declined("factors", "the product or the bias has a factor")
+    data = writer.mapped_data(b.x) if is_transposed else None
+    is_plain = not writer.attribute("transA", 0) and (data is not None or not is_transposed)
+    if is_plain and _sums_are_constant(writer, a, b):
+        columns = b.x if data is None else writer.const(data.T)
+        product = product_of_bytes(writer, Factor(a.x, a.zero), Factor(columns, b.zero))
+    else:
+        operands = a.shifted(writer, 0), b.shifted(writer, int(is_transposed))
+        product = writer.op("Gemm", *operands, **writer.attributes())
+    _finish(writer, product, a, b, 0)
 
 
-def _conv(writer: Writer, a: _Dequantized, b: _Dequantized) -> None:
-    rank = len(writer.shape(b.x))
+def _conv(writer: Writer, makers: _Makers) -> None:
+    a, b = _factors(writer, makers)
     b.check_axis(0)
-    zero = (
-        writer.reshape(b.zero, [-1, *[1] * (rank - 1)]) if b.axis is not None and b.zero else b.zero
-    )
-    operands = [shifted(writer, a.x, _scalar(writer, a.zero)), shifted(writer, b.x, zero)]
-    y = writer.op("Conv", *operands, **writer.attributes())
-    _finish(writer, y, a, b, [1] * (rank - 2))
+    spatial = len(writer.shape(b.x)) - 2
+    operands = a.shifted(writer, 0), b.shifted(writer, spatial + 1)
+    _finish(writer, writer.op("Conv", *operands, **writer.attributes()), a, b, spatial)
+
+
+def _gather(writer: Writer, makers: _Makers) -> None:
+    """Dequantises the rows that are read, not the whole table."""
+    table = _Dequantized.of(makers.get(writer.node.input[0]), writer.graph)
+    if table.axis is not None:
+        raise Declined("axis", "the table has several scales")
+    rows = writer.op("Gather", table.x, writer.node.input[1], **writer.attributes())
+    zero = [table.zero] if table.zero else []
+    writer.result(writer.op("DequantizeLinear", rows, table.scale, *zero))
+
+
+_REWRITES: dict[str, Callable[[Writer, _Makers], None]] = {
+    "Conv": _conv,
+    "Gather": _gather,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+}
 
 
 def _sums_are_constant(writer: Writer, a: _Dequantized, b: _Dequantized) -> bool:
@@ -167,37 +194,15 @@ def _sums_are_constant(writer: Writer, a: _Dequantized, b: _Dequantized) -> bool
     return True
 
 
-def _scalar(writer: Writer, name: str) -> str:
-    return writer.reshape(name, []) if name and writer.shape(name) else name
-
-
-def _finish(writer: Writer, y: str, a: _Dequantized, b: _Dequantized, ones: list[int]) -> None:
-    """Multiplies by both scales and adds the bias; `ones` follow the dimension of b's scales."""
-    wide = writer.cast(y, _FLOAT)
-    right = _scalar(writer, b.scale) if b.axis is None else b.scale
-    if b.axis is not None and ones:
-        right = writer.reshape(right, [-1, *ones])
-    scaled = writer.op("Mul", wide, writer.op("Mul", _scalar(writer, a.scale), right))
+def _finish(writer: Writer, y: str, a: _Dequantized, b: _Dequantized, ones: int) -> None:
+    """Multiplies by both scales and adds the bias; `ones` dimensions follow that of b's scales."""
+    scale = writer.op("Mul", a.aligned(writer, a.scale, 0), b.aligned(writer, b.scale, ones))
+    scaled = writer.op("Mul", writer.cast(y, _FLOAT), scale)
     if writer.has_input(2):
         bias = writer.cast(writer.node.input[2], _FLOAT)
-        scaled = writer.op("Add", scaled, writer.reshape(bias, [-1, *ones]) if ones else bias)
+        shape = [-1, *[1] * ones]
+        scaled = writer.op("Add", scaled, writer.reshape(bias, shape) if ones else bias)
     writer.result(writer.cast(scaled, writer.element(writer.node.output[0])))
-
-
-def _gather(writer: Writer, table: _Dequantized) -> None:
-    """Dequantises the rows that are read, not the whole table."""
-    if table.axis is not None:
-        raise Declined("axis", "the table has several scales")
-    rows = writer.op("Gather", table.x, writer.node.input[1], **writer.attributes())
-    zero = [table.zero] if table.zero else []
-    writer.result(writer.op("DequantizeLinear", rows, table.scale, *zero))
-
-
-_CONTRACTIONS: dict[str, Callable[[Writer, _Dequantized, _Dequantized], None]] = {
-    "Conv": _conv,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-}
 
 
 # Pairs without effect
@@ -206,7 +211,7 @@ _CONTRACTIONS: dict[str, Callable[[Writer, _Dequantized, _Dequantized], None]] =
 _MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 
-def _drop_pairs(model: onnx.ModelProto, makers: Mapping[str, NodeProto], graph: GraphInfo) -> bool:
+def _drop_pairs(model: onnx.ModelProto, makers: _Makers, graph: GraphInfo) -> bool:
     """Moves bytes instead of numbers where these are dequantised, moved, and quantised as before.
 
     Quantising by the same scale and zero point gives the same bytes.
