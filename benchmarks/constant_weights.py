@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 
-def with_weights(path: Path, directory: Path) -> Path:
+def is_parameter(name: str) -> bool:
+    """Whether an input is a parameter, which has a dot in its name in PyTorch's exports."""
+    return "." in name
+
+
+def with_weights(
+    path: Path, directory: Path, is_weight: Callable[[str], bool] = is_parameter
+) -> Path:
     """Writes a model whose weights are initializers of random values; returns its path.
 
-    Weights are the inputs with a dot in their name, as PyTorch's exporter names them. Values have a
-    standard deviation of 0.05.
+    Args:
+        path: the model.
+        directory: of the new model, which has the same name.
+        is_weight: tells weights by the names of inputs.
+
+    Values have a standard deviation of 0.05.
     """
     model, random = onnx.load(path), np.random.default_rng(0)
-    weights = [value for value in model.graph.input if "." in value.name]
+    weights = [value for value in model.graph.input if is_weight(value.name)]
     for value in weights:
         kind = value.type.tensor_type
         shape = [each.dim_value for each in kind.shape.dim]

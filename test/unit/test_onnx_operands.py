@@ -82,6 +82,7 @@ def test_reduction_of_no_elements(tmp_path, op, dtype, value):
     np.testing.assert_array_equal(got, np.full((2, 1, 3), value, dtype))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("start", [1 << 62, 5, 4, -1])
 @pytest.mark.parametrize("step", [-1, -2])
 def test_slices_backward_from_beyond_the_end(tmp_path, start, step):

@@ -131,16 +131,12 @@ check(session(model).run(None, inputs)[0], reference(model, inputs))
 
 @pytest.mark.slow
 def test_caches_have_helpers_of_their_own(home: Path) -> None:
-    before = len(helpers(home))
-    for name in ("first", "second"):
-        said = play(
-            home,
-            """
+    code = """
 register()
 model, inputs = small_model()
 check(session(model).run(None, inputs)[0], reference(model, inputs))
-""",
-            HIPGRAFT_CACHE_DIR=str(home / name),
-        )
-        assert "takes 5 of 5 nodes" in said
-    assert len(helpers(home)) == before + 2
+"""
+    play(home, code)
+    before = len(helpers(home))
+    assert "takes 5 of 5 nodes" in play(home, code, HIPGRAFT_CACHE_DIR=str(home / "other"))
+    assert len(helpers(home)) == before + 1 > 1

@@ -36,7 +36,7 @@ def test_no_half_output_and_nothing_left() -> None:
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("faults", [4, pytest.param(12, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("faults", [2, pytest.param(12, marks=pytest.mark.thorough)])
 def test_no_result_of_the_compiler_lost(faults: int) -> None:
     search(f"--faults={faults}", "--seed=1")
 
