@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from quantized_models import Pairs, draw
 
 from hipgraft.frontends.onnx.model import read_model
@@ -83,12 +84,13 @@ def test_product_of_activations(tmp_path: Path, kind: Any) -> None:
 @KINDS
 def test_rows_of_a_table(tmp_path: Path, kind: Any) -> None:
     pairs = Pairs(5, kind)
-    rows = pairs.constant([[1, 3], [0, 1]], np.int64)
-    found = pairs.node("Gather", pairs.weights(5, 4), rows)
-    y = pairs.activation(pairs.node("Add", found, "x"))
-    pairs.check(tmp_path / "m.onnx", pairs.random.standard_normal((2, 2, 4)).astype("f"), y)
-    gathered = [n for n in read_model(tmp_path / "m.onnx").graph.node if n.op_type == "Gather"]
-    assert len(gathered) <= 1
+    rows = pairs.node("Cast", "x", to=TensorProto.INT64)
+    y = pairs.activation(pairs.node("Gather", pairs.weights(5, 4), rows))
+    pairs.check(tmp_path / "m.onnx", pairs.random.integers(0, 5, (2, 2)).astype("f"), y)
+    graph = read_model(tmp_path / "m.onnx").graph
+    (gather,) = [node for node in graph.node if node.op_type == "Gather"]
+    tables = [tensor for tensor in graph.initializer if tensor.name == gather.input[0]]
+    assert [tensor.data_type for tensor in tables] == [TensorProto.INT8]  # also the bits of uint8
 
 
 def test_scales_of_the_summed_dimension_stay(tmp_path: Path) -> None:
@@ -104,3 +106,20 @@ def test_scales_of_the_summed_dimension_stay(tmp_path: Path) -> None:
 def test_random_models(tmp_path: Path, seed: int) -> None:
     pairs, x, y = draw(seed)
     pairs.check(tmp_path / "m.onnx", x, y)
+
+
+def test_bytes_that_a_branch_reads_stay_unsigned(tmp_path: Path) -> None:
+    """Only the branch and `DequantizeLinear` read the bytes."""
+    pairs = Pairs(7, np.uint8)
+    pairs.activation("x")
+    quantized = pairs.nodes[0].output[0]
+    numbers = helper.make_tensor_value_info("numbers", TensorProto.FLOAT, [2, 3])
+    body = helper.make_graph(
+        [helper.make_node("Cast", [quantized], ["numbers"], to=TensorProto.FLOAT)],
+        "body", [], [numbers],
+    )  # fmt: skip
+    condition = pairs.node("Greater", pairs.node("ReduceSum", "x", keepdims=0), "limit")
+    pairs.constants["limit"] = np.float32(-1e9)
+    y = pairs.node("If", condition, then_branch=body, else_branch=body)
+    y = pairs.activation(pairs.node("Mul", y, pairs.constant(0.02, np.float32)))
+    pairs.check(tmp_path / "m.onnx", pairs.random.standard_normal((2, 3)).astype("f"), y)

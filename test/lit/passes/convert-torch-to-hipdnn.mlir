@@ -311,3 +311,15 @@ func.func @bytes(%a: !torch.vtensor<[4,8],si8>, %b: !torch.vtensor<[8,4],si8>) -
   %3 = torch.aten.to.dtype %2, %int1, %false, %false, %none : !torch.vtensor<[4,4],si32>, !torch.int, !torch.bool, !torch.bool, !torch.none -> !torch.vtensor<[4,4],si8>
   return %3 : !torch.vtensor<[4,4],si8>
 }
+
+// -----
+
+// The sum with a large divisor would overflow.
+
+// CHECK-LABEL: func.func @large_divisor
+// CHECK:         torch.aten.remainder.Scalar
+func.func @large_divisor(%a: !torch.vtensor<[4],si32>) -> !torch.vtensor<[4],si32> {
+  %large = torch.constant.int 2000000000
+  %0 = torch.aten.remainder.Scalar %a, %large : !torch.vtensor<[4],si32>, !torch.int -> !torch.vtensor<[4],si32>
+  return %0 : !torch.vtensor<[4],si32>
+}

@@ -27,8 +27,8 @@ from hipgraft.transforms.recognition.values import (
     through_casts,
 )
 
-_MOST_RANK = 4
-"""The least factor by which the adapter's rank is smaller than both extents of the matrix."""
+_LEAST_RATIO = 4
+"""How many times both extents of a matrix are at least the rank of its adapter."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def merge_adapter(op: ir.Operation, rules: Rules) -> str | None:
         )
         if w is None or down is None or up is None or w.shape != (len(down), up.shape[1]):
             continue
-        if _MOST_RANK * len(up) > min(w.shape):
+        if _LEAST_RATIO * len(up) > min(w.shape):
             continue
         root = op.results[0]
         check_interior(root, [*product.operands, adapter.x, adapter.down, adapter.up], rules)

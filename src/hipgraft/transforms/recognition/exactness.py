@@ -106,9 +106,13 @@ def integers_of(value: ir.Value, depth: int = _DEPTH) -> Range | None:
     rounded = _rounded(op) if mode == "sub" else None
     if rounded is not None or mode not in _RULES:
         return rounded
-    ranges = [integers_of(operand, depth - 1) for operand in op.operands]
-    known = [found for found in ranges if found is not None]
-    return _RULES[mode](*known) if len(known) == len(op.operands) else None
+    known: list[Range] = []
+    for operand in op.operands:
+        found = integers_of(operand, depth - 1)
+        if found is None:
+            return None
+        known.append(found)
+    return _RULES[mode](*known)
 
 
 def _pointwise(value: ir.Value, *modes: str) -> ir.Operation | None:

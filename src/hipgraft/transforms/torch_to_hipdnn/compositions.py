@@ -41,13 +41,17 @@ def _binary(mode: str, converter: Converter, op: TorchOp) -> Sequence[Tensor]:
 
 
 def _remainder(converter: Converter, op: TorchOp) -> Sequence[Tensor]:
-    """Converts the remainder of i32 by a positive constant, with the divisor's sign."""
+    """Converts the remainder of i32 by a positive constant, with the divisor's sign.
+
+    A sum with the divisor must not overflow.
+    """
     element = op.result_element()
     if element != ir.IntegerType.get_signless(32) or op.tensor(0).is_float:
         raise Declined("no-mode", "hipDNN has no mode for it")
     x, divisor = numbers("mod", converter, op)
-    if min(op.literal(1) if op.optional_tensor(1) else [op.constant(1)]) <= 0:
-        raise Declined("no-mode", "hipDNN has no mode for divisors that may be negative")
+    divisors = op.literal(1) if op.optional_tensor(1) else [op.constant(1)]
+    if min(divisors) <= 0 or max(divisors) > 1 << 30:
+        raise Declined("no-mode", "hipDNN has no mode for divisors that may be negative or large")
     small = converter.pointwise("mod", [x, divisor], element)  # with the sign of x
     positive = converter.pointwise("add", [small, divisor], element)
     return [converter.pointwise("mod", [positive, divisor], element)]

@@ -17,6 +17,7 @@ from onnx import NodeProto, TensorProto, numpy_helper
 from hipgraft.frontends.onnx.legalization.byte_products import Factor, product_of_bytes
 from hipgraft.frontends.onnx.legalization.quantization import shifted
 from hipgraft.frontends.onnx.legalization.writer import GraphInfo, Writer
+from hipgraft.frontends.onnx.order import makers_of, names_read
 from hipgraft.ir.diagnostics import Declined
 
 _FLOAT, _INT8, _UINT8 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.UINT8
@@ -33,7 +34,9 @@ def contract_bytes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     Returns:
         Whether any node has changed; shapes must then be inferred again.
     """
-    makers = {name: node for node in model.graph.node for name in node.output}
+    if not any(node.op_type == "DequantizeLinear" for node in model.graph.node):
+        return False
+    makers = makers_of(model.graph)
     if _sign_bytes(model, graph) or _drop_pairs(model, makers, graph):
         return True
     nodes: list[NodeProto] = []
@@ -172,7 +175,8 @@ def _gather(writer: Writer, makers: _Makers) -> None:
         raise Declined("axis", "the table has several scales")
     rows = writer.op("Gather", table.x, writer.node.input[1], **writer.attributes())
     zero = [table.zero] if table.zero else []
-    writer.result(writer.op("DequantizeLinear", rows, table.scale, *zero))
+    y = writer.op("DequantizeLinear", rows, table.scale, *zero)
+    writer.result(writer.cast(y, writer.element(writer.node.output[0])))
 
 
 _REWRITES: dict[str, Callable[[Writer, _Makers], None]] = {
@@ -217,6 +221,7 @@ def _drop_pairs(model: onnx.ModelProto, makers: _Makers, graph: GraphInfo) -> bo
     Quantising by the same scale and zero point gives the same bytes.
     """
     nodes: list[NodeProto] = []
+    is_changed = False
     for node in model.graph.node:
         moves: list[NodeProto] = []
         made = makers.get(node.input[0]) if len(node.input) else None
@@ -232,7 +237,7 @@ def _drop_pairs(model: onnx.ModelProto, makers: _Makers, graph: GraphInfo) -> bo
             name = writer.op(move.op_type, name, *move.input[1:], **attributes)
         writer.result(name)
         nodes += writer.nodes
-    is_changed = [*model.graph.node] != nodes
+        is_changed = True
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     return is_changed
@@ -240,8 +245,8 @@ def _drop_pairs(model: onnx.ModelProto, makers: _Makers, graph: GraphInfo) -> bo
 
 def _is_inverse(quantize: NodeProto, dequantize: NodeProto, graph: GraphInfo) -> bool:
     """Whether an operator quantises by the only scale and the zero point of the other."""
-    kinds = [(one.op_type, one.domain in _DOMAINS) for one in (quantize, dequantize)]
-    if kinds != [("QuantizeLinear", True), ("DequantizeLinear", True)]:
+    operators = [(one.op_type, one.domain in _DOMAINS) for one in (quantize, dequantize)]
+    if operators != [("QuantizeLinear", True), ("DequantizeLinear", True)]:
         return False
     names = [(*one.input, "")[1:3] for one in (quantize, dequantize)]
     is_same = all(
@@ -249,9 +254,9 @@ def _is_inverse(quantize: NodeProto, dequantize: NodeProto, graph: GraphInfo) ->
     )
     is_one = graph.shapes.get(names[0][0]) in ([], [1])
     is_plain = not {one.name for one in quantize.attribute} & {"block_size", "precision"}
-    elements = graph.elements
-    is_type = elements.get(quantize.output[0]) == elements.get(dequantize.input[0])
-    return is_same and is_one and is_plain and is_type
+    # More than eight bits may not survive a multiplication in f16.
+    kinds = {graph.elements.get(name) for name in (quantize.output[0], dequantize.input[0])}
+    return is_same and is_one and is_plain and kinds in ({_INT8}, {_UINT8})
 
 
 def _are_equal(left: str, right: str, graph: GraphInfo) -> bool:
@@ -266,7 +271,7 @@ def _sign_bytes(model: onnx.ModelProto, graph: GraphInfo) -> bool:
     """Makes unsigned bytes signed that only `DequantizeLinear` reads, by their zero points."""
     readers: dict[str, list[NodeProto]] = {}
     for node in model.graph.node:
-        for name in node.input:
+        for name in names_read(node):
             readers.setdefault(name, []).append(node)
     kept = {value.name for value in model.graph.output}
     signed: set[str] = set()
@@ -297,4 +302,6 @@ def _zero(node: NodeProto, bytes_: str, graph: GraphInfo) -> np.ndarray | None:
     is_second = node.op_type == "DequantizeLinear" and node.input[0] == bytes_
     if not (is_first or is_second) or len(node.input) < 3:
         return None
+    if node.op_type == "QuantizeLinear" and any(a.name == "output_dtype" for a in node.attribute):
+        return None  # the attribute would contradict the zero point
     return graph.constants.get(node.input[2])
