@@ -15,6 +15,7 @@ import argparse
 import errno
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -239,10 +240,8 @@ class _Run:
         number = self.fault.number
         allowed = {0, 1, 128 + number, -number} if number else {0, 1}
         found = [] if self.status in allowed else [f"status {self.status}: {self.said[-500:]}"]
-        words = ("Traceback", "internal error", "Fatal Python error")
-        for word in () if _is_before_start(self.said) else words:
-            if word in self.said:
-                found.append(self.said[-2000:])
+        if re.search("Traceback|internal error|Fatal Python error", self.said):
+            found += [] if _is_before_start(self.said) else [self.said[-2000:]]
         if self.status == 1 and not self.said:
             found.append("fails without a word")
         return found
@@ -373,9 +372,10 @@ def _flatbuffer() -> bytes:
 
 
 def _is_before_start(said: str) -> bool:
-    """Whether Python was interrupted while it started, before any code of the tools ran."""
-    ours = ("/src/hipgraft/", "/hipgraft/tools/")
-    return said.rstrip().endswith("KeyboardInterrupt") and not any(one in said for one in ours)
+    """Whether Python was interrupted while it started, before a tool could handle an interrupt."""
+    frames = re.findall(r'File ".*/hipgraft/([\w/]+)\.py", line \d+, in (.+)', said)
+    first = {(file, "<module>") for file in ("__init__", "tools/__init__", "tools/entry")}
+    return said.rstrip().endswith("KeyboardInterrupt") and first.issuperset(frames)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
