@@ -44,7 +44,7 @@ _KEPT_WHOLE = (
 # and legalization needs static shapes; so nothing is decomposed yet.
 PHASE_ONNX_TO_TORCH: tuple[PipelineElement, ...] = (
     "func.func(convert-torch-onnx-to-torch)",
-    "torch-function-to-torch-backend-pipeline{decompose-complex-ops=false}",
+    "torch-simplify{decompose=false}",
 )
 
 # Brings any import of PyTorch to stage `torch`: value semantics, static types, and few overloads of
@@ -52,7 +52,7 @@ PHASE_ONNX_TO_TORCH: tuple[PipelineElement, ...] = (
 PHASE_TORCH_BACKEND_FORM: tuple[PipelineElement, ...] = (
     "torch-functionalize-in-place",
     "torch-legalize-operators",
-    "torch-function-to-torch-backend-pipeline{backend-legal-ops=" + ",".join(_KEPT_WHOLE) + "}",
+    "torch-simplify{backend-legal-ops=" + ",".join(_KEPT_WHOLE) + "}",
     "torch-check-backend-form",
 )
 

@@ -345,7 +345,7 @@ def check(kind: Kind, results: Sequence[Array]) -> None:
         )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", KINDS)
 def test_kind_comes_back_and_runs_on_the_cpu(name: str):
     kind = kind_of(name)

@@ -498,7 +498,7 @@ def test_a_scalar_of_the_graph_is_no_buffer() -> None:
 
 
 @requires_compiler
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_hostile_bytes_under_sanitizers(tmp_path: Path) -> None:
     """Damaged payloads and bundles, digests made right again too, reach no undefined behaviour."""
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

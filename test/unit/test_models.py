@@ -58,7 +58,7 @@ def test_on_the_cpu(name: str) -> None:
     assert_matches(name, program.run(arrays(name, "in")))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @requires_emulator
 @pytest.mark.parametrize("architecture", ["gfx942", "gfx1100"])
 @pytest.mark.parametrize("name", NAMES)

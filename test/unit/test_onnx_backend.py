@@ -21,6 +21,7 @@ CASES = "test_relu_cpu|test_matmul_2d_cpu|test_layer_normalization_2d_axis1_cpu"
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy in ONNX's own cases
+@pytest.mark.thorough
 def test_the_driver_of_onnx_passes() -> None:
     driver = onnx.backend.test.BackendTest(onnx_backend, __name__)
     for case in CASES.split("|"):

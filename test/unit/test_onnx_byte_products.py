@@ -101,7 +101,7 @@ def wide(a_type: type, b_type: type, zero: int) -> Product:
     return Product({"a": a, "b": b, "p": p, "q": q}, frozenset("bq"))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @requires_emulator
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
@@ -118,7 +118,7 @@ def test_by_matrix_instructions(
     assert sum(sum(each.values()) for each in counts) > 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("shared_worker")
 @pytest.mark.parametrize("signs", SIGNS)
 @pytest.mark.parametrize("per_row", [False, True])

@@ -100,7 +100,7 @@ GRIDS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attributes", GRIDS)
 def test_grid_sample(tmp_path, attributes):
     node = helper.make_node("GridSample", ["x", "g"], ["y"], **attributes)
@@ -126,7 +126,7 @@ RESIZES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attributes", RESIZES)
 def test_resize_by_scales_that_are_inputs(tmp_path, attributes):
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], **attributes)
@@ -198,7 +198,7 @@ def test_norms_of_zeros(tmp_path, p, axis):
     check(save(tmp_path / "m.onnx", [node], {"x": x}, [("y", F32)]), {"x": x})
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "attributes",
     [

@@ -82,7 +82,7 @@ def test_reduction_of_no_elements(tmp_path, op, dtype, value):
     np.testing.assert_array_equal(got, np.full((2, 1, 3), value, dtype))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("start", [1 << 62, 5, 4, -1])
 @pytest.mark.parametrize("step", [-1, -2])
 def test_slices_backward_from_beyond_the_end(tmp_path, start, step):
@@ -127,7 +127,7 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", CONSTANTS)
 def test_operators_of_constants(tmp_path, op):
     """Their results are declared without a shape; some the reference implementation gets wrong."""

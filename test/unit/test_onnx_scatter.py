@@ -17,7 +17,7 @@ import hipgraft
 pytestmark = pytest.mark.usefixtures("shared_worker")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("reduction", "dtype"), [("max", np.float32), ("min", np.int64)])
 @pytest.mark.parametrize("axis", [0, -1])
 def test_extrema_at_indices_from_both_ends(
@@ -117,7 +117,7 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", TRANSPOSED, ids=str)
 def test_transposed_convolutions_that_are_cropped(tmp_path: Path, form: dict[str, object]) -> None:
     node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **form)

@@ -76,7 +76,7 @@ def test_unsigned_arithmetic(tmp_path, dtype):
         np.testing.assert_array_equal(one, want, name)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int8, np.int64])
 def test_shifts_by_any_amount(tmp_path, dtype):
     x = drawn(dtype, 120)

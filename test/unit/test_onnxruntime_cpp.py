@@ -70,7 +70,7 @@ def test_a_host_in_cpp(home: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_hostile_graphs_are_written_or_errors(tmp_path: Path) -> None:
     flags = ["-g", "-O0", "-fno-rtti", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     empty = tmp_path / "empty.cpp"

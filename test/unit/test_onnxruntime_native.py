@@ -244,7 +244,7 @@ def test_the_tables_of_the_installed_release() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 def test_damaged_answers_are_errors(tmp_path: Path) -> None:
     flags = ["-g", "-O0", "-fno-rtti", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

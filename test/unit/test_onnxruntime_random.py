@@ -12,7 +12,6 @@ from served import user_in
 
 @pytest.mark.slow
 def test_random_sessions(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Three for each round of the other random tests."""
-    rounds = 3 * request.config.getoption("--random-rounds")
+    rounds = request.config.getoption("--random-rounds")
     with user_in(tmp_path / "home") as home:
         play(home, f"from random_sessions import main\nmain({rounds}, 0)", PATH=os.defpath)
