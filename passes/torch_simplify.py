@@ -1,4 +1,4 @@
-"""Brings torch ops to torch-mlir's backend form, with inference of types only where any is unknown."""
+"""Brings torch ops to backend form; types are inferred only where any is unknown."""
 
 from __future__ import annotations
 
