@@ -13,8 +13,8 @@ import onnxruntime
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-REWRITES = 120
-PROGRAMS = 8
+REWRITES = 60
+PROGRAMS = 6
 
 
 @pytest.fixture(scope="module")

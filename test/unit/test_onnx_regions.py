@@ -159,7 +159,7 @@ def test_maxima_of_bytes_in_three_dimensions(tmp_path, dtype):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", kind)]), inputs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scale", [1.0, 0.5, 0.3])
 @pytest.mark.parametrize("pooled", [[1, 1], [2, 3], [4, 2]])
 def test_maxima_of_regions(tmp_path, scale, pooled):
