@@ -24,6 +24,7 @@ from hipgraft.ir.diagnostics import HipgraftError
 from hipgraft.ir.foreign_modules import DEEPEST, check_nesting
 from hipgraft.ir.io import walk
 from hipgraft.passmanager.verification import dialect_errors
+from hipgraft.runtime.host_program.bytecode import parse_host
 
 BIN = Path(sys.executable).parent
 TEXT = """
@@ -74,6 +75,14 @@ def test_changed_bytecode(bytecode: bytes, tmp_path: Path):
         path.write_bytes(b"ML\xefR" + changed_bytes(bytecode[4:], generator))
         with suppress(HipgraftError):
             read_all(path)
+
+
+def test_changed_host_programs(bytecode: bytes):
+    """Of bundles; without a check in another process, seeds 256 and 278 abort this one."""
+    for seed in range(250, 280):
+        changed = b"ML\xefR" + changed_bytes(bytecode[4:], random.Random(seed))
+        with suppress(HipgraftError, ir.MLIRError):
+            parse_host(changed)
 
 
 ODD_TEXTS = [
