@@ -37,7 +37,8 @@ def _is_defined(candidate: Draft) -> bool:
         return _broadcast_shape(shapes) == shapes[0]
     if candidate.op == "ReverseSequence":
         x, lengths = candidate.inputs
-        return bool((lengths <= x.shape[candidate.attributes.get("time_axis", 0)]).all())
+        axis = candidate.attributes.get("time_axis", 0)
+        return axis < x.ndim and bool((lengths <= x.shape[axis]).all())
     if candidate.op == "TopK" and not candidate.attributes.get("sorted", 1):
         return False
     if candidate.op in ("Det", "GRU", "LSTM", "RNN"):  # which elements meet is not defined
