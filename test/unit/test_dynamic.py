@@ -25,6 +25,7 @@ from hipgraft import frontends
 from hipgraft.host.jit import Jit
 from hipgraft.ir.bindings import ir, make_context
 from hipgraft.ir.diagnostics import HipgraftError
+from hipgraft.ir.io import walk
 from hipgraft.runtime.devices import open_device
 from hipgraft.runtime.devices.host_memory import NullDevice
 from hipgraft.runtime.host_program.interpreter import Executor
@@ -271,3 +272,15 @@ def test_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "2x56xfloat32" in capsys.readouterr().out
     assert hipgraft_run.main([*cpu, "--input=2x7x24,2x8"]) == 1
     assert "extent 8 for 'seq', which is 7 before" in capsys.readouterr().err
+
+
+def test_hosts_compute_only_what_they_use(tmp_path: Path) -> None:
+    module = hipgraft.compile(save_attend(tmp_path / "m.onnx"), target="gfx942").module
+    numbers = [
+        op
+        for function in module.body.operations
+        for op in walk(function.operation)
+        if op.name.startswith(("arith.", "affine.", "memref.dim"))
+    ]
+    assert len(numbers) > 10
+    assert all(any(True for _ in result.uses) for op in numbers for result in op.results)

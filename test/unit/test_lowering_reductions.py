@@ -321,6 +321,7 @@ CASES = [
     *(batchnorm_case(element, variance=True) for element in VARIANCE),
     *(batchnorm_training_case(element) for element in TRAINING),
     batchnorm_training_case("f32", (1, 3)),
+    batchnorm_training_case("f32", (2, 3, 1)),
     softmax_case(),
     pool_case("maxpool", "MAXPOOL", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0), "NEG_INF_PAD"),
     pool_case("maxpool_zeros", "MAXPOOL", (2, 3, 9, 8), (3, 2), (2, 1), (1, 0)),

@@ -110,6 +110,16 @@ def test_symbols_are_told_apart(tmp_path: Path) -> None:
     assert types.dims["x"] == types.dims["y"] == tuple(names)
 
 
+def test_nodes_of_a_part_are_named_for_errors(tmp_path: Path) -> None:
+    nodes = [node("Exp", ["x"], ["y"]), node("Neg", ["y"], ["z"])]
+    nodes[1].name = "last"
+    graph = SessionGraph(_saved(model_of(nodes, {"x": [4]}), tmp_path))
+    infos = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xyz"}
+    part = graph.extract([0, 1], infos).graph
+    assert [one.name for one in part.node] == ["0:Exp", "1:last"]
+    assert [one.name for one in part.input] == ["x"]
+
+
 def _saved(model: onnx.ModelProto, folder: Path) -> Path:
     onnx.save(model, folder / "model.onnx")
     return folder / "model.onnx"

@@ -38,12 +38,12 @@ def divisions(nodes: list[int]) -> Iterator[list[list[int]]]:
 @pytest.mark.parametrize("seed", range(60))
 def test_few_convex_groups(seed: int) -> None:
     rng = random.Random(seed)
-    count = rng.randrange(1, 10)
+    count = rng.randrange(1, 13)
     sources = [
         [one for one in range(node) if rng.random() < rng.choice((0.15, 0.4))]
         for node in range(count)
     ]
-    taken = [node for node in range(count) if rng.random() < 0.65][:7]
+    taken = [node for node in range(count) if rng.random() < 0.55][:7]
     groups = partition(sources, taken)
     assert sorted(node for group in groups for node in group) == taken
     assert can_run(sources, groups)
@@ -58,6 +58,8 @@ def test_few_convex_groups(seed: int) -> None:
         # Each pair is convex alone, but not both.
         ([[], [], [0], [1]], [0, 1, 2, 3], [[0, 1, 2, 3]]),
         ([[], [0], [], [2], [1, 3]], [0, 2, 3, 4], [[0, 2, 3], [4]]),
+        # Paths of different lengths to a node that is not taken.
+        ([[], [0], [1], [0, 2], [3]], [0, 2, 4], [[0], [2], [4]]),
         # What is before all taken nodes does not divide them.
         ([[], [], [0, 1], [2]], [1, 2, 3], [[1, 2, 3]]),
         ([[], []], [], []),

@@ -6,8 +6,9 @@ import pytest
 
 from hipgraft.codegen.chips import GPUS
 from hipgraft.ir.bindings import ir, make_context
-from hipgraft.transforms.partition.program import Facts, Role
+from hipgraft.transforms.partition.program import Facts, Program, Role
 from hipgraft.transforms.partition.reader import ProgramReader
+from hipgraft.transforms.partition.rules import is_stored
 
 GPU = GPUS["mi300x"]
 VECTOR = GPU.peaks["vector"]
@@ -66,3 +67,16 @@ def test_roles(facts: dict[str, Facts]) -> None:
     assert facts["sum"].role is Role.ELEMENTWISE
     assert facts["reduced"].role is Role.REDUCTION
     assert facts["reduced"].walked == (1, 4, 64, 64)
+
+
+def test_an_op_is_stored_for_any_of_its_results() -> None:
+    program = Program()
+    facts = Facts("norm", Role.NORM)
+    first = program.op(facts, [program.value(8)], [8, 8])
+    inside = program.op(facts, [program.made[first][0]], [8])
+    program.op(facts, [program.made[first][1]], [8])
+    members = {first, inside}
+    assert is_stored(program, first, members)
+    assert not is_stored(program, first, {*members, 2})
+    program.exported[program.made[first][0]] = True
+    assert is_stored(program, first, {*members, 2})
