@@ -23,6 +23,26 @@ def test_pad_by_amounts_of_both_signs(tmp_path, amounts):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs)
 
 
+PADDINGS = [
+    # What is cropped is not repeated.
+    ("wrap", (4,), [2, -1]),
+    ("wrap", (3, 4), [-1, 2, 1, 0]),
+    ("wrap", (3, 4), [4, 0, 0, 9]),
+    ("reflect", (2, 5), [0, -1, 0, 2]),
+    # torch pads up to three dimensions, the last of several.
+    ("edge", (4,), [1, 2]),
+    ("edge", (2, 2, 3, 4), [1, 1, 1, 1, 0, 0, 1, 2]),
+    ("edge", (1, 2, 2, 3, 4), [0, 0, 1, 1, 1, 0, 0, 1, 0, 2]),
+]
+
+
+@pytest.mark.parametrize(("mode", "shape", "amounts"), PADDINGS)
+def test_repeated_elements(tmp_path, mode, shape, amounts):
+    node = helper.make_node("Pad", ["x", "p"], ["y"], mode=mode)
+    inputs, constants = {"x": drawn(*shape)}, {"p": np.array(amounts)}
+    check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs)
+
+
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])
 def test_depth_to_space(tmp_path, mode):
     node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=mode)

@@ -16,18 +16,25 @@ def _pad(writer: Writer) -> None:
     """
     x, mode = writer.node.input[0], writer.attribute("mode", "constant")
     known = writer.node.input[1] in writer.graph.constants
-    if known and min(writer.ints(1), default=0) >= 0 and mode in ("constant", "edge"):
+    is_cropped = not known or min(writer.ints(1), default=0) < 0
+    if not is_cropped and mode == "constant":
         raise Declined("no-crop", "nothing is cropped")
     shape = writer.needed_shape(x, "by amounts of both signs")
     if known and mode == "constant":
-        before, after = _amounts(writer, len(shape))
-        _crop_and_pad(writer, before, after)
+        _crop_and_pad(writer, *_amounts(writer, len(shape)))
         return
+    if not is_cropped and mode == "edge" and _is_of_images(*_amounts(writer, len(shape))):
+        raise Declined("images", "torch has an op for it")
     result = writer.needed_shape(writer.node.output[0], "by amounts that are inputs")
     inside = ""
     for axis, before in enumerate(_amounts_before(writer, len(shape))):
         sources = writer.op("Sub", writer.const(np.arange(result[axis])), before)
-        x = writer.op("Gather", x, _source(writer, sources, shape[axis], mode), axis=axis)
+        if mode == "wrap":
+            after = writer.op("Sub", writer.like_int(result[axis] - shape[axis]), before)
+            indices = _wrapped(writer, sources, shape[axis], before, after)
+        else:
+            indices = _repeated(writer, sources, shape[axis], mode)
+        x = writer.op("Gather", x, indices, axis=axis)
         if mode == "constant":
             line = [1] * len(shape)
             line[axis] = result[axis]
@@ -77,16 +84,28 @@ def _crop_and_pad(writer: Writer, before: list[int], after: list[int]) -> None:
     writer.result(writer.pad(x, before, after, value))
 
 
-def _source(writer: Writer, positions: str, extent: int, mode: str) -> str:
+def _is_of_images(before: list[int], after: list[int]) -> bool:
+    """Whether torch's paddings do it, which are of the last three dimensions of several."""
+    leading = slice(0, max(len(before) - 3, 0))
+    return len(before) > 1 and not any(before[leading] + after[leading])
+
+
+def _repeated(writer: Writer, positions: str, extent: int, mode: str) -> str:
     """Returns the indices of the elements that padding repeats, for positions outside too."""
     last, zero = writer.like_int(extent - 1), writer.like_int(0)
-    if mode == "wrap":
-        return writer.op("Mod", positions, writer.like_int(extent))
     if mode == "reflect" and extent > 1:
         turn = writer.like_int(2 * (extent - 1))
         there = writer.op("Mod", positions, turn)
         return writer.op("Min", there, writer.op("Sub", turn, there))
     return writer.op("Min", writer.op("Max", positions, zero), last)
+
+
+def _wrapped(writer: Writer, positions: str, extent: int, before: str, after: str) -> str:
+    """Returns the indices of the elements that padding repeats, of those that are not cropped."""
+    zero = writer.like_int(0)
+    first, end = (writer.op("Max", writer.op("Neg", one), zero) for one in (before, after))
+    left = writer.op("Sub", writer.like_int(extent), writer.op("Add", first, end))
+    return writer.op("Add", writer.op("Mod", writer.op("Sub", positions, first), left), first)
 
 
 def _is_inside(writer: Writer, positions: str, extent: int) -> str:
