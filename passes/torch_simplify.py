@@ -26,7 +26,7 @@ class TorchSimplifyPass(Pass):
     """Runs torch-mlir's backend pipeline, which infers types only if the module needs it.
 
     The pipeline gives all tensors value semantics, reduces the overloads of ops and decomposes ops.
-    Its inference of shapes and element types parses a library of a megabyte, which takes longer
+    Its inference of shapes and element types parses a large library, which takes longer
     than all the rest for a small program. Programs whose types are known do without.
 
     Before:
