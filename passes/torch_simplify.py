@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,19 +25,17 @@ class TorchSimplifyPass(Pass):
     """Runs torch-mlir's backend pipeline, which infers types only if the module needs it.
 
     The pipeline gives all tensors value semantics, reduces the overloads of ops and decomposes ops.
-    Its inference of shapes and element types parses a large library, which takes longer
-    than all the rest for a small program. Programs whose types are known do without.
+    Its inference of shapes and element types parses a large library, which takes longer than all
+    the rest for a small program. Programs whose types are known do without.
 
     Before:
         ```mlir
-        %0 = torch.aten.add_.Tensor %x, %y, %int1 : ... -> !torch.vtensor<[4],f32>
-        %1 = torch.aten.square %0 : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
+        %0 = torch.aten.square %x : !torch.vtensor<[4],f32> -> !torch.vtensor<[4],f32>
         ```
 
     After:
         ```mlir
-        %0 = torch.aten.add.Tensor %x, %y, %int1 : ... -> !torch.vtensor<[4],f32>
-        %1 = torch.aten.mul.Tensor %0, %0 : ... -> !torch.vtensor<[4],f32>
+        %0 = torch.aten.mul.Tensor %x, %x : ... -> !torch.vtensor<[4],f32>
         ```
 
     Requires:
@@ -64,22 +61,22 @@ class TorchSimplifyPass(Pass):
         if _is_known(module) and self._try_without_inference(module) and _is_known(module):
             return
         state.count("inferences")
-        self._run(module)
+        self._run(module, infers=True)
 
     def _try_without_inference(self, module: ir.Module) -> bool:
         emitted: list[Diagnostic] = []
         with diagnostics_to(module.context, emitted.append):
             try:
-                self._run(module, {"shape-dtype-refine": "false"})
+                self._run(module, infers=False)
             except ir.MLIRError:  # types of what ops became are unknown
                 return False
         return not emitted
 
-    def _run(self, module: ir.Module, options: Mapping[str, str] | None = None) -> None:
-        chosen = {"decompose-complex-ops": str(self.decompose).lower(), **(options or {})}
+    def _run(self, module: ir.Module, *, infers: bool) -> None:
+        options = {"decompose-complex-ops": self.decompose, "shape-dtype-refine": infers}
+        text = " ".join(f"{name}={str(value).lower()}" for name, value in options.items())
         if self.backend_legal_ops:
-            chosen["backend-legal-ops"] = ",".join(self.backend_legal_ops)
-        text = " ".join(f"{name}={value}" for name, value in chosen.items())
+            text += f" backend-legal-ops={','.join(self.backend_legal_ops)}"
         # Inference would also have merged equal constants and lists.
         pipeline = f"builtin.module(torch-function-to-torch-backend-pipeline{{{text}}},cse)"
         passmanager.PassManager.parse(pipeline, module.context).run(module.operation)

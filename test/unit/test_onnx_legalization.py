@@ -43,6 +43,29 @@ def test_repeated_elements(tmp_path, mode, shape, amounts):
     check(save(tmp_path / "m.onnx", [node], inputs, [("y", F32)], constants), inputs)
 
 
+def test_edges_of_dynamic_images(tmp_path):
+    kind = helper.make_tensor_value_info("x", F32, ["n", 2, 3, 4])
+    node = helper.make_node("Pad", ["x", "p"], ["y"], mode="edge")
+    amounts = helper.make_tensor("p", I64, [8], [0, 0, 1, 0, 0, 0, 0, 2])
+    result = helper.make_tensor_value_info("y", F32, ["n", 2, 4, 6])
+    graph, path = helper.make_graph([node], "g", [kind], [result], [amounts]), tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), path)
+    inputs = drawn(3, 2, 3, 4)
+    (found,) = hipgraft.compile(path, "cpu").run([inputs])
+    expected = np.pad(inputs, [(0, 0), (0, 0), (1, 0), (0, 2)], mode="edge")
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("mode", ["wrap", "edge", "reflect"])
+@pytest.mark.parametrize("amounts", [[0, -4, 0, 2], [0, 2, 0, -4]])
+def test_no_elements_are_left_to_repeat(tmp_path, mode, amounts):
+    node = helper.make_node("Pad", ["x", "p"], ["y"], mode=mode)
+    constants = {"p": np.array(amounts)}
+    path = save(tmp_path / "m.onnx", [node], {"x": drawn(3, 4)}, [("y", F32)], constants)
+    with pytest.raises(HipgraftError, match="repeats elements of axis 1, which are all cropped"):
+        hipgraft.compile(path, target="cpu")
+
+
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])
 def test_depth_to_space(tmp_path, mode):
     node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=mode)

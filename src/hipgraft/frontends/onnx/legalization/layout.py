@@ -19,19 +19,21 @@ def _pad(writer: Writer) -> None:
     is_cropped = not known or min(writer.ints(1), default=0) < 0
     if not is_cropped and mode == "constant":
         raise Declined("no-crop", "nothing is cropped")
+    if not is_cropped and mode == "edge" and _is_of_images(*_amounts(writer, len(writer.shape(x)))):
+        raise Declined("images", "torch has an op for it")
     shape = writer.needed_shape(x, "by amounts of both signs")
     if known and mode == "constant":
         _crop_and_pad(writer, *_amounts(writer, len(shape)))
         return
-    if not is_cropped and mode == "edge" and _is_of_images(*_amounts(writer, len(shape))):
-        raise Declined("images", "torch has an op for it")
+    if known:
+        _check_left(shape, *_amounts(writer, len(shape)))
     result = writer.needed_shape(writer.node.output[0], "by amounts that are inputs")
     inside = ""
-    for axis, before in enumerate(_amounts_before(writer, len(shape))):
-        sources = writer.op("Sub", writer.const(np.arange(result[axis])), before)
+    for axis, start in enumerate(_amounts_before(writer, len(shape))):
+        sources = writer.op("Sub", writer.const(np.arange(result[axis])), start)
         if mode == "wrap":
-            after = writer.op("Sub", writer.like_int(result[axis] - shape[axis]), before)
-            indices = _wrapped(writer, sources, shape[axis], before, after)
+            end = writer.op("Sub", writer.like_int(result[axis] - shape[axis]), start)
+            indices = _wrapped(writer, sources, shape[axis], start, end)
         else:
             indices = _repeated(writer, sources, shape[axis], mode)
         x = writer.op("Gather", x, indices, axis=axis)
@@ -90,6 +92,13 @@ def _is_of_images(before: list[int], after: list[int]) -> bool:
     return len(before) > 1 and not any(before[leading] + after[leading])
 
 
+def _check_left(shape: list[int], before: list[int], after: list[int]) -> None:
+    """Refuses to repeat elements along an axis of which none is left."""
+    for axis, (extent, *amounts) in enumerate(zip(shape, before, after, strict=True)):
+        if extent + sum(min(one, 0) for one in amounts) <= 0 < max(amounts):
+            raise Refused(f"that repeats elements of axis {axis}, which are all cropped")
+
+
 def _repeated(writer: Writer, positions: str, extent: int, mode: str) -> str:
     """Returns the indices of the elements that padding repeats, for positions outside too."""
     last, zero = writer.like_int(extent - 1), writer.like_int(0)
@@ -101,7 +110,7 @@ def _repeated(writer: Writer, positions: str, extent: int, mode: str) -> str:
 
 
 def _wrapped(writer: Writer, positions: str, extent: int, before: str, after: str) -> str:
-    """Returns the indices of the elements that padding repeats, of those that are not cropped."""
+    """Returns the indices of the elements that padding repeats, of which none is cropped."""
     zero = writer.like_int(0)
     first, end = (writer.op("Max", writer.op("Neg", one), zero) for one in (before, after))
     left = writer.op("Sub", writer.like_int(extent), writer.op("Add", first, end))
